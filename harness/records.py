@@ -1,0 +1,254 @@
+"""Run records: what is stored of one run, and the store that keeps them.
+
+A record is one Parquet file with one row. The columns below are its whole schema; a study's
+results are the folder of its records, readable with ``pandas.read_parquet(folder)``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+SCHEMA_VERSION = 1
+
+Status = Literal[
+    "converged", "budget", "timeout", "memory", "crashed", "failed", "diverged", "wrong", "skipped"
+]
+STATUSES: tuple[Status, ...] = get_args(Status)
+#: Statuses of runs that went as planned; every other one makes the command exit with 1.
+EXPECTED_STATUSES: frozenset[Status] = frozenset({"converged", "budget", "skipped"})
+
+_CHECKPOINT = pa.struct(
+    [
+        ("n_iter", pa.int64()),  # iterations done
+        ("kernel_evals", pa.int64()),  # null: the solver is not instrumented
+        ("kernel_evals_computed", pa.int64()),
+        ("wall_s", pa.float64()),  # seconds inside the solver, evaluation excluded
+        ("cpu_s", pa.float64()),
+        ("n_support", pa.int64()),
+        ("train_error", pa.float64()),  # fractions in [0, 1]
+        ("test_error", pa.float64()),
+        ("primal", pa.float64()),  # C units: 1/2 ||w||^2 + C sum hinge
+        ("dual", pa.float64()),  # C units; null without a feasible dual point
+    ]
+)
+
+SCHEMA = pa.schema(
+    [
+        # what was run
+        ("schema_version", pa.int16()),
+        ("key", pa.string()),  # SHA-256 of all that determines the run
+        ("study", pa.string()),
+        ("task", pa.string()),  # the task's label, unique in the study
+        ("dataset", pa.string()),
+        ("dataset_params", pa.string()),  # JSON object
+        ("fingerprint", pa.string()),
+        ("kernel", pa.string()),  # JSON object: name and parameters
+        ("C", pa.float64()),
+        ("fit_intercept", pa.bool_()),
+        ("solver", pa.string()),  # the solver's label, unique in the study
+        ("solver_class", pa.string()),  # "module:Class" or "file.py:Class"
+        ("params", pa.string()),  # JSON object: every parameter of the estimator
+        ("seed", pa.int64()),
+        ("budget", pa.string()),  # JSON object: timeout [s], memory [MB], ...
+        # how it ended
+        ("status", pa.string()),
+        ("reason", pa.string()),  # one line; empty when there is nothing to say
+        ("traceback", pa.string()),
+        ("started_at", pa.string()),  # ISO 8601, UTC
+        # sizes
+        ("n_train", pa.int64()),
+        ("n_test", pa.int64()),
+        ("n_features", pa.int64()),
+        # costs
+        ("n_iter", pa.int64()),
+        ("kernel_evals", pa.int64()),
+        ("kernel_evals_computed", pa.int64()),
+        ("wall_s", pa.float64()),
+        ("cpu_s", pa.float64()),
+        ("compile_s", pa.float64()),
+        ("evaluation_s", pa.float64()),
+        ("data_s", pa.float64()),
+        ("peak_memory_mb", pa.float64()),
+        # scores, recomputed by the harness from the returned model
+        ("n_support", pa.int64()),
+        ("train_error", pa.float64()),
+        ("test_error", pa.float64()),
+        ("primal", pa.float64()),
+        ("dual", pa.float64()),
+        ("gap", pa.float64()),  # primal - dual, C units
+        ("suboptimality", pa.float64()),  # (primal - reference) / reference; null if not a primal
+        # the task's frozen reference optimum
+        ("reference_primal", pa.float64()),
+        ("reference_gap", pa.float64()),  # certified: optimum in [primal - gap, primal]
+        ("reference_test_error", pa.float64()),
+        ("reference_nu", pa.float64()),  # mean hinge loss / ||w||
+        ("reference_hash", pa.string()),
+        # setting
+        ("jobs", pa.int64()),
+        ("threads", pa.int64()),
+        ("environment", pa.string()),  # JSON object
+        ("trace", pa.list_(_CHECKPOINT)),
+    ]
+)
+
+
+class RecordError(Exception):
+    """A record file that cannot be read; the message names the file and why."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What was recorded at one moment of a run; units in the schema above."""
+
+    n_iter: int
+    kernel_evals: int | None
+    kernel_evals_computed: int | None
+    wall_s: float
+    cpu_s: float
+    n_support: int
+    train_error: float
+    test_error: float
+    primal: float
+    dual: float | None
+
+
+@dataclass
+class Record:
+    """The outcome of one run. Field by field the columns of :data:`SCHEMA`, ``None`` for null."""
+
+    key: str
+    study: str
+    task: str
+    dataset: str
+    solver: str
+    solver_class: str
+    seed: int
+    status: Status
+    dataset_params: str = "{}"
+    fingerprint: str | None = None
+    kernel: str = "{}"
+    C: float | None = None
+    fit_intercept: bool = False
+    params: str = "{}"
+    budget: str = "{}"
+    reason: str = ""
+    traceback: str = ""
+    started_at: str = ""
+    n_train: int | None = None
+    n_test: int | None = None
+    n_features: int | None = None
+    n_iter: int | None = None
+    kernel_evals: int | None = None
+    kernel_evals_computed: int | None = None
+    wall_s: float | None = None
+    cpu_s: float | None = None
+    compile_s: float | None = None
+    evaluation_s: float | None = None
+    data_s: float | None = None
+    peak_memory_mb: float | None = None
+    n_support: int | None = None
+    train_error: float | None = None
+    test_error: float | None = None
+    primal: float | None = None
+    dual: float | None = None
+    gap: float | None = None
+    suboptimality: float | None = None
+    reference_primal: float | None = None
+    reference_gap: float | None = None
+    reference_test_error: float | None = None
+    reference_nu: float | None = None
+    reference_hash: str | None = None
+    jobs: int = 1
+    threads: int = 1
+    environment: str = "{}"
+    schema_version: int = SCHEMA_VERSION
+    trace: list[Checkpoint] = field(default_factory=list)
+
+    @property
+    def file_name(self) -> str:
+        """Readable and unique: the key alone decides identity."""
+        words = f"{self.task}-{self.solver}-s{self.seed}"
+        return f"{re.sub(r'[^A-Za-z0-9.=]+', '_', words)[:80]}-{self.key[:16]}.parquet"
+
+
+class RecordStore:
+    """The records of one study: a folder with one Parquet file per run.
+
+    Parameters
+    ----------
+    folder : Path
+        Created when the first record is written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def write(self, record: Record) -> Path:
+        """Write one record atomically: a reader sees all of it or nothing."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        row = {name: value for name, value in asdict(record).items()}
+        table = pa.Table.from_pylist([row], schema=SCHEMA)
+        path = self.folder / record.file_name
+        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".writing-")
+        try:
+            with os.fdopen(handle, "wb") as sink:
+                pq.write_table(table, sink, compression="zstd")
+                sink.flush()
+                os.fsync(sink.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+        return path
+
+    def paths(self) -> list[Path]:
+        """The record files, sorted by name."""
+        return sorted(self.folder.glob("*.parquet"))
+
+    def read(self, path: Path) -> Record:
+        """Read one record.
+
+        Raises
+        ------
+        RecordError
+            If the file is truncated, empty or of another schema.
+        """
+        try:
+            table = pq.ParquetFile(path).read()
+            row: dict[str, Any] = table.to_pylist()[0]
+        except (OSError, pa.ArrowException, IndexError) as error:
+            raise RecordError(f"{path}: not a readable record ({_first_line(error)})") from None
+        if row.get("schema_version") != SCHEMA_VERSION:
+            raise RecordError(
+                f"{path}: schema version {row.get('schema_version')}, this release reads "
+                f"{SCHEMA_VERSION}"
+            )
+        known = {item.name for item in fields(Record)}
+        unknown = sorted(set(row) ^ known)
+        if unknown:
+            raise RecordError(f"{path}: columns differ from the schema: {', '.join(unknown)}")
+        row["trace"] = [Checkpoint(**checkpoint) for checkpoint in row["trace"]]
+        return Record(**row)
+
+    def scan(self) -> Iterator[Record | RecordError]:
+        """Every record of the folder; a damaged file comes as the error that it raised."""
+        for path in self.paths():
+            try:
+                yield self.read(path)
+            except RecordError as error:
+                yield error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,356 @@
+"""Kernels: each turns two sets of prepared points into a block of entries.
+
+Kernels know nothing of counting or caching; that is the oracle's work. Every Gaussian kernel is
+stored with one number, ``gamma``, as ``exp(-gamma ||x - z||^2)``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+# An ndarray or a scipy.sparse.csr_matrix, which carries no types of its own.
+Matrix: TypeAlias = Any
+
+# A CSR matrix at least this dense is faster as a dense one (a BLAS product against an indexed
+# loop), as long as the dense copy stays small.
+_DENSE_FROM_DENSITY = 0.05
+_DENSE_UP_TO_BYTES = 512 * 2**20
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points as one kernel wants them.
+
+    Attributes
+    ----------
+    values : ndarray or csr_matrix, shape (n_points, n_features)
+        For a precomputed kernel, the rows of the Gram matrix.
+    norms : ndarray, shape (n_points,), or None
+        ``gamma ||x||^2`` for the Gaussian kernel.
+    shift : ndarray, shape (n_features,), or None
+        What was subtracted from every point.
+    columns : ndarray of int, shape (n_points,), or None
+        For a precomputed kernel, the columns of these points in the Gram matrix.
+    """
+
+    values: Matrix
+    norms: np.ndarray | None = None
+    shift: np.ndarray | None = None
+    columns: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def take(self, index: np.ndarray | slice) -> Points:
+        """The points at these positions."""
+        return Points(
+            self.values[index],
+            None if self.norms is None else self.norms[index],
+            self.shift,
+            None if self.columns is None else self.columns[index],
+        )
+
+
+class Kernel(ABC):
+    """A kernel function. Frozen: parameters are set once."""
+
+    name = ""
+    #: k(x, x) = 1 for every x, so the diagonal needs no evaluation.
+    unit_diagonal = False
+    #: Entries are computed on demand; ``False`` if they are given (a precomputed Gram matrix).
+    evaluates = True
+
+    @abstractmethod
+    def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
+        """Bring points into the form of :meth:`block`.
+
+        Parameters
+        ----------
+        X : ndarray or csr_matrix, shape (n_points, n_features)
+        dtype : data-type
+            float32 or float64, the type of the entries.
+        like : Points, optional
+            The training points against which these will be evaluated.
+        """
+
+    @abstractmethod
+    def block(self, A: Points, B: Points) -> np.ndarray:
+        """Entries k(a, b), a fresh C-contiguous array of shape (len(A), len(B))."""
+
+    @abstractmethod
+    def diag(self, A: Points) -> np.ndarray:
+        """Entries k(a, a), float64, shape (len(A),)."""
+
+    def describe(self) -> dict[str, Any]:
+        """Name and parameters, as plain JSON values."""
+        return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]
+
+
+class _ProductKernel(Kernel):
+    """A kernel that is a function of inner products."""
+
+    def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
+        return Points(_working_copy(X, dtype, like))
+
+    def block(self, A: Points, B: Points) -> np.ndarray:
+        return self._finish(_products(A.values, B.values))
+
+    def diag(self, A: Points) -> np.ndarray:
+        return self._finish(_squared_norms(A.values))
+
+    @abstractmethod
+    def _finish(self, products: np.ndarray) -> np.ndarray:
+        """The kernel of these inner products, in place."""
+
+
+@dataclass(frozen=True)
+class Linear(_ProductKernel):
+    """k(x, z) = <x, z>."""
+
+    name = "linear"
+
+    def _finish(self, products: np.ndarray) -> np.ndarray:
+        return products
+
+
+@dataclass(frozen=True)
+class Polynomial(_ProductKernel):
+    """k(x, z) = (gamma <x, z> + coef0)^degree."""
+
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 0.0
+    name = "poly"
+
+    def _finish(self, products: np.ndarray) -> np.ndarray:
+        products *= self.gamma
+        products += self.coef0
+        np.power(products, self.degree, out=products)
+        return products
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """The Gaussian kernel k(x, z) = exp(-gamma ||x - z||^2)."""
+
+    gamma: float = 1.0
+    name = "rbf"
+    unit_diagonal = True
+
+    def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
+        if sparse.issparse(X) and not _becomes_dense(X, dtype, like):
+            values: Matrix = _working_copy(X, dtype, like)
+            return Points(values, self._scaled_norms(values))
+        # The kernel does not change under a shift of all points. Centred points have the
+        # smallest norms, hence the least cancellation in ||x||^2 + ||z||^2 - 2 <x, z>.
+        dense = X.toarray() if sparse.issparse(X) else X
+        if like is None:
+            shift = np.asarray(dense.mean(axis=0, dtype=np.float64))
+        elif like.shift is None:
+            raise ValueError("these points were prepared as sparse, the others were not")
+        else:
+            shift = like.shift
+        values = np.ascontiguousarray(dense - shift, dtype=dtype)
+        return Points(values, self._scaled_norms(values), shift)
+
+    def block(self, A: Points, B: Points) -> np.ndarray:
+        assert A.norms is not None
+        assert B.norms is not None
+        exponent = _products(A.values * B.values.dtype.type(2 * self.gamma), B.values)
+        exponent -= A.norms[:, None]
+        exponent -= B.norms
+        np.minimum(exponent, 0, out=exponent)
+        return np.exp(exponent, out=exponent)
+
+    def diag(self, A: Points) -> np.ndarray:
+        return np.ones(len(A))
+
+    def _scaled_norms(self, values: Matrix) -> np.ndarray:
+        return (self.gamma * _squared_norms(values)).astype(values.dtype)
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """Entries given by the user: X holds k(x_i, x_j) for the training points j."""
+
+    name = "precomputed"
+    evaluates = False
+
+    def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
+        values = X.toarray() if sparse.issparse(X) else X
+        values = np.ascontiguousarray(values, dtype=dtype)
+        if like is not None:
+            return Points(values)
+        if values.shape[0] != values.shape[1]:
+            raise ValueError(
+                f"a precomputed kernel matrix must be square, got shape {values.shape}"
+            )
+        return Points(values, columns=np.arange(len(values)))
+
+    def block(self, A: Points, B: Points) -> np.ndarray:
+        assert B.columns is not None
+        return np.ascontiguousarray(A.values[:, B.columns])
+
+    def diag(self, A: Points) -> np.ndarray:
+        assert A.columns is not None
+        return A.values[np.arange(len(A)), A.columns].astype(np.float64)
+
+
+@dataclass(frozen=True)
+class CallableKernel(Kernel):
+    """A user's function as a black box.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(A, B)`` returns the block k(a, b) of shape (len(A), len(B)) for two matrices of
+        points, as the points were given to ``fit``.
+    """
+
+    function: Callable[[Any, Any], Any] = field(repr=False)
+    name = "callable"
+
+    def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
+        # norms only carries the entries' type here: the function sees the user's own matrix.
+        return Points(X, norms=np.empty(X.shape[0], dtype=dtype))
+
+    def block(self, A: Points, B: Points) -> np.ndarray:
+        assert A.norms is not None
+        entries = self.function(A.values, B.values)
+        if sparse.issparse(entries):
+            entries = entries.toarray()
+        # A copy: the function may hand out the same array again.
+        entries = np.array(entries, dtype=A.norms.dtype, order="C")
+        if entries.shape != (len(A), len(B)):
+            raise ValueError(
+                f"the kernel function returned shape {entries.shape} for matrices of {len(A)} and "
+                f"{len(B)} points; expected {(len(A), len(B))}"
+            )
+        if not np.isfinite(entries).all():
+            raise ValueError("the kernel function returned a value that is not finite")
+        return entries
+
+    def diag(self, A: Points) -> np.ndarray:
+        one = [self.block(A.take(slice(i, i + 1)), A.take(slice(i, i + 1))) for i in range(len(A))]
+        return np.array(one, dtype=np.float64).reshape(len(A))
+
+    def describe(self) -> dict[str, Any]:
+        return {"name": self.name, "function": getattr(self.function, "__qualname__", "?")}
+
+
+_NAMES = ("rbf", "linear", "poly", "precomputed")
+
+
+def make_kernel(
+    kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
+    *,
+    gamma: float | str = "scale",
+    degree: int = 3,
+    coef0: float = 0.0,
+    X: Matrix | None = None,
+) -> Kernel:
+    """Build a kernel from scikit-learn's parameters.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable
+    gamma : float > 0, "scale" or "auto"
+        "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.
+    degree : int >= 1
+    coef0 : float
+    X : ndarray or csr_matrix, shape (n_points, n_features), optional
+        The training points; needed by "scale" and "auto".
+
+    Raises
+    ------
+    ValueError
+        For an unknown name or a parameter out of range.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if not isinstance(kernel, str):
+        if callable(kernel):
+            return CallableKernel(kernel)
+        raise ValueError(f"kernel must be a name, a Kernel or a callable, got {kernel!r}")
+    if kernel == "linear":
+        return Linear()
+    if kernel == "precomputed":
+        return Precomputed()
+    if kernel == "rbf":
+        return RBF(_resolve_gamma(gamma, X))
+    if kernel == "poly":
+        if not (isinstance(degree, int | np.integer) and degree >= 1):
+            raise ValueError(f"degree must be a whole number >= 1, got {degree!r}")
+        return Polynomial(int(degree), _resolve_gamma(gamma, X), float(coef0))
+    near = get_close_matches(kernel, _NAMES, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_NAMES)}"
+    raise ValueError(f"unknown kernel {kernel!r}; {hint}")
+
+
+def _resolve_gamma(gamma: float | str, X: Matrix | None) -> float:
+    if isinstance(gamma, str):
+        if gamma not in ("scale", "auto"):
+            raise ValueError(f"gamma must be a number > 0, 'scale' or 'auto', got {gamma!r}")
+        if X is None:
+            raise ValueError(f"gamma={gamma!r} needs the training points")
+        if gamma == "auto":
+            return 1.0 / X.shape[1]
+        variance = _variance(X)
+        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    if not (np.isfinite(gamma) and gamma > 0):
+        raise ValueError(f"gamma must be a number > 0, 'scale' or 'auto', got {gamma!r}")
+    return float(gamma)
+
+
+def _variance(X: Matrix) -> float:
+    if not sparse.issparse(X):
+        return float(np.var(X, dtype=np.float64))
+    size = X.shape[0] * X.shape[1]
+    mean = X.data.sum(dtype=np.float64) / size
+    return float(np.square(X.data, dtype=np.float64).sum() / size - mean**2)
+
+
+def _becomes_dense(X: sparse.csr_matrix, dtype: Any, like: Points | None) -> bool:
+    if like is not None:
+        return not sparse.issparse(like.values)
+    cells = X.shape[0] * X.shape[1]
+    return bool(
+        X.nnz >= _DENSE_FROM_DENSITY * cells
+        and cells * np.dtype(dtype).itemsize <= _DENSE_UP_TO_BYTES
+    )
+
+
+def _working_copy(X: Matrix, dtype: Any, like: Points | None) -> Matrix:
+    if not sparse.issparse(X):
+        if like is not None and sparse.issparse(like.values):
+            return sparse.csr_matrix(X, dtype=dtype)
+        return np.ascontiguousarray(X, dtype=dtype)
+    if _becomes_dense(X, dtype, like):
+        return np.ascontiguousarray(X.toarray(), dtype=dtype)
+    return sparse.csr_matrix(X, dtype=dtype)
+
+
+def _squared_norms(values: Matrix) -> np.ndarray:
+    """Squared row norms in float64, shape (n_points,)."""
+    if sparse.issparse(values):
+        squares = values.multiply(values)
+        return np.asarray(squares.sum(axis=1, dtype=np.float64)).ravel()
+    return np.einsum("ij,ij->i", values, values, dtype=np.float64)
+
+
+def _products(A: Matrix, B: Matrix) -> np.ndarray:
+    """Inner products of all rows, a fresh C-contiguous array of shape (len(A), len(B))."""
+    if not sparse.issparse(B):
+        return np.asarray(A @ B.T)
+    # One dense factor makes the product dense at once; the smaller set is the cheaper one.
+    if A.shape[0] <= B.shape[0]:
+        dense = A.toarray() if sparse.issparse(A) else A
+        return np.ascontiguousarray((B @ dense.T).T)
+    return np.ascontiguousarray(A @ B.toarray().T)

@@ -1,0 +1,41 @@
+"""How a run is watched: the protocol between a solver and whoever records its progress."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from solvers.models import KernelExpansion
+from solvers.oracle import Counters
+
+
+class Monitor:
+    """Watches a fit; this base class does nothing and costs one comparison per question.
+
+    A solver calls :meth:`due` with its count of kernel evaluations as often as it likes, and
+    :meth:`record` when the answer is yes. What a monitor does there is not the solver's work: it
+    stops the clocks first and must leave the solver's random stream alone.
+    """
+
+    #: The count of kernel evaluations at which the next checkpoint is due.
+    next_checkpoint: float = math.inf
+
+    def start(self, counters: Counters | None) -> None:
+        """The solve begins now. ``counters`` stay live; None if the solver does not count."""
+
+    def due(self, kernel_evals: int) -> bool:
+        """Whether a checkpoint is due at this count of kernel evaluations."""
+        return kernel_evals >= self.next_checkpoint
+
+    def record(self, n_iter: int, snapshot: Callable[[], KernelExpansion]) -> bool:
+        """Record a checkpoint; ``snapshot`` builds the predictor as it stands.
+
+        Returns
+        -------
+        bool
+            True to ask the solver to stop.
+        """
+        return False
+
+    def finish(self, n_iter: int, model: KernelExpansion) -> None:
+        """The solve has ended with this model."""

@@ -1,0 +1,28 @@
+"""Checks of solver parameters; each message names the parameter, the value and the range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def positive(name: str, value: Any, *, zero: bool = False) -> None:
+    """Raise ValueError unless ``value`` is a finite number > 0 (or >= 0)."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (number and np.isfinite(value) and (value > 0 or (zero and value == 0))):
+        raise ValueError(f"{name} must be a number {'>=' if zero else '>'} 0, got {value!r}")
+
+
+def whole(name: str, value: Any, *, at_least: int) -> None:
+    """Raise ValueError unless ``value`` is a whole number >= ``at_least``."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
+        raise ValueError(f"{name} must be a whole number >= {at_least}, got {value!r}")
+
+
+def one_of(name: str, value: Any, known: Sequence[str]) -> None:
+    """Raise ValueError unless ``value`` is one of the known names."""
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
