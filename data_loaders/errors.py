@@ -1,0 +1,45 @@
+"""What is said to a user when data cannot be had."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DataError(Exception):
+    """A dataset that is unknown, cannot be fetched or is not what it should be.
+
+    The message is one line that names the thing, the value and what to do; it is meant to be
+    shown as it is, without a traceback.
+    """
+
+
+class DataWarning(UserWarning):
+    """Something about data that was put right without the user's help."""
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """The end of an "unknown name" message: the nearest known name, or all of them.
+
+    Parameters
+    ----------
+    name : str
+        What the user wrote.
+    known : iterable of str
+        The valid names.
+
+    Returns
+    -------
+    str
+        ``" (did you mean 'x'?)"``, else ``" (known: a, b)"``; empty if there is no valid name.
+    """
+    by_folded = {word.casefold(): word for word in known}
+    near = difflib.get_close_matches(str(name).casefold(), by_folded, n=1, cutoff=0.6)
+    if near:
+        return f" (did you mean '{by_folded[near[0]]}'?)"
+    return f" (known: {', '.join(by_folded.values())})" if by_folded else ""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an exception's message, or its type's name where it has none."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

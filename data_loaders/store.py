@@ -1,0 +1,265 @@
+"""The Parquet file of a dataset: written at once or not at all, verified whenever it is read.
+
+One row per point, training part first. Columns: ``X``, a fixed-size list per row (dense), or
+``indices`` (from 0) and ``values``, lists (sparse); ``y``; ``split``, "train" or "test". The
+schema's metadata holds a JSON object under the key ``marginbench``: see `Header`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from scipy.sparse import csr_matrix, issparse
+
+from data_loaders.content import Content, Part, canonical, fingerprint
+from data_loaders.errors import DataError, first_line
+
+SCHEMA_VERSION = 1
+_KEY = b"marginbench"
+_ROW_GROUP = 1 << 15
+
+#: What Arrow, json and NumPy raise when they meet bytes that are not what was written.
+_DAMAGE = (
+    OSError,
+    pa.ArrowException,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+)
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file says of itself.
+
+    Parameters
+    ----------
+    name : str
+        The dataset.
+    params : dict
+        The generator's parameters; empty for anything else.
+    source_fingerprint : str or None
+        The pinned fingerprint of the raw content.
+    transform_version : int
+    schema_version : int
+        Of this layout.
+    """
+
+    name: str
+    params: dict[str, int | float]
+    source_fingerprint: str | None
+    transform_version: int
+    schema_version: int = SCHEMA_VERSION
+
+
+class Unusable(Exception):
+    """A file that does not hold the content that is asked for.
+
+    Attributes
+    ----------
+    state : {"missing", "damaged", "outdated"}
+        Outdated: whole, but made by another version of the source or of this layout.
+    """
+
+    def __init__(self, state: Literal["missing", "damaged", "outdated"], detail: str) -> None:
+        super().__init__(detail)
+        self.state = state
+
+
+def write(path: Path, header: Header, content: Content) -> None:
+    """Write a dataset under its final name once all of it is on the disk.
+
+    The caller holds the lock of `path`.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder exists.
+    header : Header
+    content : Content
+        Labels are int8 or int64; X is float32 or float64, dense or CSR.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written.
+    """
+    table = _table(header, content)
+    temporary = path.with_name(partial_prefix(path) + "parquet")
+    try:
+        try:
+            with temporary.open("wb") as sink:
+                pq.write_table(
+                    table,
+                    sink,
+                    compression="zstd",
+                    use_dictionary=["split"],
+                    write_statistics=False,
+                    write_page_checksum=True,
+                    row_group_size=_ROW_GROUP,
+                )
+                sink.flush()
+                os.fsync(sink.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise DataError(
+            f"{header.name}: cannot write the cache file {path} ({error.strerror or error}); "
+            "set MARGINBENCH_CACHE to a folder with room that can be written"
+        ) from None
+
+
+def partial_prefix(path: Path) -> str:
+    """How the names of unfinished files that belong to `path` begin."""
+    return f".{path.stem}.partial-"
+
+
+def read(path: Path, header: Header) -> tuple[Content, str]:
+    """Read a dataset and verify its fingerprint.
+
+    Parameters
+    ----------
+    path : Path
+    header : Header
+        What the file should be.
+
+    Returns
+    -------
+    content : Content
+        Read-only arrays; columns of numbers are used as Arrow decoded them, without a copy.
+    fingerprint : str
+
+    Raises
+    ------
+    Unusable
+        If the file is missing, damaged or outdated.
+    """
+    try:
+        if not path.exists():
+            raise Unusable("missing", f"{path}: not fetched yet")
+        # Arrow checks the checksum of every page before it decodes it.
+        with pq.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
+            found = json.loads(file.schema_arrow.metadata[_KEY])
+            _compare(path, found, header)
+            table = file.read(use_threads=False)
+        content = _content(table, found["n_features"])
+        stored, got = str(found["fingerprint"]), fingerprint(content)
+    except _DAMAGE as error:
+        what = f"{type(error).__name__}: {first_line(error)}"
+        raise Unusable("damaged", f"{path}: not a dataset that can be read ({what})") from None
+    if got != stored:
+        raise Unusable(
+            "damaged",
+            f"{path}: the content's fingerprint is {got}, its metadata say {stored!r}",
+        )
+    return content, got
+
+
+def _compare(path: Path, found: dict[str, Any], header: Header) -> None:
+    expected = asdict(header)
+    for key in ("schema_version", "name", "params", "source_fingerprint", "transform_version"):
+        if found[key] != expected[key]:
+            # A file of another dataset cannot have got this name by an upgrade.
+            state: Literal["damaged", "outdated"] = (
+                "damaged" if key in ("name", "params") else "outdated"
+            )
+            raise Unusable(
+                state, f"{path}: {key} is {found[key]!r}, this release needs {expected[key]!r}"
+            )
+
+
+def _table(header: Header, content: Content) -> pa.Table:
+    X, y = zip(*((part.X, part.y) for _, part in content.parts()), strict=True)
+    columns: dict[str, pa.ChunkedArray] = {}
+    if issparse(X[0]):
+        rows = [canonical(part) for part in X]
+        columns["indices"] = pa.chunked_array(
+            [_lists(part.indptr, part.indices.astype(np.int32)) for part in rows]
+        )
+        columns["values"] = pa.chunked_array([_lists(part.indptr, part.data) for part in rows])
+    else:
+        columns["X"] = pa.chunked_array([_fixed_lists(part) for part in X])
+    columns["y"] = pa.chunked_array([pa.array(part) for part in y])
+    columns["split"] = pa.chunked_array(
+        [pa.repeat(role, len(part.y)) for role, part in content.parts()]
+    )
+    about = asdict(header) | {
+        "n_features": X[0].shape[1],
+        "fingerprint": fingerprint(content),
+    }
+    # Arrow reads columns without nulls markedly faster when the schema says so.
+    schema = pa.schema(
+        [pa.field(name, column.type, nullable=False) for name, column in columns.items()],
+        metadata={_KEY: json.dumps(about, sort_keys=True).encode()},
+    )
+    return pa.table(list(columns.values()), schema=schema)
+
+
+def _lists(indptr: Any, items: Any) -> pa.LargeListArray:
+    values = pa.array(items)
+    kind = pa.large_list(pa.field("element", values.type, nullable=False))
+    return pa.LargeListArray.from_arrays(pa.array(indptr, pa.int64()), values, type=kind)
+
+
+def _fixed_lists(X: Any) -> pa.FixedSizeListArray:
+    values = pa.array(np.ascontiguousarray(X).ravel())
+    kind = pa.list_(pa.field("element", values.type, nullable=False), X.shape[1])
+    return pa.FixedSizeListArray.from_arrays(values, type=kind)
+
+
+def _content(table: pa.Table, width: int) -> Content:
+    is_test = pc.equal(table["split"], "test").combine_chunks().to_numpy(zero_copy_only=False)
+    n_train = int(np.count_nonzero(~is_test))
+    if is_test[:n_train].any():
+        raise ValueError("the rows of the training and the test part are mixed")
+    y = _numbers(table["y"].combine_chunks())
+    if "X" in table.column_names:
+        X = _numbers(table["X"].combine_chunks().flatten()).reshape(-1, width)
+        return Content(Part(X[:n_train], y[:n_train]), Part(X[n_train:], y[n_train:]))
+    indices, values = table["indices"].combine_chunks(), table["values"].combine_chunks()
+    indptr = np.concatenate(([0], np.cumsum(_numbers(indices.value_lengths()))))
+    columns, data = _numbers(indices.flatten()), _numbers(values.flatten())
+    train, test = (
+        Part(_csr(indptr[part.start : part.stop + 1], columns, data, width), y[part])
+        for part in (slice(0, n_train), slice(n_train, len(y)))
+    )
+    return Content(train, test)
+
+
+def _csr(indptr: Any, columns: Any, data: Any, width: int) -> csr_matrix:
+    items = slice(indptr[0], indptr[-1])
+    indptr = (indptr - indptr[0]).astype(columns.dtype if indptr[-1] < 2**31 else np.int64)
+    X = csr_matrix((data[items], columns[items], indptr), shape=(len(indptr) - 1, width))
+    # SciPy copies what is a small piece of a large array.
+    for array in (X.data, X.indices, X.indptr):
+        array.setflags(write=False)
+    return X
+
+
+def _numbers(array: Any) -> Any:
+    return array.to_numpy(zero_copy_only=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

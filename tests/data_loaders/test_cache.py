@@ -1,0 +1,355 @@
+"""The cache: what goes in comes out, damage is found, writers do not disturb each other."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from scipy.sparse import csr_matrix, issparse
+
+import data_loaders
+from data_loaders import DataError, DataWarning, fetch, load, verify
+from data_loaders.content import Content, Part
+
+NAMES = ["X_train", "y_train", "X_test", "y_test"]
+
+
+def arrays(X) -> list[np.ndarray]:
+    return [X.data, X.indices, X.indptr] if issparse(X) else [X]
+
+
+def assert_same_bits(a, b):
+    assert a.shape == b.shape
+    for mine, other in zip(arrays(a), arrays(b), strict=True):
+        assert mine.dtype == other.dtype
+        assert mine.tobytes() == other.tobytes()
+
+
+def content(make=np.array, dtype=np.float64, classes=(-1, 1), label=np.int8, n=40) -> Content:
+    rng = np.random.default_rng(7)
+
+    def part(n):
+        X = rng.standard_normal((n, 5)) * (rng.random((n, 5)) < 0.5)
+        X[2] = 0  # a row without non-zeros
+        y = np.array(classes, dtype=label)[np.arange(n) % len(classes)]
+        return Part(make(X.astype(dtype)), y)
+
+    return Content(part(n), part(n // 2))
+
+
+def own(tiny, made: Content, **kwargs):
+    """A source of given content; nothing is read."""
+    return tiny(files=(), read=lambda files, params: made, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"dtype": np.float64},
+        {"dtype": np.float32},
+        {"make": csr_matrix, "dtype": np.float32},
+        {"make": csr_matrix, "dtype": np.float64},
+        {"classes": (0, 3, 9), "label": np.int64},
+        {"n": 70_000},
+        {"make": csr_matrix, "dtype": np.float32, "n": 70_000},
+    ],
+    ids=str,
+)
+def test_every_bit_comes_back(tiny, kind):
+    made = content(**kind)
+    source = own(tiny, made)
+    load(source)
+    data = load(source)
+    for (_, part), X, y in zip(
+        made.parts(), (data.X_train, data.X_test), (data.y_train, data.y_test), strict=True
+    ):
+        assert_same_bits(X, part.X)
+        assert_same_bits(y, part.y)
+        for array in [*arrays(X), y]:
+            assert array.flags.c_contiguous
+            assert not array.flags.writeable
+    assert (data.n_train, data.n_test, data.n_features) == (len(made.train.y), len(made.test.y), 5)
+    assert data.fingerprint == data_loaders.content.fingerprint(made)
+    assert (data.citation, data.licence) == (source.citation, source.licence)
+
+
+def test_sparse_and_dense_files_have_one_fingerprint(tiny, tmp_path):
+    dense = load(own(tiny, content()))
+    sparse = load(own(tiny, content(make=csr_matrix)), cache_dir=tmp_path / "sparse")
+    assert dense.fingerprint == sparse.fingerprint
+    np.testing.assert_array_equal(dense.X_train, sparse.X_train.toarray())
+
+
+def test_a_dataset_survives_pickling(tiny):
+    data = load(own(tiny, content(make=csr_matrix)))
+    copy = pickle.loads(pickle.dumps(data))
+    assert copy.fingerprint == data.fingerprint
+    for name in NAMES:
+        assert_same_bits(getattr(copy, name), getattr(data, name))
+
+
+def test_other_tools_can_read_the_file(tiny):
+    table = pq.read_table(fetch(own(tiny, content()))).to_pandas()
+    assert list(table.columns) == ["X", "y", "split"]
+    assert table["split"].tolist() == ["train"] * 40 + ["test"] * 20
+    np.testing.assert_array_equal(np.stack(table["X"][:40]), content().train.X)
+
+
+def test_the_source_is_read_once(tiny, cache):
+    calls = []
+
+    def read(files, params):
+        calls.append(params)
+        return content()
+
+    source = tiny(files=(), read=read)
+    assert verify(source).state == "missing"
+    path = fetch(source)
+    assert path == cache / "tiny.parquet"
+    assert fetch(source) == path
+    load(source)
+    assert verify(source).state == "ok"
+    assert calls == [{}]
+
+
+def test_the_cache_is_where_it_is_asked_for(tiny, tmp_path, monkeypatch):
+    source = own(tiny, content())
+    assert fetch(source, cache_dir=tmp_path / "a") == tmp_path / "a" / "datasets" / "tiny.parquet"
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "b"))
+    assert fetch(source) == tmp_path / "b" / "datasets" / "tiny.parquet"
+    monkeypatch.delenv("MARGINBENCH_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "c"))
+    assert verify(source).path.name == "tiny.parquet"
+    assert verify(source).path.parent.parent.name == "marginbench"
+
+
+def test_a_cache_that_cannot_be_written_is_named(tiny, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    with pytest.raises(DataError) as caught:
+        load(own(tiny, content()), cache_dir=blocked)
+    message = str(caught.value)
+    assert message.startswith(f"tiny: cannot write to the cache folder {blocked}")
+    assert "set MARGINBENCH_CACHE to a folder that can be written" in message
+    assert "\n" not in message
+
+
+def test_a_full_disk_leaves_nothing_behind(tiny, cache, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(DataError, match=r"cannot write the cache file .*No space left on device"):
+        load(own(tiny, content()))
+    assert [path.name for path in cache.iterdir() if path.suffix != ".lock"] == []
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def cut_the_end(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def flip_in_the_middle(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 0x10
+    path.write_bytes(bytes(data))
+
+
+def other_content(path: Path) -> None:
+    """A whole Parquet file with one number changed and the old metadata."""
+    table = pq.read_table(path)
+    y = table["y"].to_numpy().copy()
+    y[3] *= -1
+    index = table.column_names.index("y")
+    pq.write_table(table.set_column(index, table.schema.field("y"), [y]), path)
+
+
+def other_table(path: Path) -> None:
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({}), path)
+
+
+def incomplete_metadata(path: Path) -> None:
+    table = pq.read_table(path)
+    about = json.loads(table.schema.metadata[b"marginbench"])
+    del about["fingerprint"]
+    metadata = {b"marginbench": json.dumps(about).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+
+
+def shuffled(path: Path) -> None:
+    table = pq.read_table(path)
+    pq.write_table(table.take(list(range(table.num_rows))[::-1]), path)
+
+
+DAMAGES = [
+    truncate,
+    cut_the_end,
+    empty,
+    flip_in_the_middle,
+    other_content,
+    other_table,
+    incomplete_metadata,
+    shuffled,
+]
+
+
+@pytest.mark.parametrize("kind", [{}, {"make": csr_matrix, "dtype": np.float32}], ids=str)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_reported_and_made_anew(tiny, damage, kind):
+    source = own(tiny, content(**kind))
+    whole = load(source)
+    path = fetch(source)
+    damage(path)
+    damaged = path.read_bytes()
+
+    report = verify(source)
+    assert report.state == "damaged"
+    assert str(path) in report.detail
+    assert "\n" not in report.detail
+    assert path.read_bytes() == damaged  # verify repairs nothing
+
+    with pytest.warns(DataWarning) as caught:
+        again = load(source)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert str(caught[0].message).startswith("tiny: the cached file is damaged")
+    assert str(path) in str(caught[0].message)
+    assert "\n" not in str(caught[0].message)
+    assert again.fingerprint == whole.fingerprint
+    assert_same_bits(again.X_train, whole.X_train)
+    assert verify(source).state == "ok"
+
+
+def test_no_flipped_bit_changes_the_data(tiny):
+    source = own(tiny, content())
+    path = fetch(source)
+    whole, right = path.read_bytes(), load(source)
+    found = 0
+    for position in range(0, len(whole), 23):
+        data = bytearray(whole)
+        data[position] ^= 1 << position % 8
+        path.write_bytes(bytes(data))
+        if verify(source).state == "ok":  # a bit that means nothing to a reader
+            for name in NAMES:
+                assert_same_bits(getattr(load(source), name), getattr(right, name))
+        else:
+            found += 1
+    assert found > 20
+
+
+def test_a_damaged_file_whose_source_is_gone_is_an_error(tiny, mirror, monkeypatch):
+    monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
+    path = fetch(tiny())
+    truncate(path)
+    monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror / "gone"))
+    with pytest.warns(DataWarning), pytest.raises(DataError) as caught:
+        load(tiny())
+    message = str(caught.value)
+    assert "cannot fetch 'tiny.trn'" in message
+    assert f"the cached file is damaged ({path}" in message
+    assert "\n" not in message
+
+
+def test_the_file_of_another_dataset_is_damage(tiny, cache):
+    fetch(own(tiny, content(), name="other")).rename(cache / "tiny.parquet")
+    report = verify(own(tiny, content()))
+    assert report.state == "damaged"
+    assert "name is 'other'" in report.detail
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"transform_version": 2}, {"fingerprint": data_loaders.content.fingerprint(content(n=42))}],
+    ids=str,
+)
+def test_a_file_of_an_older_release_is_made_anew_without_a_word(tiny, change):
+    fetch(own(tiny, content()))
+    newer = replace(own(tiny, content(n=42)), **change)
+    assert verify(newer).state == "outdated"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load(newer).n_train == 42
+    assert verify(newer).state == "ok"
+
+
+def test_content_is_checked_before_it_is_kept(tiny, cache):
+    made = content()
+    made.train.X[4, 1] = np.nan
+    with pytest.raises(DataError, match="tiny: train part: row 5, feature 2 is nan"):
+        load(own(tiny, made))
+    assert verify(own(tiny, made)).state == "missing"
+
+
+def start(script: str) -> subprocess.Popen:
+    root = Path(data_loaders.__file__).parents[1]
+    return subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_kill_9_in_the_middle_of_writing_leaves_no_half_file(cache):
+    script = """
+import os, time
+from data_loaders import load
+
+def hang(descriptor):
+    os.ftruncate(descriptor, 1000)
+    print("writing", flush=True)
+    time.sleep(60)
+
+os.fsync = hang
+load("checkers", {"n_train": 160})
+"""
+    with start(script) as process:
+        assert process.stdout.readline() == "writing\n"
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert list(cache.glob(".checkers-*partial*"))
+    assert not list(cache.glob("*.parquet"))
+    assert verify("checkers", {"n_train": 160}).state == "missing"
+
+    assert load("checkers", {"n_train": 160}).n_train == 160
+    assert len(list(cache.glob("*.parquet"))) == 1
+    assert not list(cache.glob(".checkers-*partial*"))
+
+
+def test_two_processes_fetch_at_once(tmp_path):
+    log = tmp_path / "log"
+    script = f"""
+import time
+from data_loaders import Source, checkers, load
+
+def read(files, params):
+    with open({str(log)!r}, "a") as stream:
+        stream.write("read\\n")
+    time.sleep(0.5)
+    return checkers.read(files, {{"n_train": 160, "n_test": 160, "seed": 0, "noise": 0.0}})
+
+source = Source("slow", "", "generator", "", read, "", "", 1.0, 1.0)
+print(load(source).fingerprint)
+"""
+    processes = [start(script) for _ in range(2)]
+    answers = [process.communicate(timeout=60)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    params = {"n_train": 160, "n_test": 160, "noise": 0}
+    assert answers == [load("checkers", params).fingerprint + "\n"] * 2
+    assert log.read_text() == "read\n"

@@ -1,0 +1,153 @@
+"""Fingerprints and the checks on content."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from data_loaders import DataError
+from data_loaders import content as content_module
+from data_loaders.content import Content, Part, check, fingerprint
+
+
+def example(seed: int = 0, n: int = 50, d: int = 7) -> Content:
+    rng = np.random.default_rng(seed)
+
+    def part(rows: int) -> Part:
+        X = rng.integers(-4, 5, (rows, d)) / 4
+        X[rng.random(X.shape) < 0.6] = 0
+        return Part(X, np.where(np.arange(rows) % 3 == 0, 1, -1).astype(np.int64))
+
+    return Content(part(n), part(n // 2))
+
+
+def changed(content: Content, make_X=lambda X: X, make_y=lambda y: y) -> Content:
+    return Content(*(Part(make_X(part.X), make_y(part.y)) for _, part in content.parts()))
+
+
+def with_explicit_zeros(X):
+    return csr_matrix(
+        (X.ravel(), np.tile(np.arange(X.shape[1]), len(X)), np.arange(0, X.size + 1, X.shape[1])),
+        shape=X.shape,
+    )
+
+
+def with_unsorted_columns(X):
+    rows = csr_matrix(X)
+    order = np.concatenate(
+        [np.arange(rows.indptr[i], rows.indptr[i + 1])[::-1] for i in range(len(X))]
+    )
+    return csr_matrix((rows.data[order], rows.indices[order], rows.indptr), shape=X.shape)
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        csr_matrix,
+        with_explicit_zeros,
+        with_unsorted_columns,
+        np.asfortranarray,
+        lambda X: X.astype(np.float32),
+        lambda X: csr_matrix(X.astype(np.float32)),
+        lambda X: np.where(X == 0, -0.0, X),
+    ],
+    ids=["csr", "explicit zeros", "unsorted", "fortran", "float32", "csr float32", "minus zero"],
+)
+def test_storage_does_not_change_the_fingerprint(store):
+    assert fingerprint(changed(example(), store)) == fingerprint(example())
+    assert fingerprint(changed(example(), store, lambda y: y.astype(np.int8))) == fingerprint(
+        example()
+    )
+
+
+@pytest.mark.parametrize("entries", [1, 3, 10, 64, 1 << 20])
+@pytest.mark.parametrize("store", [np.array, csr_matrix])
+def test_chunks_do_not_change_the_fingerprint(monkeypatch, entries, store):
+    expected = fingerprint(example())
+    monkeypatch.setattr(content_module, "_CHUNK_ENTRIES", entries)
+    assert fingerprint(changed(example(), store)) == expected
+
+
+def test_fingerprint_follows_its_definition():
+    content = Content(
+        Part(np.array([[0, 2.5, 0], [0, 0, 0], [1, 0, -1]]), np.array([1, -1, 1])),
+        Part(np.array([[0, 0, 4.0]]), np.array([-1])),
+    )
+
+    def sha(numbers, dtype):
+        return hashlib.sha256(np.array(numbers, dtype=dtype).tobytes()).digest()
+
+    expected = hashlib.sha256(
+        b"marginbench content 1\n"
+        + np.array([3, 3], "<i8").tobytes()
+        + sha([1, 0, 2], "<i8")
+        + sha([1, 0, 2], "<i8")
+        + sha([2.5, 1, -1], "<f8")
+        + sha([1, -1, 1], "<i8")
+        + np.array([1, 3], "<i8").tobytes()
+        + sha([1], "<i8")
+        + sha([2], "<i8")
+        + sha([4.0], "<f8")
+        + sha([-1], "<i8")
+    ).hexdigest()
+    assert fingerprint(content) == expected
+
+
+def test_every_change_of_content_changes_the_fingerprint():
+    base = example()
+
+    def value(X):
+        X = X.copy()
+        X[3, 2] += 1e-12
+        return X
+
+    others = [
+        changed(base, value),
+        changed(base, lambda X: X[::-1]),
+        changed(base, lambda X: np.hstack([X, np.zeros((len(X), 1))])),
+        changed(base, lambda X: X[:, ::-1]),
+        changed(base, make_y=lambda y: -y),
+        Content(base.test, base.train),
+        Content(base.train, Part(base.test.X[1:], base.test.y[1:])),
+    ]
+    prints = [fingerprint(content) for content in [base, *others]]
+    assert len(set(prints)) == len(prints)
+
+
+@pytest.mark.parametrize("store", [np.array, csr_matrix])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_check_finds_a_value_that_is_not_finite(monkeypatch, store, value):
+    monkeypatch.setattr(content_module, "_CHUNK_ENTRIES", 20)
+    content = example()
+    content.test.X[12, 4] = value
+    with pytest.raises(DataError) as caught:
+        check(changed(content, store), "mine")
+    assert str(caught.value) == (
+        f"mine: test part: row 13, feature 5 is {value}, not a finite number"
+    )
+
+
+def test_check_accepts_what_is_right():
+    check(example(), "mine")
+    check(changed(example(), csr_matrix), "mine")
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (changed(example(), make_y=np.ones_like), "train part: one class only (every label is 1)"),
+        (changed(example(), lambda X: X[:0], lambda y: y[:0]), "train part has points of shape"),
+        (changed(example(), make_y=lambda y: y[1:]), "labels of shape (49,)"),
+        (
+            Content(example().train, example(d=8).test),
+            "7 features in the train part but 8 in the test part",
+        ),
+    ],
+)
+def test_check_refuses_what_no_solver_can_use(content, complaint):
+    with pytest.raises(DataError) as caught:
+        check(content, "mine")
+    assert str(caught.value).startswith("mine: ")
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)

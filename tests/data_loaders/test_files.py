@@ -1,0 +1,147 @@
+"""Where files come from: mirror folder, mirror address, public address, and none of them."""
+
+import hashlib
+import logging
+import time
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+
+from data_loaders import DataError, fetch, files, load, verify
+
+
+def refusal(source) -> str:
+    with pytest.raises(DataError) as caught:
+        load(source)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert verify(source).state == "missing"
+    return message
+
+
+def cached_names(cache) -> list[str]:
+    return sorted(path.name for path in cache.iterdir() if not path.name.endswith(".lock"))
+
+
+def test_a_mirror_folder_is_read_in_place(tiny, mirror, monkeypatch, cache):
+    monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
+    monkeypatch.setattr(files, "_download", None)
+    data = load(tiny())
+    assert data.X_train.shape == (4, 4)
+    assert data.X_test.shape == (2, 4)
+    assert cached_names(cache) == ["tiny.parquet"]
+
+
+def test_an_address_can_be_the_mirror(tiny, server, monkeypatch, cache):
+    monkeypatch.setenv("MARGINBENCH_MIRROR", server + "/")
+    assert load(tiny()).X_train.shape == (4, 4)
+    assert cached_names(cache) == ["tiny.parquet"]
+
+
+@pytest.mark.parametrize("mirror_is", ["empty folder", "address without the file", "not set"])
+def test_public_addresses_come_last(tiny, server, tmp_path, monkeypatch, mirror_is):
+    if mirror_is == "empty folder":
+        monkeypatch.setenv("MARGINBENCH_MIRROR", str(tmp_path))
+    elif mirror_is == "address without the file":
+        monkeypatch.setenv("MARGINBENCH_MIRROR", server + "/elsewhere")
+    assert load(tiny(url=server)).X_train.shape == (4, 4)
+
+
+def test_when_no_place_has_the_file_every_place_is_named(tiny, server, tmp_path, monkeypatch):
+    monkeypatch.setenv("MARGINBENCH_MIRROR", str(tmp_path / "empty"))
+    message = refusal(tiny(url=server + "/elsewhere"))
+    assert message.startswith("tiny: cannot fetch 'tiny.trn'; tried ")
+    assert f"{tmp_path / 'empty' / 'tiny' / 'tiny.trn'} (no such file)" in message
+    assert f"{server}/elsewhere/tiny/tiny.trn (HTTP status 404)" in message
+    assert "set MARGINBENCH_MIRROR=FOLDER" in message
+
+
+def test_no_network_at_all(tiny):
+    message = refusal(tiny(url="http://127.0.0.1:9"))
+    assert "http://127.0.0.1:9/tiny/tiny.trn (no connection)" in message
+
+
+def test_a_silent_server_is_not_waited_for(tiny, serving, monkeypatch):
+    class Silent(BaseHTTPRequestHandler):
+        def do_GET(self):
+            time.sleep(0.6)
+
+    monkeypatch.setattr(files, "TIMEOUT_S", 0.2)
+    assert "(no answer in 0.2 s)" in refusal(tiny(url=serving(Silent)))
+
+
+def test_a_broken_download_is_not_kept(tiny, serving, cache):
+    class Broken(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(b"+1 1:1\n-1 1:2\n")
+
+        def log_message(self, *args):
+            pass
+
+    assert "(download failed: " in refusal(tiny(url=serving(Broken)))
+    assert cached_names(cache) == []
+
+
+def test_a_page_in_place_of_the_file_is_not_taken_for_data(tiny, serving):
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<!DOCTYPE html>\n<p>Gone</p>\n")
+
+        def log_message(self, *args):
+            pass
+
+    address = serving(Page)
+    message = refusal(tiny(url=address))
+    assert f"{address}/tiny/tiny.trn, line 1: label '<!DOCTYPE' is not" in message
+
+
+def test_a_known_sha256_is_checked(tiny, server, mirror, monkeypatch):
+    sha256 = hashlib.sha256((mirror / "tiny" / "tiny.trn").read_bytes()).hexdigest()
+    wrong = "0" * 64
+    assert "(SHA-256 differs from the known one)" in refusal(tiny(url=server, sha256=wrong))
+    monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
+    assert f"SHA-256 is {sha256}, expected {wrong}" in refusal(tiny(sha256=wrong))
+    assert load(tiny(sha256=sha256)).n_train == 4
+
+
+def test_downloads_say_nothing(tiny, server, capfd):
+    fetch(tiny(url=server))
+    assert capfd.readouterr() == ("", "")
+    assert logging.getLogger("pooch").level != logging.ERROR
+
+
+def test_an_unpacked_or_packed_file_is_the_same_data(tiny, server, mirror, tmp_path):
+    import bz2
+
+    plain = load(tiny(url=server)).fingerprint
+    for name in ("tiny.trn", "tiny.tst"):
+        path = mirror / "tiny" / name
+        path.write_bytes(bz2.compress(path.read_bytes()))
+    assert load(tiny(url=server), cache_dir=tmp_path / "other").fingerprint == plain
+
+
+def test_content_that_is_not_the_pinned_one_is_refused(tiny, mirror, monkeypatch):
+    monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
+    message = refusal(tiny(fingerprint="0" * 64))
+    assert f"expected fingerprint {'0' * 64}, got " in message
+    assert str(mirror / "tiny" / "tiny.trn") in message
+    right = message.split()[-1]
+    assert load(tiny(fingerprint=right)).fingerprint == right
+    (mirror / "tiny" / "tiny.tst").write_bytes(b"-1 3:1\n+1 1:2 2:3.5\n")
+    assert verify(tiny(fingerprint=right)).state == "ok"  # the cache does not look at the mirror
+    with pytest.raises(DataError, match=f"expected fingerprint {right}, got "):
+        load(tiny(fingerprint=right), cache_dir=mirror / "other")
+
+
+@pytest.mark.parametrize("name", ["tiny.trn", "tiny.tst"])
+def test_errors_in_a_file_name_it(tiny, mirror, monkeypatch, name):
+    monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
+    path = mirror / "tiny" / name
+    path.write_bytes(path.read_bytes() + b"+1 1:nan\n")
+    line = path.read_bytes().count(b"\n")
+    assert f"{path}, line {line}: the value of '1:nan' is not finite" in refusal(tiny())

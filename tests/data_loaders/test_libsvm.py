@@ -1,0 +1,180 @@
+"""The LIBSVM reader: what it accepts, what it refuses and where it says the fault is."""
+
+import bz2
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_loaders import DataError, libsvm
+from data_loaders.files import LocalFile
+
+TEXT = b"+1 1:0.5 3:-2\n-1 2:1e-3\n+1\n-1 1:7 2:0 4:1\n"
+DENSE = np.array([[0.5, 0, -2, 0], [0, 1e-3, 0, 0], [0, 0, 0, 0], [7, 0, 0, 1]])
+LABELS = [1, -1, 1, -1]
+
+
+def read(path: Path, text: bytes, width: int = 4, classes: tuple[int, ...] = (-1, 1)):
+    path.write_bytes(text)
+    return libsvm.read_file(LocalFile(path, str(path)), width, classes)
+
+
+def refusal(path: Path, text: bytes, **kwargs) -> str:
+    with pytest.raises(DataError) as caught:
+        read(path, text, **kwargs)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert str(path) in message
+    return message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        TEXT.rstrip(b"\n"),
+        TEXT.replace(b"\n", b"\r\n"),
+        TEXT.replace(b" ", b"\t"),
+        TEXT.replace(b"\n", b" \n"),
+        TEXT.replace(b"+1", b"1.0"),
+        TEXT.replace(b"-2", b"-2.00E+0").replace(b"0.5", b"+.5"),
+        bz2.compress(TEXT),
+        gzip.compress(TEXT),
+        bz2.compress(TEXT[:20]) + bz2.compress(TEXT[20:]),
+    ],
+    ids=["plain", "no end", "crlf", "tabs", "blank", "1.0", "floats", "bz2", "gz", "bz2 twice"],
+)
+def test_reads_all_spellings_alike(tmp_path, text):
+    part = read(tmp_path / "data", text)
+    np.testing.assert_array_equal(part.X.toarray(), DENSE)
+    np.testing.assert_array_equal(part.y, LABELS)
+    assert part.X.dtype == np.float64
+    assert part.y.dtype == np.int64
+    assert part.X.nnz == np.count_nonzero(DENSE)  # the zero in the text is not stored
+    assert part.X.has_canonical_format
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 16, 33])
+def test_blocks_do_not_matter(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(libsvm, "BLOCK_BYTES", size)
+    part = read(tmp_path / "data", TEXT)
+    np.testing.assert_array_equal(part.X.toarray(), DENSE)
+    np.testing.assert_array_equal(part.y, LABELS)
+    message = refusal(tmp_path / "wrong", TEXT + b"+1 1:x\n")
+    assert "line 5: '1:x' is not an index:value pair" in message
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (b"+1 1:nan", "the value of '1:nan' is not finite"),
+        (b"+1 1:-inf", "the value of '1:-inf' is not finite"),
+        (b"+1 1:1e999", "the value of '1:1e999' is not finite"),
+        (b"yes 1:1", "label 'yes' is not a finite number"),
+        (b"nan 1:1", "label 'nan' is not a finite number"),
+        (b"1:1 2:1", "label '1:1' is not a finite number"),
+        (b"2 1:1", "label '2' is not one of the 2 classes -1, 1"),
+        (b"0.5 1:1", "label '0.5' is not one of the 2 classes -1, 1"),
+        (b"+1 1", "'1' is not an index:value pair"),
+        (b"+1 1:", "'1:' is not an index:value pair"),
+        (b"+1 :1", "':1' is not an index:value pair"),
+        (b"+1 1: 1", "'1:' is not an index:value pair"),
+        (b"+1 1:2:3", "'1:2:3' is not an index:value pair"),
+        (b"+1 1:1.5.2", "'1:1.5.2' is not an index:value pair"),
+        (b"+1 1.0:1", "'1.0:1' is not an index:value pair"),
+        (b"+1 -1:1", "'-1:1' is not an index:value pair"),
+        (b"+1 0x1:1", "'0x1:1' is not an index:value pair"),
+        (b"+1 1:0x1", "'1:0x1' is not an index:value pair"),
+        (b"+1 qid:3 1:1", "'qid:3' is not an index:value pair"),
+        (b"+1 1:1 # note", "'#' is not an index:value pair"),
+        (b"+1 1:1\x00\xff\x1b[31m", "'1:1\\x00\ufffd\\x1b[31m' is not an index:value pair"),
+        (b"+1 0:1", "index 0 in '0:1'; indices start at 1"),
+        (b"+1 2:1 1:1", "index 1 after 2; indices must increase"),
+        (b"+1 2:1 2:1", "index 2 after 2; indices must increase"),
+        (b"+1 5:1", "index 5 is over the number of features, 4"),
+        (
+            b"+1 99999999999999999999:1",
+            "index 99999999999999999999 is over the number of features, 4",
+        ),
+        (b"", "empty line"),
+        (b"  ", "empty line"),
+    ],
+)
+def test_refuses_a_wrong_line_and_says_where(tmp_path, line, complaint):
+    message = refusal(tmp_path / "data", TEXT + line + b"\n" + TEXT)
+    assert message.startswith(f"{tmp_path / 'data'}, line 5: {complaint}")
+    assert message.isprintable()
+
+
+@pytest.mark.parametrize("compress", [bytes, bz2.compress, gzip.compress])
+def test_refuses_an_empty_file(tmp_path, compress):
+    assert "the file is empty" in refusal(tmp_path / "data", compress(b""))
+
+
+def test_refuses_one_class_only(tmp_path):
+    message = refusal(tmp_path / "data", b"-1 1:1\n-1 2:1\n")
+    assert "one class only (every label is -1)" in message
+
+
+@pytest.mark.parametrize("compress", [bz2.compress, gzip.compress])
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:20] + b"?" * 40])
+def test_refuses_a_damaged_archive(tmp_path, compress, damage):
+    assert "cannot be read" in refusal(tmp_path / "data", damage(compress(TEXT * 100)))
+
+
+def test_refuses_a_missing_file(tmp_path):
+    with pytest.raises(DataError, match="cannot be read"):
+        libsvm.read_file(LocalFile(tmp_path / "none", "none"), 4, (-1, 1))
+
+
+def test_other_classes_are_kept_as_they_are(tmp_path):
+    assert read(tmp_path / "data", b"2 1:1\n5 1:1\n", classes=(2, 5)).y.tolist() == [2, 5]
+
+
+# Words that are nearly right, put together at random: both parsers must accept the same texts
+# and find the same numbers in them.
+_WORDS = st.sampled_from(
+    ["1", "-1", "+1", "+", "1:", ":1", "1:2", "2:-.5", "3:1e2", "4:1.", "04:1", "+2:1", "2:+1"]
+    + ["1:.", "1:e1", "1:1e", "2:--1", "3:1-", "1:2:3", ":", "0:1", "-0:1", "5:1", "2.5", "1:1_0"]
+)
+_LINES = st.lists(
+    st.tuples(st.sampled_from(["1", "-1", "+1", "", " ", "x"]), st.lists(_WORDS, max_size=3)),
+    min_size=1,
+    max_size=3,
+).map(lambda lines: "".join(" ".join([head, *words]) + "\n" for head, words in lines).encode())
+_NUMBERS = st.tuples(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=4, max_size=4),
+    st.sampled_from(["%r", "%.3f", "%.17e", "%+g"]),
+).map(
+    lambda case: (
+        "-1 "
+        + " ".join(f"{i}:{case[1] % value}" for i, value in enumerate(case[0], start=1))
+        + "\n"
+    ).encode()
+)
+
+
+@given(st.one_of(_LINES, _NUMBERS, st.text(alphabet="01+-.eE: \n", max_size=12).map(str.encode)))
+def test_both_parsers_agree(text):
+    text += b"\n"
+    regular = libsvm._parse_regular(text, 4, (-1, 1))
+    try:
+        lines = libsvm._parse_lines(text, 4, (-1, 1), "text", 1)
+    except DataError:
+        assert regular is None
+        return
+    if regular is not None:  # else the text goes to the line parser anyway
+        for name in ("labels", "lengths", "indices", "values"):
+            np.testing.assert_array_equal(getattr(regular, name), getattr(lines, name))
+
+
+def test_regular_text_does_not_need_the_line_parser(tmp_path, monkeypatch):
+    def fail(*args):
+        raise AssertionError("regular text was parsed line by line")
+
+    monkeypatch.setattr(libsvm, "_parse_lines", fail)
+    part = read(tmp_path / "data", TEXT)
+    np.testing.assert_array_equal(part.X.toarray(), DENSE)
