@@ -27,7 +27,8 @@ def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
     Parameters
     ----------
     params : mapping
-        Exactly the keys of `DEFAULTS`: ``n_train`` and ``n_test``, positive multiples of 16;
+        Exactly the keys of `DEFAULTS`: ``n_train`` and ``n_test``, at least 16 (the counts of the
+        16 cells differ by at most one);
         ``seed``, a non-negative integer; ``noise``, standard deviation in cell widths.
 
     Returns
@@ -42,11 +43,10 @@ def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
     """
     sizes = {key: _integer(key, params[key]) for key in ("n_train", "n_test")}
     for key, size in sizes.items():
-        if size <= 0 or size % N_CELLS or size > _MAX_POINTS:
-            near = N_CELLS * max(1, min(round(size / N_CELLS), _MAX_POINTS // N_CELLS))
+        if not N_CELLS <= size <= _MAX_POINTS:
             raise DataError(
-                f"checkers: {key} must be a multiple of {N_CELLS} (equal counts in each cell) "
-                f"between {N_CELLS} and {_MAX_POINTS}, got {size}; the nearest is {near}"
+                f"checkers: {key} must be between {N_CELLS}, one point in each cell, and "
+                f"{_MAX_POINTS}, got {size}"
             )
     seed = _integer("seed", params["seed"])
     if seed < 0:

@@ -67,6 +67,14 @@ def test_seed_and_sizes():
     assert not np.array_equal(small.X_train, small.X_test[:160])
 
 
+def test_any_size_spreads_evenly_over_the_cells():
+    X = load("checkers", {"n_train": 1000, "n_test": 16, "noise": 0}).X_train
+    cells = np.floor(X).astype(int) + 2
+    counts = np.bincount(4 * cells[:, 0] + cells[:, 1], minlength=16)
+    assert counts.sum() == 1000
+    assert counts.max() - counts.min() == 1
+
+
 def test_parameters_have_defaults():
     data = load("checkers")
     assert data.params == {"n_train": 2000, "n_test": 2000, "seed": 0, "noise": 0.02}
@@ -76,11 +84,10 @@ def test_parameters_have_defaults():
 @pytest.mark.parametrize(
     ("params", "complaint"),
     [
-        ({"n_train": 1000}, "n_train must be a multiple of 16 (equal counts in each cell)"),
-        ({"n_train": 1000}, "got 1000; the nearest is 992"),
-        ({"n_test": 0}, "got 0; the nearest is 16"),
-        ({"n_test": -16}, "got -16; the nearest is 16"),
-        ({"n_train": 16 * 10**9}, "got 16000000000; the nearest is 100000000"),
+        ({"n_train": 15}, "n_train must be between 16, one point in each cell, and"),
+        ({"n_test": 0}, "n_test must be between 16, one point in each cell, and"),
+        ({"n_test": -16}, "got -16"),
+        ({"n_train": 16 * 10**9}, "and 100000000, got 16000000000"),
         ({"n_train": 16.5}, "n_train must be an integer, got 16.5"),
         ({"n_train": "many"}, "n_train must be an integer, got 'many'"),
         ({"n_train": True}, "n_train must be an integer, got True"),
