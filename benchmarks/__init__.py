@@ -1,0 +1,1 @@
+"""asv suites. asv imports every module of this folder."""
