@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harness.cli import build_app, run_app
-
 from reports.site import write_report
 
 

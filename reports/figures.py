@@ -1,0 +1,339 @@
+"""The figures of a report, one SVG per panel; they draw statistics and compute none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from reports import formatting
+from reports.analysis import Panel, PanelData
+from reports.axes import set_log_axis
+from reports.frames import records
+from reports.svg import inline
+
+#: Colours of the solvers on light and on dark ground. The first seven are told apart with any
+#: colour vision (after Okabe and Ito, 2008); markers tell all ten apart.
+PALETTE: tuple[tuple[str, str], ...] = (
+    ("#0b6fb3", "#58a9e6"),
+    ("#d55e00", "#f0883e"),
+    ("#0a8f6a", "#3fc79a"),
+    ("#b3558f", "#e08fc0"),
+    ("#c98a00", "#e9b949"),
+    ("#3aa6dc", "#8fd0f5"),
+    ("#3d2f94", "#9d92f0"),
+    ("#8a2353", "#d8698f"),
+    ("#7f7f1f", "#c6c65a"),
+    ("#6e7177", "#a9adb5"),
+)
+_MARKERS = "os^DvPX<>p"
+_DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.4, 1.4), (6, 1.6, 1.4, 1.6))
+
+INK, MUTED, RULE = "#1f2328", "#656a72", "#dcdcd6"
+_GROUND = "#fdfdfb"
+#: CSS custom properties of the page by the colour that stands for them in a figure.
+COLOR_VARIABLES: dict[str, str] = {
+    INK: "--ink",
+    MUTED: "--muted",
+    RULE: "--rule",
+    _GROUND: "--card",
+} | {light: f"--solver-{place}" for place, (light, _) in enumerate(PALETTE)}
+
+Array = npt.NDArray[np.float64]
+
+_SIZE = (5.4, 3.55)  # inches: 389 x 256 units, 1 unit about 1 px on a phone
+_FONT = 10.0
+_MARKERS_PER_CURVE = 6
+_NEAR = 30.0  # the resolution is drawn if within this factor of the lowest suboptimality
+
+AXIS_LABELS = {
+    "kernel_evals": "kernel evaluations",
+    "wall_s": "solver seconds",
+    "test_error": "test error",
+    "suboptimality": "relative suboptimality",
+}
+
+
+@dataclass(frozen=True)
+class SolverStyle:
+    """How a solver looks in every panel: colour, marker and dashes."""
+
+    color: str
+    marker: str
+    dashes: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A task's reference optimum, as its panels show it; None where unknown."""
+
+    test_error: float | None
+    resolution: float | None
+    n_test: int | None
+
+
+def solver_styles(labels: Sequence[str]) -> dict[str, SolverStyle]:
+    """A style for each solver: the first ten differ in colour and marker, later ones in dashes."""
+    return {
+        label: SolverStyle(
+            color=PALETTE[place % len(PALETTE)][0],
+            marker=_MARKERS[(place + place // len(PALETTE)) % len(_MARKERS)],
+            dashes=_DASHES[(place // len(PALETTE)) % len(_DASHES)],
+        )
+        for place, label in enumerate(labels)
+    }
+
+
+def swatch(style: SolverStyle, prefix: str) -> str:
+    """A short piece of a solver's line, for the legend."""
+    figure = Figure(figsize=(0.5, 0.17))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 1), ylim=(0, 1))
+    axes.set_axis_off()
+    figure.patch.set_visible(False)
+    axes.plot(
+        [0.04, 0.96], [0.5, 0.5], color=style.color, lw=1.8, dashes=style.dashes or (None, None)
+    )
+    axes.plot([0.5], [0.5], ls="", color=style.color, marker=style.marker, ms=6)
+    return inline(figure, prefix, colors=COLOR_VARIABLES)
+
+
+def draw_panel(
+    panel: Panel,
+    data: PanelData,
+    styles: Mapping[str, SolverStyle],
+    reference: Reference,
+    prefix: str,
+    task: str,
+) -> str | None:
+    """Draw one panel of a task.
+
+    Parameters
+    ----------
+    panel : Panel
+        What is drawn against what.
+    data : PanelData
+        Of this task alone.
+    styles : mapping of str to SolverStyle
+        By solver label; also the drawing order.
+    reference : Reference
+        Drawn as a labelled line.
+    prefix : str
+        Unique on the page, for the ids of the SVG.
+    task : str
+        The task's label, for the title.
+
+    Returns
+    -------
+    str or None
+        An ``<svg>`` element, or None if there is nothing to draw.
+    """
+    if not data.solvers():
+        return None
+    canvas = _Canvas(panel, data, reference)
+    for place, (solver, style) in enumerate(styles.items()):
+        canvas.draw_solver(solver, style, place / max(len(styles), 1))
+    canvas.finish()
+    title = f"{task}: {AXIS_LABELS[panel.value]} against {AXIS_LABELS[panel.cost]}"
+    return inline(
+        canvas.figure,
+        prefix,
+        title=title,
+        description=describe(panel, data, list(styles)),
+        colors=COLOR_VARIABLES,
+    )
+
+
+def describe(panel: Panel, data: PanelData, labels: Sequence[str]) -> str:
+    """The panel in words: where the median of each solver ends."""
+    say = formatting.percent if panel.value == "test_error" else formatting.scientific
+    sentences = ["Both axes are logarithmic."]
+    for solver in labels:
+        for frame in (data.curves, data.points):
+            rows = frame[frame["solver"] == solver]
+            if not rows.empty:
+                last = rows.iloc[-1]
+                spent = (
+                    f"{formatting.count(last['cost'])} kernel evaluations"
+                    if panel.cost == "kernel_evals"
+                    else formatting.seconds(last["cost"])
+                )
+                sentences.append(
+                    f"{solver} ends at a median of {say(last['median'])} after {spent} "
+                    f"({last['n_runs']} of {last['n_planned']} runs)."
+                )
+        failed = data.unfinished[data.unfinished["solver"] == solver]
+        if not failed.empty:
+            n = failed["seed"].nunique()
+            sentences.append(f"{formatting.plural(n, 'run')} of {solver} failed on the way.")
+    return " ".join(sentences)
+
+
+class _Canvas:
+    """One panel in the making."""
+
+    def __init__(self, panel: Panel, data: PanelData, reference: Reference) -> None:
+        self.panel, self.data, self.reference = panel, data, reference
+        self.figure = Figure(figsize=_SIZE)
+        self.figure.patch.set_visible(False)
+        self.axes: Axes = self.figure.add_axes((0.138, 0.158, 0.842, 0.815))
+        self.axes.patch.set_visible(False)
+        self.floor = self._zero_floor()
+        self._set_axes()
+
+    def _zero_floor(self) -> float:
+        """Where a value of zero is drawn: half a test error, half the least positive value."""
+        if self.panel.value == "test_error" and self.reference.n_test:
+            return 0.5 / self.reference.n_test
+        values = self._values()
+        return float(values[values > 0].min(initial=1.0)) / 2
+
+    def _values(self) -> Array:
+        data = self.data
+        parts = [
+            frame[column] for frame in (data.curves, data.points) for column in ("low", "high")
+        ]
+        return np.concatenate([*parts, data.unfinished["value"]]).astype(float)
+
+    def _set_axes(self) -> None:
+        data, axes = self.data, self.axes
+        costs = np.concatenate(
+            [
+                *(frame["cost"] for frame in (data.curves, data.points, data.unfinished)),
+                data.points["cost_low"],
+                data.points["cost_high"],
+            ]
+        ).astype(float)
+        costs = costs[costs > 0]
+        set_log_axis(axes, "x", *_padded(costs, 0.025, 0.035), measure=self.panel.cost)
+        values = np.append(self.drawn(self._values()), self._line_value())
+        values = values[np.isfinite(values)]
+        set_log_axis(axes, "y", *_padded(values, 0.1, 0.05), measure=self.panel.value)
+        axes.set_ylabel("")
+        axes.set_xlabel(AXIS_LABELS[self.panel.cost], fontsize=_FONT, color=MUTED, labelpad=3)
+        axes.tick_params(length=3, width=0.7, color=MUTED, labelsize=_FONT, labelcolor=INK, pad=3)
+        axes.grid(axis="y", color=RULE, lw=0.6)
+        axes.set_axisbelow(True)
+        sns.despine(ax=axes, left=True)
+        axes.spines["bottom"].set(color=MUTED, linewidth=0.7)
+        axes.tick_params(axis="y", length=0)
+
+    def _line_value(self) -> float:
+        """The value of the reference line; NaN where there is none."""
+        reference, values = self.reference, self._values()
+        if self.panel.value == "test_error":
+            value = reference.test_error
+            return np.nan if value is None else float(self.drawn(np.array([value]))[0])
+        value = reference.resolution
+        # A line far below every curve would only squeeze them.
+        if value is None or not value >= values[values > 0].min(initial=1.0) / _NEAR:
+            return np.nan
+        return value
+
+    def drawn(self, values: Array | pd.Series) -> Array:
+        """Values as drawn on the logarithmic axis, zeros at the floor."""
+        array = np.asarray(values, dtype=np.float64)
+        return np.where(array > 0, array, self.floor)
+
+    def draw_solver(self, solver: str, style: SolverStyle, offset: float) -> None:
+        curve = self.data.curves[self.data.curves["solver"] == solver]
+        if not curve.empty:
+            self._draw_curve(curve, style, offset)
+        for point in records(self.data.points[self.data.points["solver"] == solver]):
+            self._draw_point(point, style)
+        failed = self.data.unfinished[self.data.unfinished["solver"] == solver]
+        for _, run in failed.groupby("seed"):
+            self._draw_failed(run, style)
+
+    def _draw_curve(self, curve: pd.DataFrame, style: SolverStyle, offset: float) -> None:
+        cost = curve["cost"].to_numpy(float)
+        low, high = self.drawn(curve["low"]), self.drawn(curve["high"])
+        if (high > low).any():
+            self.axes.fill_between(
+                cost, low, high, step="post", color=style.color, alpha=0.13, lw=0
+            )
+        sns.lineplot(
+            x=cost,
+            y=self.drawn(curve["median"]),
+            ax=self.axes,
+            # The statistics layer has aggregated already.
+            estimator=None,
+            sort=False,
+            legend=False,
+            drawstyle="steps-post",
+            color=style.color,
+            linewidth=1.5,
+            linestyle=(0, style.dashes) if style.dashes else "-",
+            marker=style.marker,
+            markersize=4.6,
+            markeredgewidth=0.7,
+            markeredgecolor=_GROUND,
+            markevery=_marker_places(len(cost), offset),
+        )
+
+    def _draw_point(self, point: Mapping[str, Any], style: SolverStyle) -> None:
+        x, y = point["cost"], float(self.drawn(np.array([point["median"]]))[0])
+        low, high = self.drawn(np.array([point["low"], point["high"]]))
+        line: dict[str, Any] = {"color": style.color, "lw": 1.0, "solid_capstyle": "butt"}
+        self.axes.plot([point["cost_low"], point["cost_high"]], [y, y], **line)
+        self.axes.plot([x, x], [low, high], **line)
+        self.axes.plot(
+            [x], [y], ls="", marker=style.marker, ms=8, color=style.color,
+            markeredgecolor=_GROUND, markeredgewidth=0.9,
+        )  # fmt: skip
+
+    def _draw_failed(self, run: pd.DataFrame, style: SolverStyle) -> None:
+        """One failed run as a thin line that ends in a cross."""
+        values = self.drawn(run["value"])
+        self.axes.plot(
+            run["cost"], values, drawstyle="steps-post", color=style.color, lw=0.8, alpha=0.65
+        )
+        self.axes.plot(
+            [run["cost"].iloc[-1]], [values[-1]], ls="", color=style.color,
+            marker="x", ms=6.5, markeredgewidth=1.6,
+        )  # fmt: skip
+
+    def finish(self) -> None:
+        """Draw the labelled reference lines."""
+        value = self._line_value()
+        if self.panel.value == "suboptimality":
+            if np.isfinite(value):
+                self._labelled_line(value, "resolution of the certificate")
+            return
+        if np.isfinite(value):
+            error = float(self.reference.test_error or 0.0)
+            self._labelled_line(value, f"reference optimum, {formatting.percent(error)}")
+        if value != self.floor and (self._values() <= 0).any():
+            self._labelled_line(self.floor, "no test error")
+
+    def _labelled_line(self, value: float, text: str) -> None:
+        self.axes.axhline(value, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
+        self.axes.annotate(
+            text,
+            xy=(0.008, value),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, -2.5),
+            verticalalignment="top",
+            textcoords="offset points",
+            fontsize=_FONT - 1,
+            color=MUTED,
+        )
+
+
+def _padded(values: Array, below: float, above: float) -> tuple[float, float]:
+    """Limits around positive values with a margin, in fractions of their logarithmic range."""
+    low, high = float(values.min()), float(values.max())
+    span = max(np.log10(high / low), 0.3)
+    return low / 10 ** (below * span), high * 10 ** (above * span)
+
+
+def _marker_places(n: int, offset: float) -> list[int]:
+    """Evenly spread indices of a curve, shifted from solver to solver, and its end."""
+    step = max(n // _MARKERS_PER_CURVE, 1)
+    return [*range(int(offset * step), n - 1, step), n - 1]

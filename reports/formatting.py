@@ -1,0 +1,88 @@
+"""How numbers read, the same on the page, in figures and in the terminal."""
+
+from __future__ import annotations
+
+import math
+import re
+
+#: Narrow no-break space: between a number and its unit.
+THIN = "\N{NARROW NO-BREAK SPACE}"
+#: No-break space: between words that belong together.
+FIXED = "\N{NO-BREAK SPACE}"
+#: Stands for a value that there is none of, and between two ends of a range.
+DASH = "\N{EN DASH}"
+TIMES = "\N{MULTIPLICATION SIGN}"
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def percent(value: float) -> str:
+    """A fraction as a percentage: 0.0123 is "1.23 %"."""
+    if value == 0:
+        return f"0{THIN}%"
+    scaled = 100 * value
+    return (f"{scaled:.2f}" if abs(scaled) >= 0.1 else f"{scaled:.2g}") + f"{THIN}%"
+
+
+def count(value: float) -> str:
+    """A large count to three digits: 4534812 is "4.53M"; below 1000 as it is."""
+    for size, prefix in _PREFIXES:
+        # 999 950 is "1.00M", not "1000k".
+        if abs(value) >= size * 0.9995:
+            return f"{_three_digits(value / size)}{prefix}"
+    return f"{value:.0f}" if value == round(value) else f"{value:.1f}"
+
+
+def integer(value: float) -> str:
+    """A count in full: 12345 is "12,345"; a median between two integers keeps its half."""
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
+
+
+def seconds(value: float) -> str:
+    """A time to three digits: "4.56 ms", "1.23 s", "3,600 s"."""
+    if value >= 999.5:
+        return f"{value:,.0f}{THIN}s"
+    if value >= 0.9995 or value == 0:
+        return f"{_three_digits(value)}{THIN}s"
+    return f"{_three_digits(value * 1e3)}{THIN}ms"
+
+
+def scientific(value: float) -> str:
+    """Two digits and a power of ten: 0.00123 is "1.2×10⁻³"; 0 is "0"."""
+    if value == 0:
+        return "0"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}{TIMES}{power_of_ten(int(exponent))}"
+
+
+def power_of_ten(exponent: int) -> str:
+    """10 with a superscript exponent."""
+    return f"10{str(exponent).translate(_SUPERSCRIPT)}"
+
+
+def spread(low: str, high: str) -> str:
+    """A range with its unit once, as in "1.23-1.31 %"; empty if both ends read the same."""
+    if low == high:
+        return ""
+    split = [re.fullmatch(r"([\d.,]+)(.*)", text) for text in (low, high)]
+    if split[0] is None or split[1] is None or split[0][2] != split[1][2]:
+        return f"{low}{DASH}{high}"
+    digits, unit = f"{split[0][1]}{DASH}{split[1][1]}", split[0][2]
+    return f"({digits}){unit}" if unit.startswith(TIMES) else f"{digits}{unit}"
+
+
+def plain(value: float) -> str:
+    """A parameter as it would be written: shortest text that reads back as the same number."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+
+
+def plural(n: int, word: str) -> str:
+    """ "1 run", "3 runs"."""
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
+
+
+def _three_digits(value: float) -> str:
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = 2 - math.floor(math.log10(abs(float(f"{value:.2e}"))))
+    return f"{value:.{max(digits, 0)}f}"

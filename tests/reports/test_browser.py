@@ -1,0 +1,75 @@
+"""The page in a real browser, at the width of a phone and of a desk."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from reports.site import write_report
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+ARGUMENTS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--no-first-run"),
+]
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_fits_loads_nothing_and_shows_its_figures(browser, realistic_page, width, scheme):
+    context = browser.new_context(
+        viewport={"width": width, "height": 844}, color_scheme=scheme, java_script_enabled=True
+    )
+    tab = context.new_page()
+    complaints: list[str] = []
+    requests: list[str] = []
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on("request", lambda request: requests.append(request.url))
+    tab.goto(realistic_page.as_uri())
+    tab.wait_for_load_state("networkidle")
+
+    assert complaints == []
+    assert [url for url in requests if not url.startswith("data:")] == [realistic_page.as_uri()]
+    widths = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert widths[0] <= widths[1]
+    figures = tab.locator("figure svg")
+    assert figures.count() == 8
+    for place in range(figures.count()):
+        box = figures.nth(place).bounding_box()
+        assert box["width"] >= 300
+        assert box["height"] >= 150
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    # A solver's line really has a colour: the custom properties of the scheme are defined.
+    stroke = "getComputedStyle(document.querySelector('.legend svg path')).stroke"
+    assert tab.evaluate(stroke) == (
+        "rgb(11, 111, 179)" if scheme == "light" else "rgb(88, 169, 230)"
+    )
+    context.close()
+
+
+def test_long_names_do_not_widen_the_page(browser, make, write_results):
+    name = "Name" * 30
+    record = make.finished(name, name, 0, make.trace([10, 20], [0.4, 0.1]), dataset=name)
+    failed = make.record(name, name, 1, status="failed", reason=name)
+    task = make.task(name, dataset=name, citation=name)
+    solver = make.solver(name, params={name: name})
+    folder = write_results([record, failed], [task], [solver], title=name, description=name)
+    tab = browser.new_page(viewport={"width": 390, "height": 844})
+    tab.goto(write_report(folder, f"marginbench run {name}").as_uri())
+    widths = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert widths[0] <= widths[1]
+    tab.close()

@@ -1,0 +1,84 @@
+"""The curves against cases computed by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reports import curves
+from reports.results import load_results
+
+
+def at(curve, cost, column):
+    """The curve's value at a cost: that of the last grid point at or before it."""
+    return curve[curve["cost"] <= cost * (1 + 1e-9)][column].iloc[-1]
+
+
+@pytest.fixture
+def two_of_three(make, write_results):
+    """Two finished runs of different length and one that crashed on the way."""
+    crashed = make.trace([5, 50], [0.6, 0.01])
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 100, 1000], [0.4, 0.2, 0.1])),
+        make.finished("a", "SMO", 1, make.trace([20, 200], [0.5, 0.1])),
+        make.record("a", "SMO", 2, status="crashed", trace=crashed),
+    ]
+    return load_results(write_results(records, [make.task("a")], [make.solver("SMO")]))
+
+
+def test_step_values_take_the_last_checkpoint_at_or_before_a_cost():
+    costs, values = np.array([1.0, 2.0, 2.0, 8.0]), np.array([0.9, 0.5, 0.4, 0.1])
+    found = curves.step_values(costs, values, np.array([0.5, 1.0, 1.9, 2.0, 7.9, 8.0, 99.0]))
+    np.testing.assert_array_equal(found, [np.nan, 0.9, 0.9, 0.4, 0.4, 0.1, 0.1])
+
+
+def test_curve_is_the_median_and_range_over_finished_runs(two_of_three):
+    curve = curves.curves(
+        two_of_three.runs, two_of_three.traces, "kernel_evals", "test_error", n_points=400
+    )
+    assert curve["cost"].iloc[0] == 20  # where both runs have a checkpoint
+    assert curve["cost"].iloc[-1] == 1000
+    for cost, low, high in ((20, 0.4, 0.5), (150, 0.2, 0.5), (500, 0.1, 0.2), (1000, 0.1, 0.1)):
+        assert at(curve, cost, "low") == low
+        assert at(curve, cost, "high") == high
+        assert at(curve, cost, "median") == pytest.approx((low + high) / 2)
+
+
+def test_every_point_of_a_curve_carries_its_number_of_runs(two_of_three):
+    curve = curves.curves(two_of_three.runs, two_of_three.traces, "kernel_evals", "test_error")
+    assert set(curve["n_runs"]) == {2}
+    assert set(curve["n_planned"]) == {3}
+    assert [at(curve, cost, "n_running") for cost in (20, 500, 1000)] == [2, 1, 0]
+
+
+def test_failed_runs_are_given_apart_with_their_checkpoints(two_of_three):
+    failed = curves.unfinished(two_of_three.traces, "kernel_evals", "test_error")
+    assert failed[["seed", "status"]].drop_duplicates().to_numpy().tolist() == [[2, "crashed"]]
+    assert failed["cost"].tolist() == [5, 50]
+    assert failed["value"].tolist() == [0.6, 0.01]
+
+
+def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, write_results):
+    records = [
+        make.finished("a", "LIBSVM", seed, make.trace([None], [error], seconds=[second]))
+        for seed, (error, second) in enumerate([(0.1, 3.0), (0.2, 1.0), (0.4, 2.0)])
+    ]
+    solver = make.solver("LIBSVM", instrumented=False)
+    results = load_results(write_results(records, [make.task("a")], [solver]))
+    assert curves.curves(results.runs, results.traces, "wall_s", "test_error").empty
+    (point,) = curves.points(results.runs, results.traces, "wall_s", "test_error").to_dict(
+        "records"
+    )
+    assert (point["cost"], point["cost_low"], point["cost_high"]) == (2.0, 1.0, 3.0)
+    assert (point["median"], point["low"], point["high"]) == (0.2, 0.1, 0.4)
+    assert (point["n_runs"], point["n_planned"]) == (3, 3)
+    for function in (curves.curves, curves.points):
+        assert function(results.runs, results.traces, "kernel_evals", "test_error").empty
+
+
+def test_a_first_checkpoint_at_no_cost_does_not_break_the_logarithmic_grid(make, write_results):
+    record = make.finished("a", "SMO", 0, make.trace([0, 10, 100], [0.5, 0.2, 0.1]))
+    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    curve = curves.curves(results.runs, results.traces, "kernel_evals", "test_error")
+    assert curve["cost"].iloc[0] == 10
+    assert curve["median"].iloc[0] == 0.2

@@ -1,0 +1,82 @@
+"""How numbers read."""
+
+from __future__ import annotations
+
+import pytest
+
+from reports import formatting
+from reports.axes import log_ticks, tick_label
+
+THIN = formatting.THIN
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0 %"), (0.0123, "1.23 %"), (0.5, "50.00 %"), (0.00012, "0.012 %"), (1, "100.00 %")],
+)
+def test_percent(value, text):
+    assert formatting.percent(value) == text.replace(" ", THIN)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"), (7, "7"), (7.5, "7.5"), (999, "999"), (1000, "1.00k"), (12345, "12.3k"),
+        (999_949, "1.00M"), (4_534_812, "4.53M"), (1.5e9, "1.50G"), (99_990, "100k"),
+    ],
+)  # fmt: skip
+def test_count(value, text):
+    assert formatting.count(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.00456, "4.56 ms"), (0.9999, "1.00 s"), (1.234, "1.23 s"), (61.2, "61.2 s"),
+     (999.9, "1,000 s"), (3600, "3,600 s")],
+)  # fmt: skip
+def test_seconds(value, text):
+    assert formatting.seconds(value) == text.replace(" ", THIN)
+
+
+def test_scientific():
+    assert formatting.scientific(0.00123) == f"1.2{formatting.TIMES}10⁻³"
+    assert formatting.scientific(0) == "0"
+
+
+def test_spread_writes_a_shared_unit_once():
+    dash = formatting.DASH
+    assert formatting.spread(f"1.2{THIN}%", f"1.3{THIN}%") == f"1.2{dash}1.3{THIN}%"
+    assert formatting.spread("900k", "1.10M") == f"900k{dash}1.10M"
+    assert formatting.spread("1.10M", "never") == f"1.10M{dash}never"
+    assert formatting.spread("480", "512") == f"480{dash}512"
+    assert formatting.spread("480", "480") == ""
+    low, high = formatting.scientific(1.2e-3), formatting.scientific(3.4e-3)
+    assert formatting.spread(low, high) == f"(1.2{dash}3.4){formatting.TIMES}10⁻³"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (2e3, 3e7, [1e4, 1e5, 1e6, 1e7]),
+        (1e-8, 1e3, [1e-8, 1e-6, 1e-4, 1e-2, 1, 1e2]),
+        (0.009, 0.4, [0.01, 0.03, 0.1, 0.3]),
+        (0.14, 0.6, [0.15, 0.2, 0.3, 0.4, 0.5, 0.6]),
+    ],
+)
+def test_log_ticks_are_few_and_round(low, high, ticks):
+    assert log_ticks(low, high) == pytest.approx(ticks)
+
+
+def test_log_ticks_of_a_narrow_range_are_evenly_spaced():
+    ticks = log_ticks(0.1502, 0.1561)
+    assert 3 <= len(ticks) <= 7
+    assert all(0.1502 <= tick <= 0.1561 for tick in ticks)
+
+
+def test_tick_labels():
+    assert tick_label(0.015, "test_error") == f"1.5{THIN}%"
+    assert tick_label(1e6, "kernel_evals") == "10⁶"
+    assert tick_label(3e-5, "suboptimality") == f"3{formatting.TIMES}10⁻⁵"
+    assert tick_label(0.01, "wall_s") == "0.01"
+    assert tick_label(3e-4, "wall_s") == "0.0003"
+    assert tick_label(3000, "wall_s") == "3000"

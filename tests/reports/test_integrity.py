@@ -1,0 +1,72 @@
+"""What readers are warned of."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reports.analysis import analyse
+from reports.results import load_results
+
+
+def environment(**changes):
+    base = {"commit": "a" * 40, "dirty": False, "processor": "CPU", "cores": 4}
+    return json.dumps(base | changes)
+
+
+@pytest.fixture
+def cautions(make, write_results):
+    def find(*fields, primals=(101.0, 100.0)):
+        records = [
+            make.finished("a", "SMO", seed, make.trace([1, 2], [0.2, 0.1], primals), **changes)
+            for seed, changes in enumerate(fields)
+        ]
+        folder = write_results(records, [make.task("a")], [make.solver("SMO")])
+        return analyse(load_results(folder))
+
+    return find
+
+
+def test_like_records_give_no_caution(cautions):
+    found = cautions({"environment": environment()}, {"environment": environment()})
+    assert found.cautions == []
+    assert found.environments["n"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"environment": environment(cores=8)}, ["2 different environments"]),
+        ({"environment": environment(commit="b" * 40)}, ["2 different commits", "b" * 10]),
+        ({"environment": environment(dirty=True)}, ["1 run came", "uncommitted"]),
+        ({"jobs": 2}, ["different numbers of parallel jobs (1, 2)"]),
+        ({"threads": 4}, ["different numbers of threads (1, 4)"]),
+        ({"fingerprint": "0" * 64}, ["one data: 2"]),
+        ({"reference_hash": "0" * 64}, ["one reference optimum: 2"]),
+    ],
+)
+def test_unlike_records_give_a_caution(cautions, changes, words):
+    base = {"environment": environment()}
+    found = cautions(base, base | changes).cautions
+    for word in words:
+        assert any(word in sentence for sentence in found), found
+
+
+def test_runs_side_by_side_give_a_caution(cautions):
+    found = cautions({"jobs": 2}, {"jobs": 2}).cautions
+    assert any(sentence.startswith("2 runs took place at a time") for sentence in found)
+
+
+def test_an_objective_below_the_certified_bound_gives_a_caution(cautions):
+    # The certificate puts the optimum at 99.9999 or above.
+    assert any("lower bound" in text for text in cautions({}, primals=(101.0, 99.9)).cautions)
+
+
+def test_skipped_runs_measure_nothing_and_raise_no_caution(make, write_results):
+    records = [
+        make.finished("a", "SMO", 0, make.trace([1], [0.1], [100.0]), jobs=1),
+        make.record("a", "SMO", 1, status="skipped", environment="{}", jobs=2),
+    ]
+    folder = write_results(records, [make.task("a")], [make.solver("SMO")])
+    assert analyse(load_results(folder)).cautions == []

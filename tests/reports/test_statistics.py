@@ -1,0 +1,180 @@
+"""The tables against cases computed by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from reports import statistics
+from reports.results import load_results
+
+
+def value(table, solver, measure, column="median"):
+    chosen = table[(table["solver"] == solver) & (table["measure"] == measure)]
+    assert len(chosen) == 1
+    return chosen[column].iloc[0]
+
+
+@pytest.fixture
+def mixed(make, write_results):
+    """SMO: three good runs. SBP: two good runs, a timeout. Pegasos: skipped. LIBSVM: no counts."""
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 100, 1000], [0.4, 0.2, 0.1])),
+        make.finished("a", "SMO", 1, make.trace([10, 200, 3000], [0.4, 0.101, 0.1])),
+        make.finished("a", "SMO", 2, make.trace([10, 100, 2000], [0.4, 0.3, 0.2])),
+        make.finished("a", "SBP", 0, make.trace([20, 50], [0.3, 0.12])),
+        make.finished("a", "SBP", 1, make.trace([20, 70], [0.3, 0.10])),
+        make.record(
+            "a", "SBP", 2,
+            status="timeout", reason="60 s", trace=make.trace([20, 30], [0.2, 0.05]),
+        ),
+        *(make.record("a", "Pegasos", s, status="skipped", reason="no bias") for s in range(3)),
+        make.finished("a", "LIBSVM", 0, make.trace([None], [0.1], seconds=[2.0])),
+    ]  # fmt: skip
+    solvers = [make.solver(name) for name in ("SMO", "SBP", "Pegasos")]
+    solvers.append(make.solver("LIBSVM", instrumented=False))
+    return load_results(write_results(records, [make.task("a")], solvers))
+
+
+def test_run_counts(mixed):
+    counts = statistics.run_counts(mixed.runs).set_index("solver")
+    columns = ["n_planned", "n_ok", "n_skipped", "n_failed", "statuses"]
+    assert counts.loc["SMO", columns].tolist() == [3, 3, 0, 0, "3 converged"]
+    assert counts.loc["SBP", columns].tolist() == [3, 2, 0, 1, "2 converged, 1 timeout"]
+    assert counts.loc["Pegasos", columns].tolist() == [3, 0, 3, 0, "3 skipped"]
+
+
+def test_medians_and_ranges_are_over_runs_that_ended_as_planned(mixed):
+    table = statistics.results_table(mixed.runs, mixed.traces)
+    smo = [value(table, "SMO", "test_error", name) for name in ("median", "low", "high", "n")]
+    assert smo == [0.1, 0.1, 0.2, 3]
+    assert value(table, "SBP", "test_error") == pytest.approx(0.11)  # without the timeout's 0.05
+    assert value(table, "SBP", "test_error", "n") == 2
+    assert value(table, "SMO", "kernel_evals") == 2000
+    assert value(table, "SBP", "n_support") == 20
+
+
+def test_target_is_a_factor_times_the_lowest_median_error(mixed):
+    (target,) = statistics.target_errors(mixed.runs).to_dict("records")
+    assert target["best_error"] == 0.1
+    assert target["target_error"] == pytest.approx(0.101)
+    assert target["solvers"] == "SMO, LIBSVM"
+    assert target["n"] == 3
+
+
+def test_cost_to_target_is_of_the_first_checkpoint_there(mixed):
+    targets = statistics.target_errors(mixed.runs)
+    costs = statistics.costs_to_target(mixed.runs, mixed.traces, targets)
+    by_run = costs.set_index(["solver", "seed"])["evals_to_target"].to_dict()
+    # 0.101 is exactly 1.01 x 0.1 and counts as reached.
+    assert [by_run["SMO", seed] for seed in range(3)] == [1000, 200, math.inf]
+    # The timeout passed the target's error, but failed: infinity.
+    assert [by_run["SBP", seed] for seed in range(3)] == [math.inf, 70, math.inf]
+    assert math.isnan(by_run["LIBSVM", 0])
+    assert ("Pegasos", 0) not in by_run
+
+
+def test_median_cost_to_target_counts_the_runs_that_never_reach_it(mixed):
+    table = statistics.results_table(mixed.runs, mixed.traces)
+    assert value(table, "SMO", "evals_to_target") == 1000
+    assert value(table, "SMO", "evals_to_target", "high") == math.inf
+    assert value(table, "SMO", "evals_to_target", "n_reached") == 2
+    assert value(table, "SBP", "evals_to_target") == math.inf
+    assert value(table, "SBP", "evals_to_target", "n") == 3
+    assert value(table, "SMO", "seconds_to_target") == pytest.approx(1e-3)
+
+
+def test_a_cost_seen_only_at_the_end_is_an_upper_bound(mixed):
+    table = statistics.results_table(mixed.runs, mixed.traces)
+    assert value(table, "LIBSVM", "seconds_to_target") == 2.0
+    assert value(table, "LIBSVM", "seconds_to_target", "upper_bound")
+    assert not value(table, "SMO", "seconds_to_target", "upper_bound")
+
+
+def test_absent_values_say_why(mixed):
+    table = statistics.results_table(mixed.runs, mixed.traces)
+    for measure in ("kernel_evals", "kernel_evals_computed", "evals_to_target"):
+        assert value(table, "LIBSVM", measure, "absent") == "not instrumented"
+        assert math.isnan(value(table, "LIBSVM", measure))
+    for measure in statistics.MEASURES:
+        assert value(table, "Pegasos", measure, "absent") == "no run"
+    assert value(table, "SMO", "kernel_evals", "absent") == ""
+
+
+def test_best_is_marked_among_solvers_without_a_failed_run(mixed):
+    table = statistics.results_table(mixed.runs, mixed.traces)
+    best = table[table["best"]]
+    found = {(row.solver, row.measure) for row in best.itertuples()}
+    assert ("SMO", "test_error") in found
+    assert ("LIBSVM", "test_error") in found  # a tie
+    assert ("SMO", "evals_to_target") in found
+    assert not any(solver in ("SBP", "Pegasos") for solver, _ in found)
+    assert not any(measure in ("kernel_evals", "wall_s", "train_error") for _, measure in found)
+
+
+def test_a_best_error_of_zero_asks_for_no_error_at_all(make, write_results):
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 100, 500], [0.4, 0.005, 0.0])),
+        make.finished("a", "SBP", 0, make.trace([10, 100], [0.4, 0.005])),
+    ]
+    solvers = [make.solver("SMO"), make.solver("SBP")]
+    results = load_results(write_results(records, [make.task("a")], solvers))
+    table = statistics.results_table(results.runs, results.traces)
+    assert value(table, "SMO", "evals_to_target") == 500
+    assert value(table, "SBP", "evals_to_target") == math.inf
+
+
+def test_without_any_result_nothing_reaches_a_target(make, write_results):
+    record = make.record("a", "SMO", 0, status="crashed", trace=make.trace([10], [0.0]))
+    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    table = statistics.results_table(results.runs, results.traces)
+    assert statistics.target_errors(results.runs).empty
+    assert value(table, "SMO", "evals_to_target") == math.inf
+    assert not table["best"].any()
+
+
+def test_failures_and_skips_are_grouped_by_reason(make, write_results):
+    records = [
+        make.record("a", "SMO", 0, status="crashed", reason="signal 11"),
+        make.record("a", "SMO", 1, status="crashed", reason="signal 11"),
+        make.record("a", "SMO", 2, status="timeout", reason="60 s"),
+        make.record("a", "SBP", 0, status="skipped", reason="needs nu"),
+    ]
+    solvers = [make.solver("SMO"), make.solver("SBP")]
+    folder = write_results(records, [make.task("a")], solvers, [("a", "SBP", 1)])
+    runs = load_results(folder).runs
+    failed = statistics.failures(runs)
+    shown = failed[["solver", "status", "n", "n_planned", "seeds"]].to_numpy().tolist()
+    assert shown == [
+        ["SMO", "crashed", 2, 3, "0, 1"],
+        ["SMO", "timeout", 1, 3, "2"],
+        ["SBP", "missing", 1, 2, "1"],
+    ]
+    (skip,) = statistics.skipped(runs).to_dict("records")
+    assert (skip["solver"], skip["reason"], skip["n"]) == ("SBP", "needs nu", 1)
+
+
+def test_suboptimality_is_floored_at_the_certified_gap(make, write_results):
+    # Reference 100 with gap 1e-4: nothing below 1e-6 can be told apart.
+    primals = [150.0, 100.0, 100.00005, 99.99995]
+    record = make.finished("a", "SMO", 0, make.trace([1, 2, 3, 4], [0.1] * 4, primals))
+    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    floored = statistics.floor_suboptimality(statistics.trace_suboptimality(results.traces))
+    np.testing.assert_allclose(floored["suboptimality"], [0.5, 1e-6, 1e-6, 1e-6], rtol=1e-12)
+    assert floored["at_resolution"].tolist() == [False, True, True, True]
+    table = statistics.results_table(results.runs, results.traces)
+    assert value(table, "SMO", "suboptimality") == pytest.approx(1e-6, rel=1e-12)
+    assert value(table, "SMO", "suboptimality", "at_resolution")
+
+
+def test_solvers_of_another_problem_have_no_suboptimality(make, write_results):
+    record = make.finished("a", "Perceptron", 0, make.trace([1, 2], [0.1, 0.1]))
+    record.suboptimality = None
+    solver = make.solver("Perceptron", scalarization=None)
+    results = load_results(write_results([record], [make.task("a")], [solver]))
+    assert statistics.trace_suboptimality(results.traces)["suboptimality"].isna().all()
+    table = statistics.results_table(results.runs, results.traces)
+    assert value(table, "Perceptron", "suboptimality", "absent") == "not minimised"
+    assert value(table, "Perceptron", "suboptimality", "n") == 0
