@@ -1,0 +1,1 @@
+"""Tasks, studies, the runner, the record store and the command line."""

@@ -1,0 +1,294 @@
+"""The command line. Heavy modules are imported by the commands that need them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from harness.errors import (
+    EXIT_DATA,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    UserError,
+)
+
+ReportWriter = Callable[[Path, str], Path]
+
+# What a shell reports for a command that wrote into a closed pipe: 128 + SIGPIPE.
+_EXIT_PIPE = 141
+
+_Names = Annotated[list[str] | None, typer.Argument(metavar="NAME...", show_default=False)]
+
+
+def build_app(write_report: ReportWriter) -> typer.Typer:
+    """The application with all its commands.
+
+    Parameters
+    ----------
+    write_report : callable
+        ``write_report(results_folder, command) -> path`` turns a results folder into a report.
+    """
+    app = typer.Typer(
+        name="marginbench",
+        help="Compare large-margin solvers fairly: on kernel evaluations, time and accuracy.",
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        add_completion=False,
+    )
+    app.callback(invoke_without_command=True)(_main)
+    _add_run(app, write_report)
+    _add_report(app, write_report)
+    app.command("solvers", help="List the solvers that studies can name.")(_solvers)
+    data = typer.Typer(help="List, fetch and verify datasets.", rich_markup_mode=None)
+    data.callback(invoke_without_command=True)(_help_only)
+    data.command("list", help="List the datasets.")(_data_list)
+    data.command("fetch", help="Fetch datasets into the cache.")(_data_fetch)
+    data.command("verify", help="Check cached datasets; all of them without a name.")(_data_verify)
+    app.add_typer(data, name="data")
+    return app
+
+
+def run_app(app: typer.Typer, arguments: list[str] | None = None) -> NoReturn:
+    """Run the application and exit; a user's mistake becomes one line, not a traceback.
+
+    Parameters
+    ----------
+    app : typer.Typer
+    arguments : list of str, optional
+        Those of the process by default.
+    """
+    try:
+        code = _run(app, sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has enough; Python must not complain when it flushes again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = _EXIT_PIPE
+    sys.exit(code)
+
+
+def _run(app: typer.Typer, arguments: list[str]) -> int:
+    try:
+        result = app(args=arguments, prog_name="marginbench", standalone_mode=False)
+    except UserError as error:
+        return _complain(str(error), error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("interrupted", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # what remains is sorted by its type here, bugs are raised again
+        if hasattr(error, "format_message"):  # the command line itself: click's own errors
+            context = getattr(error, "ctx", None)
+            where = f" (see '{context.command_path} --help')" if context is not None else ""
+            return _complain(error.format_message().rstrip(".") + where, EXIT_USAGE)
+        if _is_data_error(error):
+            return _complain(str(error), EXIT_DATA)
+        raise
+    return result if isinstance(result, int) else 0
+
+
+def _complain(message: str, code: int) -> int:
+    print("marginbench: " + " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _is_data_error(error: Exception) -> bool:
+    # An error of data_loaders can only come from an imported data_loaders.
+    module = sys.modules.get("data_loaders")
+    return module is not None and isinstance(error, module.DataError)
+
+
+def _main(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    if version:
+        from harness.environment import version as installed
+
+        typer.echo(f"marginbench {installed()}")
+        raise typer.Exit
+    _help_only(context)
+
+
+def _help_only(context: typer.Context) -> None:
+    """Without a subcommand: the help."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
+    @app.command("run", help="Run a study and write its report; finished runs are not repeated.")
+    def run(
+        study: Annotated[
+            str, typer.Argument(help="A study that ships with marginbench, or a TOML file.")
+        ] = "quickstart",
+        dataset: Annotated[
+            list[str] | None,
+            typer.Option(help="Only these tasks or datasets (repeat, or separate by commas)."),
+        ] = None,
+        solver: Annotated[
+            list[str] | None,
+            typer.Option(help="Only these solvers; file.py:Class takes one of your own."),
+        ] = None,
+        seeds: Annotated[int | None, typer.Option(help="Number of seeds.")] = None,
+        jobs: Annotated[
+            int, typer.Option(help="Runs at the same time; more than one disturbs the timings.")
+        ] = 1,
+        timeout: Annotated[
+            float | None, typer.Option(help="Seconds of solving that each run may take.")
+        ] = None,
+        out: Annotated[
+            Path | None,
+            typer.Option(help="Results folder (default: results/STUDY).", show_default=False),
+        ] = None,
+        retry_failed: Annotated[
+            bool, typer.Option("--retry-failed", help="Run again what did not go as planned.")
+        ] = False,
+    ) -> int:
+        if jobs < 1:
+            raise UserError(f"--jobs must be at least 1, not {jobs}")
+        command = _command_line(study, dataset, solver, seeds, jobs, timeout, out)
+        from harness.progress import choose_progress
+        from harness.runner import run_study
+        from harness.study import load_study
+
+        chosen = load_study(study).select(
+            datasets=dataset, solvers=solver, seeds=seeds, timeout=timeout
+        )
+        results = out or Path("results") / chosen.name
+        summary = run_study(
+            chosen,
+            results,
+            jobs=jobs,
+            retry_failed=retry_failed,
+            command=command,
+            progress=choose_progress(jobs),
+        )
+        report = write_report(results, command)
+        for reason in summary.data_errors:
+            _complain(reason, EXIT_DATA)
+        for line in summary.unexpected:
+            # One line for a dataset that is missing, not one more for each of its runs.
+            if not any(reason in line for reason in summary.data_errors):
+                typer.echo(line, err=True)
+        counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
+        typer.echo(f"{summary.planned} runs: {counts}")
+        typer.echo(f"report: {report}")
+        return summary.exit_code
+
+
+def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:
+    @app.command("report", help="Write the report of a results folder again.")
+    def report(
+        results: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    ) -> None:
+        import json
+
+        path = results / "study.json"
+        if not path.is_file():
+            raise UserError(
+                f"{results}: no results here (study.json is missing); 'marginbench run' makes them"
+            )
+        try:
+            command = str(json.loads(path.read_text(encoding="utf-8"))["command"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise UserError(f"{path}: damaged; run the study again to write it anew") from None
+        typer.echo(f"report: {write_report(results, command)}")
+
+
+def _solvers() -> None:
+    from solvers import registry
+
+    rows: list[tuple[str, ...]] = [("NAME", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
+    for name, solver in registry().items():
+        supported = (solver.supports_bias, solver.supports_no_bias, solver.supports_sparse)
+        summary = (solver.__doc__ or "").strip().partition("\n")[0]
+        rows.append((name, *("yes" if yes else "-" for yes in supported), summary))
+    _print_table(rows)
+
+
+def _data_list() -> None:
+    from data_loaders import sources
+
+    rows: list[tuple[str, ...]] = [("NAME", "FORMAT", "SUMMARY")]
+    rows.extend((source.name, source.format, source.summary) for source in sources())
+    _print_table(rows)
+
+
+def _data_fetch(names: _Names = None) -> int:
+    from data_loaders import DataError, fetch
+
+    code = 0
+    for name in _dataset_names(names or []):
+        try:
+            typer.echo(f"{name}: {fetch(name)}")
+        except DataError as error:
+            code = _complain(str(error), EXIT_DATA)
+    return code
+
+
+def _data_verify(names: _Names = None) -> int:
+    from data_loaders import sources, verify
+
+    code = 0
+    for name in _dataset_names(names or [source.name for source in sources()]):
+        found = verify(name)
+        typer.echo(f"{name}: {found.state}: {found.detail}")
+        if found.state == "damaged":
+            code = EXIT_DATA
+    return code
+
+
+def _dataset_names(names: list[str]) -> list[str]:
+    """Names in the datasets' own spelling."""
+    from data_loaders import suggest
+    from harness.selection import dataset_names, find, split_names
+
+    known = dataset_names()
+    wanted = split_names(names)
+    if not wanted:
+        raise UserError(f"name a dataset{suggest('', known)}")
+    found = []
+    for name in wanted:
+        match = find(name, known)
+        if match is None:
+            raise UserError(f"unknown dataset {name!r}{suggest(name, known)}")
+        found.append(match)
+    return found
+
+
+def _print_table(rows: list[tuple[str, ...]]) -> None:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())
+
+
+def _command_line(
+    study: str,
+    dataset: list[str] | None,
+    solver: list[str] | None,
+    seeds: int | None,
+    jobs: int,
+    timeout: float | None,
+    out: Path | None,
+) -> str:
+    """The command that makes the same results."""
+    words = ["marginbench", "run", study]
+    for flag, values in (("--dataset", dataset), ("--solver", solver)):
+        for value in values or []:
+            words += [flag, value]
+    options: list[tuple[str, Any]] = [("--seeds", seeds), ("--timeout", timeout), ("--out", out)]
+    if jobs != 1:
+        options.append(("--jobs", jobs))
+    for flag, value in options:
+        if value is not None:
+            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    return shlex.join(words)

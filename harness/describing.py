@@ -1,0 +1,90 @@
+"""What planning asks a worker about datasets and solver classes."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from harness.errors import SolverError
+from harness.jobs import DatasetInfo, DatasetJob, DescribeJob, SolverInfo
+from harness.keys import source_hash
+from harness.loading import SolverSpec, load_class, shown_name, source_file
+
+
+def describe_dataset(job: DatasetJob) -> DatasetInfo:
+    """Load a dataset and say what it is.
+
+    Raises
+    ------
+    DataError
+        If it cannot be loaded.
+    """
+    from data_loaders import DataWarning, load
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataWarning)
+        dataset = load(job.dataset, job.params or None)
+    return DatasetInfo(
+        fingerprint=dataset.fingerprint,
+        n_train=int(dataset.n_train),
+        n_test=int(dataset.n_test),
+        n_features=int(dataset.n_features),
+        sparse=bool(sparse.issparse(dataset.X_train)),
+        n_classes=len(np.unique(dataset.y_train)),
+        citation=dataset.citation,
+        licence=dataset.licence,
+        notes=tuple(str(item.message) for item in caught if issubclass(item.category, DataWarning)),
+    )
+
+
+def describe_solver(job: DescribeJob) -> SolverInfo:
+    """Import a solver's class and say what it is.
+
+    Raises
+    ------
+    SolverError
+        If it cannot be imported, is not a Solver or leaves something abstract.
+    """
+    spec = SolverSpec.parse(job.solver)
+    cls = load_class(job.solver)
+    if inspect.isabstract(cls):
+        missing = ", ".join(sorted(cls.__abstractmethods__))
+        raise SolverError(f"{job.solver}: the class does not implement {missing}")
+    defaults, required = _parameters(cls, job.solver)
+    return SolverInfo(
+        shown=shown_name(cls, spec),
+        source_hash=source_hash(
+            source_file(cls),
+            local_folder=spec.folder,
+            package=None if spec.module is None else cls.__module__.partition(".")[0],
+        ),
+        summary=(inspect.getdoc(cls) or "").partition("\n")[0],
+        defaults=defaults,
+        required=tuple(required),
+        supports_bias=bool(cls.supports_bias),
+        supports_no_bias=bool(cls.supports_no_bias),
+        supports_sparse=bool(cls.supports_sparse),
+        scalarization=cls.scalarization,
+        certificate=cls.certificate,
+        instrumented=bool(cls.instrumented),
+    )
+
+
+def _parameters(cls: type[Any], name: str) -> tuple[dict[str, Any], list[str]]:
+    """The estimator's parameters with their defaults, and those that have none."""
+    defaults: dict[str, Any] = {}
+    required: list[str] = []
+    for parameter in inspect.signature(cls).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise SolverError(
+                f"{name}: __init__ takes *{parameter.name}; list every parameter by name"
+            )
+        if parameter.default is parameter.empty:
+            required.append(parameter.name)
+        else:
+            defaults[parameter.name] = parameter.default
+    return defaults, required

@@ -1,0 +1,120 @@
+"""The setting of a run: software, processor and memory; no names of hosts or users."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_LIBRARIES = {
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "numba": "numba",
+    "sklearn": "scikit-learn",
+    "pyarrow": "pyarrow",
+}
+_CODE = ("data_loaders", "solvers", "harness", "reports", "studies", "pyproject.toml")
+
+
+def version() -> str:
+    """The installed version of marginbench; "unknown" in a checkout that was never installed."""
+    try:
+        return metadata.version("marginbench")
+    except metadata.PackageNotFoundError:
+        return _declared_version() or "unknown"
+
+
+def environment() -> dict[str, Any]:
+    """What is recorded of the setting with every run.
+
+    Returns
+    -------
+    dict
+        ``marginbench``, ``commit`` and ``dirty`` (None when not run from a checkout), ``python``,
+        ``platform``, ``processor``, ``cores``, ``memory_mb``, ``libraries`` and ``blas``.
+    """
+    import psutil
+
+    commit, dirty = _checkout_state()
+    return {
+        "marginbench": version(),
+        "commit": commit,
+        "dirty": dirty,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": psutil.cpu_count(logical=False) or os.cpu_count(),
+        "cores_logical": os.cpu_count(),
+        "memory_mb": round(psutil.virtual_memory().total / 1e6),
+        "libraries": {name: metadata.version(package) for name, package in _LIBRARIES.items()},
+        "blas": _blas(),
+    }
+
+
+def _declared_version() -> str | None:
+    import tomllib
+
+    try:
+        with (Path(__file__).resolve().parents[1] / "pyproject.toml").open("rb") as source:
+            project = tomllib.load(source).get("project", {})
+    except (OSError, tomllib.TOMLDecodeError):
+        return None
+    return str(project["version"]) if project.get("name") == "marginbench" else None
+
+
+@cache
+def _checkout_state() -> tuple[str | None, bool | None]:
+    """Commit and whether files differ from it; (None, None) outside a checkout of the project."""
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists() or not (root / "pyproject.toml").exists():
+        return None, None
+    commit = _git(root, "rev-parse", "HEAD")
+    if commit is None:
+        return None, None
+    # Untracked files count where they are code; results and notes elsewhere do not.
+    changes = _git(root, "status", "--porcelain", "--", *_CODE)
+    return commit, None if changes is None else bool(changes)
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _blas() -> list[dict[str, Any]]:
+    """The numeric thread pools that NumPy and SciPy bring along."""
+    import numpy as np
+    from threadpoolctl import threadpool_info
+
+    np.zeros(1)  # NumPy's BLAS is listed once it is loaded
+    wanted = ("internal_api", "version", "architecture", "threading_layer")
+    pools = [
+        {key: pool[key] for key in wanted if pool.get(key)}
+        for pool in threadpool_info()
+        if pool.get("user_api") == "blas"
+    ]
+    unique = {tuple(sorted(pool.items())): pool for pool in pools}
+    return list(unique.values())

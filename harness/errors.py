@@ -1,0 +1,55 @@
+"""Errors that end a command: one line for the user, and the exit code that goes with it."""
+
+from __future__ import annotations
+
+EXIT_OK = 0
+#: Some run ended otherwise than planned.
+EXIT_RUNS = 1
+EXIT_USAGE = 2
+EXIT_DATA = 3
+EXIT_INTERRUPTED = 130
+
+
+class UserError(Exception):
+    """A mistake that the user can mend; the message is one line that says how."""
+
+    exit_code = EXIT_USAGE
+
+
+class StudyError(UserError):
+    """A study that does not make sense; the message names file, key and value."""
+
+
+class SolverError(UserError):
+    """A solver that cannot be loaded; the message names it and says why."""
+
+
+class DamagedError(UserError):
+    """Stored data that fail verification."""
+
+    exit_code = EXIT_DATA
+
+
+class BusyError(UserError):
+    """Another process is writing to the same results folder."""
+
+
+class InterruptedRunError(UserError):
+    """The user interrupted a run; the message says how to continue it."""
+
+    exit_code = EXIT_INTERRUPTED
+
+
+class EvaluationError(Exception):
+    """A model that cannot be what its solver says it is; the message says why."""
+
+
+class ReferenceFailure(Exception):
+    """No reference optimum could be certified; the message says why."""
+
+
+def first_line(error: BaseException) -> str:
+    """``Type: message`` of an exception, on one line."""
+    lines = str(error).strip().splitlines()
+    name = type(error).__name__
+    return f"{name}: {lines[0]}" if lines else name

@@ -1,0 +1,206 @@
+"""One run, inside a worker: data, warm-up, the timed fit, and the checks of what came back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from harness.errors import EvaluationError
+from harness.evaluation import Evaluation, Evaluator
+from harness.jobs import Message, PhaseMessage, RunJob, RunResult, TaskJob
+from harness.loading import load_class
+from harness.tracing import TraceMonitor
+from solvers.kernels import make_kernel
+
+if TYPE_CHECKING:
+    from data_loaders import Dataset
+    from solvers import Solver
+
+Send = Callable[[Message], None]
+
+# Points of each class in the problem on which compilation is warmed up.
+_WARM_UP_POINTS = 20
+# Test points on which an estimator's own scores are compared with recomputed ones.
+_COMPARED_POINTS = 200
+# The accuracy of "converged" for an estimator without a parameter tol: scikit-learn's default.
+_DEFAULT_TOL = 1e-3
+
+
+def measure(job: RunJob, send: Send) -> RunResult:
+    """Run a solver on a task, watched, and check what it returns.
+
+    Parameters
+    ----------
+    job : RunJob
+    send : callable
+        Takes phases and checkpoints as they come.
+
+    Raises
+    ------
+    DataError
+        If the data cannot be loaded.
+    Exception
+        Whatever the solver raises.
+    """
+    send(PhaseMessage("data"))
+    started = time.perf_counter()
+    dataset = load_task_data(job.task)
+    data_s = time.perf_counter() - started
+
+    send(PhaseMessage("compile"))
+    started = time.perf_counter()
+    solver_class = load_class(job.solver)
+    estimator = solver_class(**job.params)
+    _warm_up(estimator, dataset)
+    compile_s = time.perf_counter() - started
+
+    evaluator = build_evaluator(job.task, dataset, certificate=solver_class.certificate == "dual")
+    monitor = TraceMonitor(
+        evaluator, first_checkpoint=dataset.n_train, factor=job.checkpoint_factor, send=send
+    )
+    # Before monitor.start the solver checks its input: a hang there must be seen as well.
+    send(PhaseMessage("solve"))
+    try:
+        estimator.fit(dataset.X_train, dataset.y_train, monitor=monitor)
+        send(PhaseMessage("evaluate", monitor.clocks.wall_s))
+        status, reason = _verdict(estimator, monitor, evaluator, job.task)
+    except EvaluationError as error:
+        status, reason = "wrong", str(error)
+    return _result(status, reason, monitor, data_s=data_s, compile_s=compile_s)
+
+
+def load_task_data(task: TaskJob) -> Dataset:
+    """The task's dataset. Its arrays are read-only: no solver changes what it is judged by."""
+    from data_loaders import load
+
+    return load(task.dataset, task.dataset_params or None)
+
+
+def build_evaluator(task: TaskJob, dataset: Dataset, *, certificate: bool) -> Evaluator:
+    """The evaluator of a task."""
+    description = dict(task.kernel)
+    return Evaluator(
+        kernel=make_kernel(description.pop("name"), **description),
+        C=task.C,
+        fit_intercept=task.fit_intercept,
+        X_train=dataset.X_train,
+        y_train=dataset.y_train,
+        X_test=dataset.X_test,
+        y_test=dataset.y_test,
+        dual_certificate=certificate,
+    )
+
+
+def _warm_up(estimator: Solver, dataset: Dataset) -> None:
+    """Fit a copy to a few points of the same types, so that compilation is not timed later."""
+    rows = np.concatenate(
+        [np.flatnonzero(dataset.y_train == label)[:_WARM_UP_POINTS] for label in (-1, 1)]
+    )
+    X, y = dataset.X_train[rows], dataset.y_train[rows]
+    if not sparse.issparse(X):
+        # Compiled code distinguishes arrays that may not be written to.
+        X.flags.writeable = False
+    y.flags.writeable = False
+    trial: Solver = clone(estimator)
+    if "max_epochs" in trial.get_params():
+        trial.set_params(max_epochs=1)
+    # Failing on so few points proves nothing; the real fit will tell.
+    with suppress(Exception):
+        trial.fit(X, y)
+
+
+def _verdict(
+    estimator: Solver, monitor: TraceMonitor, evaluator: Evaluator, task: TaskJob
+) -> tuple[str, str]:
+    """The status of a fit that came back, and a reason where there is one to give."""
+    if monitor.final is None:
+        raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
+    if monitor.diverged:
+        return "diverged", "the objective of the returned model is not finite"
+    if not task.fit_intercept and estimator.model_.intercept != 0:
+        raise EvaluationError(
+            f"the task has no bias, but the model has the intercept {estimator.model_.intercept:g}"
+        )
+    status = str(estimator.status_)
+    if status not in ("converged", "budget", "stopped"):
+        raise EvaluationError(f"status_ is {status!r}; expected 'converged', 'budget' or 'stopped'")
+    noise = evaluator.score_noise(estimator.model_)
+    _check_scores(estimator, evaluator, noise)
+    if type(estimator).certificate == "dual":
+        _check_certificate(estimator, monitor.final, noise, status, task)
+    return ("converged", "") if status == "converged" else ("budget", "")
+
+
+def _check_scores(estimator: Solver, evaluator: Evaluator, noise: float) -> None:
+    """The estimator must predict with the model that it returns."""
+    n_test = evaluator.X_test.shape[0]
+    rows = np.unique(np.linspace(0, n_test - 1, min(n_test, _COMPARED_POINTS)).astype(np.int64))
+    claimed = np.asarray(estimator.decision_function(evaluator.X_test[rows]), dtype=np.float64)
+    expected = evaluator.test_scores(estimator.model_, rows)
+    if claimed.shape != expected.shape:
+        raise EvaluationError(
+            f"decision_function returned shape {claimed.shape} for {len(rows)} points"
+        )
+    error = np.abs(claimed - expected)
+    allowed = noise + 1e-6 * (1.0 + np.abs(expected))
+    if not bool(np.all(error <= allowed)):
+        worst = int(np.argmax(np.where(np.isnan(error), np.inf, error - allowed)))
+        raise EvaluationError(
+            f"decision_function gives {claimed[worst]:.6g} for test point {rows[worst]}, the "
+            f"returned model {expected[worst]:.6g}"
+        )
+
+
+def _check_certificate(
+    estimator: Solver, final: Evaluation, noise: float, status: str, task: TaskJob
+) -> None:
+    """A dual certificate must be one, and "converged" must mean a small gap."""
+    if final.gap is None:
+        raise EvaluationError(
+            "the solver promises a dual certificate, but its coefficients are no feasible dual "
+            f"point (0 <= y_i coef_i <= C = {task.C:g})"
+        )
+    if status != "converged":
+        return
+    tol = float(estimator.get_params().get("tol", _DEFAULT_TOL))
+    n = len(estimator.model_.coef) and estimator.model_.n_train
+    # Units of the mean loss. A violation of tol at every point makes a gap of tol; scores that
+    # are off by the float32 noise can hide that much more, in the point's own loss and alpha.
+    gap = final.gap / (n * task.C) if n else 0.0
+    allowed = 2.0 * tol + 2.0 * noise
+    if gap > allowed:
+        raise EvaluationError(
+            f"the solver says converged (tol = {tol:g}), but the duality gap is {gap:.3g} in "
+            f"units of the mean loss; at most {allowed:.3g} is possible"
+        )
+
+
+def _result(
+    status: Any, reason: str, monitor: TraceMonitor, *, data_s: float, compile_s: float
+) -> RunResult:
+    counters, final, clocks = monitor.counters, monitor.final, monitor.clocks
+    clocks.pause()
+    return RunResult(
+        status=status,
+        reason=reason,
+        n_iter=monitor.n_iter,
+        kernel_evals=None if counters is None else int(counters.kernel_evals),
+        kernel_evals_computed=None if counters is None else int(counters.kernel_evals_computed),
+        wall_s=clocks.wall_s,
+        cpu_s=clocks.cpu_s,
+        compile_s=compile_s,
+        evaluation_s=monitor.evaluation_s,
+        data_s=data_s,
+        n_support=None if final is None else final.n_support,
+        train_error=None if final is None else final.train_error,
+        test_error=None if final is None else final.test_error,
+        primal=None if final is None else final.primal,
+        dual=None if final is None else final.dual,
+        gap=None if final is None else final.gap,
+    )

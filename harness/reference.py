@@ -1,0 +1,259 @@
+"""The reference optimum of a task: solved once to a certified duality gap, then frozen on disk.
+
+Every suboptimality is measured against it, so that adding a solver changes no other one's numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from platformdirs import user_cache_dir
+
+from harness.errors import ReferenceFailure
+from harness.evaluation import Evaluation, Evaluator
+from harness.jobs import Message, PhaseMessage, ReferenceInfo, ReferenceJob, TaskJob
+from harness.keys import canonical_json, hash_json
+from harness.measurement import build_evaluator, load_task_data
+
+if TYPE_CHECKING:
+    from data_loaders import Dataset
+    from solvers import KernelExpansion
+
+_VERSION = 1
+# Below this violation of the optimality conditions, float64 sums are mostly noise.
+_SMALLEST_TOL = 1e-13
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A solution with its certified gap, as stored; objectives in C units.
+
+    Attributes
+    ----------
+    task : str
+        JSON: the dataset's fingerprint, kernel, C, bias and the tolerance asked for.
+    support : ndarray of int64, shape (n_support,)
+    alpha : ndarray of float64, shape (n_support,)
+        The dual variables of the support vectors, in [0, C].
+    intercept : float
+    nu : float or None
+        Mean hinge loss / ||w||; None if w = 0.
+    """
+
+    task: str
+    primal: float
+    dual: float
+    gap: float
+    test_error: float
+    n_support: int
+    nu: float | None
+    intercept: float
+    support: npt.NDArray[np.int64]
+    alpha: npt.NDArray[np.float64]
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of all of the above, in hexadecimal."""
+        values = {
+            item.name: getattr(self, item.name)
+            for item in fields(self)
+            if item.name not in ("support", "alpha")
+        }
+        digest = hashlib.sha256(canonical_json(values).encode())
+        digest.update(np.ascontiguousarray(self.support, dtype="<i8").tobytes())
+        digest.update(np.ascontiguousarray(self.alpha, dtype="<f8").tobytes())
+        return digest.hexdigest()
+
+    def info(self, note: str = "") -> ReferenceInfo:
+        """What runs are compared with."""
+        return ReferenceInfo(
+            primal=self.primal,
+            dual=self.dual,
+            gap=self.gap,
+            test_error=self.test_error,
+            n_support=self.n_support,
+            nu=self.nu,
+            hash=self.hash,
+            note=note,
+        )
+
+
+def reference_optimum(job: ReferenceJob, send: Callable[[Message], None]) -> ReferenceInfo:
+    """The task's reference optimum, from the cache or computed and stored there.
+
+    Raises
+    ------
+    DataError
+        If the data cannot be loaded.
+    ReferenceFailure
+        If the gap asked for cannot be certified.
+    """
+    send(PhaseMessage("data"))
+    dataset = load_task_data(job.task)
+    task = describe_task(job.task, dataset.fingerprint, job.tol)
+    path = references_folder() / f"{hash_json(task)}.parquet"
+    note = ""
+    try:
+        return read_certificate(path, canonical_json(task)).info()
+    except FileNotFoundError:
+        pass
+    except ValueError as error:
+        note = f"{path}: the stored reference optimum is damaged ({error}); it is computed again"
+    certificate = _certify(job, dataset, canonical_json(task), send)
+    write_certificate(path, certificate)
+    return certificate.info(note)
+
+
+def references_folder() -> Path:
+    """Where reference optima are kept: ``references`` in the cache folder."""
+    root = os.environ.get("MARGINBENCH_CACHE") or user_cache_dir("marginbench")
+    return Path(root).expanduser().absolute() / "references"
+
+
+def describe_task(task: TaskJob, fingerprint: str, tol: float) -> dict[str, Any]:
+    """All that the reference optimum depends on."""
+    return {
+        "version": _VERSION,
+        "fingerprint": fingerprint,
+        "kernel": task.kernel,
+        "C": task.C,
+        "fit_intercept": task.fit_intercept,
+        "tol": tol,
+    }
+
+
+def write_certificate(path: Path, certificate: Certificate) -> None:
+    """Store a certificate atomically."""
+    row = asdict(certificate) | {"hash": certificate.hash}
+    row["support"], row["alpha"] = certificate.support.tolist(), certificate.alpha.tolist()
+    table = pa.Table.from_pylist([row], schema=_SCHEMA)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".writing-{os.getpid()}-{path.name}")
+    try:
+        with temporary.open("wb") as sink:
+            pq.write_table(table, sink, compression="zstd")
+            sink.flush()
+            os.fsync(sink.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read_certificate(path: Path, task: str) -> Certificate:
+    """Read a stored certificate and verify it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    ValueError
+        If the file is damaged or belongs to another task.
+    """
+    if not path.exists():
+        raise FileNotFoundError(path)
+    try:
+        row: dict[str, Any] = pq.ParquetFile(path).read().to_pylist()[0]
+        stored = row.pop("hash")
+        row["support"] = np.array(row["support"], dtype=np.int64)
+        row["alpha"] = np.array(row["alpha"], dtype=np.float64)
+        certificate = Certificate(**row)
+    except (OSError, pa.ArrowException, LookupError, TypeError) as error:
+        raise ValueError((str(error).splitlines() or [type(error).__name__])[0]) from None
+    if certificate.hash != stored:
+        raise ValueError("its content does not have the hash that it was stored with")
+    if certificate.task != task:
+        raise ValueError("it belongs to another task")
+    return certificate
+
+
+_SCHEMA = pa.schema(
+    [
+        ("task", pa.string()),
+        ("primal", pa.float64()),
+        ("dual", pa.float64()),
+        ("gap", pa.float64()),
+        ("test_error", pa.float64()),
+        ("n_support", pa.int64()),
+        ("nu", pa.float64()),
+        ("intercept", pa.float64()),
+        ("support", pa.list_(pa.int64())),
+        ("alpha", pa.list_(pa.float64())),
+        ("hash", pa.string()),
+    ]
+)
+
+
+def _certify(
+    job: ReferenceJob, dataset: Dataset, task: str, send: Callable[[Message], None]
+) -> Certificate:
+    """Solve with SMO, tighter and tighter, until the recomputed gap is small enough."""
+    from solvers import SMO
+
+    evaluator = build_evaluator(job.task, dataset, certificate=True)
+    smo_tol, best = job.tol * 10.0, math.inf
+    description = dict(job.task.kernel)
+    kernel = {"kernel": description.pop("name"), **description}
+    solved_s = 0.0
+    while smo_tol >= _SMALLEST_TOL:
+        send(PhaseMessage("solve", solved_s))
+        solver = SMO(
+            **kernel,
+            C=job.task.C,
+            fit_intercept=job.task.fit_intercept,
+            tol=smo_tol,
+            dtype="float64",
+            cache_size=job.cache_mb,
+        )
+        started = time.perf_counter()
+        solver.fit(dataset.X_train, dataset.y_train)
+        solved_s += time.perf_counter() - started
+        send(PhaseMessage("evaluate", solved_s))
+        evaluation = evaluator.evaluate(solver.model_)
+        relative = _relative_gap(evaluation)
+        best = min(best, relative)
+        if relative <= job.tol:
+            return _certificate(task, solver.model_, evaluation, evaluator)
+        if solver.status_ != "converged":
+            break
+        smo_tol *= min(0.1, 0.5 * job.tol / relative)
+    raise ReferenceFailure(
+        f"SMO certifies a relative duality gap of {best:.3g} at best; {job.tol:g} is asked for"
+    )
+
+
+def _relative_gap(evaluation: Evaluation) -> float:
+    if evaluation.gap is None or not evaluation.finite:
+        return math.inf
+    return evaluation.gap / evaluation.primal if evaluation.primal > 0 else 0.0
+
+
+def _certificate(
+    task: str, model: KernelExpansion, evaluation: Evaluation, evaluator: Evaluator
+) -> Certificate:
+    assert evaluation.dual is not None
+    assert evaluation.gap is not None
+    norm = math.sqrt(evaluation.squared_norm)
+    return Certificate(
+        task=task,
+        primal=evaluation.primal,
+        dual=evaluation.dual,
+        gap=evaluation.gap,
+        test_error=evaluation.test_error,
+        n_support=evaluation.n_support,
+        nu=evaluation.mean_hinge / norm if norm > 0 else None,
+        intercept=float(model.intercept),
+        support=np.asarray(model.support, dtype=np.int64),
+        alpha=np.asarray(model.coef * evaluator.y_train[model.support], dtype=np.float64),
+    )

@@ -1,0 +1,256 @@
+"""Studies: what to run, as typed objects that a TOML file, the command line or Python builds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from harness.errors import StudyError
+
+KERNELS = ("rbf", "linear", "poly")
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Name = Annotated[str, Field(min_length=1)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Budget(_Model):
+    """Limits of each run.
+
+    Attributes
+    ----------
+    timeout : float
+        Seconds of solving; data, compilation and evaluation do not count.
+    memory : float
+        Megabytes (10^6 bytes) that a worker process, its children included, may hold resident.
+    checkpoint_factor : float
+        Checkpoints come at kernel evaluations that grow by this factor.
+    compile_timeout, data_timeout, evaluation_timeout : float
+        Seconds for building and warming up a solver, for getting the data, and for one evaluation.
+        They are there to catch what hangs.
+    """
+
+    timeout: Positive = 60.0
+    memory: Positive = 4096.0
+    checkpoint_factor: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 1.19
+    compile_timeout: Positive = 60.0
+    data_timeout: Positive = 1800.0
+    evaluation_timeout: Positive = 600.0
+
+
+class ReferenceSettings(_Model):
+    """What is asked of the reference optimum of each task.
+
+    Attributes
+    ----------
+    tol : float
+        Largest certified duality gap, relative to the primal value.
+    timeout : float
+        Seconds for computing it.
+    """
+
+    tol: Annotated[float, Field(gt=0, lt=1)] = 1e-6
+    timeout: Positive = 1800.0
+
+
+class Task(_Model):
+    """One optimisation problem: a dataset, a kernel and C.
+
+    ``label``, ``gamma`` and ``C`` may be left out of a TOML file; they are filled in from the
+    dataset when the study is loaded. ``gamma`` stays None for a linear kernel.
+    """
+
+    dataset: Name
+    label: Name = ""
+    dataset_params: dict[str, Any] = {}
+    kernel: Literal["rbf", "linear", "poly"] = "rbf"
+    gamma: Positive | None = None
+    degree: Annotated[int, Field(ge=1)] = 3
+    coef0: Finite = 0.0
+    C: Positive | None = None
+    fit_intercept: bool = False
+
+    @property
+    def kernel_description(self) -> dict[str, Any]:
+        """The kernel's name and the parameters that it has."""
+        if self.kernel == "linear":
+            return {"name": "linear"}
+        if self.kernel == "rbf":
+            return {"name": "rbf", "gamma": self.gamma}
+        return {
+            "name": "poly",
+            "degree": self.degree,
+            "gamma": self.gamma,
+            "coef0": self.coef0,
+        }
+
+    @property
+    def kernel_parameters(self) -> dict[str, Any]:
+        """The kernel as an estimator's parameters: ``kernel``, ``gamma`` and so on."""
+        description = self.kernel_description
+        return {"kernel": description.pop("name"), **description}
+
+
+class SolverEntry(_Model):
+    """One configuration of a solver.
+
+    Attributes
+    ----------
+    name : str
+        A registry name, "file.py:Class" or "package.module:Class".
+    label : str
+        Unique in the study; by default the name of the class.
+    params : dict
+        Parameters of the estimator. ``nu = "reference"`` takes the value of the task's reference
+        optimum.
+    """
+
+    name: Name
+    label: Name = ""
+    params: dict[str, Any] = {}
+
+    @property
+    def class_name(self) -> str:
+        return self.name.rsplit(":", 1)[-1]
+
+
+class Study(_Model):
+    """Tasks x solvers x seeds, with budgets."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    title: str = ""
+    description: str = ""
+    seeds: Annotated[int, Field(ge=1)] = 3
+    budget: Budget = Budget()
+    reference: ReferenceSettings = ReferenceSettings()
+    task: Annotated[tuple[Task, ...], Field(min_length=1, strict=False)]
+    solver: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_labels(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        filled = dict(values)
+        for section, default in (("task", "dataset"), ("solver", "name")):
+            entries = filled.get(section)
+            if isinstance(entries, list | tuple):
+                filled[section] = _labelled(entries, default)
+        return filled
+
+    @model_validator(mode="after")
+    def _check_labels(self) -> Study:
+        for section, entries in (("task", self.task), ("solver", self.solver)):
+            seen: set[str] = set()
+            for entry in entries:
+                if entry.label.casefold() in seen:
+                    raise StudyError(
+                        f"two entries of [[{section}]] have the label {entry.label!r}; "
+                        "give each its own"
+                    )
+                seen.add(entry.label.casefold())
+        return self
+
+    def select(
+        self,
+        *,
+        datasets: Sequence[str] | None = None,
+        solvers: Sequence[str] | None = None,
+        seeds: int | None = None,
+        timeout: float | None = None,
+    ) -> Study:
+        """The same study with only some tasks and solvers, or with others in their place.
+
+        Parameters
+        ----------
+        datasets : sequence of str, optional
+            Labels of tasks or names of datasets, in any case. A known dataset that the study does
+            not have comes with its own default kernel width and C.
+        solvers : sequence of str, optional
+            Labels or names of solvers, in any case; a registry name, "file.py:Class" or
+            "module:Class" that the study does not have runs with its defaults.
+        seeds : int, optional
+            Number of seeds.
+        timeout : float, optional
+            Seconds of solving per run.
+
+        Raises
+        ------
+        StudyError
+            For an unknown name, with the nearest known one, or a number out of range.
+        """
+        from harness.selection import select_solvers, select_tasks
+
+        changes: dict[str, Any] = {}
+        if seeds is not None:
+            if seeds < 1:
+                raise StudyError(f"the number of seeds must be at least 1, not {seeds}")
+            changes["seeds"] = seeds
+        if timeout is not None:
+            if not 0 < timeout < float("inf"):
+                raise StudyError(f"the timeout must be a number of seconds > 0, not {timeout:g}")
+            changes["budget"] = self.budget.model_copy(update={"timeout": float(timeout)})
+        if datasets is not None:
+            changes["task"] = select_tasks(self.task, datasets)
+        if solvers is not None:
+            changes["solver"] = select_solvers(self.solver, solvers)
+        return self.model_copy(update=changes)
+
+
+def load_study(name_or_path: str | Path) -> Study:
+    """Load a study that ships with marginbench, or one of the user's.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Name of a shipped study, or path of a TOML file.
+
+    Raises
+    ------
+    StudyError
+        If there is none, or if it does not make sense; the message names file, key and value.
+    """
+    from harness.study_file import read_study
+
+    return read_study(name_or_path)
+
+
+def study_names() -> list[str]:
+    """Names of the studies that ship with marginbench."""
+    from harness.study_file import shipped_studies
+
+    return sorted(shipped_studies())
+
+
+def _labelled(entries: Sequence[Any], default: str) -> list[Any]:
+    """The entries with the missing labels filled in; a second "SMO" becomes "SMO-2"."""
+    given = [entry if isinstance(entry, dict) else _as_dict(entry) for entry in entries]
+    taken = {
+        str(entry["label"]).casefold()
+        for entry in given
+        if isinstance(entry, dict) and entry.get("label")
+    }
+    labelled = []
+    for entry in given:
+        base = entry.get(default) if isinstance(entry, dict) else None
+        if isinstance(base, str) and base and "label" not in entry:
+            stem = base.rsplit(":", 1)[-1]
+            label, number = stem, 1
+            while label.casefold() in taken:
+                number += 1
+                label = f"{stem}-{number}"
+            taken.add(label.casefold())
+            entry = {**entry, "label": label}
+        labelled.append(entry)
+    return labelled
+
+
+def _as_dict(entry: Any) -> Any:
+    return entry.model_dump(exclude_unset=True) if isinstance(entry, BaseModel) else entry

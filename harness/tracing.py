@@ -1,0 +1,131 @@
+"""The monitor of a run: clocks that stand still while the harness looks, and the trace."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.evaluation import Evaluation, Evaluator
+from harness.jobs import CheckpointMessage, Message, PhaseMessage
+from harness.records import Checkpoint
+from solvers.models import KernelExpansion
+from solvers.monitor import Monitor
+from solvers.oracle import Counters
+
+
+@dataclass
+class Clocks:
+    """Wall and CPU seconds of the solver alone.
+
+    CPU time is that of the whole process (``time.process_time``), so the threads that a solver
+    starts count as well.
+    """
+
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    _wall: float = math.nan
+    _cpu: float = math.nan
+    running: bool = False
+
+    def resume(self) -> None:
+        self.running = True
+        self._cpu = time.process_time()
+        self._wall = time.perf_counter()
+
+    def pause(self) -> None:
+        if self.running:
+            self.wall_s += time.perf_counter() - self._wall
+            self.cpu_s += time.process_time() - self._cpu
+            self.running = False
+
+
+class TraceMonitor(Monitor):
+    """Records checkpoints at geometrically growing counts of kernel evaluations.
+
+    Each is sent on as soon as it is there, so that a run that is killed keeps its trace. The
+    solver's random stream is not touched: evaluation draws nothing.
+
+    Parameters
+    ----------
+    evaluator : Evaluator
+        Scores checkpoints, with float32 entries; the final one with float64 entries.
+    first_checkpoint : float
+        Kernel evaluations of the first checkpoint: the number of training points.
+    factor : float
+        Growth from one checkpoint to the next.
+    send : callable
+        Takes each message.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        *,
+        first_checkpoint: float,
+        factor: float,
+        send: Callable[[Message], None],
+    ) -> None:
+        self.next_checkpoint = first_checkpoint
+        self.factor = factor
+        self.evaluator = evaluator
+        self.send = send
+        self.clocks = Clocks()
+        self.counters: Counters | None = None
+        self.evaluation_s = 0.0
+        self.n_iter = 0
+        self.final: Evaluation | None = None
+        self.diverged = False
+
+    def start(self, counters: Counters | None) -> None:
+        """The solve begins: the clocks start at zero."""
+        self.counters = counters
+        self.clocks = Clocks()
+        self.send(PhaseMessage("solve"))
+        self.clocks.resume()
+
+    def record(self, n_iter: int, snapshot: Callable[[], KernelExpansion]) -> bool:
+        """Record a checkpoint while the clocks stand still; asks to stop a model of NaNs."""
+        self.clocks.pause()
+        self.send(PhaseMessage("evaluate", self.clocks.wall_s))
+        asked = 0 if self.counters is None else self.counters.kernel_evals
+        evaluation = self._checkpoint(n_iter, snapshot(), "float32")
+        while self.next_checkpoint <= asked:
+            self.next_checkpoint *= self.factor
+        self.diverged = not evaluation.finite
+        self.send(PhaseMessage("solve", self.clocks.wall_s))
+        self.clocks.resume()
+        return self.diverged
+
+    def finish(self, n_iter: int, model: KernelExpansion) -> None:
+        """The solve has ended: the clocks stop, and the final model is evaluated in float64."""
+        self.clocks.pause()
+        self.send(PhaseMessage("evaluate", self.clocks.wall_s))
+        self.final = self._checkpoint(n_iter, model, "float64")
+        self.diverged = not self.final.finite
+
+    def _checkpoint(self, n_iter: int, model: KernelExpansion, dtype: str) -> Evaluation:
+        started = time.perf_counter()
+        counters, self.n_iter = self.counters, int(n_iter)
+        asked = None if counters is None else int(counters.kernel_evals)
+        computed = None if counters is None else int(counters.kernel_evals_computed)
+        evaluation = self.evaluator.evaluate(model, dtype)
+        self.send(
+            CheckpointMessage(
+                Checkpoint(
+                    n_iter=self.n_iter,
+                    kernel_evals=asked,
+                    kernel_evals_computed=computed,
+                    wall_s=self.clocks.wall_s,
+                    cpu_s=self.clocks.cpu_s,
+                    n_support=evaluation.n_support,
+                    train_error=evaluation.train_error,
+                    test_error=evaluation.test_error,
+                    primal=evaluation.primal,
+                    dual=evaluation.dual,
+                )
+            )
+        )
+        self.evaluation_s += time.perf_counter() - started
+        return evaluation

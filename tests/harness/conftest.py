@@ -1,0 +1,42 @@
+"""Shared by the tests of the harness: a cache of their own, and a small study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.study import Study
+
+SMALL_STUDY = {
+    "name": "small",
+    "seeds": 1,
+    "budget": {"timeout": 20.0, "memory": 2000.0},
+    "reference": {"tol": 1e-6},
+    "task": [
+        {
+            "label": "board",
+            "dataset": "checkers",
+            "dataset_params": {"n_train": 200, "n_test": 100},
+            "gamma": 10.0,
+            "C": 1.0,
+        }
+    ],
+    "solver": [{"name": "SMO"}],
+}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Datasets and reference optima of the tests stay out of the user's cache."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MARGINBENCH_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def make_study() -> Callable[..., Study]:
+    """Builds a study: one task of 200 points, SMO, one seed; with changes where they are given."""
+    return lambda **changes: Study.model_validate({**SMALL_STUDY, **changes})

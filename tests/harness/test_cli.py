@@ -1,0 +1,250 @@
+"""The command line: one line for a mistake, the right exit code, and nothing lost on the way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import data_loaders
+import harness
+from harness.cli import build_app, run_app
+from harness.records import RecordStore
+
+Run = Callable[..., tuple[int, str, str]]
+
+ROOT = Path(harness.__file__).resolve().parents[1]
+
+SLOW_SOLVER = """
+import time
+from solvers import SMO
+
+class Slow(SMO):
+    def _solve(self, problem, monitor):
+        if problem.n > 50:
+            time.sleep(0.7)
+        return super()._solve(problem, monitor)
+"""
+STUDY = """
+name = "slow"
+seeds = 5
+[[task]]
+dataset = "checkers"
+dataset_params = { n_train = 200, n_test = 100 }
+gamma = 10.0
+C = 1.0
+[[solver]]
+name = "slow.py:Slow"
+"""
+SCRIPT = """
+from pathlib import Path
+from harness.cli import build_app, run_app
+
+def write_report(results, command):
+    path = results / "report.html"
+    path.write_text(command)
+    return path
+
+if __name__ == "__main__":
+    run_app(build_app(write_report))
+"""
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in this process: exit code, output and errors."""
+
+    def write_report(results: Path, command: str) -> Path:
+        path = results / "report.html"
+        path.write_text(command)
+        return path
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            run_app(build_app(write_report), list(arguments))
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rnu"], "No such command 'rnu'"),
+        (["run", "quikstart"], "unknown study 'quikstart' (did you mean 'quickstart'?)"),
+        (["run", "--seedz", "3"], "No such option: --seedz"),
+        (["run", "--seeds", "0"], "the number of seeds must be at least 1, not 0"),
+        (["run", "--seeds", "many"], "Invalid value for '--seeds'"),
+        (["run", "--timeout", "-1"], "the timeout must be a number of seconds > 0, not -1"),
+        (["run", "--jobs", "0"], "--jobs must be at least 1, not 0"),
+        (["run", "--solver", "SMOO"], "unknown solver 'SMOO' (did you mean 'SMO'?)"),
+        (["run", "--solver", "no.py:X"], "no such file: "),
+        (["run", "--dataset", "digit"], "unknown dataset 'digit' (did you mean 'digits'?)"),
+        (["run", "no.toml"], "no such study file: no.toml"),
+        (["report", "nowhere"], "nowhere: no results here"),
+        (["data", "fetch"], "name a dataset"),
+        (["data", "fetch", "digitz"], "unknown dataset 'digitz' (did you mean 'digits'?)"),
+        (["data", "verfy"], "No such command 'verfy'"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(
+    run: Run, arguments: list[str], message: str
+) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"marginbench: {message}")
+    assert err.count("\n") == 1
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version")[1].startswith("marginbench 0.")
+    code, out, _ = run()
+    assert code == 0
+    for command in ("run", "report", "solvers", "data"):
+        assert f"  {command} " in out
+
+
+def test_solvers_and_datasets_are_listed(run: Run) -> None:
+    listed = run("solvers")[1]
+    for name in ("SMO", "SBP", "SDCA", "Pegasos", "Perceptron", "LIBSVM"):
+        assert f"\n{name} " in listed
+    assert "\ndigits " in run("data", "list")[1]
+
+
+def test_data_are_fetched_and_verified(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path))
+    assert run("data", "verify", "digits")[:2][0] == 0
+    code, out, _ = run("data", "fetch", "Digits")
+    assert code == 0
+    path = Path(out.split(": ", 1)[1].strip())
+    assert path.is_file()
+    assert run("data", "verify", "digits")[1].startswith("digits: ok")
+    path.write_bytes(path.read_bytes()[:1000])
+    code, out, _ = run("data", "verify")
+    assert code == 3
+    assert "digits: damaged" in out
+
+
+def test_data_that_cannot_be_fetched_give_exit_code_3(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str) -> Path:
+        raise data_loaders.DataError(f"{name}: cannot be fetched;\nset MARGINBENCH_MIRROR")
+
+    monkeypatch.setattr(data_loaders, "fetch", fail)
+    code, _, err = run("data", "fetch", "digits")
+    assert code == 3
+    assert err == "marginbench: digits: cannot be fetched; set MARGINBENCH_MIRROR\n"
+
+
+def test_a_bug_is_not_hidden(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def write_report(results: Path, command: str) -> Path:
+        raise RuntimeError("a bug")
+
+    (tmp_path / "study.json").write_text('{"command": "x"}')
+    with pytest.raises(RuntimeError, match="a bug"):
+        run_app(build_app(write_report), ["report", str(tmp_path)])
+
+
+def test_a_damaged_description_is_said_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "study.json").write_text('{"comm')
+    code, _, err = run("report", str(tmp_path))
+    assert code == 2
+    assert "study.json: damaged; run the study again" in err
+
+
+def test_help_needs_no_heavy_module() -> None:
+    code = (
+        "import sys, harness.cli as c; c.build_app(lambda d, s: d); "
+        "print(sorted({'numpy', 'numba', 'sklearn', 'pyarrow', 'pydantic'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts the command in a process of its own, in an empty folder with a study."""
+    (tmp_path / "slow.py").write_text(SLOW_SOLVER)
+    (tmp_path / "slow.toml").write_text(STUDY)
+    (tmp_path / "command.py").write_text(SCRIPT)
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "command.py", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def gone(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
+def test_a_run_cut_short_goes_on_where_it_was(
+    how: signal.Signals, script: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    records = RecordStore(tmp_path / "results" / "slow" / "runs")
+    first = script("run", "slow.toml")
+    wait_for(lambda: len(records.paths()) >= 2)
+    workers = psutil.Process(first.pid).children(recursive=True)
+    assert workers
+    first.send_signal(how)
+    _, err = first.communicate(timeout=30)
+    wait_for(lambda: all(gone(worker) for worker in workers), 10)
+    if how is signal.SIGINT:
+        assert first.returncode == 130
+        last = err.splitlines()[-1]
+        assert last.startswith("marginbench: interrupted; ")
+        assert last.endswith("the same command continues: marginbench run slow.toml")
+        assert "Traceback" not in err
+    kept = {path: path.stat().st_mtime_ns for path in records.paths()}
+    assert 2 <= len(kept) < 5
+
+    second = script("run", "slow.toml")
+    out, err = second.communicate(timeout=60)
+    assert second.returncode == 0, err
+    assert f"{len(kept)} of 5 runs already recorded in results/slow" in err
+    assert "5 runs: 5 converged" in out
+    assert len(records.paths()) == 5
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert sorted(records.read(path).seed for path in records.paths()) == [0, 1, 2, 3, 4]
+    assert (
+        tmp_path / "results" / "slow" / "report.html"
+    ).read_text() == "marginbench run slow.toml"
+    shutil.rmtree(tmp_path / "results")

@@ -1,0 +1,26 @@
+"""The recorded setting names software and hardware, and neither hosts nor users."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import platform
+
+from harness.environment import environment, version
+
+
+def test_what_is_recorded() -> None:
+    found = environment()
+    assert found["marginbench"] == version()
+    assert found["python"] == platform.python_version()
+    assert set(found["libraries"]) == {"numpy", "scipy", "numba", "sklearn", "pyarrow"}
+    assert found["cores"] >= 1
+    assert found["memory_mb"] > 100
+    assert found["blas"]
+    assert {"commit", "dirty", "platform", "processor"} <= set(found)
+
+
+def test_no_names_of_hosts_or_users() -> None:
+    words = json.dumps(environment()).replace('"', " ").replace("/", " ").split()
+    assert platform.node() not in words
+    assert getpass.getuser() not in words

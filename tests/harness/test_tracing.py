@@ -1,0 +1,137 @@
+"""Clocks that leave evaluation out, the grid of checkpoints, and undisturbed random streams."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.evaluation import Evaluation, Evaluator
+from harness.jobs import CheckpointMessage, Message, PhaseMessage
+from harness.records import Checkpoint
+from harness.tracing import TraceMonitor
+from solvers import RBF, SBP, Counters, KernelExpansion, Pegasos, Solver
+
+PAUSE = 0.05
+
+
+class SlowEvaluator:
+    """Takes its time."""
+
+    def evaluate(self, model: KernelExpansion, dtype: str = "float64") -> Evaluation:
+        time.sleep(PAUSE)
+        busy_until = time.process_time() + PAUSE
+        while time.process_time() < busy_until:
+            pass
+        return Evaluation(0.1, 0.2, 3, 1.0, None, 1.0, 0.5)
+
+
+def model() -> KernelExpansion:
+    return KernelExpansion(RBF(1.0), np.zeros((0, 1)), np.zeros(0), 0.0, np.zeros(0, int), 4)
+
+
+def watch(evaluator: Any, **options: Any) -> tuple[TraceMonitor, list[Message]]:
+    messages: list[Message] = []
+    settings = {"first_checkpoint": 100, "factor": 1.5, **options}
+    return TraceMonitor(evaluator, send=messages.append, **settings), messages
+
+
+def checkpoints(messages: list[Message]) -> list[Checkpoint]:
+    return [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
+
+
+def test_evaluation_is_not_in_the_clocks() -> None:
+    monitor, messages = watch(SlowEvaluator())
+    counters = Counters()
+    monitor.start(counters)
+    for n_iter in (1, 2, 3):
+        time.sleep(0.01)
+        counters.kernel_evals += 1000
+        assert monitor.due(counters.kernel_evals)
+        monitor.record(n_iter, model)
+    monitor.finish(4, model())
+    trace = checkpoints(messages)
+    assert len(trace) == 4
+    assert 0.03 <= trace[-1].wall_s < 0.03 + PAUSE
+    assert trace[-1].cpu_s < PAUSE
+    assert monitor.evaluation_s >= 4 * 2 * PAUSE
+    assert [item.n_iter for item in trace] == [1, 2, 3, 4]
+
+
+def test_building_the_snapshot_is_not_in_the_clocks() -> None:
+    monitor, messages = watch(SlowEvaluator())
+
+    def slow_snapshot() -> KernelExpansion:
+        time.sleep(0.2)
+        return model()
+
+    monitor.start(Counters())
+    monitor.record(1, slow_snapshot)
+    monitor.finish(1, model())
+    assert checkpoints(messages)[-1].wall_s < 0.1
+
+
+def test_checkpoints_stand_on_a_geometric_grid() -> None:
+    class Quick(SlowEvaluator):
+        def evaluate(self, model: KernelExpansion, dtype: str = "float64") -> Evaluation:
+            return Evaluation(0.1, 0.2, 3, 1.0, None, 1.0, 0.5)
+
+    monitor, messages = watch(Quick())
+    counters = Counters()
+    monitor.start(counters)
+    for step in range(1, 100):
+        counters.kernel_evals = 10 * step
+        if monitor.due(counters.kernel_evals):
+            monitor.record(step, model)
+    asked = [item.kernel_evals for item in checkpoints(messages)]
+    grid = [100 * 1.5**k for k in range(6)]  # 100, 150, 225, 337.5, 506.25, 759.375
+    assert asked == [10 * int(np.ceil(value / 10)) for value in grid]
+
+
+def test_the_parent_hears_of_every_change_of_phase() -> None:
+    monitor, messages = watch(SlowEvaluator())
+    monitor.start(Counters())
+    monitor.record(1, model)
+    monitor.finish(1, model())
+    phases = [item.phase for item in messages if isinstance(item, PhaseMessage)]
+    assert phases == ["solve", "evaluate", "solve", "evaluate"]
+
+
+def test_a_solver_that_does_not_count_still_has_a_final_checkpoint() -> None:
+    monitor, messages = watch(SlowEvaluator())
+    monitor.start(None)
+    monitor.finish(7, model())
+    (last,) = checkpoints(messages)
+    assert (last.n_iter, last.kernel_evals) == (7, None)
+
+
+@pytest.mark.parametrize("make", [lambda: SBP(nu=0.1), lambda: Pegasos(C=1.0)])
+def test_watching_changes_nothing(make: Callable[[], Solver]) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 2)), np.sign(rng.normal(size=80)).astype(int)
+    evaluator = Evaluator(
+        kernel=RBF(1.0), C=1.0, fit_intercept=False, X_train=X, y_train=y, X_test=X, y_test=y,
+        dual_certificate=False,
+    )  # fmt: skip
+    plain = make().set_params(gamma=1.0, max_epochs=3, random_state=5).fit(X, y)
+    watched = make().set_params(gamma=1.0, max_epochs=3, random_state=5)
+    monitor, messages = watch(evaluator, first_checkpoint=80, factor=1.1)
+    watched.fit(X, y, monitor=monitor)
+    assert len(checkpoints(messages)) > 5
+    np.testing.assert_array_equal(plain.dual_coef_, watched.dual_coef_)
+    assert plain.counters_.kernel_evals == watched.counters_.kernel_evals
+    assert checkpoints(messages)[-1].kernel_evals == watched.counters_.kernel_evals
+
+
+def test_a_model_of_nan_asks_the_solver_to_stop() -> None:
+    class Bad(SlowEvaluator):
+        def evaluate(self, model: KernelExpansion, dtype: str = "float64") -> Evaluation:
+            return Evaluation(0.5, 0.5, 3, float("nan"), None, float("nan"), float("nan"))
+
+    monitor, _ = watch(Bad())
+    monitor.start(Counters())
+    assert monitor.record(1, model) is True
+    assert monitor.diverged
