@@ -7,9 +7,7 @@ schema's metadata holds a JSON object under the key ``marginbench``: see `Header
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy.sparse import csr_matrix, issparse
 
+from data_loaders.atomic import replacing
 from data_loaders.content import Content, Part, canonical, fingerprint
 from data_loaders.errors import DataError, first_line
 
@@ -97,27 +96,18 @@ def write(path: Path, header: Header, content: Content) -> None:
         If the file cannot be written.
     """
     table = _table(header, content)
-    temporary = path.with_name(partial_prefix(path) + "parquet")
+    unfinished = path.with_name(partial_prefix(path) + "parquet")
     try:
-        try:
-            with temporary.open("wb") as sink:
-                pq.write_table(
-                    table,
-                    sink,
-                    compression="zstd",
-                    use_dictionary=["split"],
-                    write_statistics=False,
-                    write_page_checksum=True,
-                    row_group_size=_ROW_GROUP,
-                )
-                sink.flush()
-                os.fsync(sink.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
-        _sync_folder(path.parent)
+        with replacing(path, unfinished) as sink:
+            pq.write_table(
+                table,
+                sink,
+                compression="zstd",
+                use_dictionary=["split"],
+                write_statistics=False,
+                write_page_checksum=True,
+                row_group_size=_ROW_GROUP,
+            )
     except OSError as error:
         raise DataError(
             f"{header.name}: cannot write the cache file {path} ({error.strerror or error}); "
@@ -254,12 +244,3 @@ def _csr(indptr: Any, columns: Any, data: Any, width: int) -> csr_matrix:
 
 def _numbers(array: Any) -> Any:
     return array.to_numpy(zero_copy_only=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name itself survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

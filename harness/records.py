@@ -6,10 +6,7 @@ results are the folder of its records, readable with ``pandas.read_parquet(folde
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -17,6 +14,8 @@ from typing import Any, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from data_loaders.atomic import replacing
 
 SCHEMA_VERSION = 1
 
@@ -196,20 +195,10 @@ class RecordStore:
     def write(self, record: Record) -> Path:
         """Write one record atomically: a reader sees all of it or nothing."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        row = {name: value for name, value in asdict(record).items()}
-        table = pa.Table.from_pylist([row], schema=SCHEMA)
+        table = pa.Table.from_pylist([asdict(record)], schema=SCHEMA)
         path = self.folder / record.file_name
-        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".writing-")
-        try:
-            with os.fdopen(handle, "wb") as sink:
-                pq.write_table(table, sink, compression="zstd")
-                sink.flush()
-                os.fsync(sink.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
+        with replacing(path) as sink:
+            pq.write_table(table, sink, compression="zstd")
         return path
 
     def paths(self) -> list[Path]:

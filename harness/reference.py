@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from platformdirs import user_cache_dir
 
+from data_loaders.atomic import replacing
 from harness.errors import ReferenceFailure
 from harness.evaluation import Evaluation, Evaluator
 from harness.jobs import Message, PhaseMessage, ReferenceInfo, ReferenceJob, TaskJob
@@ -139,16 +140,8 @@ def write_certificate(path: Path, certificate: Certificate) -> None:
     row["support"], row["alpha"] = certificate.support.tolist(), certificate.alpha.tolist()
     table = pa.Table.from_pylist([row], schema=_SCHEMA)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".writing-{os.getpid()}-{path.name}")
-    try:
-        with temporary.open("wb") as sink:
-            pq.write_table(table, sink, compression="zstd")
-            sink.flush()
-            os.fsync(sink.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path) as sink:
+        pq.write_table(table, sink, compression="zstd")
 
 
 def read_certificate(path: Path, task: str) -> Certificate:

@@ -14,6 +14,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from data_loaders.atomic import UNFINISHED, replacing
 from harness.environment import environment, version
 from harness.errors import (
     EXIT_DATA,
@@ -153,7 +154,7 @@ class _Session:
     def prepare(self, facts: Facts, command: str, *, retry_failed: bool) -> None:
         """Plan, write study.json, and find out what is recorded already."""
         self.runs = plan(self.study, facts)
-        for leftover in self.store.folder.glob(".writing-*"):
+        for leftover in self.store.folder.glob(f"{UNFINISHED}*"):
             leftover.unlink(missing_ok=True)
         write_json(self.results / "study.json", self._description(facts, command))
         for run in self.runs:
@@ -310,18 +311,9 @@ class _Session:
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Not mkstemp: its files are for the owner alone, and results are to be shared.
-    temporary = path.with_name(f".writing-{os.getpid()}-{path.name}")
-    try:
-        with temporary.open("w", encoding="utf-8") as sink:
-            json.dump(value, sink, indent=2, ensure_ascii=False, default=repr)
-            sink.write("\n")
-            sink.flush()
-            os.fsync(sink.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path) as sink:
+        sink.write(json.dumps(value, indent=2, ensure_ascii=False, default=repr).encode())
+        sink.write(b"\n")
 
 
 def _describe_task(task: Any, facts: Facts) -> dict[str, Any]:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from harness.cli import build_app, run_app
-from reports.site import write_report
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    run_app(build_app(write_report))
+    run_app(build_app(_report))
+
+
+def _report(results: Path, command: str) -> Path:
+    """Write the page, and print the same results as a table."""
+    # Imported here: the other commands write no report.
+    from rich.console import Console
+
+    from reports.results import load_results
+    from reports.site import write_report
+    from reports.text import summary
+
+    page = write_report(results, command)
+    Console().print(summary(load_results(results)))
+    return page
 
 
 if __name__ == "__main__":

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from pathlib import Path
 
 
@@ -29,6 +26,7 @@ def write_report(results_dir: Path, command: str) -> Path:
         If the folder is not a results folder.
     """
     # Imported here: pandas and matplotlib are slow to import, and most commands write no report.
+    from data_loaders.atomic import replacing
     from reports.analysis import analyse
     from reports.pages import render
     from reports.results import load_results
@@ -36,18 +34,6 @@ def write_report(results_dir: Path, command: str) -> Path:
     results_dir = Path(results_dir)
     page = render(analyse(load_results(results_dir)), command)
     path = results_dir / "report.html"
-    _write_atomically(path, page)
+    with replacing(path) as sink:
+        sink.write(page.encode())
     return path
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-", suffix=".html")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as sink:
-            sink.write(text)
-        os.chmod(temporary, 0o644)  # mkstemp makes it private; a report is to be shared
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise

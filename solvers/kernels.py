@@ -122,7 +122,14 @@ class Linear(_ProductKernel):
 
 @dataclass(frozen=True)
 class Polynomial(_ProductKernel):
-    """k(x, z) = (gamma <x, z> + coef0)^degree."""
+    """k(x, z) = (gamma <x, z> + coef0)^degree.
+
+    Parameters
+    ----------
+    degree : int >= 1
+    gamma : float > 0
+    coef0 : float
+    """
 
     degree: int = 3
     gamma: float = 1.0
@@ -138,7 +145,12 @@ class Polynomial(_ProductKernel):
 
 @dataclass(frozen=True)
 class RBF(Kernel):
-    """The Gaussian kernel k(x, z) = exp(-gamma ||x - z||^2)."""
+    """The Gaussian kernel k(x, z) = exp(-gamma ||x - z||^2).
+
+    Parameters
+    ----------
+    gamma : float > 0
+    """
 
     gamma: float = 1.0
     name = "rbf"

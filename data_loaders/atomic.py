@@ -1,0 +1,54 @@
+"""Files that appear whole or not at all, whatever happens to the process that writes them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+#: How the names of unfinished files begin; a killed process may leave one.
+UNFINISHED = ".writing-"
+
+
+@contextlib.contextmanager
+def replacing(path: Path, temporary: Path | None = None) -> Iterator[BinaryIO]:
+    """Write a file that takes the place of ``path`` once all of it is on the disk.
+
+    If the block raises, ``path`` stays as it was.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder exists.
+    temporary : Path, optional
+        The unfinished file, in the same folder; by default a name for this process alone.
+
+    Yields
+    ------
+    binary file
+    """
+    if temporary is None:
+        # Not mkstemp: its files are for the owner alone, and results are to be shared.
+        temporary = path.with_name(f"{UNFINISHED}{os.getpid()}-{path.name}")
+    try:
+        with temporary.open("wb") as sink:
+            yield sink
+            sink.flush()
+            os.fsync(sink.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
