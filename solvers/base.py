@@ -17,14 +17,23 @@ from solvers.kernels import Kernel, Matrix, Precomputed, make_kernel
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
 from solvers.oracle import Counters, KernelOracle
-from solvers.validation import one_of, positive, whole
+from solvers.validation import flag, one_of, positive, whole
 
 SolveStatus = Literal["converged", "budget", "stopped"]
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What ``_solve`` hands back: the model, the iterations done and why they ended there."""
+    """What ``_solve`` hands back.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+    n_iter : int
+        Iterations done.
+    status : {"converged", "budget", "stopped"}
+        Why they ended there: the stopping rule, the limit on iterations, or the monitor.
+    """
 
     model: KernelExpansion
     n_iter: int
@@ -193,7 +202,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row of X, shape (n_points,)."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        positive_class = self.decision_function(X) > 0
+        return self.classes_[positive_class.astype(int)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -210,6 +220,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"{name} always fits a bias: set fit_intercept=True")
         if callable(self.kernel) and not self.supports_callable_kernel:
             raise ValueError(f"{name} does not take a callable kernel")
+        flag("fit_intercept", self.fit_intercept)
         one_of("dtype", _dtype_name(self.dtype), ("float32", "float64"))
         positive("tol", self.tol, zero=True)
         positive("cache_size", self.cache_size, zero=True)
@@ -224,7 +235,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             order="C",
             ensure_all_finite=False,
         )
-        _check_finite(X, type(self).__name__)
+        _check_finite(X)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         self.classes_ = np.unique(y)
@@ -250,13 +261,16 @@ def check_iteration_limit(max_epochs: int | None, *, optional: bool = False) -> 
 
 
 def _dtype_name(dtype: Any) -> str:
+    # numpy takes None for float64.
+    if dtype is None:
+        return "None"
     try:
         return np.dtype(dtype).name
     except TypeError:
         return str(dtype)
 
 
-def _check_finite(X: Matrix, name: str) -> None:
+def _check_finite(X: Matrix) -> None:
     values = X.data if sparse.issparse(X) else X
     # A finite sum proves that all is finite, without a mask the size of X.
     with np.errstate(invalid="ignore", over="ignore"):
@@ -273,8 +287,7 @@ def _check_finite(X: Matrix, name: str) -> None:
     else:
         row, column = (int(index) for index in position)
     raise ValueError(
-        f"X contains {kind} at row {row}, column {column}; remove or replace it before "
-        f"fitting {name}"
+        f"X contains {kind} at row {row}, column {column}; remove the row or replace the value"
     )
 
 
@@ -290,4 +303,10 @@ def _canonical(X: Matrix) -> Matrix:
 def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31 - 1)
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "random_state must be None, a whole number >= 0 or a numpy Generator, got "
+            f"{random_state!r}"
+        ) from None

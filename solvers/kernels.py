@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -97,7 +98,11 @@ class _ProductKernel(Kernel):
     """A kernel that is a function of inner products."""
 
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
-        return Points(_working_copy(X, dtype, like))
+        values = _working_copy(X, dtype, like)
+        norms = _squared_norms(values)
+        # By Cauchy-Schwarz the norms bound every product.
+        _check_range(self, self._bound(norms.max(initial=0.0)), norms, dtype)
+        return Points(values)
 
     def block(self, A: Points, B: Points) -> np.ndarray:
         return self._finish(_products(A.values, B.values))
@@ -109,6 +114,10 @@ class _ProductKernel(Kernel):
     def _finish(self, products: np.ndarray) -> np.ndarray:
         """The kernel of these inner products, in place."""
 
+    @abstractmethod
+    def _bound(self, product: float) -> float:
+        """The largest entry, and the largest number on the way to it, for products up to this."""
+
 
 @dataclass(frozen=True)
 class Linear(_ProductKernel):
@@ -118,6 +127,9 @@ class Linear(_ProductKernel):
 
     def _finish(self, products: np.ndarray) -> np.ndarray:
         return products
+
+    def _bound(self, product: float) -> float:
+        return product
 
 
 @dataclass(frozen=True)
@@ -142,6 +154,11 @@ class Polynomial(_ProductKernel):
         np.power(products, self.degree, out=products)
         return products
 
+    def _bound(self, product: float) -> float:
+        base = max(self.gamma * product + abs(self.coef0), 1.0)
+        with np.errstate(over="ignore"):
+            return float(np.power(np.float64(base), self.degree))
+
 
 @dataclass(frozen=True)
 class RBF(Kernel):
@@ -157,20 +174,25 @@ class RBF(Kernel):
     unit_diagonal = True
 
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
-        if sparse.issparse(X) and not _becomes_dense(X, dtype, like):
+        stays_sparse = (
+            sparse.issparse(like.values)
+            if like is not None
+            else sparse.issparse(X) and not _becomes_dense(X, dtype, like)
+        )
+        shift = None
+        if stays_sparse:
             values: Matrix = _working_copy(X, dtype, like)
-            return Points(values, self._scaled_norms(values))
-        # The kernel does not change under a shift of all points. Centred points have the
-        # smallest norms, hence the least cancellation in ||x||^2 + ||z||^2 - 2 <x, z>.
-        dense = X.toarray() if sparse.issparse(X) else X
-        if like is None:
-            shift = np.asarray(dense.mean(axis=0, dtype=np.float64))
-        elif like.shift is None:
-            raise ValueError("these points were prepared as sparse, the others were not")
         else:
-            shift = like.shift
-        values = np.ascontiguousarray(dense - shift, dtype=dtype)
-        return Points(values, self._scaled_norms(values), shift)
+            # The kernel does not change under a shift of all points. Centred points have the
+            # smallest norms, hence the least cancellation in ||x||^2 + ||z||^2 - 2 <x, z>.
+            dense = X.toarray() if sparse.issparse(X) else X
+            with np.errstate(over="ignore", invalid="ignore"):
+                shift = dense.mean(axis=0, dtype=np.float64) if like is None else like.shift
+                values = np.ascontiguousarray(dense - shift, dtype=dtype)
+        norms = self.gamma * _squared_norms(values)
+        # The exponent is a sum of terms up to four times the largest norm.
+        _check_range(self, max(4 * norms.max(initial=0.0), 2 * self.gamma), norms, dtype)
+        return Points(values, norms.astype(dtype), shift)
 
     def block(self, A: Points, B: Points) -> np.ndarray:
         assert A.norms is not None
@@ -183,9 +205,6 @@ class RBF(Kernel):
 
     def diag(self, A: Points) -> np.ndarray:
         return np.ones(len(A))
-
-    def _scaled_norms(self, values: Matrix) -> np.ndarray:
-        return (self.gamma * _squared_norms(values)).astype(values.dtype)
 
 
 @dataclass(frozen=True)
@@ -300,6 +319,8 @@ def make_kernel(
     if kernel == "poly":
         if not (isinstance(degree, int | np.integer) and degree >= 1):
             raise ValueError(f"degree must be a whole number >= 1, got {degree!r}")
+        if not (_is_number(coef0) and np.isfinite(coef0)):
+            raise ValueError(f"coef0 must be a finite number, got {coef0!r}")
         return Polynomial(int(degree), _resolve_gamma(gamma, X), float(coef0))
     near = get_close_matches(kernel, _NAMES, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_NAMES)}"
@@ -316,9 +337,13 @@ def _resolve_gamma(gamma: float | str, X: Matrix | None) -> float:
             return 1.0 / X.shape[1]
         variance = _variance(X)
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
-    if not (np.isfinite(gamma) and gamma > 0):
+    if not (_is_number(gamma) and np.isfinite(gamma) and gamma > 0):
         raise ValueError(f"gamma must be a number > 0, 'scale' or 'auto', got {gamma!r}")
     return float(gamma)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _variance(X: Matrix) -> float:
@@ -340,6 +365,11 @@ def _becomes_dense(X: sparse.csr_matrix, dtype: Any, like: Points | None) -> boo
 
 
 def _working_copy(X: Matrix, dtype: Any, like: Points | None) -> Matrix:
+    with np.errstate(over="ignore"):
+        return _converted(X, dtype, like)
+
+
+def _converted(X: Matrix, dtype: Any, like: Points | None) -> Matrix:
     if not sparse.issparse(X):
         if like is not None and sparse.issparse(like.values):
             return sparse.csr_matrix(X, dtype=dtype)
@@ -349,12 +379,25 @@ def _working_copy(X: Matrix, dtype: Any, like: Points | None) -> Matrix:
     return sparse.csr_matrix(X, dtype=dtype)
 
 
+def _check_range(kernel: Kernel, bound: float, norms: np.ndarray, dtype: Any) -> None:
+    """Raise ValueError if entries could be infinite or NaN; no entry needs a check after this."""
+    dtype = np.dtype(dtype)
+    if np.isfinite(norms).all() and bound <= np.finfo(dtype).max:
+        return
+    hint = " or use dtype='float64'" if dtype == np.float32 else ""
+    raise ValueError(
+        f"the {kernel.name} kernel of these points overflows {dtype.name}: scale the features{hint}"
+    )
+
+
 def _squared_norms(values: Matrix) -> np.ndarray:
     """Squared row norms in float64, shape (n_points,)."""
-    if sparse.issparse(values):
-        squares = values.multiply(values)
-        return np.asarray(squares.sum(axis=1, dtype=np.float64)).ravel()
-    return np.einsum("ij,ij->i", values, values, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sparse.issparse(values):
+            squares = values.astype(np.float64)
+            squares.data **= 2
+            return np.asarray(squares.sum(axis=1)).ravel()
+        return np.einsum("ij,ij->i", values, values, dtype=np.float64)
 
 
 def _products(A: Matrix, B: Matrix) -> np.ndarray:

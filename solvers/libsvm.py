@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.svm import SVC
 
 from solvers.base import Problem, Solution, Solver, check_iteration_limit
@@ -101,7 +102,10 @@ class LIBSVM(Solver):
             max_iter=limit,
             **_kernel_arguments(problem.oracle.kernel),
         )
-        svc.fit(problem.X, problem.y)
+        X = problem.X
+        if isinstance(problem.oracle.kernel, Precomputed) and sparse.issparse(X):
+            X = X.toarray()  # SVC takes a dense Gram matrix only
+        svc.fit(X, problem.y)
         dual_coef = (
             svc.dual_coef_.toarray() if hasattr(svc.dual_coef_, "toarray") else svc.dual_coef_
         )

@@ -1,7 +1,7 @@
 """Solvers that change only on a mistake: the two ways to know the response of a drawn point.
 
 Both keep the unnormalised predictor ``sum_j count_j y_j Phi_j`` in whole numbers, so that the two
-strategies, and any cache, give the same predictor for the same draws.
+strategies give the same predictor for the same draws, unless rounding decides about a mistake.
 """
 
 from __future__ import annotations

@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from solvers.kernels import CallableKernel, Kernel, Matrix, Points, Precomputed, make_kernel
+from solvers.kernels import (
+    RBF,
+    Kernel,
+    Linear,
+    Matrix,
+    Points,
+    Polynomial,
+    Precomputed,
+    make_kernel,
+)
 
 # Blocks of predictions are at most this large, so that memory does not grow with the test set.
 _BLOCK_BYTES = 32 * 2**20
@@ -65,7 +74,6 @@ class KernelExpansion:
         for start in range(0, Z.shape[0], step):
             part = self.kernel.prepare(Z[start : start + step], self.dtype, like=points)
             block = self.kernel.block(part, points)
-            # einsum with a float64 target would copy the block; cast it piece by piece instead.
             scores[start : start + step] += _float64_product(block, self.coef)
         return scores
 
@@ -88,10 +96,13 @@ class KernelExpansion:
         Raises
         ------
         ValueError
-            For a callable kernel, which is code and cannot be stored.
+            For a callable kernel or one of the user's own, which is code and cannot be stored.
         """
-        if isinstance(self.kernel, CallableKernel):
-            raise ValueError("a model with a callable kernel cannot be saved: store its kernel too")
+        if type(self.kernel) not in (RBF, Linear, Polynomial, Precomputed):
+            raise ValueError(
+                "a model with a callable kernel or one of your own cannot be saved: its code "
+                "cannot be stored"
+            )
         description = {
             "kernel": self.kernel.describe(),
             "intercept": self.intercept,

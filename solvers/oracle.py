@@ -54,7 +54,8 @@ class KernelOracle:
 
     Notes
     -----
-    Rows are handed out read-only. A row stays valid until the next but one request.
+    Rows are handed out read-only. A row of :meth:`row` stays valid during the next call of
+    :meth:`row`; later calls, and blocks, may put other rows in its place.
     """
 
     def __init__(
@@ -122,9 +123,13 @@ class KernelOracle:
         return entries
 
     def diag(self) -> np.ndarray:
-        """k(x_i, x_i), float64, shape (n,). Costs n entries once; none if they are 1 for sure."""
+        """k(x_i, x_i), float64, shape (n,), read-only.
+
+        Costs n entries once; none if they are 1 for sure.
+        """
         if self._diag is None:
             self._diag = self.kernel.diag(self.points)
+            self._diag.flags.writeable = False
             if not self.kernel.unit_diagonal:
                 self.charge(self.n, self.n if self.kernel.evaluates else 0)
         return self._diag

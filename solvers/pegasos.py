@@ -40,7 +40,8 @@ class Pegasos(Solver):
     strategy : {"maintained", "on_demand"}, default="maintained"
         "maintained" keeps the responses of all points, n evaluations for each margin violation;
         "on_demand" evaluates the drawn point's response, one evaluation for each support vector in
-        each iteration. The predictors are the same.
+        each iteration. The predictors are the same, unless a margin is so
+        close to its threshold that rounding decides.
     tol : float >= 0, default=0.0
         Stop when the objective, estimated over an epoch by the losses at the drawn points, changes
         by less than this fraction from one epoch to the next; 0 runs all epochs.

@@ -40,7 +40,8 @@ class Perceptron(Solver):
     strategy : {"maintained", "on_demand"}, default="maintained"
         "maintained" keeps the responses of all points, n evaluations for each mistake;
         "on_demand" evaluates the visited point's response, one evaluation for each support vector.
-        The predictors are the same.
+        The predictors are the same, unless a margin is so
+        close to its threshold that rounding decides.
     tol : float >= 0, default=0.0
         Stop after a pass with at most this fraction of mistakes; 0 asks for a pass without any.
     max_epochs : int >= 1, default=10

@@ -117,16 +117,16 @@ def _solve_without_bias(
     y, diag, oracle = problem.y, problem.oracle.diag(), problem.oracle
     alpha = np.zeros(problem.n)
     margins = np.zeros(problem.n)
-    status: SolveStatus = "budget"
+    status: SolveStatus = "converged"
 
     def snapshot() -> KernelExpansion:
         return problem.expansion(alpha * y)
 
     n_iter = 0
     i, step, violation = _best_single(alpha, margins, diag, C)
-    while n_iter < limit:
-        if violation <= tol:
-            status = "converged"
+    while violation > tol:
+        if n_iter == limit:
+            status = "budget"
             break
         row = oracle.row(i)
         alpha[i] = _clipped(alpha[i] + step, C)
@@ -145,16 +145,16 @@ def _solve_with_bias(
     alpha = np.zeros(problem.n)
     # F_t = y_t - (score of x_t without bias): the bias at which x_t has margin 1.
     F = y.copy()
-    status: SolveStatus = "budget"
+    status: SolveStatus = "converged"
 
     def snapshot() -> KernelExpansion:
         return problem.expansion(alpha * y, _bias(alpha, F, y, C))
 
     n_iter = 0
     i, upper, lower = _first_of_pair(alpha, F, y, C)
-    while n_iter < limit:
-        if upper - lower <= tol:
-            status = "converged"
+    while upper - lower > tol:
+        if n_iter == limit:
+            status = "budget"
             break
         row_i = oracle.row(i)
         j = _second_of_pair(alpha, F, y, C, diag, row_i, i)

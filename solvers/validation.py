@@ -26,3 +26,9 @@ def one_of(name: str, value: Any, known: Sequence[str]) -> None:
     """Raise ValueError unless ``value`` is one of the known names."""
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+
+
+def flag(name: str, value: Any) -> None:
+    """Raise ValueError unless ``value`` is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")

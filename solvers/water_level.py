@@ -71,8 +71,12 @@ def _level_by_selection(heights, volume):
     """
     low, high = 0, len(heights)
     covered, total = 0, 0.0
+    random = 1
     while low < high:
-        pivot = _middle_of_three(heights[low], heights[(low + high) // 2], heights[high - 1])
+        # A scrambled position: no order of the heights makes all pivots bad. The result does not
+        # depend on it.
+        random = (1103515245 * random + 12345) % 2147483648
+        pivot = heights[low + random % (high - low)]
         below, above, part = low, high, 0.0
         at = low
         while at < above:
@@ -94,8 +98,3 @@ def _level_by_selection(heights, volume):
         else:
             high = below
     return (volume + total) / covered
-
-
-@njit(cache=True, error_model="numpy")
-def _middle_of_three(a, b, c):
-    return max(min(a, b), min(max(a, b), c))

@@ -1,0 +1,187 @@
+"""Problems that the tests of the solvers share, and their optima by an interior-point method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import qpsolvers
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from solvers import KernelExpansion, Monitor
+
+
+@dataclass(frozen=True)
+class Task:
+    """A training problem, its kernel parameters and its Gram matrix, computed without solvers."""
+
+    X: np.ndarray
+    y: np.ndarray
+    params: dict[str, Any]
+    K: np.ndarray
+
+    @property
+    def n(self) -> int:
+        return len(self.y)
+
+    @property
+    def Q(self) -> np.ndarray:
+        return self.K * np.outer(self.y, self.y)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A dual optimum: its alpha, ||w*||^2 and the dual objective in C units."""
+
+    alpha: np.ndarray
+    squared_norm: float
+    value: float
+
+
+def _rbf_task() -> Task:
+    rng = np.random.default_rng(20120626)
+    n, gamma = 150, 0.5
+    y = np.where(rng.permutation(n) < n // 2, 1.0, -1.0)
+    X = rng.standard_normal((n, 2)) + np.outer(y, [0.8, 0.4])
+    return Task(
+        X, y, {"kernel": "rbf", "gamma": gamma}, np.exp(-gamma * cdist(X, X, "sqeuclidean"))
+    )
+
+
+def _linear_task() -> Task:
+    rng = np.random.default_rng(20080705)
+    n = 200
+    y = np.where(rng.permutation(n) < n // 2, 1.0, -1.0)
+    X = rng.standard_normal((n, 5)) + 0.5 * y[:, None]
+    return Task(X, y, {"kernel": "linear"}, X @ X.T)
+
+
+_TASKS = {"rbf": _rbf_task, "linear": _linear_task}
+
+
+def dual_optimum(
+    Q: np.ndarray, y: np.ndarray, C: float | None = None, *, bias: bool = False
+) -> Optimum:
+    """Maximise the dual by Clarabel; C=None leaves alpha without an upper bound."""
+    n = len(y)
+    alpha = qpsolvers.solve_qp(
+        sparse.csc_matrix(Q),
+        -np.ones(n),
+        A=sparse.csc_matrix(y[None, :]) if bias else None,
+        b=np.zeros(1) if bias else None,
+        lb=np.zeros(n),
+        ub=None if C is None else np.full(n, C),
+        solver="clarabel",
+        tol_gap_abs=1e-12,
+        tol_gap_rel=1e-12,
+        tol_feas=1e-12,
+        max_iter=500,
+    )
+    assert alpha is not None, "Clarabel found no solution"
+    squared_norm = float(alpha @ Q @ alpha)
+    return Optimum(alpha, squared_norm, float(alpha.sum()) - 0.5 * squared_norm)
+
+
+class RecordingMonitor(Monitor):
+    """Writes down every call; a checkpoint is due every ``every`` kernel evaluations."""
+
+    def __init__(self, every: float = 0.0, stop_after: int | None = None) -> None:
+        self.every = every
+        self.stop_after = stop_after
+        self.next_checkpoint = 0.0
+        self.calls: list[str] = []
+        self.counters: Any = None
+        self.evals_at_start: int | None = None
+        self.evals_asked: list[int] = []
+        self.iterations: list[int] = []
+        self.evals: list[int] = []
+        self.snapshots: list[KernelExpansion] = []
+        self.last_snapshot: Any = None
+        self.final: tuple[int, KernelExpansion] | None = None
+
+    def start(self, counters: Any) -> None:
+        self.calls.append("start")
+        self.counters = counters
+        self.evals_at_start = None if counters is None else counters.kernel_evals
+
+    def due(self, kernel_evals: int) -> bool:
+        self.evals_asked.append(kernel_evals)
+        return super().due(kernel_evals)
+
+    def record(self, n_iter: int, snapshot: Any) -> bool:
+        self.calls.append("record")
+        self.iterations.append(n_iter)
+        self.evals.append(self.counters.kernel_evals)
+        self.snapshots.append(snapshot())
+        self.last_snapshot = snapshot
+        self.next_checkpoint = self.counters.kernel_evals + self.every
+        return self.stop_after is not None and len(self.iterations) >= self.stop_after
+
+    def finish(self, n_iter: int, model: KernelExpansion) -> None:
+        self.calls.append("finish")
+        self.final = (n_iter, model)
+
+
+def full_alpha(model: KernelExpansion, y: np.ndarray) -> np.ndarray:
+    """The model's coefficients times the labels, one for each training point."""
+    alpha = np.zeros(len(y))
+    alpha[model.support] = model.coef
+    return alpha * y
+
+
+@pytest.fixture(scope="session", params=["rbf", "linear"])
+def task(request: pytest.FixtureRequest) -> Task:
+    """The RBF problem (n=150, d=2) and the linear one (n=200, d=5), both with overlap."""
+    return _TASKS[request.param]()
+
+
+@pytest.fixture(scope="session")
+def rbf_task() -> Task:
+    return _rbf_task()
+
+
+@pytest.fixture(scope="session")
+def linear_task() -> Task:
+    return _linear_task()
+
+
+@pytest.fixture(scope="session")
+def separable_task() -> Task:
+    """Two clusters apart, in the plane, with a linear kernel through the origin."""
+    rng = np.random.default_rng(7)
+    y = np.repeat([1.0, -1.0], 20)
+    X = 0.5 * rng.standard_normal((40, 2)) + 3.0 * y[:, None]
+    return Task(X, y, {"kernel": "linear"}, X @ X.T)
+
+
+@pytest.fixture(scope="session")
+def optimum():
+    """``optimum(task, C, bias=False)``: the reference optimum, solved once for each problem."""
+    known: dict[tuple[int, float, bool], Optimum] = {}
+
+    def solve(task: Task, C: float, *, bias: bool = False) -> Optimum:
+        key = (id(task.K), C, bias)
+        if key not in known:
+            known[key] = dual_optimum(task.Q, task.y, C, bias=bias)
+        return known[key]
+
+    return solve
+
+
+@pytest.fixture(scope="session")
+def solve_dual():
+    return dual_optimum
+
+
+@pytest.fixture(scope="session")
+def recording_monitor():
+    return RecordingMonitor
+
+
+@pytest.fixture(scope="session")
+def alpha_of():
+    """``alpha_of(model, y)``: alpha of every training point, in the order of the data."""
+    return full_alpha

@@ -1,0 +1,378 @@
+"""What every solver has in common: scikit-learn's conventions, checks, errors, attributes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from solvers import KernelExpansion, Solver, registry
+
+NAMES = ["SMO", "SBP", "SDCA", "Pegasos", "Perceptron", "LIBSVM"]
+SEEDED = ["SBP", "SDCA", "Pegasos", "Perceptron"]
+KERNELS = {
+    "rbf": lambda A, B: np.exp(-0.7 * np.square(A[:, None] - B).sum(axis=2)),
+    "linear": lambda A, B: A @ B.T,
+    "poly": lambda A, B: (0.7 * A @ B.T + 0.5) ** 2,
+}
+
+
+def make(name, **params):
+    solver_class = registry()[name]
+    known = solver_class().get_params()
+    return solver_class(**{key: value for key, value in params.items() if key in known})
+
+
+def make_exact(name, **params):
+    return make(name, dtype="float64", random_state=0, **params)
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def points():
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(40) % 2, 1, -1)
+    return rng.standard_normal((40, 3)) + 0.7 * y[:, None], y
+
+
+def test_the_registry_holds_every_solver_by_its_class_name():
+    assert sorted(registry()) == sorted(NAMES)
+    for name, solver_class in registry().items():
+        assert solver_class.__name__ == name
+        assert issubclass(solver_class, Solver)
+
+
+@parametrize_with_checks([make_exact(name) for name in NAMES])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([registry()[name]() for name in NAMES])
+def test_scikit_learn_checks_with_default_parameters(estimator, check):
+    if check.func.__name__ == "check_methods_subset_invariance":
+        pytest.skip("compares to seven digits; float32 entries depend on the block in the last bit")
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [(-1, 1), (0, 1), (3, 7), ("ham", "spam"), (False, True), (-1.0, 1.0), (1, 2)],
+    ids=str,
+)
+def test_any_two_labels_will_do(name, points, labels):
+    X, y = points
+    named = np.array(labels)[(y > 0).astype(int)]
+    solver = make_exact(name).fit(X, named)
+    expected = make_exact(name).fit(X, y)
+    np.testing.assert_array_equal(solver.classes_, sorted(labels))
+    np.testing.assert_array_equal(solver.dual_coef_, expected.dual_coef_)
+    np.testing.assert_array_equal(
+        solver.predict(X), np.array(labels)[(expected.decision_function(X) > 0).astype(int)]
+    )
+    assert solver.score(X, named) == expected.score(X, y) > 0.7
+
+
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_scores_are_the_kernel_expansion(name, points, kernel):
+    X, y = points
+    Z = np.random.default_rng(1).standard_normal((11, 3))
+    solver = make_exact(name, kernel=kernel, gamma=0.7, degree=2, coef0=0.5).fit(X, y)
+    K = KERNELS[kernel](Z, solver.support_vectors_)
+    by_hand = K @ solver.dual_coef_[0] + solver.intercept_[0]
+    scale = np.abs(solver.dual_coef_).sum() * np.abs(K).max()
+    atol = (1e-6 if name == "LIBSVM" else 1e-13) * scale
+    np.testing.assert_allclose(solver.decision_function(Z), by_hand, rtol=0, atol=atol)
+    assert solver.decision_function(Z).dtype == np.float64
+
+
+@pytest.mark.parametrize("storage", ["dense", "float32", "csr"])
+def test_fitted_attributes(name, points, storage):
+    X, y = points
+    X = {"dense": X, "float32": X.astype(np.float32), "csr": sparse.csr_matrix(X)}[storage]
+    solver = make(name, random_state=0)
+    assert solver.fit(X, y) is solver
+    n_support = solver.model_.n_support
+    assert isinstance(solver.model_, KernelExpansion)
+    assert 0 < n_support <= 40
+    assert solver.dual_coef_.shape == (1, n_support)
+    assert solver.dual_coef_.dtype == np.float64
+    assert solver.support_.shape == (n_support,)
+    assert solver.support_.dtype == np.int64
+    assert (np.diff(solver.support_) > 0).all()
+    assert solver.support_vectors_.shape == (n_support, 3)
+    assert sparse.issparse(solver.support_vectors_) == (storage == "csr")
+    difference = solver.support_vectors_ - X[solver.support_]
+    assert abs(difference).max() == 0
+    assert (solver.dual_coef_ != 0).all()
+    assert solver.intercept_.shape == (1,)
+    assert solver.intercept_.dtype == np.float64
+    assert type(solver.n_iter_) is int
+    assert solver.n_iter_ > 0
+    assert solver.n_features_in_ == 3
+    assert solver.status_ in ("converged", "budget")
+    if solver.instrumented:
+        assert solver.counters_.kernel_evals >= solver.counters_.kernel_evals_computed > 0
+    if name not in ("SMO", "LIBSVM"):
+        assert solver.intercept_[0] == 0
+
+
+def test_the_declared_certificate_is_feasible(name, points):
+    X, y = points
+    solver = make(name, C=0.7, random_state=0).fit(X, y)
+    alpha = solver.dual_coef_[0] * y[solver.support_]
+    if solver.certificate == "dual":
+        assert alpha.min() > 0
+        assert alpha.max() <= 0.7
+    if solver.intercept_[0] != 0:
+        assert abs(solver.dual_coef_.sum()) <= 1e-9
+    assert (solver.scalarization is None) == (name == "Perceptron")
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("kernel", ["precomputed", "callable"])
+def test_kernels_given_as_matrix_and_as_function(name, points, kernel, storage):
+    X, y = points
+    wrap = sparse.csr_matrix if storage == "csr" else np.asarray
+    expected = make_exact(name, kernel="linear").fit(X, y)
+    if kernel == "precomputed":
+        solver = make_exact(name, kernel="precomputed").fit(wrap(X @ X.T), y)
+        scores = solver.decision_function(wrap(X @ X.T))
+        assert solver.support_vectors_.shape == (0, 0)
+    else:
+        solver = make_exact(name, kernel=lambda A, B: A @ B.T).fit(wrap(X), y)
+        scores = solver.decision_function(wrap(X))
+    scale = np.abs(expected.decision_function(X)).max()
+    np.testing.assert_allclose(scores, expected.decision_function(X), rtol=0, atol=5e-3 * scale)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_scores_do_not_depend_on_the_storage_of_the_points(name, kernel):
+    X = sparse.random(50, 200, density=0.03, format="csr", random_state=1)
+    y = np.arange(50) % 2
+    solver = make_exact(name, kernel=kernel, gamma=0.5, coef0=1.0).fit(X, y)
+    expected = solver.decision_function(X)
+    np.testing.assert_allclose(solver.decision_function(X.toarray()), expected, rtol=1e-6)
+    np.testing.assert_allclose(solver.decision_function(X.tocsc()), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_the_seed_decides_the_run(points, name):
+    X, y = points
+    first, again, other = (
+        make(name, max_epochs=3, random_state=seed).fit(X, y) for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first.dual_coef_, again.dual_coef_)
+    assert first.counters_ == again.counters_
+    assert not np.array_equal(first.decision_function(X), other.decision_function(X))
+    generator = make(name, max_epochs=3, random_state=np.random.default_rng(1)).fit(X, y)
+    np.testing.assert_array_equal(first.dual_coef_, generator.dual_coef_)
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_the_global_random_state_is_left_alone(points, name):
+    X, y = points
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    make(name, max_epochs=1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_parameters_round_trip_and_clone(name):
+    solver = make(name, kernel="poly", C=3.0, nu=0.2, tol=0.05, max_epochs=7, random_state=4)
+    params = solver.get_params()
+    assert params["kernel"] == "poly"
+    assert params["max_epochs"] == 7
+    assert clone(solver).get_params() == params
+    other = registry()[name]().set_params(**params)
+    assert other.get_params() == params
+    with pytest.raises(ValueError, match="Invalid parameter 'gama'"):
+        solver.set_params(gama=1.0)
+
+
+def test_fit_leaves_the_parameters_alone(name, points):
+    solver = make(name, random_state=0)
+    before = copy.deepcopy(solver.get_params())
+    solver.fit(*points)
+    assert solver.get_params() == before
+
+
+def test_a_second_fit_forgets_the_first(name, points):
+    X, y = points
+    solver = make(name, random_state=0).fit(X[:20, :2], y[:20])
+    solver.fit(X, y)
+    expected = make(name, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(solver.dual_coef_, expected.dual_coef_)
+    assert solver.counters_ == expected.counters_
+
+
+def test_a_fitted_solver_can_be_pickled(name, points):
+    X, y = points
+    solver = make(name, random_state=0).fit(X, y)
+    restored = pickle.loads(pickle.dumps(solver))
+    np.testing.assert_array_equal(restored.decision_function(X), solver.decision_function(X))
+    assert restored.counters_ == solver.counters_
+    assert restored.get_params() == solver.get_params()
+
+
+def test_the_users_arrays_are_left_alone(name, points):
+    X, y = points
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    make(name, random_state=0).fit(frozen, y)
+
+    # Unsorted indices and one entry given twice.
+    data = np.array([1.0, 2, 3, 4, 5, 6])
+    indices = np.array([2, 0, 0, 1, 0, 2], dtype=np.int32)
+    indptr = np.array([0, 3, 5, 6], dtype=np.int32)
+    stored = sparse.csr_matrix((data, indices, indptr), shape=(3, 3), copy=True)
+    make(name, random_state=0).fit(stored, [0, 1, 0])
+    np.testing.assert_array_equal(stored.data, data)
+    np.testing.assert_array_equal(stored.indices, indices)
+    np.testing.assert_array_equal(stored.indptr, indptr)
+
+
+def test_an_entry_given_twice_counts_as_the_sum(name):
+    doubled = sparse.csr_matrix(
+        (np.array([1.0, 2, 3, 4, 5, 6]), [2, 0, 0, 1, 0, 2], [0, 3, 5, 6]), shape=(3, 3)
+    )
+    y = [0, 1, 0]
+    expected = make_exact(name, gamma=0.1).fit(doubled.toarray(), y)
+    solver = make_exact(name, gamma=0.1).fit(doubled, y)
+    np.testing.assert_allclose(solver.dual_coef_, expected.dual_coef_, rtol=1e-6)
+
+
+def assert_one_line(failure):
+    assert "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr", "float32"])
+@pytest.mark.parametrize(
+    ("value", "word"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")], ids=str
+)
+def test_a_value_that_is_not_finite_is_named_with_its_position(name, points, value, word, storage):
+    X, y = points
+    X = X.copy()
+    X[:9] = 0.0
+    X[17, 2] = value
+    X[30, 1] = value
+    X = {"dense": X, "float32": X.astype(np.float32), "csr": sparse.csr_matrix(X)}[storage]
+    with pytest.raises(ValueError, match=rf"{word}.* row 17, column 2") as failure:
+        make(name).fit(X, y)
+    assert_one_line(failure)
+
+
+def test_huge_finite_values_are_not_taken_for_infinity(name):
+    X = np.array([[1e308, 1e308], [-1e308, 1e308], [1e308, 0.0], [0.0, 1e308]])
+    solver = make_exact(name, kernel=lambda A, B: (A / 1e308) @ (B / 1e308).T)
+    assert np.isfinite(solver.fit(X, [1, 0, 1, 0]).decision_function(X)).all()
+
+
+@pytest.mark.timeout(5)
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+def test_a_kernel_that_overflows_is_an_error(name, points, bias):
+    # Neither a "converged" model of NaN, nor a run that never ends.
+    if bias != (name == "LIBSVM") and name != "SMO":
+        pytest.skip(f"{name} does not solve this problem")
+    X, y = points
+    solver = make(name, kernel="poly", degree=60, gamma=100.0, fit_intercept=bias)
+    with (
+        np.errstate(over="ignore", invalid="ignore"),
+        pytest.raises(ValueError, match="the poly kernel of these points overflows float"),
+    ):
+        solver.fit(X, y)
+
+
+def test_one_class_is_refused(name, points):
+    with pytest.raises(
+        ValueError, match=r"needs two classes in y, got only one class.*7"
+    ) as failure:
+        make(name).fit(points[0], np.full(40, 7))
+    assert_one_line(failure)
+
+
+def test_three_classes_are_refused(name, points):
+    with pytest.raises(ValueError, match="Only binary classification is supported") as failure:
+        make(name).fit(points[0], np.arange(40) % 3)
+    assert_one_line(failure)
+    assert "3 values" in str(failure.value)
+
+
+@pytest.mark.parametrize("X", [np.empty((0, 3)), np.empty((4, 0)), sparse.csr_matrix((0, 3))])
+def test_empty_X_is_refused(name, X):
+    with pytest.raises(ValueError, match=r"0 (sample|feature)") as failure:
+        make(name).fit(X, np.arange(X.shape[0]) % 2)
+    assert_one_line(failure)
+
+
+def test_lengths_that_differ_are_refused(name, points):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples") as failure:
+        make(name).fit(points[0], points[1][:-1])
+    assert_one_line(failure)
+
+
+def test_scores_of_other_features_are_refused(name, points):
+    solver = make(name).fit(*points)
+    with pytest.raises(ValueError, match="X has 2 features") as failure:
+        solver.decision_function(np.zeros((3, 2)))
+    assert_one_line(failure)
+
+
+BAD_VALUES = {
+    "C": [0.0, -1.0, np.nan, np.inf, None, "1", True],
+    "nu": [-0.1, np.nan, np.inf, None, "1"],
+    "tol": [-1e-3, np.nan, np.inf, None, "small"],
+    "max_epochs": [0, -1, 2.5, "ten", True],
+    "cache_size": [-1.0, np.nan, np.inf, None, "1GB"],
+    "dtype": ["float16", "int64", "flaot32", None],
+    "gamma": [0.0, -1.0, np.nan, np.inf, None, "scal"],
+    "random_state": ["seed", -1, 1.5],
+    "kernel": ["rbff", None, 7],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "value"),
+    [
+        (name, parameter, value)
+        for name in NAMES
+        for parameter in registry()[name]().get_params()
+        for value in BAD_VALUES.get(parameter, [])
+    ],
+    ids=str,
+)
+def test_a_parameter_out_of_range_is_named_with_its_value(points, name, parameter, value):
+    solver = registry()[name](**{parameter: value})
+    with pytest.raises(ValueError, match=parameter) as failure:
+        solver.fit(*points)
+    assert repr(value) in str(failure.value)
+    assert_one_line(failure)
+
+
+def test_an_intercept_that_is_neither_true_nor_false_is_refused(points):
+    with pytest.raises(ValueError, match=r"fit_intercept.*'no'"):
+        make("SMO", fit_intercept="no").fit(*points)
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_a_bias_that_is_not_supported_is_refused(points, name):
+    assert not registry()[name].supports_bias
+    with pytest.raises(
+        ValueError, match=f"{name} has no unregularised bias: set fit_intercept=False"
+    ):
+        make(name, fit_intercept=True).fit(*points)
+
+
+def test_the_limit_of_epochs_ends_the_run(points):
+    X, y = points
+    for name in SEEDED:
+        solver = make(name, max_epochs=2, tol=0.0, random_state=0).fit(X, y)
+        assert solver.status_ == "budget"
+        assert solver.n_iter_ == 2 * len(y)

@@ -1,0 +1,126 @@
+"""The protocol between a fit and whoever watches it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from solvers import Counters, Monitor, registry
+
+INSTRUMENTED = [name for name, solver in registry().items() if solver.instrumented]
+VARIANTS = [
+    pytest.param(name, extra, id="-".join([name, *map(str, extra.values())]))
+    for name, extra in [
+        ("SMO", {}),
+        ("SMO", {"fit_intercept": True}),
+        ("SBP", {}),
+        ("SDCA", {}),
+        ("SDCA", {"order": "iid"}),
+        ("Pegasos", {}),
+        ("Pegasos", {"strategy": "on_demand"}),
+        ("Perceptron", {}),
+        ("Perceptron", {"strategy": "on_demand", "output": "averaged"}),
+    ]
+]
+
+
+def make(name, task, **extra):
+    return registry()[name](
+        **task.params, dtype="float64", max_epochs=3, tol=1e-8, random_state=0, **extra
+    )
+
+
+def test_every_instrumented_solver_is_watched_here():
+    assert {variant.values[0] for variant in VARIANTS} == set(INSTRUMENTED)
+
+
+@pytest.mark.parametrize(("name", "extra"), VARIANTS)
+def test_calls_and_their_arguments(rbf_task, name, extra, recording_monitor):
+    task = rbf_task
+    monitor = recording_monitor(every=10 * task.n)
+    solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
+    assert monitor.calls[0] == "start"
+    assert monitor.calls[-1] == "finish"
+    assert set(monitor.calls[1:-1]) == {"record"}
+    assert monitor.counters is solver.counters_
+    assert monitor.evals_at_start == 0
+
+    assert (np.diff(monitor.evals_asked) >= 0).all()
+    assert monitor.evals_asked[-1] <= solver.counters_.kernel_evals
+    assert (np.diff(monitor.iterations) > 0).all()
+    assert monitor.iterations[0] >= 1
+    assert monitor.iterations[-1] <= solver.n_iter_
+    assert (np.diff(monitor.evals) >= 10 * task.n).all()
+    assert monitor.final[0] == solver.n_iter_
+    assert monitor.final[1] is solver.model_
+
+
+@pytest.mark.parametrize(("name", "extra"), VARIANTS)
+def test_recording_does_not_change_the_result(rbf_task, name, extra, recording_monitor):
+    task = rbf_task
+    alone = make(name, task, **extra).fit(task.X, task.y)
+    for every in (0.0, 1000.0):
+        watched = make(name, task, **extra)
+        watched.fit(task.X, task.y, monitor=recording_monitor(every=every))
+        np.testing.assert_array_equal(watched.dual_coef_, alone.dual_coef_)
+        np.testing.assert_array_equal(watched.support_, alone.support_)
+        assert watched.intercept_ == alone.intercept_
+        assert watched.n_iter_ == alone.n_iter_
+        assert watched.status_ == alone.status_
+        assert watched.counters_ == alone.counters_
+
+
+@pytest.mark.parametrize("checkpoints", [1, 2, 17])
+@pytest.mark.parametrize(("name", "extra"), VARIANTS)
+def test_true_from_record_stops_the_run(rbf_task, name, extra, checkpoints, recording_monitor):
+    task = rbf_task
+    monitor = recording_monitor(stop_after=checkpoints)
+    solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
+    assert solver.status_ == "stopped"
+    assert monitor.calls == ["start"] + ["record"] * checkpoints + ["finish"]
+    assert solver.n_iter_ == monitor.iterations[-1]
+    assert solver.counters_.kernel_evals == monitor.evals[-1]
+    # Stopped at a checkpoint: the model is the one that was seen there.
+    for model in (monitor.snapshots[-1], monitor.last_snapshot()):
+        np.testing.assert_array_equal(model.coef, solver.model_.coef)
+        np.testing.assert_array_equal(model.support, solver.model_.support)
+        assert model.intercept == solver.model_.intercept
+
+
+@pytest.mark.parametrize(("name", "extra"), VARIANTS)
+def test_the_snapshot_still_works_after_the_run(rbf_task, name, extra, recording_monitor):
+    task = rbf_task
+    monitor = recording_monitor()
+    solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
+    model = monitor.last_snapshot()
+    np.testing.assert_array_equal(model.coef, solver.model_.coef)
+    np.testing.assert_array_equal(model.support, solver.model_.support)
+    assert model.intercept == solver.model_.intercept
+
+
+@pytest.mark.parametrize(("name", "extra"), VARIANTS)
+def test_a_snapshot_is_not_changed_by_later_steps(rbf_task, name, extra, recording_monitor):
+    task = rbf_task
+    monitor = recording_monitor(every=5 * task.n)
+    make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
+    stopped = recording_monitor(every=5 * task.n, stop_after=2)
+    make(name, task, **extra).fit(task.X, task.y, monitor=stopped)
+    np.testing.assert_array_equal(monitor.snapshots[1].coef, stopped.snapshots[1].coef)
+    np.testing.assert_array_equal(monitor.snapshots[1].support, stopped.snapshots[1].support)
+
+
+def test_the_base_class_never_asks_for_a_checkpoint():
+    monitor = Monitor()
+    monitor.start(Counters())
+    assert monitor.next_checkpoint == math.inf
+    assert not monitor.due(10**18)
+    assert monitor.record(1, lambda: None) is False
+
+
+@pytest.mark.parametrize(("asked", "due"), [(9, False), (10, True), (11, True)])
+def test_a_checkpoint_is_due_from_its_count_on(asked, due):
+    monitor = Monitor()
+    monitor.next_checkpoint = 10
+    assert monitor.due(asked) is due
