@@ -1,0 +1,82 @@
+"""What README and CONTRIBUTING promise, in a fresh copy and a fresh environment."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+    pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout"),
+]
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """The tracked files as they stand, committed in a repository of their own."""
+    folder = tmp_path_factory.mktemp("fresh") / "marginbench"
+    listed = run("git", "ls-files", "-z", cwd=ROOT).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    run("git", "init", "-q", "-b", "main", cwd=folder)
+    run("git", "add", "-A", cwd=folder)
+    identity = ("-c", "user.name=test", "-c", "user.email=test@example.org")
+    for message in ("first", "second"):
+        run("git", *identity, "commit", "-q", "--allow-empty", "-m", message, cwd=folder)
+    return folder
+
+
+def run(*words, cwd, **environment):
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        words, cwd=cwd, env=clean | environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{words}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done
+
+
+def test_the_run_command_of_the_readme(checkout, tmp_path):
+    readme = (ROOT / "README.md").read_text()
+    block = re.search(r"<!-- run-command -->\n```sh\n(.*?)```", readme, re.DOTALL)
+    run("bash", "-euc", block[1], cwd=checkout, MARGINBENCH_CACHE=str(tmp_path / "cache"))
+
+    records = pd.read_parquet(checkout / "results" / "quickstart" / "runs")
+    assert len(records) == 72
+    assert set(records["status"]) == {"converged", "budget", "skipped"}
+    assert json.loads(records["environment"].iloc[0])["commit"]
+    page = (checkout / "results" / "quickstart" / "report.html").read_text()
+    assert "<svg" in page
+
+    # Installed, not imported from the checkout.
+    command = str(checkout / ".venv" / "bin" / "marginbench")
+    words = ("run", "--dataset", "digits", "--solver", "SMO", "--seeds", "1")
+    run(command, *words, cwd=tmp_path, MARGINBENCH_CACHE=str(tmp_path / "cache"))
+    assert (tmp_path / "results" / "quickstart" / "report.html").is_file()
+
+
+def test_asv_builds_the_current_commit_and_keeps_results(checkout):
+    asv = str(Path(sys.executable).with_name("asv"))
+    run(asv, "machine", "--yes", cwd=checkout, HOME=str(checkout))
+    words = (asv, "run", "HEAD^!", "--bench", r"track_test_error\('digits / S(MO|BP)'\)")
+    run(*words, cwd=checkout, HOME=str(checkout))
+
+    [stored] = checkout.glob(".asv/results/*/*-virtualenv-*.json")
+    content = json.loads(stored.read_text())
+    [row] = [
+        dict(zip(content["result_columns"], values, strict=False))
+        for name, values in content["results"].items()
+        if name.endswith("track_test_error")
+    ]
+    values = [value for value in row["result"] if value is not None]
+    assert len(values) == 2
+    assert all(0.5 < value < 3 for value in values)
