@@ -157,10 +157,11 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         command = _command_line(study, dataset, solver, seeds, jobs, timeout, out)
         from harness.progress import choose_progress
         from harness.runner import run_study
-        from harness.study import load_study
+        from harness.selection import select
+        from harness.study_file import load_study
 
-        chosen = load_study(study).select(
-            datasets=dataset, solvers=solver, seeds=seeds, timeout=timeout
+        chosen = select(
+            load_study(study), datasets=dataset, solvers=solver, seeds=seeds, timeout=timeout
         )
         results = out or Path("results") / chosen.name
         summary = run_study(

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.errors import EvaluationError
-from solvers.kernels import RBF, Kernel, Matrix, Points, Polynomial
+from solvers.kernels import RBF, Kernel, Points, Polynomial
+from solvers.matrices import Matrix, squared_norms
 from solvers.models import KernelExpansion
 from solvers.objectives import dual_value, hinge, primal_value
 
@@ -225,15 +226,8 @@ def _entry_noise(kernel: Kernel, train: Points) -> float:
         assert train.norms is not None
         # The exponent is a sum of terms up to 4 gamma ||x||^2; exp passes its error on.
         return unit * (1.0 + 4.0 * float(train.norms.max(initial=0.0)))
-    largest = float(np.sqrt(np.max(_squared_norms(train), initial=0.0)))
+    largest = float(squared_norms(train.values).max(initial=0.0))
     if isinstance(kernel, Polynomial):
-        reach = abs(kernel.gamma) * largest**2 + abs(kernel.coef0)
+        reach = abs(kernel.gamma) * largest + abs(kernel.coef0)
         return unit * kernel.degree * float(reach**kernel.degree)
-    return unit * largest**2
-
-
-def _squared_norms(points: Points) -> Array:
-    values = points.values
-    if isinstance(values, np.ndarray):
-        return np.asarray(np.einsum("ij,ij->i", values, values))
-    return np.asarray(values.multiply(values).sum(axis=1)).ravel()
+    return unit * largest

@@ -1,18 +1,63 @@
-"""Which tasks and solvers a name means: labels first, then the registries, in any case."""
+"""Parts of a study by name: labels first, then the registries, in any case."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from data_loaders import DataError, Source, sources, suggest
 from harness.errors import StudyError
-from harness.study import SolverEntry, Task
+from harness.study import SolverEntry, Study, Task
 
 Entry = TypeVar("Entry", Task, SolverEntry)
 
 
-def select_tasks(tasks: Sequence[Task], names: Iterable[str]) -> tuple[Task, ...]:
+def select(
+    study: Study,
+    *,
+    datasets: Sequence[str] | None = None,
+    solvers: Sequence[str] | None = None,
+    seeds: int | None = None,
+    timeout: float | None = None,
+) -> Study:
+    """The same study with only some tasks and solvers, or with others in their place.
+
+    Parameters
+    ----------
+    study : Study
+    datasets : sequence of str, optional
+        Labels of tasks or names of datasets, in any case. A known dataset that the study does
+        not have comes with its own default kernel width and C.
+    solvers : sequence of str, optional
+        Labels or names of solvers, in any case; a registry name, "file.py:Class" or
+        "module:Class" that the study does not have runs with its defaults.
+    seeds : int, optional
+        Number of seeds.
+    timeout : float, optional
+        Seconds of solving per run.
+
+    Raises
+    ------
+    StudyError
+        For an unknown name, with the nearest known one, or a number out of range.
+    """
+    changes: dict[str, Any] = {}
+    if seeds is not None:
+        if seeds < 1:
+            raise StudyError(f"the number of seeds must be at least 1, not {seeds}")
+        changes["seeds"] = seeds
+    if timeout is not None:
+        if not 0 < timeout < float("inf"):
+            raise StudyError(f"the timeout must be a number of seconds > 0, not {timeout:g}")
+        changes["budget"] = study.budget.model_copy(update={"timeout": float(timeout)})
+    if datasets is not None:
+        changes["task"] = _select_tasks(study.task, datasets)
+    if solvers is not None:
+        changes["solver"] = _select_solvers(study.solver, solvers)
+    return study.model_copy(update=changes)
+
+
+def _select_tasks(tasks: Sequence[Task], names: Iterable[str]) -> tuple[Task, ...]:
     """The tasks with one of these labels or datasets; a dataset that has none gets one.
 
     Raises
@@ -36,7 +81,9 @@ def select_tasks(tasks: Sequence[Task], names: Iterable[str]) -> tuple[Task, ...
     return tuple(chosen)
 
 
-def select_solvers(solvers: Sequence[SolverEntry], names: Iterable[str]) -> tuple[SolverEntry, ...]:
+def _select_solvers(
+    solvers: Sequence[SolverEntry], names: Iterable[str]
+) -> tuple[SolverEntry, ...]:
     """The solvers with one of these labels or names; another known solver runs with its defaults.
 
     Raises

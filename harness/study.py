@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -157,76 +156,6 @@ class Study(_Model):
                     )
                 seen.add(entry.label.casefold())
         return self
-
-    def select(
-        self,
-        *,
-        datasets: Sequence[str] | None = None,
-        solvers: Sequence[str] | None = None,
-        seeds: int | None = None,
-        timeout: float | None = None,
-    ) -> Study:
-        """The same study with only some tasks and solvers, or with others in their place.
-
-        Parameters
-        ----------
-        datasets : sequence of str, optional
-            Labels of tasks or names of datasets, in any case. A known dataset that the study does
-            not have comes with its own default kernel width and C.
-        solvers : sequence of str, optional
-            Labels or names of solvers, in any case; a registry name, "file.py:Class" or
-            "module:Class" that the study does not have runs with its defaults.
-        seeds : int, optional
-            Number of seeds.
-        timeout : float, optional
-            Seconds of solving per run.
-
-        Raises
-        ------
-        StudyError
-            For an unknown name, with the nearest known one, or a number out of range.
-        """
-        from harness.selection import select_solvers, select_tasks
-
-        changes: dict[str, Any] = {}
-        if seeds is not None:
-            if seeds < 1:
-                raise StudyError(f"the number of seeds must be at least 1, not {seeds}")
-            changes["seeds"] = seeds
-        if timeout is not None:
-            if not 0 < timeout < float("inf"):
-                raise StudyError(f"the timeout must be a number of seconds > 0, not {timeout:g}")
-            changes["budget"] = self.budget.model_copy(update={"timeout": float(timeout)})
-        if datasets is not None:
-            changes["task"] = select_tasks(self.task, datasets)
-        if solvers is not None:
-            changes["solver"] = select_solvers(self.solver, solvers)
-        return self.model_copy(update=changes)
-
-
-def load_study(name_or_path: str | Path) -> Study:
-    """Load a study that ships with marginbench, or one of the user's.
-
-    Parameters
-    ----------
-    name_or_path : str or Path
-        Name of a shipped study, or path of a TOML file.
-
-    Raises
-    ------
-    StudyError
-        If there is none, or if it does not make sense; the message names file, key and value.
-    """
-    from harness.study_file import read_study
-
-    return read_study(name_or_path)
-
-
-def study_names() -> list[str]:
-    """Names of the studies that ship with marginbench."""
-    from harness.study_file import shipped_studies
-
-    return sorted(shipped_studies())
 
 
 def _labelled(entries: Sequence[Any], default: str) -> list[Any]:

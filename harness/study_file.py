@@ -17,7 +17,12 @@ from harness.selection import complete_task, dataset_names, find, resolve_solver
 from harness.study import SolverEntry, Study, Task
 
 
-def shipped_studies() -> dict[str, Any]:
+def study_names() -> list[str]:
+    """Names of the studies that ship with marginbench."""
+    return sorted(_shipped())
+
+
+def _shipped() -> dict[str, Any]:
     """Name -> TOML file of each study that ships with marginbench."""
     folder = resources.files("studies")
     return {
@@ -27,15 +32,20 @@ def shipped_studies() -> dict[str, Any]:
     }
 
 
-def read_study(name_or_path: str | Path) -> Study:
-    """Read and check a shipped study (by name) or a user's file (by path).
+def load_study(name_or_path: str | Path) -> Study:
+    """Load a study that ships with marginbench, or one of the user's.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Name of a shipped study, or path of a TOML file.
 
     Raises
     ------
     StudyError
-        If there is no such study, or if it does not make sense.
+        If there is none, or if it does not make sense; the message names file, key and value.
     """
-    shipped = shipped_studies()
+    shipped = _shipped()
     known = find(str(name_or_path), shipped)
     path = Path(name_or_path)
     if known is not None and not path.is_file():

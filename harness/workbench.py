@@ -25,6 +25,7 @@ from harness.measurement import load_task_data, measure
 from harness.planning import PlannedRun, plan
 from harness.preparation import gather_facts
 from harness.records import Checkpoint
+from harness.selection import select
 from harness.study import Study
 from harness.worker import perform
 
@@ -67,7 +68,7 @@ def planned_runs(study: Study) -> dict[tuple[str, str], PlannedRun]:
         If a solver or dataset cannot be had.
     """
     facts = gather_facts(study, InProcess(), say=_silent)
-    runs = plan(study.select(seeds=1), facts)
+    runs = plan(select(study, seeds=1), facts)
     return {(run.task.label, run.solver.label): run for run in runs}
 
 

@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from solvers.kernels import Kernel, Matrix, Precomputed, make_kernel
+from solvers.kernels import Kernel, Precomputed, make_kernel
+from solvers.matrices import Matrix
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
 from solvers.oracle import Counters, KernelOracle

@@ -11,18 +11,20 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-# An ndarray or a scipy.sparse.csr_matrix, which carries no types of its own.
-Matrix: TypeAlias = Any
-
-# A CSR matrix at least this dense is faster as a dense one (a BLAS product against an indexed
-# loop), as long as the dense copy stays small.
-_DENSE_FROM_DENSITY = 0.05
-_DENSE_UP_TO_BYTES = 512 * 2**20
+from solvers.matrices import (
+    Matrix,
+    as_dense,
+    better_dense,
+    products,
+    squared_norms,
+    stored,
+    variance,
+)
 
 
 @dataclass(frozen=True)
@@ -98,20 +100,20 @@ class _ProductKernel(Kernel):
     """A kernel that is a function of inner products."""
 
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
-        values = _working_copy(X, dtype, like)
-        norms = _squared_norms(values)
+        values = stored(X, dtype, dense=_dense(X, dtype, like))
+        norms = squared_norms(values)
         # By Cauchy-Schwarz the norms bound every product.
         _check_range(self, self._bound(norms.max(initial=0.0)), norms, dtype)
         return Points(values)
 
     def block(self, A: Points, B: Points) -> np.ndarray:
-        return self._finish(_products(A.values, B.values))
+        return self._finish(products(A.values, B.values))
 
     def diag(self, A: Points) -> np.ndarray:
-        return self._finish(_squared_norms(A.values))
+        return self._finish(squared_norms(A.values))
 
     @abstractmethod
-    def _finish(self, products: np.ndarray) -> np.ndarray:
+    def _finish(self, inner: np.ndarray) -> np.ndarray:
         """The kernel of these inner products, in place."""
 
     @abstractmethod
@@ -125,8 +127,8 @@ class Linear(_ProductKernel):
 
     name = "linear"
 
-    def _finish(self, products: np.ndarray) -> np.ndarray:
-        return products
+    def _finish(self, inner: np.ndarray) -> np.ndarray:
+        return inner
 
     def _bound(self, product: float) -> float:
         return product
@@ -148,11 +150,10 @@ class Polynomial(_ProductKernel):
     coef0: float = 0.0
     name = "poly"
 
-    def _finish(self, products: np.ndarray) -> np.ndarray:
-        products *= self.gamma
-        products += self.coef0
-        np.power(products, self.degree, out=products)
-        return products
+    def _finish(self, inner: np.ndarray) -> np.ndarray:
+        inner *= self.gamma
+        inner += self.coef0
+        return np.power(inner, self.degree, out=inner)
 
     def _bound(self, product: float) -> float:
         base = max(self.gamma * product + abs(self.coef0), 1.0)
@@ -174,22 +175,17 @@ class RBF(Kernel):
     unit_diagonal = True
 
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
-        stays_sparse = (
-            sparse.issparse(like.values)
-            if like is not None
-            else sparse.issparse(X) and not _becomes_dense(X, dtype, like)
-        )
         shift = None
-        if stays_sparse:
-            values: Matrix = _working_copy(X, dtype, like)
-        else:
+        if _dense(X, dtype, like):
             # The kernel does not change under a shift of all points. Centred points have the
             # smallest norms, hence the least cancellation in ||x||^2 + ||z||^2 - 2 <x, z>.
-            dense = X.toarray() if sparse.issparse(X) else X
+            X = as_dense(X)
             with np.errstate(over="ignore", invalid="ignore"):
-                shift = dense.mean(axis=0, dtype=np.float64) if like is None else like.shift
-                values = np.ascontiguousarray(dense - shift, dtype=dtype)
-        norms = self.gamma * _squared_norms(values)
+                shift = X.mean(axis=0, dtype=np.float64) if like is None else like.shift
+                values = stored(X - shift, dtype, dense=True)
+        else:
+            values = stored(X, dtype, dense=False)
+        norms = self.gamma * squared_norms(values)
         # The exponent is a sum of terms up to four times the largest norm.
         _check_range(self, max(4 * norms.max(initial=0.0), 2 * self.gamma), norms, dtype)
         return Points(values, norms.astype(dtype), shift)
@@ -197,7 +193,7 @@ class RBF(Kernel):
     def block(self, A: Points, B: Points) -> np.ndarray:
         assert A.norms is not None
         assert B.norms is not None
-        exponent = _products(A.values * B.values.dtype.type(2 * self.gamma), B.values)
+        exponent = products(A.values * B.values.dtype.type(2 * self.gamma), B.values)
         exponent -= A.norms[:, None]
         exponent -= B.norms
         np.minimum(exponent, 0, out=exponent)
@@ -215,8 +211,9 @@ class Precomputed(Kernel):
     evaluates = False
 
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
-        values = X.toarray() if sparse.issparse(X) else X
-        values = np.ascontiguousarray(values, dtype=dtype)
+        values = stored(X, dtype, dense=True)
+        if not np.isfinite(values).all():
+            raise ValueError(f"the precomputed kernel has entries that overflow {np.dtype(dtype)}")
         if like is not None:
             return Points(values)
         if values.shape[0] != values.shape[1]:
@@ -335,8 +332,8 @@ def _resolve_gamma(gamma: float | str, X: Matrix | None) -> float:
             raise ValueError(f"gamma={gamma!r} needs the training points")
         if gamma == "auto":
             return 1.0 / X.shape[1]
-        variance = _variance(X)
-        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        spread = X.shape[1] * variance(X)
+        return 1.0 / spread if spread > 0 else 1.0
     if not (_is_number(gamma) and np.isfinite(gamma) and gamma > 0):
         raise ValueError(f"gamma must be a number > 0, 'scale' or 'auto', got {gamma!r}")
     return float(gamma)
@@ -346,37 +343,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _variance(X: Matrix) -> float:
-    if not sparse.issparse(X):
-        return float(np.var(X, dtype=np.float64))
-    size = X.shape[0] * X.shape[1]
-    mean = X.data.sum(dtype=np.float64) / size
-    return float(np.square(X.data, dtype=np.float64).sum() / size - mean**2)
-
-
-def _becomes_dense(X: sparse.csr_matrix, dtype: Any, like: Points | None) -> bool:
-    if like is not None:
-        return not sparse.issparse(like.values)
-    cells = X.shape[0] * X.shape[1]
-    return bool(
-        X.nnz >= _DENSE_FROM_DENSITY * cells
-        and cells * np.dtype(dtype).itemsize <= _DENSE_UP_TO_BYTES
-    )
-
-
-def _working_copy(X: Matrix, dtype: Any, like: Points | None) -> Matrix:
-    with np.errstate(over="ignore"):
-        return _converted(X, dtype, like)
-
-
-def _converted(X: Matrix, dtype: Any, like: Points | None) -> Matrix:
-    if not sparse.issparse(X):
-        if like is not None and sparse.issparse(like.values):
-            return sparse.csr_matrix(X, dtype=dtype)
-        return np.ascontiguousarray(X, dtype=dtype)
-    if _becomes_dense(X, dtype, like):
-        return np.ascontiguousarray(X.toarray(), dtype=dtype)
-    return sparse.csr_matrix(X, dtype=dtype)
+def _dense(X: Matrix, dtype: Any, like: Points | None) -> bool:
+    """Whether points are kept dense: as those they meet, else as is better for them."""
+    return better_dense(X, dtype) if like is None else not sparse.issparse(like.values)
 
 
 def _check_range(kernel: Kernel, bound: float, norms: np.ndarray, dtype: Any) -> None:
@@ -388,24 +357,3 @@ def _check_range(kernel: Kernel, bound: float, norms: np.ndarray, dtype: Any) ->
     raise ValueError(
         f"the {kernel.name} kernel of these points overflows {dtype.name}: scale the features{hint}"
     )
-
-
-def _squared_norms(values: Matrix) -> np.ndarray:
-    """Squared row norms in float64, shape (n_points,)."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if sparse.issparse(values):
-            squares = values.astype(np.float64)
-            squares.data **= 2
-            return np.asarray(squares.sum(axis=1)).ravel()
-        return np.einsum("ij,ij->i", values, values, dtype=np.float64)
-
-
-def _products(A: Matrix, B: Matrix) -> np.ndarray:
-    """Inner products of all rows, a fresh C-contiguous array of shape (len(A), len(B))."""
-    if not sparse.issparse(B):
-        return np.asarray(A @ B.T)
-    # One dense factor makes the product dense at once; the smaller set is the cheaper one.
-    if A.shape[0] <= B.shape[0]:
-        dense = A.toarray() if sparse.issparse(A) else A
-        return np.ascontiguousarray((B @ dense.T).T)
-    return np.ascontiguousarray(A @ B.toarray().T)

@@ -14,12 +14,12 @@ from solvers.kernels import (
     RBF,
     Kernel,
     Linear,
-    Matrix,
     Points,
     Polynomial,
     Precomputed,
     make_kernel,
 )
+from solvers.matrices import Matrix
 
 # Blocks of predictions are at most this large, so that memory does not grow with the test set.
 _BLOCK_BYTES = 32 * 2**20

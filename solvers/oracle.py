@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from solvers.cache import RowCache
-from solvers.kernels import Kernel, Matrix, make_kernel
+from solvers.kernels import Kernel, make_kernel
+from solvers.matrices import Matrix
 
 Index = Sequence[int] | np.ndarray
 

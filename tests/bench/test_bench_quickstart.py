@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.study import load_study
+from harness.study_file import load_study
 from harness.workbench import estimator_and_data, planned_runs
 
 STUDY = load_study("quickstart")

@@ -27,6 +27,7 @@ from harness.jobs import (
 )
 from harness.records import Record, RecordStore
 from harness.runner import RunSummary, run_study
+from harness.selection import select
 from harness.study import Study
 from harness.worker import perform
 
@@ -99,7 +100,7 @@ def test_a_second_call_repeats_nothing(tmp_path: Path, two_solvers: Study) -> No
 def test_more_seeds_run_only_the_new_ones(tmp_path: Path, two_solvers: Study) -> None:
     run_study(two_solvers, tmp_path, executor=FakeExecutor())
     executor = FakeExecutor()
-    run_study(two_solvers.select(seeds=3), tmp_path, executor=executor)
+    run_study(select(two_solvers, seeds=3), tmp_path, executor=executor)
     seeds = [job.work.params.get("random_state") for job in executor.ran]  # type: ignore[union-attr]
     assert seeds == [2, 2]
 

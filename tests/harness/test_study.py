@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SolverError, StudyError
-from harness.study import SolverEntry, Study, Task, load_study, study_names
-from harness.study_file import parse_study
+from harness.selection import select
+from harness.study import SolverEntry, Study, Task
+from harness.study_file import load_study, parse_study, study_names
 
 VALID = """
 name = "mine"
@@ -178,7 +179,7 @@ def test_an_unknown_study_suggests_the_nearest() -> None:
 
 def test_selection_keeps_what_is_named() -> None:
     study = load_study("quickstart")
-    chosen = study.select(datasets=["Checkers"], solvers=["smo,SBP"], seeds=1, timeout=3)
+    chosen = select(study, datasets=["Checkers"], solvers=["smo,SBP"], seeds=1, timeout=3)
     assert [task.label for task in chosen.task] == ["checkers"]
     assert chosen.task[0] in study.task
     assert [entry.label for entry in chosen.solver] == ["SMO", "SBP"]
@@ -188,13 +189,13 @@ def test_selection_keeps_what_is_named() -> None:
 
 def test_selection_takes_every_task_of_a_dataset() -> None:
     study = load_study("quickstart")
-    labels = [task.label for task in study.select(datasets=["digits"]).task]
+    labels = [task.label for task in select(study, datasets=["digits"]).task]
     assert labels == [task.label for task in study.task if task.dataset == "digits"]
 
 
 def test_a_label_may_have_a_comma() -> None:
     study = parse(VALID.replace('dataset = "digits"', 'dataset = "digits"\nlabel = "a, b"'))
-    assert study.select(datasets=["A, b"]).task == study.task
+    assert select(study, datasets=["A, b"]).task == study.task
 
 
 def test_a_selected_file_keeps_its_parameters(tmp_path: Path) -> None:
@@ -202,19 +203,19 @@ def test_a_selected_file_keeps_its_parameters(tmp_path: Path) -> None:
     file.write_text("class Own: pass\n")
     study = parse(VALID.replace('"SMO"', f'"{file}:Own"\nparams = {{ tol = 0.5 }}'))
     for name in (f"{file}:Own", "own"):
-        assert study.select(solvers=[name]).solver == study.solver
+        assert select(study, solvers=[name]).solver == study.solver
 
 
 def test_selection_adds_what_the_study_does_not_have(tmp_path: Path) -> None:
     study = parse(VALID)
-    chosen = study.select(datasets=["breast-cancer"], solvers=["LIBSVM"])
+    chosen = select(study, datasets=["breast-cancer"], solvers=["LIBSVM"])
     assert [task.dataset for task in chosen.task] == ["breast-cancer"]
     assert chosen.task[0].gamma is not None
     assert chosen.task[0].C is not None
     assert chosen.solver == (SolverEntry(name="LIBSVM", label="LIBSVM"),)
     file = tmp_path / "own.py"
     file.write_text("class Own: pass\n")
-    added = study.select(solvers=["SMO", f"{file}:Own"])
+    added = select(study, solvers=["SMO", f"{file}:Own"])
     assert [entry.label for entry in added.solver] == ["SMO", "Own"]
 
 
@@ -231,5 +232,5 @@ def test_selection_adds_what_the_study_does_not_have(tmp_path: Path) -> None:
 )
 def test_a_wrong_selection_is_refused(selection: dict[str, object], message: str) -> None:
     with pytest.raises(StudyError) as caught:
-        parse(VALID).select(**selection)  # type: ignore[arg-type]
+        select(parse(VALID), **selection)  # type: ignore[arg-type]
     assert str(caught.value) == message

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.study import load_study, study_names
+from harness.study_file import load_study, study_names
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,69 @@
+"""Matrices of points, dense or CSR: how they are stored for work, norms and products."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+# An ndarray or a scipy.sparse.csr_matrix, which carries no types of its own.
+Matrix: TypeAlias = Any
+
+# A CSR matrix at least this dense is faster as a dense one (a BLAS product against an indexed
+# loop), as long as the dense copy stays small.
+_DENSE_FROM_DENSITY = 0.05
+_DENSE_UP_TO_BYTES = 512 * 2**20
+
+
+def better_dense(X: Matrix, dtype: Any) -> bool:
+    """Whether these points are better worked on as a dense array."""
+    if not sparse.issparse(X):
+        return True
+    cells = X.shape[0] * X.shape[1]
+    return bool(
+        X.nnz >= _DENSE_FROM_DENSITY * cells
+        and cells * np.dtype(dtype).itemsize <= _DENSE_UP_TO_BYTES
+    )
+
+
+def stored(X: Matrix, dtype: Any, *, dense: bool) -> Matrix:
+    """The points as a C-contiguous array or as CSR, of this type."""
+    with np.errstate(over="ignore"):
+        if not dense:
+            return sparse.csr_matrix(X, dtype=dtype)
+        return np.ascontiguousarray(as_dense(X), dtype=dtype)
+
+
+def as_dense(X: Matrix) -> np.ndarray:
+    """The points as a dense array, of their own type."""
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def squared_norms(values: Matrix) -> np.ndarray:
+    """Squared row norms in float64, shape (n_points,)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sparse.issparse(values):
+            squares = values.astype(np.float64)
+            squares.data **= 2
+            return np.asarray(squares.sum(axis=1)).ravel()
+        return np.einsum("ij,ij->i", values, values, dtype=np.float64)
+
+
+def products(A: Matrix, B: Matrix) -> np.ndarray:
+    """Inner products of all rows, a fresh C-contiguous array of shape (len(A), len(B))."""
+    if not sparse.issparse(B):
+        return np.asarray(A @ B.T)
+    # One dense factor makes the product dense at once; the smaller set is the cheaper one.
+    if A.shape[0] <= B.shape[0]:
+        return np.ascontiguousarray((B @ as_dense(A).T).T)
+    return np.ascontiguousarray(A @ B.toarray().T)
+
+
+def variance(X: Matrix) -> float:
+    """Variance of all entries together."""
+    if not sparse.issparse(X):
+        return float(np.var(X, dtype=np.float64))
+    size = X.shape[0] * X.shape[1]
+    mean = X.data.sum(dtype=np.float64) / size
+    return float(np.square(X.data, dtype=np.float64).sum() / size - mean**2)
