@@ -117,4 +117,5 @@ def _blas() -> list[dict[str, Any]]:
         if pool.get("user_api") == "blas"
     ]
     unique = {tuple(sorted(pool.items())): pool for pool in pools}
-    return list(unique.values())
+    # Libraries load in any order; the same environment must read the same.
+    return [unique[key] for key in sorted(unique)]

@@ -177,7 +177,9 @@ class Evaluator:
             raise EvaluationError(
                 f"model_ is a {type(model).__name__}, not a solvers.KernelExpansion"
             )
-        support, given = np.asarray(model.support), np.asarray(model.coef, dtype=np.float64)
+        support, given = np.asarray(model.support), np.asarray(model.coef)
+        if given.dtype.kind not in "fiu":
+            raise EvaluationError(f"the model's coefficients have type {given.dtype}, not real")
         if support.ndim != 1 or given.shape != support.shape:
             raise EvaluationError(
                 f"the model has {given.shape} coefficients for {support.shape} support vectors"

@@ -174,16 +174,17 @@ class Job:
     ----------
     tag : str
         The caller's name for it.
-    folder : str or None
-        The folder of a user's solver. A worker that has imported from one never serves another:
-        their modules could have the same names.
+    foreign : bool
+        The work runs code from outside the project. Its worker serves no other job: what such
+        code leaves behind in its process (settings, threads, patched modules) must not reach the
+        runs of others.
     """
 
     tag: str
     work: Work
     limits: Limits
     threads: int = 1
-    folder: str | None = None
+    foreign: bool = False
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,8 @@ def _verdict(
     noise = evaluator.score_noise(estimator.model_)
     _check_scores(estimator, evaluator, noise)
     if type(estimator).certificate == "dual":
-        _check_certificate(estimator, monitor.final, noise, status, task)
+        n_train = len(evaluator.y_train)
+        _check_certificate(estimator, monitor.final, noise, status, task, n_train)
     return ("converged", "") if status == "converged" else ("budget", "")
 
 
@@ -158,7 +159,7 @@ def _check_scores(estimator: Solver, evaluator: Evaluator, noise: float) -> None
 
 
 def _check_certificate(
-    estimator: Solver, final: Evaluation, noise: float, status: str, task: TaskJob
+    estimator: Solver, final: Evaluation, noise: float, status: str, task: TaskJob, n_train: int
 ) -> None:
     """A dual certificate must be one, and "converged" must mean a small gap."""
     if final.gap is None:
@@ -169,10 +170,9 @@ def _check_certificate(
     if status != "converged":
         return
     tol = float(estimator.get_params().get("tol", _DEFAULT_TOL))
-    n = len(estimator.model_.coef) and estimator.model_.n_train
     # Units of the mean loss. A violation of tol at every point makes a gap of tol; scores that
     # are off by the float32 noise can hide that much more, in the point's own loss and alpha.
-    gap = final.gap / (n * task.C) if n else 0.0
+    gap = final.gap / (n_train * task.C)
     allowed = 2.0 * tol + 2.0 * noise
     if gap > allowed:
         raise EvaluationError(
@@ -184,14 +184,14 @@ def _check_certificate(
 def _result(
     status: Any, reason: str, monitor: TraceMonitor, *, data_s: float, compile_s: float
 ) -> RunResult:
-    counters, final, clocks = monitor.counters, monitor.final, monitor.clocks
+    last, final, clocks = monitor.last, monitor.final, monitor.clocks
     clocks.pause()
     return RunResult(
         status=status,
         reason=reason,
-        n_iter=monitor.n_iter,
-        kernel_evals=None if counters is None else int(counters.kernel_evals),
-        kernel_evals_computed=None if counters is None else int(counters.kernel_evals_computed),
+        n_iter=None if last is None else last.n_iter,
+        kernel_evals=None if last is None else last.kernel_evals,
+        kernel_evals_computed=None if last is None else last.kernel_evals_computed,
         wall_s=clocks.wall_s,
         cpu_s=clocks.cpu_s,
         compile_s=compile_s,

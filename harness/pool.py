@@ -1,8 +1,8 @@
 """The local executor: warm worker processes, and limits that are enforced by killing them.
 
-A worker serves job after job. The parent waits on its pipe, counts its time phase by phase and
-looks at its memory; what breaks a limit, crashes or hangs costs that one process, and the next
-job gets a fresh one.
+A worker serves job after job, unless it has run code from outside the project. The parent waits
+on its pipe, counts its time phase by phase and looks at its memory; what breaks a limit, crashes
+or hangs costs that one process, and the next job gets a fresh one.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class _Slot:
         self.job: Job | None = None
         self._process: SpawnProcess | None = None
         self._connection: Connection | None = None
-        self._folder: str | None = None
+        self._used = False
         self._threads = 0
         self._ready_rss = 0.0
         self._children: list[psutil.Process] = []
@@ -141,11 +141,10 @@ class _Slot:
 
     def assign(self, job: Job) -> None:
         """Give the job to the worker, which is started first where there is none fit for it."""
-        other_code = self._folder is not None and job.folder not in (None, self._folder)
-        if other_code or job.threads != self._threads or not self._alive():
+        if (job.foreign and self._used) or job.threads != self._threads or not self._alive():
             self.stop()
             self._start(job.threads)
-        self._folder = job.folder or self._folder
+        self._used = True
         self.job = job
         self._outcome = Outcome("failed")
         self._solved = 0.0
@@ -187,7 +186,7 @@ class _Slot:
         """Kill the worker and all its children."""
         process, self._process = self._process, None
         connection, self._connection = self._connection, None
-        self.job, self._folder = None, None
+        self.job = None
         if process is not None:
             for child in _family(process.pid):
                 with contextlib.suppress(psutil.Error):
@@ -209,6 +208,7 @@ class _Slot:
         self._connection = here
         self._threads = threads
         self._ready_rss = 0.0
+        self._used = False
         self._enter("start")
 
     def _alive(self) -> bool:
@@ -316,10 +316,10 @@ class _Slot:
         return total / 1e6
 
     def _left_something(self) -> bool:
-        """Whether the job left processes or much memory behind, at the next one's expense."""
+        """Whether the job may have left something behind, at the next one's expense."""
         assert self._process is not None
         assert self.job is not None
-        if _family(self._process.pid):
+        if self.job.foreign or _family(self._process.pid):
             return True
         return self._rss() - self._ready_rss > self.job.limits.memory / 4
 

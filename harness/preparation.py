@@ -21,7 +21,6 @@ from harness.jobs import (
     Started,
 )
 from harness.keys import canonical_json
-from harness.loading import SolverSpec
 from harness.planning import Facts, check_parameters, task_job
 from harness.study import Study, Task
 
@@ -73,10 +72,9 @@ def study_limits(study: Study) -> Limits:
     )
 
 
-def solver_folder(name: str) -> str | None:
-    """The folder of a user's solver, None for a registered one."""
-    folder = SolverSpec.parse(name).folder
-    return None if folder is None else str(folder)
+def is_foreign(name: str) -> bool:
+    """Whether a solver's name means code from outside the project, not a registered solver."""
+    return ":" in name
 
 
 def _solvers(
@@ -84,7 +82,7 @@ def _solvers(
 ) -> dict[str, SolverInfo]:
     names = dict.fromkeys(entry.name for entry in study.solver)
     jobs = (
-        Job(name, DescribeJob(name), limits, threads, folder=solver_folder(name)) for name in names
+        Job(name, DescribeJob(name), limits, threads, foreign=is_foreign(name)) for name in names
     )
     found: dict[str, SolverInfo] = {}
     for job, outcome in _run(executor, jobs, say, "importing {}"):

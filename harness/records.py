@@ -6,6 +6,7 @@ results are the folder of its records, readable with ``pandas.read_parquet(folde
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
@@ -99,6 +100,10 @@ SCHEMA = pa.schema(
         ("trace", pa.list_(_CHECKPOINT)),
     ]
 )
+
+
+_JSON_COLUMNS = ("dataset_params", "kernel", "params", "budget", "environment")
+_COUNT_COLUMNS = ("n_iter", "kernel_evals", "kernel_evals_computed", "n_support", "seed")
 
 
 class RecordError(Exception):
@@ -195,7 +200,7 @@ class RecordStore:
     def write(self, record: Record) -> Path:
         """Write one record atomically: a reader sees all of it or nothing."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        table = pa.Table.from_pylist([asdict(record)], schema=SCHEMA)
+        table = pa.Table.from_pylist([_encodable(asdict(record))], schema=SCHEMA)
         path = self.folder / record.file_name
         with replacing(path) as sink:
             pq.write_table(table, sink, compression="zstd")
@@ -227,6 +232,9 @@ class RecordStore:
         unknown = sorted(set(row) ^ known)
         if unknown:
             raise RecordError(f"{path}: columns differ from the schema: {', '.join(unknown)}")
+        problem = _problem(row)
+        if problem:
+            raise RecordError(f"{path}: not a record of a run ({problem})")
         row["trace"] = [Checkpoint(**checkpoint) for checkpoint in row["trace"]]
         return Record(**row)
 
@@ -237,6 +245,36 @@ class RecordStore:
                 yield self.read(path)
             except RecordError as error:
                 yield error
+
+
+def _encodable(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with texts that UTF-8 can hold: a solver's error message may hold anything."""
+    for name, value in row.items():
+        if isinstance(value, str):
+            row[name] = value.encode("utf-8", "backslashreplace").decode()
+    return row
+
+
+def _problem(row: dict[str, Any]) -> str:
+    """What no run can have written; empty if there is nothing."""
+    if row["status"] not in STATUSES:
+        return f"its status is {row['status']!r}"
+    if row["trace"] is None or None in row["trace"]:
+        return "its trace is missing"
+    for name in _JSON_COLUMNS:
+        try:
+            described = json.loads(row[name])
+        except (TypeError, ValueError):
+            described = None
+        if not isinstance(described, dict):
+            return f"its {name} is not a JSON object"
+    for name in _COUNT_COLUMNS:
+        if row[name] is not None and row[name] < 0:
+            return f"its {name} is {row[name]}"
+    for name in ("train_error", "test_error"):
+        if row[name] is not None and not 0 <= row[name] <= 1:
+            return f"its {name} is {row[name]}"
+    return ""
 
 
 def _first_line(error: BaseException) -> str:

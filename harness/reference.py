@@ -237,6 +237,8 @@ def _certificate(
 ) -> Certificate:
     assert evaluation.dual is not None
     assert evaluation.gap is not None
+    if evaluation.squared_norm < 0:
+        raise ReferenceFailure("the kernel is not positive semidefinite: ||w||^2 < 0")
     norm = math.sqrt(evaluation.squared_norm)
     return Certificate(
         task=task,

@@ -28,7 +28,7 @@ from harness.jobs import Ended, Executor, Job, Limits, Started
 from harness.keys import canonical_json
 from harness.planning import Facts, PlannedRun, plan
 from harness.pool import LocalPool
-from harness.preparation import gather_facts, solver_folder, study_limits
+from harness.preparation import gather_facts, is_foreign, study_limits
 from harness.progress import Progress, SilentProgress
 from harness.recording import compare_with_reference, now, record_of, record_without_run
 from harness.records import EXPECTED_STATUSES, Record, RecordError, RecordStore
@@ -229,7 +229,7 @@ class _Session:
                 work=run.job,
                 limits=self._limits(run),
                 threads=self.threads,
-                folder=solver_folder(run.solver.name),
+                foreign=is_foreign(run.solver.name),
             )
 
     def _limits(self, run: PlannedRun) -> Limits:
@@ -310,10 +310,13 @@ class _Session:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as sink:
-        sink.write(json.dumps(value, indent=2, ensure_ascii=False, default=repr).encode())
-        sink.write(b"\n")
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=repr) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as sink:
+            sink.write(text.encode())
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
 def _describe_task(task: Any, facts: Facts) -> dict[str, Any]:
@@ -346,6 +349,8 @@ def _describe_solver(entry: Any, facts: Facts) -> dict[str, Any]:
 @contextlib.contextmanager
 def _exclusive(results: Path) -> Iterator[None]:
     """Nobody else writes to the results folder meanwhile."""
+    if results.exists() and not results.is_dir():
+        raise UserError(f"{results}: is not a folder; choose another --out")
     try:
         results.mkdir(parents=True, exist_ok=True)
         lock = FileLock(results / ".lock")

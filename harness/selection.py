@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from data_loaders import DataError, Source, sources, suggest
 from harness.errors import StudyError
-from harness.study import SolverEntry, Study, Task
+from harness.study import MAX_SEEDS, SolverEntry, Study, Task
 
 Entry = TypeVar("Entry", Task, SolverEntry)
 
@@ -43,8 +43,8 @@ def select(
     """
     changes: dict[str, Any] = {}
     if seeds is not None:
-        if seeds < 1:
-            raise StudyError(f"the number of seeds must be at least 1, not {seeds}")
+        if not 1 <= seeds <= MAX_SEEDS:
+            raise StudyError(f"the number of seeds must be from 1 to {MAX_SEEDS}, not {seeds}")
         changes["seeds"] = seeds
     if timeout is not None:
         if not 0 < timeout < float("inf"):

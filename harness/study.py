@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from harness.errors import StudyError
 
 KERNELS = ("rbf", "linear", "poly")
+MAX_SEEDS = 10_000
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must hold printable characters only")
+    return text
+
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Name = Annotated[str, Field(min_length=1)]
+# Labels stand in file names, tables and lines of progress: printable, no control characters.
+Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 
 
 class _Model(BaseModel):
@@ -38,7 +47,7 @@ class Budget(_Model):
 
     timeout: Positive = 60.0
     memory: Positive = 4096.0
-    checkpoint_factor: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 1.19
+    checkpoint_factor: Annotated[float, Field(ge=1.01, allow_inf_nan=False)] = 1.19
     compile_timeout: Positive = 60.0
     data_timeout: Positive = 1800.0
     evaluation_timeout: Positive = 600.0
@@ -126,7 +135,7 @@ class Study(_Model):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     title: str = ""
     description: str = ""
-    seeds: Annotated[int, Field(ge=1)] = 3
+    seeds: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 3
     budget: Budget = Budget()
     reference: ReferenceSettings = ReferenceSettings()
     task: Annotated[tuple[Task, ...], Field(min_length=1, strict=False)]

@@ -6,7 +6,9 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 
+from harness.errors import EvaluationError
 from harness.evaluation import Evaluation, Evaluator
 from harness.jobs import CheckpointMessage, Message, PhaseMessage
 from harness.records import Checkpoint
@@ -74,7 +76,7 @@ class TraceMonitor(Monitor):
         self.clocks = Clocks()
         self.counters: Counters | None = None
         self.evaluation_s = 0.0
-        self.n_iter = 0
+        self.last: Checkpoint | None = None
         self.final: Evaluation | None = None
         self.diverged = False
 
@@ -107,25 +109,37 @@ class TraceMonitor(Monitor):
 
     def _checkpoint(self, n_iter: int, model: KernelExpansion, dtype: str) -> Evaluation:
         started = time.perf_counter()
-        counters, self.n_iter = self.counters, int(n_iter)
-        asked = None if counters is None else int(counters.kernel_evals)
-        computed = None if counters is None else int(counters.kernel_evals_computed)
+        counters = self.counters
+        asked = computed = None
+        if counters is not None:
+            asked = _checked_count("kernel_evals", counters.kernel_evals)
+            computed = _checked_count("kernel_evals_computed", counters.kernel_evals_computed)
         evaluation = self.evaluator.evaluate(model, dtype)
-        self.send(
-            CheckpointMessage(
-                Checkpoint(
-                    n_iter=self.n_iter,
-                    kernel_evals=asked,
-                    kernel_evals_computed=computed,
-                    wall_s=self.clocks.wall_s,
-                    cpu_s=self.clocks.cpu_s,
-                    n_support=evaluation.n_support,
-                    train_error=evaluation.train_error,
-                    test_error=evaluation.test_error,
-                    primal=evaluation.primal,
-                    dual=evaluation.dual,
-                )
-            )
+        self.last = Checkpoint(
+            n_iter=_checked_count("n_iter", n_iter),
+            kernel_evals=asked,
+            kernel_evals_computed=computed,
+            wall_s=self.clocks.wall_s,
+            cpu_s=self.clocks.cpu_s,
+            n_support=evaluation.n_support,
+            train_error=evaluation.train_error,
+            test_error=evaluation.test_error,
+            primal=evaluation.primal,
+            dual=evaluation.dual,
         )
+        self.send(CheckpointMessage(self.last))
         self.evaluation_s += time.perf_counter() - started
         return evaluation
+
+
+def _checked_count(name: str, value: object) -> int:
+    """The count as an int.
+
+    Raises
+    ------
+    EvaluationError
+        If it is no whole number from 0 to 2^63 - 1.
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < 2**63:
+        return int(value)
+    raise EvaluationError(f"{name} is {value!r:.40}, not a count")

@@ -32,6 +32,7 @@ from harness.jobs import (
 )
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(connection: Connection, parent: int, log: str) -> None:
@@ -129,6 +130,8 @@ def _die_with_parent(parent: int) -> None:
         with contextlib.suppress(OSError, AttributeError):
             # Works even while compiled code holds the interpreter lock.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            # Orphans among its descendants become its own children, so that they can be found.
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     if os.getppid() != parent:
         os._exit(1)
 

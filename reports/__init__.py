@@ -5,6 +5,8 @@ Importing this package is light; pandas and matplotlib are imported when a repor
 
 from __future__ import annotations
 
+from harness.errors import UserError
 
-class ReportError(Exception):
+
+class ReportError(UserError):
     """A results folder that no report can be made of; the message is one line for the user."""

@@ -35,7 +35,8 @@ class Cell:
     range : str
         Minimum to maximum; empty when all values read the same.
     note : str
-        The number of runs behind the value where it is not all of those expected.
+        The number of runs behind the value where it is not all of those expected, and how many
+        of them ended above the target again.
     best : bool
     absent : bool
     """
@@ -54,13 +55,15 @@ def make_cell(row: Mapping[str, Any]) -> Cell:
         return Cell(formatting.DASH if no_run else row["absent"], absent=True)
     bound = f"≤{formatting.THIN}" if row["at_resolution"] or row["upper_bound"] else ""
     value, low, high = (_say(row["measure"], row[name]) for name in ("median", "low", "high"))
-    note = ""
+    notes = []
     if not math.isnan(row["n_reached"]) and 0 < row["n_reached"] < row["n"]:
-        note = f"{row['n_reached']:.0f} of {row['n']} runs"
+        notes.append(f"{row['n_reached']:.0f} of {row['n']} runs")
+    if row["n_kept"] < row["n_reached"]:
+        notes.append(f"{row['n_reached'] - row['n_kept']:.0f} ended above")
     return Cell(
         value=value if value == NEVER else bound + value,
         range=formatting.spread(low, high),
-        note=note,
+        note=", ".join(notes),
         best=bool(row["best"]),
     )
 

@@ -22,7 +22,11 @@ def _report(results: Path, command: str) -> Path:
     from reports.text import summary
 
     page = write_report(results, command)
-    Console().print(summary(load_results(results)))
+    console = Console()
+    # Captured: on a closed pipe rich would end the process with a code of its own.
+    with console.capture() as text:
+        console.print(summary(load_results(results)))
+    print(text.get(), end="")
     return page
 
 

@@ -99,6 +99,8 @@ def curves(
 def points(runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     """Final states of the solvers that report nothing in between: one checkpoint per run.
 
+    Solvers that spent nothing of this cost are left out.
+
     Returns
     -------
     DataFrame
@@ -110,6 +112,8 @@ def points(runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str) -> p
         if any(len(run) > 1 for run in group):
             continue
         states = pd.concat(group)
+        if not states[cost].median() > 0:
+            continue  # a logarithmic axis has no place for it
         row = {
             "cost": states[cost].median(),
             "cost_low": states[cost].min(),

@@ -214,6 +214,8 @@ def _absent_note(analysis: Analysis, task: str, panel: Panel, drawn: set[str]) -
             reason = "does not minimise the SVM objective"
         elif panel.cost == "kernel_evals" and group["kernel_evals"].isna().all():
             reason = "not instrumented"
+        elif (group[panel.cost] == 0).all():
+            reason = f"spent no {AXIS_LABELS[panel.cost]}"
         else:
             reason = "nothing recorded"
         reasons.setdefault(reason, []).append(str(solver))

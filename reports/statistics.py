@@ -143,8 +143,8 @@ def costs_to_target(
     DataFrame
         One row per planned run that was not skipped: task, solver, seed, evals_to_target,
         seconds_to_target (infinite where the target was not reached or the run failed, NaN where
-        the count is unknown), reached and only_final (reached at the run's only checkpoint, so
-        the cost is an upper bound).
+        the count is unknown), reached, kept (the run also ended there) and only_final (reached at
+        the run's only checkpoint, so the cost is an upper bound).
     """
     target_of = dict(zip(targets["task"], targets["target_error"], strict=True))
     trace_of = dict(iter(traces[traces["ok"]].groupby(["task", "solver", "seed"])))
@@ -159,10 +159,11 @@ def costs_to_target(
         for name, cost in _TARGET_COSTS.items():
             row[name] = hits[cost].iloc[0] if hits is not None and reached else np.inf
         row["reached"] = reached
+        row["kept"] = bool(reached and run.test_error <= target + 1e-12)
         row["only_final"] = reached and trace is not None and len(trace) == 1
         rows.append(row)
     return pd.DataFrame(
-        rows, columns=["task", "solver", "seed", *_TARGET_COSTS, "reached", "only_final"]
+        rows, columns=["task", "solver", "seed", *_TARGET_COSTS, "reached", "kept", "only_final"]
     )
 
 
@@ -177,7 +178,8 @@ def results_table(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row per task, solver and measure of ``MEASURES``: median, low (minimum), high
-        (maximum), n (values), n_reached (runs at the target; of the target's measures),
+        (maximum), n (values), n_reached and n_kept (runs that reached the target, and that also
+        ended there; of the target's measures),
         at_resolution (the median suboptimality is at the certificate's resolution), upper_bound
         (the cost was only seen at the end of the run), best (the lowest median among the solvers
         of the task all of whose runs ended as planned) and absent (why there is no value).
@@ -193,6 +195,7 @@ def results_table(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
             row: dict[str, Any] = {"task": task, "solver": solver, "measure": measure}
             row |= _aggregate(source[measure])
             row["n_reached"] = int(cost["reached"].sum()) if source is cost else np.nan
+            row["n_kept"] = int(cost["kept"].sum()) if source is cost else np.nan
             row["upper_bound"] = source is cost and bool(cost["only_final"].any())
             row["at_resolution"] = measure == "suboptimality" and bool(
                 row["median"] <= final["resolution"].max()
@@ -204,7 +207,7 @@ def results_table(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
 
 
 _TABLE_COLUMNS = [
-    *("task", "solver", "measure", "median", "low", "high", "n", "n_reached"),
+    *("task", "solver", "measure", "median", "low", "high", "n", "n_reached", "n_kept"),
     *("upper_bound", "at_resolution", "absent", "complete"),
 ]
 

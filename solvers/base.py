@@ -72,14 +72,26 @@ class Problem:
         return self.oracle.counters.kernel_evals
 
     def expansion(self, coef: np.ndarray, intercept: float = 0.0) -> KernelExpansion:
-        """The predictor with one signed coefficient per training point, shape (n,)."""
+        """The predictor with one signed coefficient per training point, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            If ``coef`` has another shape or is not real.
+        """
+        coef = np.asarray(coef)
+        if coef.shape != (self.n,) or coef.dtype.kind not in "fiu":
+            raise ValueError(
+                f"coef must hold {self.n} real numbers, one per training point, got shape "
+                f"{coef.shape} of {coef.dtype}"
+            )
         support = np.flatnonzero(coef)
         kernel = self.oracle.kernel
         points = np.empty((0, 0)) if isinstance(kernel, Precomputed) else self.X[support]
         return KernelExpansion(
             kernel=kernel,
             points=points,
-            coef=np.array(coef[support], dtype=np.float64),
+            coef=coef[support].astype(np.float64),
             intercept=float(intercept),
             support=support,
             n_train=self.n,

@@ -36,7 +36,7 @@ class Points:
     values : ndarray or csr_matrix, shape (n_points, n_features)
         For a precomputed kernel, the rows of the Gram matrix.
     norms : ndarray, shape (n_points,), or None
-        ``gamma ||x||^2`` for the Gaussian kernel.
+        ``gamma ||x||^2`` for the Gaussian kernel, whose values are scaled by ``sqrt(2 gamma)``.
     shift : ndarray, shape (n_features,), or None
         What was subtracted from every point.
     columns : ndarray of int, shape (n_points,), or None
@@ -175,6 +175,8 @@ class RBF(Kernel):
     unit_diagonal = True
 
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
+        # Scaled points need no factor per entry, and keep extreme units of length in range.
+        scale = np.sqrt(2 * self.gamma)
         shift = None
         if _dense(X, dtype, like):
             # The kernel does not change under a shift of all points. Centred points have the
@@ -182,18 +184,21 @@ class RBF(Kernel):
             X = as_dense(X)
             with np.errstate(over="ignore", invalid="ignore"):
                 shift = X.mean(axis=0, dtype=np.float64) if like is None else like.shift
-                values = stored(X - shift, dtype, dense=True)
+                centred = X - shift
+                centred *= scale
+            values = stored(centred, dtype, dense=True)
         else:
-            values = stored(X, dtype, dense=False)
-        norms = self.gamma * squared_norms(values)
+            with np.errstate(over="ignore"):
+                values = stored(X.astype(np.float64) * scale, dtype, dense=False)
+        norms = squared_norms(values) / 2
         # The exponent is a sum of terms up to four times the largest norm.
-        _check_range(self, max(4 * norms.max(initial=0.0), 2 * self.gamma), norms, dtype)
+        _check_range(self, 4 * norms.max(initial=0.0), norms, dtype)
         return Points(values, norms.astype(dtype), shift)
 
     def block(self, A: Points, B: Points) -> np.ndarray:
         assert A.norms is not None
         assert B.norms is not None
-        exponent = products(A.values * B.values.dtype.type(2 * self.gamma), B.values)
+        exponent = products(A.values, B.values)
         exponent -= A.norms[:, None]
         exponent -= B.norms
         np.minimum(exponent, 0, out=exponent)

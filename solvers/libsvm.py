@@ -44,6 +44,10 @@ class LIBSVM(Solver):
         Stop after this many times n iterations; None: LIBSVM's own limit.
     cache_size : float > 0, default=200.0
         LIBSVM's cache of float32 kernel rows, MB.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of the kernel entries of predictions.
+    random_state : int, Generator or None, default=None
+        Unused: the method is deterministic.
 
     Notes
     -----
@@ -74,6 +78,8 @@ class LIBSVM(Solver):
         tol: float = 1e-3,
         max_epochs: int | None = None,
         cache_size: float = 200.0,
+        dtype: str = "float32",
+        random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -85,6 +91,8 @@ class LIBSVM(Solver):
         self.tol = tol
         self.max_epochs = max_epochs
         self.cache_size = cache_size
+        self.dtype = dtype
+        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         positive("C", self.C)

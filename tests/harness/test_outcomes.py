@@ -24,6 +24,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 import numpy as np
 from solvers import SMO, KernelExpansion, Solution, Solver
 
@@ -130,6 +131,56 @@ class PredictsOtherwise(_Base):
         return -super().decision_function(X)
 
 
+class SaysNothing(_Base):
+    """The zero model, as the optimum: a gap needs no support vector."""
+
+    status = "converged"
+
+    def misbehave(self, problem):
+        return np.zeros(problem.n)
+
+
+class InflatesN(_Base):
+    status = "converged"
+
+    def misbehave(self, problem):
+        return 1e-6 * problem.y
+
+    def _solve(self, problem, monitor):
+        solution = super()._solve(problem, monitor)
+        return replace(solution, model=replace(solution.model, n_train=10**9))
+
+
+class CountsTooFar(_Base):
+    def _solve(self, problem, monitor):
+        return Solution(problem.expansion(0.5 * problem.y), 10**30, "budget")
+
+
+class FewCoefficients(_Base):
+    def misbehave(self, problem):
+        return np.ones(3)
+
+
+class ComplexCoefficients(_Base):
+    def _solve(self, problem, monitor):
+        model = problem.expansion(0.5 * problem.y)
+        return Solution(replace(model, coef=model.coef * 1j), 1, "budget")
+
+
+class RaisesOddText(_Base):
+    def misbehave(self, problem):
+        raise ValueError("\\ud800 is half a character")
+
+
+class LeavesItsSettings(_Base):
+    """Spoils the process for whoever comes next."""
+
+    def misbehave(self, problem):
+        np.seterr(all="raise")
+        sys.setrecursionlimit(60)
+        return 0.5 * problem.y
+
+
 class InventsPoints(_Base):
     def _solve(self, problem, monitor):
         model = problem.expansion(problem.y)
@@ -165,6 +216,14 @@ class HangsInInit(_Base):
         time.sleep(1000)
 
 
+class LeavesAnOrphan(SMO):
+    def _solve(self, problem, monitor):
+        if problem.n > 50:
+            os.system(f"(setsid {sys.executable} -c 'import time; time.sleep(971)' &)")
+            time.sleep(0.5)
+        return super()._solve(problem, monitor)
+
+
 class LeavesAChild(SMO):
     def _solve(self, problem, monitor):
         if problem.n > 50:
@@ -187,6 +246,12 @@ EXPECTED = {
     "SaysConverged": ("wrong", "the solver says converged (tol = 0.001), but the duality gap is "),
     "Infeasible": ("wrong", "the solver promises a dual certificate, but its coefficients are "),
     "PredictsOtherwise": ("wrong", "decision_function gives "),
+    "SaysNothing": ("wrong", "the solver says converged (tol = 0.001), but the duality gap is 1 "),
+    "InflatesN": ("wrong", "the solver says converged (tol = 0.001), but the duality gap is 1 "),
+    "CountsTooFar": ("wrong", "n_iter is 1000000000000000000000000000000, not a count"),
+    "FewCoefficients": ("failed", "ValueError: coef must hold 200 real numbers, one per training"),
+    "ComplexCoefficients": ("wrong", "the model's coefficients have type complex128, not real"),
+    "RaisesOddText": ("failed", "ValueError: \\ud800 is half a character"),
     "InventsPoints": ("wrong", "the model's support reaches from 1 to 200; there are 200 "),
     "ChangesItsData": ("failed", "ValueError: assignment destination is read-only"),
     "Chatters": ("converged", ""),
@@ -199,6 +264,7 @@ EXPECTED_SLOW = {
     "ChildEats": ("memory", "more than 600 MB resident while solving"),
     "HangsInInit": ("timeout", TOO_LONG),
     "LeavesAChild": ("converged", ""),
+    "LeavesAnOrphan": ("converged", ""),
     "SMO": ("converged", ""),
 }
 Outcome = tuple[RunSummary, dict[str, Record], Path]
@@ -289,6 +355,19 @@ def test_good_runs_have_all_their_numbers(
         assert (record.n_train, record.n_test, record.n_features) == (200, 100, 2)
     assert records["SMO"].kernel_evals == records["Chatters"].kernel_evals
     assert not (results / "logs").exists()
+
+
+def test_what_a_solver_does_to_its_process_harms_no_other_run(
+    tmp_path: Path, make_study: Callable[..., Study]
+) -> None:
+    study = study_of(["LeavesItsSettings", "SMO"], tmp_path, make_study)
+    study = study.model_copy(update={"seeds": 3})
+    summary = run_study(study, tmp_path / "results")
+    # Every order of neighbours occurs among six shuffled runs on one slot.
+    store = RecordStore(tmp_path / "results" / "runs")
+    records = [store.read(path) for path in store.paths()]
+    assert {record.status for record in records if record.solver == "SMO"} == {"converged"}
+    assert summary.planned == len(records) == 6
 
 
 @pytest.mark.slow

@@ -200,3 +200,10 @@ def test_importing_reports_is_light():
     code = f"import sys, reports.site, reports.text; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_solver_that_costs_nothing_has_a_page_without_its_curves(make, write_results):
+    record = make.finished("a", "Free", 0, make.trace([0], [0.1]))
+    folder = write_results([record], [make.task("a")], [make.solver("Free")])
+    page = write_report(folder, "marginbench run").read_text()
+    assert "Not shown: Free (spent no kernel evaluations)." in page

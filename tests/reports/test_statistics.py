@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from reports import statistics
+from reports.cells import make_cell
 from reports.results import load_results
 
 
@@ -178,3 +179,17 @@ def test_solvers_of_another_problem_have_no_suboptimality(make, write_results):
     table = statistics.results_table(results.runs, results.traces)
     assert value(table, "Perceptron", "suboptimality", "absent") == "not minimised"
     assert value(table, "Perceptron", "suboptimality", "n") == 0
+
+
+def test_a_run_that_passes_the_target_and_ends_above_it_is_told(make, write_results):
+    through = make.finished("a", "SMO", 0, make.trace([10, 20, 30], [0.4, 0.1, 0.2]))
+    stays = make.finished("a", "SMO", 1, make.trace([10, 20, 30], [0.4, 0.3, 0.1]))
+    best = make.finished("a", "SBP", 0, make.trace([10, 20], [0.4, 0.1]))
+    solvers = [make.solver("SMO"), make.solver("SBP")]
+    results = load_results(write_results([through, stays, best], [make.task("a")], solvers))
+    table = statistics.results_table(results.runs, results.traces)
+    assert value(table, "SMO", "evals_to_target") == 25
+    assert value(table, "SMO", "evals_to_target", "n_reached") == 2
+    assert value(table, "SMO", "evals_to_target", "n_kept") == 1
+    rows = table[(table["solver"] == "SMO") & (table["measure"] == "evals_to_target")]
+    assert make_cell(rows.iloc[0]).note == "1 ended above"

@@ -1,0 +1,72 @@
+"""The record store: what it refuses to take for a record."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from harness.records import SCHEMA, Checkpoint, Record, RecordError, RecordStore
+
+CHECKPOINT = Checkpoint(1, 10, 10, 0.1, 0.1, 3, 0.2, 0.3, 5.0, 4.0)
+
+
+def record(**changes: Any) -> Record:
+    values: dict[str, Any] = {
+        "key": "ab" * 32,
+        "study": "s",
+        "task": "t / <odd>",
+        "dataset": "digits",
+        "solver": "SMO",
+        "solver_class": "solvers.smo:SMO",
+        "seed": 0,
+        "status": "converged",
+        "trace": [CHECKPOINT],
+    }
+    return Record(**(values | changes))
+
+
+def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+    store = RecordStore(tmp_path)
+    path = store.write(record(kernel_evals=None, primal=1 / 3))
+    assert store.read(path) == record(kernel_evals=None, primal=1 / 3)
+    assert path.parent == tmp_path
+    assert path.stat().st_mode & 0o044  # others may read results
+    assert store.paths() == [path]
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"status": "zonk"}, "its status is 'zonk'"),
+        ({"trace": None}, "its trace is missing"),
+        ({"trace": [None]}, "its trace is missing"),
+        ({"budget": "garbage"}, "its budget is not a JSON object"),
+        ({"environment": None}, "its environment is not a JSON object"),
+        ({"kernel_evals": -1}, "its kernel_evals is -1"),
+        ({"test_error": -5.0}, "its test_error is -5.0"),
+    ],
+)
+def test_an_edited_record_is_refused_in_one_line(
+    tmp_path: Path, changes: dict[str, Any], complaint: str
+) -> None:
+    row = asdict(record()) | changes
+    path = tmp_path / "edited.parquet"
+    pq.write_table(pa.Table.from_pylist([row], schema=SCHEMA), path)
+    with pytest.raises(RecordError) as caught:
+        RecordStore(tmp_path).read(path)
+    assert str(caught.value) == f"{path}: not a record of a run ({complaint})"
+
+
+@pytest.mark.parametrize("kept", [0, 1, 100, 2000])
+def test_a_truncated_record_is_an_error_not_a_crash(tmp_path: Path, kept: int) -> None:
+    store = RecordStore(tmp_path)
+    path = store.write(record())
+    path.write_bytes(path.read_bytes()[:kept])
+    [found] = store.scan()
+    assert isinstance(found, RecordError)
+    assert "not a readable record" in str(found)
