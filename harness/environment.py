@@ -104,18 +104,17 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _blas() -> list[dict[str, Any]]:
-    """The numeric thread pools that NumPy and SciPy bring along."""
-    import numpy as np
+def _blas() -> str:
+    """The numeric libraries that NumPy and SciPy bring along: name, version, kernel, threading."""
+    # A library is listed once it is loaded, and each of the two brings its own.
+    import scipy.linalg  # noqa: F401
     from threadpoolctl import threadpool_info
 
-    np.zeros(1)  # NumPy's BLAS is listed once it is loaded
     wanted = ("internal_api", "version", "architecture", "threading_layer")
-    pools = [
-        {key: pool[key] for key in wanted if pool.get(key)}
+    pools = {
+        " ".join(str(pool[key]) for key in wanted if pool.get(key))
         for pool in threadpool_info()
         if pool.get("user_api") == "blas"
-    ]
-    unique = {tuple(sorted(pool.items())): pool for pool in pools}
+    }
     # Libraries load in any order; the same environment must read the same.
-    return [unique[key] for key in sorted(unique)]
+    return ", ".join(sorted(pools))
