@@ -31,7 +31,8 @@ def replacing(path: Path, temporary: Path | None = None) -> Iterator[BinaryIO]:
     """
     if temporary is None:
         # Not mkstemp: its files are for the owner alone, and results are to be shared.
-        temporary = path.with_name(f"{UNFINISHED}{os.getpid()}-{path.name}")
+        # Nor the ending of the finished file: whoever lists those must not see this one.
+        temporary = path.with_name(f"{UNFINISHED}{os.getpid()}-{path.name}.part")
     try:
         with temporary.open("wb") as sink:
             yield sink

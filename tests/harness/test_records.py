@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from data_loaders.atomic import replacing
 from harness.records import SCHEMA, Checkpoint, Record, RecordError, RecordStore
 
 CHECKPOINT = Checkpoint(1, 10, 10, 0.1, 0.1, 3, 0.2, 0.3, 5.0, 4.0)
@@ -60,6 +61,17 @@ def test_an_edited_record_is_refused_in_one_line(
     with pytest.raises(RecordError) as caught:
         RecordStore(tmp_path).read(path)
     assert str(caught.value) == f"{path}: not a record of a run ({complaint})"
+
+
+def test_a_record_in_the_making_is_not_listed(tmp_path: Path) -> None:
+    store = RecordStore(tmp_path)
+    path = tmp_path / record().file_name
+    with replacing(path) as sink:
+        sink.write(b"half of it")
+        sink.flush()
+        assert len(list(tmp_path.iterdir())) == 1
+        assert store.paths() == []
+    assert store.paths() == [path]
 
 
 @pytest.mark.parametrize("kept", [0, 1, 100, 2000])
