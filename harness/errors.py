@@ -24,12 +24,6 @@ class SolverError(UserError):
     """A solver that cannot be loaded; the message names it and says why."""
 
 
-class DamagedError(UserError):
-    """Stored data that fail verification."""
-
-    exit_code = EXIT_DATA
-
-
 class BusyError(UserError):
     """Another process is writing to the same results folder."""
 

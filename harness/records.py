@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data_loaders.atomic import replacing
+from data_loaders.errors import first_line
 
 SCHEMA_VERSION = 1
 
@@ -222,7 +223,7 @@ class RecordStore:
             table = pq.ParquetFile(path).read()
             row: dict[str, Any] = table.to_pylist()[0]
         except (OSError, pa.ArrowException, IndexError) as error:
-            raise RecordError(f"{path}: not a readable record ({_first_line(error)})") from None
+            raise RecordError(f"{path}: not a readable record ({first_line(error)})") from None
         if row.get("schema_version") != SCHEMA_VERSION:
             raise RecordError(
                 f"{path}: schema version {row.get('schema_version')}, this release reads "
@@ -275,7 +276,3 @@ def _problem(row: dict[str, Any]) -> str:
         if row[name] is not None and not 0 <= row[name] <= 1:
             return f"its {name} is {row[name]}"
     return ""
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

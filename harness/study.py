@@ -9,7 +9,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from harness.errors import StudyError
 
-KERNELS = ("rbf", "linear", "poly")
 MAX_SEEDS = 10_000
 
 
