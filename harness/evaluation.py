@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from harness.errors import EvaluationError
 from solvers.kernels import RBF, Kernel, Points, Polynomial
-from solvers.matrices import Matrix, squared_norms
+from solvers.matrices import Matrix, matmul, squared_norms
 from solvers.models import KernelExpansion
 from solvers.objectives import dual_value, hinge, primal_value
 
@@ -129,7 +129,7 @@ class Evaluator:
         train, test = self._points(dtype)
         # w's own scores, without the bias: they give the norm too.
         responses = self._scores(train, train, support, coef)
-        squared_norm = float(coef[support] @ responses[support])
+        squared_norm = float(matmul(coef[support], responses[support]))
         scores = responses + intercept
         test_scores = self._scores(test, train, support, coef) + intercept
         margins = self.y_train * scores
@@ -206,7 +206,7 @@ class Evaluator:
         for start in range(0, len(points), step):
             rows = slice(start, min(start + step, len(points)))
             block = self.kernel.block(points.take(rows), vectors)
-            scores[rows] = block.astype(np.float64, copy=False) @ weights
+            scores[rows] = matmul(block.astype(np.float64, copy=False), weights)
         return scores
 
     def _dual(self, coef: Array, y: Array, squared_norm: float) -> float | None:

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from solvers.base import Problem
+from solvers.matrices import matmul
 
 
 class Responses(Protocol):
@@ -85,7 +86,7 @@ class OnDemandResponses:
         margin = 0.0
         if self._n_support > 0:
             entries = self._problem.oracle.block([i], support)[0].astype(np.float64)
-            margin = float(y[i] * (entries @ (self.counts[support] * y[support])))
+            margin = float(y[i] * matmul(entries, self.counts[support] * y[support]))
         mistaken = margin < slope * done or margin <= 0
         return position, margin if mistaken else np.nan
 

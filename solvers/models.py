@@ -19,7 +19,7 @@ from solvers.kernels import (
     Precomputed,
     make_kernel,
 )
-from solvers.matrices import Matrix
+from solvers.matrices import Matrix, matmul
 
 # Blocks of predictions are at most this large, so that memory does not grow with the test set.
 _BLOCK_BYTES = 32 * 2**20
@@ -88,7 +88,7 @@ class KernelExpansion:
         if isinstance(self.kernel, Precomputed):
             raise ValueError("a model of a precomputed kernel does not hold the kernel's entries")
         bias_free = self.decision_function(self.points) - self.intercept
-        return float(self.coef @ bias_free)
+        return float(matmul(self.coef, bias_free))
 
     def save(self, path: str | Path) -> None:
         """Write the model as an .npz file of plain arrays.
@@ -161,8 +161,9 @@ class KernelExpansion:
 def _float64_product(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """block @ coef with float64 sums, whatever the block's type, without a full float64 copy."""
     if block.dtype == np.float64:
-        return np.asarray(block @ coef)
+        return matmul(block, coef)
     scores = np.zeros(len(block))
     for start in range(0, block.shape[1], 1024):
-        scores += block[:, start : start + 1024].astype(np.float64) @ coef[start : start + 1024]
+        columns = slice(start, start + 1024)
+        scores += matmul(block[:, columns].astype(np.float64), coef[columns])
     return scores

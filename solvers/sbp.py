@@ -11,6 +11,7 @@ from numba import njit
 
 from solvers.base import Problem, Solution, Solver, SolveStatus, check_iteration_limit
 from solvers.kernels import Kernel
+from solvers.matrices import matmul
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
 from solvers.validation import positive
@@ -187,7 +188,7 @@ class _State:
     def upper_bound(self) -> float:
         """U(p) = ||sum_i p_i y_i Phi_i|| + volume max p >= max f, at the frequencies p."""
         frequency = self.counts / self.n_iter
-        squared = float(frequency @ self.count_responses) / self.n_iter
+        squared = float(matmul(frequency, self.count_responses)) / self.n_iter
         return float(np.sqrt(max(squared, 0.0)) + self.volume * frequency.max())
 
 

@@ -10,6 +10,7 @@ from numba import njit
 
 from solvers.base import Problem, Solution, Solver, SolveStatus, check_iteration_limit
 from solvers.kernels import Kernel
+from solvers.matrices import matmul
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
 from solvers.objectives import duality_gap, regularization
@@ -129,7 +130,7 @@ class SDCA(Solver):
                 ):
                     return Solution(snapshot(), n_iter + position, "stopped")
             n_iter += n
-            gap = duality_gap(alpha, float(alpha @ margins), margins, C)
+            gap = duality_gap(alpha, float(matmul(alpha, margins)), margins, C)
             if gap * regularization(C, n) <= self.tol:
                 status = "converged"
                 break
