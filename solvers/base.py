@@ -4,99 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from solvers.kernels import Kernel, Precomputed, make_kernel
+from solvers.inputs import canonical, check_finite, class_weights, dtype_name, generator
+from solvers.kernels import Kernel, make_kernel
 from solvers.matrices import Matrix
-from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
 from solvers.oracle import Counters, KernelOracle
-from solvers.validation import flag, one_of, positive, whole
-
-SolveStatus = Literal["converged", "budget", "stopped"]
-
-
-@dataclass(frozen=True)
-class Solution:
-    """What ``_solve`` hands back.
-
-    Parameters
-    ----------
-    model : KernelExpansion
-    n_iter : int
-        Iterations done.
-    status : {"converged", "budget", "stopped"}
-        Why they ended there: the stopping rule, the limit on iterations, or the monitor.
-    """
-
-    model: KernelExpansion
-    n_iter: int
-    status: SolveStatus
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One training problem as the solvers see it.
-
-    Attributes
-    ----------
-    X : ndarray or csr_matrix, shape (n, n_features)
-        The checked training points, for methods that do not go through the oracle.
-    y : ndarray of float64, shape (n,)
-        Labels, -1 or +1.
-    oracle : KernelOracle
-    rng : numpy.random.Generator
-        The run's only source of randomness.
-    """
-
-    X: Matrix
-    y: np.ndarray
-    oracle: KernelOracle
-    rng: np.random.Generator
-
-    @property
-    def n(self) -> int:
-        """Number of training points."""
-        return len(self.y)
-
-    @property
-    def kernel_evals(self) -> int:
-        """Kernel evaluations asked for so far."""
-        return self.oracle.counters.kernel_evals
-
-    def expansion(self, coef: np.ndarray, intercept: float = 0.0) -> KernelExpansion:
-        """The predictor with one signed coefficient per training point, shape (n,).
-
-        Raises
-        ------
-        ValueError
-            If ``coef`` has another shape or is not real.
-        """
-        coef = np.asarray(coef)
-        if coef.shape != (self.n,) or coef.dtype.kind not in "fiu":
-            raise ValueError(
-                f"coef must hold {self.n} real numbers, one per training point, got shape "
-                f"{coef.shape} of {coef.dtype}"
-            )
-        support = np.flatnonzero(coef)
-        kernel = self.oracle.kernel
-        points = np.empty((0, 0)) if isinstance(kernel, Precomputed) else self.X[support]
-        return KernelExpansion(
-            kernel=kernel,
-            points=points,
-            coef=coef[support].astype(np.float64),
-            intercept=float(intercept),
-            support=support,
-            n_train=self.n,
-            dtype=self.oracle.dtype.name,
-        )
+from solvers.problem import Problem, Solution
+from solvers.validation import flag, one_of, positive
 
 
 class Solver(ClassifierMixin, BaseEstimator, ABC):
@@ -118,7 +40,12 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
     counters_ : Counters or None
         What the fit cost; None for a solver that is not instrumented.
     status_ : {"converged", "budget", "stopped"}
-    model_ : KernelExpansion
+    model_ : Model
+
+    Notes
+    -----
+    A model that is no expansion over training points sets its own attributes instead of
+    ``dual_coef_``, ``support_`` and ``support_vectors_`` (:meth:`solvers.Model.attributes`).
     """
 
     #: Solves the problem with an unregularised bias, and the one without.
@@ -142,6 +69,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
     tol: float = 0.0
     dtype: str = "float32"
     cache_size: float = 0.0
+    class_weight: Any = None
     random_state: Any = None
 
     @abstractmethod
@@ -151,7 +79,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter of the method itself that is out of range."""
 
-    def fit(self, X: Any, y: Any, monitor: Monitor | None = None) -> Solver:
+    def fit(self, X: Any, y: Any, monitor: Monitor | None = None, **options: Any) -> Solver:
         """Train.
 
         Parameters
@@ -162,6 +90,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             Labels, any two values; the larger one is the positive class.
         monitor : Monitor, optional
             Watches the run.
+        **options
+            None are taken. Sample weights belong to the solvers whose method admits them.
 
         Returns
         -------
@@ -171,34 +101,43 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            For parameters out of range, NaN or infinity in X, or labels that are not two classes.
+            For parameters out of range, NaN or infinity in X, labels that are not two classes, or
+            sample weights.
         """
+        if options.pop("sample_weight", None) is not None:
+            raise ValueError(f"{type(self).__name__} does not take sample weights")
+        if options:
+            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(options))!r}")
+        return self._fit(X, y, None, monitor)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, monitor: Monitor | None) -> Solver:
         self._check_common_parameters()
         self._check_parameters()
         X, y = self._check_training_set(X, y)
         signs = np.where(y == self.classes_[1], 1.0, -1.0)
+        weights = self._weights(X, y, sample_weight)
         kernel = make_kernel(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=X
         )
         monitor = Monitor() if monitor is None else monitor
         counters = Counters()
         self.counters_ = counters if self.instrumented else None
-        rng = _generator(self.random_state)
+        rng = generator(self.random_state)
+
+        def build_oracle() -> KernelOracle:
+            cache_bytes = int(self.cache_size * 2**20)
+            return KernelOracle(kernel, X, self.dtype, cache_bytes, counters=counters)
 
         monitor.start(self.counters_)
-        oracle = KernelOracle(
-            kernel, X, self.dtype, int(self.cache_size * 2**20), counters=counters
-        )
-        solution = self._solve(Problem(X, signs, oracle, rng), monitor)
+        problem = Problem(X, signs, rng, weights, counters, build_oracle)
+        solution = self._solve(problem, monitor)
         monitor.finish(solution.n_iter, solution.model)
 
         self.model_ = solution.model
         self.n_iter_ = solution.n_iter
         self.status_ = solution.status
-        self.dual_coef_ = solution.model.coef[None, :]
-        self.support_ = solution.model.support
-        self.support_vectors_ = solution.model.points
-        self.intercept_ = np.array([solution.model.intercept])
+        for name, value in solution.model.attributes().items():
+            setattr(self, name, value)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -234,9 +173,24 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         if callable(self.kernel) and not self.supports_callable_kernel:
             raise ValueError(f"{name} does not take a callable kernel")
         flag("fit_intercept", self.fit_intercept)
-        one_of("dtype", _dtype_name(self.dtype), ("float32", "float64"))
+        one_of("dtype", dtype_name(self.dtype), ("float32", "float64"))
         positive("tol", self.tol, zero=True)
         positive("cache_size", self.cache_size, zero=True)
+
+    def _weights(self, X: Matrix, y: np.ndarray, sample_weight: Any) -> np.ndarray:
+        """Factors of the losses: sample weights times class weights, float64, shape (n,)."""
+        weights = np.ones(len(y))
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
+            )
+        if self.class_weight is not None:
+            by_class = class_weights(self.class_weight, self.classes_, y)
+            weights = weights * by_class[np.searchsorted(self.classes_, y)]
+        for label in self.classes_:
+            if not weights[y == label].any():
+                raise ValueError(f"all weights of class {label!r} are 0: nothing is left of it")
+        return weights
 
     def _check_training_set(self, X: Any, y: Any) -> tuple[Matrix, np.ndarray]:
         X, y = validate_data(
@@ -248,7 +202,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             order="C",
             ensure_all_finite=False,
         )
-        _check_finite(X)
+        check_finite(X)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         self.classes_ = np.unique(y)
@@ -263,63 +217,42 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
                 f"{kind} ({len(self.classes_)} values)."
             )
         if sparse.issparse(X):
-            X = _canonical(X)
+            X = canonical(X)
         return X, y
 
 
-def check_iteration_limit(max_epochs: int | None, *, optional: bool = False) -> None:
-    """Raise ValueError unless ``max_epochs`` is a whole number >= 1 (or None if optional)."""
-    if not (optional and max_epochs is None):
-        whole("max_epochs", max_epochs, at_least=1)
+class WeightedSolver(Solver):
+    """Base class of the solvers whose method admits a weight for each point's loss.
 
+    They take ``sample_weight`` in :meth:`fit` and have a parameter ``class_weight``; the problem's
+    ``weights`` hold the product, so that the summed loss is ``C sum_i weights_i hinge_i``.
+    """
 
-def _dtype_name(dtype: Any) -> str:
-    # numpy takes None for float64.
-    if dtype is None:
-        return "None"
-    try:
-        return np.dtype(dtype).name
-    except TypeError:
-        return str(dtype)
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: Any = None, monitor: Monitor | None = None
+    ) -> Solver:
+        """Train.
 
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n, n_features)
+            The training points; for ``kernel="precomputed"`` the Gram matrix, shape (n, n).
+        y : array-like, shape (n,)
+            Labels, any two values; the larger one is the positive class.
+        sample_weight : array-like, shape (n,), optional
+            Factors >= 0 of the points' losses; 1 by default.
+        monitor : Monitor, optional
+            Watches the run.
 
-def _check_finite(X: Matrix) -> None:
-    values = X.data if sparse.issparse(X) else X
-    # A finite sum proves that all is finite, without a mask the size of X.
-    with np.errstate(invalid="ignore", over="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad) == 0:
-        return
-    position = tuple(bad[0])
-    kind = "NaN" if np.isnan(values[position]) else "infinity (inf)"
-    if sparse.issparse(X):
-        row = int(np.searchsorted(X.indptr, position[0], side="right")) - 1
-        column = int(X.indices[position[0]])
-    else:
-        row, column = (int(index) for index in position)
-    raise ValueError(
-        f"X contains {kind} at row {row}, column {column}; remove the row or replace the value"
-    )
+        Returns
+        -------
+        Solver
+            The fitted estimator itself.
 
-
-def _canonical(X: Matrix) -> Matrix:
-    """CSR with sorted indices, no duplicates and 32-bit indices where they suffice."""
-    X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**31 - 1)
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "random_state must be None, a whole number >= 0 or a numpy Generator, got "
-            f"{random_state!r}"
-        ) from None
+        Raises
+        ------
+        ValueError
+            For parameters out of range, NaN or infinity in X, labels that are not two classes, or
+            weights that are negative or leave nothing of a class.
+        """
+        return self._fit(X, y, sample_weight, monitor)

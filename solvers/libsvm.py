@@ -9,11 +9,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.svm import SVC
 
-from solvers.base import Problem, Solution, Solver, check_iteration_limit
+from solvers.base import Solver
 from solvers.kernels import RBF, CallableKernel, Kernel, Linear, Polynomial, Precomputed
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
-from solvers.validation import positive
+from solvers.problem import Problem, Solution
+from solvers.validation import check_iteration_limit, positive
 
 
 class LIBSVM(Solver):

@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from numba import njit
 
-from solvers.base import Problem
 from solvers.matrices import matmul
+from solvers.problem import Problem
 
 
 class Responses(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from solvers.models import KernelExpansion
+from solvers.models import Model
 from solvers.oracle import Counters
 
 
@@ -27,7 +27,7 @@ class Monitor:
         """Whether a checkpoint is due at this count of kernel evaluations."""
         return kernel_evals >= self.next_checkpoint
 
-    def record(self, n_iter: int, snapshot: Callable[[], KernelExpansion]) -> bool:
+    def record(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
         """Record a checkpoint; ``snapshot`` builds the predictor as it stands.
 
         Returns
@@ -37,5 +37,5 @@ class Monitor:
         """
         return False
 
-    def finish(self, n_iter: int, model: KernelExpansion) -> None:
+    def finish(self, n_iter: int, model: Model) -> None:
         """The solve has ended with this model."""

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from solvers.base import Problem, Solution, Solver, check_iteration_limit
+from solvers.base import Solver
 from solvers.kernels import Kernel
 from solvers.mistakes import STRATEGIES
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
 from solvers.objectives import regularization
-from solvers.validation import one_of, positive
+from solvers.problem import Problem, Solution
+from solvers.validation import check_iteration_limit, one_of, positive
 
 
 class Pegasos(Solver):

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from solvers.base import Problem, Solution, Solver, check_iteration_limit
+from solvers.base import Solver
 from solvers.kernels import Kernel
 from solvers.mistakes import STRATEGIES
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
-from solvers.validation import one_of
+from solvers.problem import Problem, Solution
+from solvers.validation import check_iteration_limit, one_of
 
 
 class Perceptron(Solver):

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from solvers.base import Problem, Solution, Solver, SolveStatus, check_iteration_limit
+from solvers.base import Solver
 from solvers.kernels import Kernel
 from solvers.matrices import matmul
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
 from solvers.objectives import duality_gap, regularization
-from solvers.validation import one_of, positive
+from solvers.problem import Problem, Solution, SolveStatus
+from solvers.validation import check_iteration_limit, one_of, positive
 
 
 class SDCA(Solver):

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from solvers.base import Problem, Solution, Solver, SolveStatus, check_iteration_limit
+from solvers.base import Solver
 from solvers.kernels import Kernel
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
-from solvers.validation import positive
+from solvers.problem import Problem, Solution, SolveStatus
+from solvers.validation import check_iteration_limit, positive
 
 # LIBSVM's curvature floor for a pair whose kernel is not positive definite.
 _TAU = 1e-12

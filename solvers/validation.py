@@ -32,3 +32,9 @@ def flag(name: str, value: Any) -> None:
     """Raise ValueError unless ``value`` is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def check_iteration_limit(max_epochs: int | None, *, optional: bool = False) -> None:
+    """Raise ValueError unless ``max_epochs`` is a whole number >= 1 (or None if optional)."""
+    if not (optional and max_epochs is None):
+        whole("max_epochs", max_epochs, at_least=1)

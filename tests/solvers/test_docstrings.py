@@ -30,7 +30,7 @@ FUNCTIONS = [
 
 
 def names(entries):
-    return [name.strip() for entry in entries for name in entry.name.split(",")]
+    return [name.strip().lstrip("*") for entry in entries for name in entry.name.split(",")]
 
 
 def signature_names(function):

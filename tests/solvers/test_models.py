@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from solvers import SMO, KernelExpansion, models
+from solvers import SMO, KernelExpansion, scoring
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_scores_in_blocks_are_the_scores_at_once(monkeypatch, dense, kernel, sto
     model = fitted(kernel, X, y, dtype="float64").model_
     at_once = model.decision_function(X)
     for rows in (1, 7, 39):
-        monkeypatch.setattr(models, "_BLOCK_BYTES", rows * model.n_support * 8)
+        monkeypatch.setattr(scoring, "_BLOCK_BYTES", rows * model.n_support * 8)
         np.testing.assert_allclose(model.decision_function(X), at_once, rtol=1e-12, atol=1e-13)
 
 
