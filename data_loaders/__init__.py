@@ -8,16 +8,20 @@
 
 from data_loaders.cache import Dataset, Verification, fetch, load, verify
 from data_loaders.errors import DataError, DataWarning, suggest
+from data_loaders.feasibility import FeasibilityInstance, lap, ldfp
 from data_loaders.sources import Source, find, sources
 
 __all__ = [
     "DataError",
     "DataWarning",
     "Dataset",
+    "FeasibilityInstance",
     "Source",
     "Verification",
     "fetch",
     "find",
+    "lap",
+    "ldfp",
     "load",
     "sources",
     "suggest",

@@ -1,7 +1,7 @@
 """Scores of a returned model, recomputed from the task's own data with entries of its own.
 
 Nothing here counts towards a solver's cost, and nothing is taken over from a solver but the
-coefficients, the intercept and the positions of the support vectors.
+arrays of its model (:mod:`harness.predictors`).
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.errors import EvaluationError
-from solvers.kernels import RBF, Kernel, Points, Polynomial
-from solvers.matrices import Matrix, matmul, squared_norms
-from solvers.models import KernelExpansion
+from harness.predictors import Predictor, TaskPoints, predictor_of
+from solvers.kernels import Kernel
+from solvers.matrices import Matrix
+from solvers.models import Model
 from solvers.objectives import dual_value, hinge, primal_value
 
 Array = npt.NDArray[Any]
 
-#: Blocks of kernel entries are at most this large, so that memory does not grow with n^2.
-BLOCK_BYTES = 64 * 2**20
 # How far alpha may leave [0, C], relative to C, and y'alpha leave 0, relative to sum alpha.
 _FEASIBILITY = 1e-6
 
@@ -35,12 +33,13 @@ class Evaluation:
     train_error, test_error : float
         Fractions of misclassified points; f(x) > 0 predicts the positive class.
     n_support : int
-        Training points with a non-zero coefficient.
-    primal : float
-        1/2 ||w||^2 + C sum hinge, in C units.
+        Points that the model keeps with a non-zero coefficient; 0 for a model that keeps none.
+    primal : float or None
+        1/2 ||w||^2 + C sum hinge, in C units, with w in the space of the model's own features;
+        None for a vote, which has no w.
     dual : float or None
         Dual value, in C units; None if the coefficients are no feasible dual point.
-    squared_norm : float
+    squared_norm : float or None
         ||w||^2.
     mean_hinge : float
         Mean hinge loss on the training set.
@@ -49,19 +48,19 @@ class Evaluation:
     train_error: float
     test_error: float
     n_support: int
-    primal: float
+    primal: float | None
     dual: float | None
-    squared_norm: float
+    squared_norm: float | None
     mean_hinge: float
 
     @property
     def gap(self) -> float | None:
         """Primal minus dual, in C units."""
-        return None if self.dual is None else self.primal - self.dual
+        return None if self.dual is None or self.primal is None else self.primal - self.dual
 
     @property
     def finite(self) -> bool:
-        return bool(np.isfinite(self.primal))
+        return bool(np.isfinite(self.mean_hinge if self.primal is None else self.primal))
 
 
 class Evaluator:
@@ -97,139 +96,70 @@ class Evaluator:
         self.C = C
         self.fit_intercept = fit_intercept
         self.dual_certificate = dual_certificate
-        self.X_train = X_train
         self.X_test = X_test
         self.y_train = np.asarray(y_train, dtype=np.float64)
         self.y_test = np.asarray(y_test, dtype=np.float64)
-        self._prepared_dtype = ""
-        self._prepared: tuple[Points, Points] | None = None
+        self._points = TaskPoints(kernel, X_train, X_test)
 
-    def evaluate(self, model: KernelExpansion, dtype: str = "float64") -> Evaluation:
+    def evaluate(self, model: Model, dtype: str = "float64") -> Evaluation:
         """Scores, errors and objectives of a model.
 
         Parameters
         ----------
-        model : KernelExpansion
+        model : Model
         dtype : {"float32", "float64"}
             Type of the kernel entries; sums are float64.
 
         Raises
         ------
         EvaluationError
-            If the model is not a well-formed expansion over the training set.
+            If the model is not well-formed or not one of this task.
         """
         # A diverged model has infinities and NaNs; they are a result here, not a surprise.
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._evaluate(model, dtype)
+            return self._evaluate(predictor_of(model, self._points), dtype)
 
-    def _evaluate(self, model: KernelExpansion, dtype: str) -> Evaluation:
-        coef = self._coefficients(model)
-        support = np.flatnonzero(coef)
-        intercept = float(model.intercept)
-        train, test = self._points(dtype)
-        # w's own scores, without the bias: they give the norm too.
-        responses = self._scores(train, train, support, coef)
-        squared_norm = float(matmul(coef[support], responses[support]))
-        scores = responses + intercept
-        test_scores = self._scores(test, train, support, coef) + intercept
+    def _evaluate(self, predictor: Predictor, dtype: str) -> Evaluation:
+        # w's own scores, without the bias: they can give the norm too.
+        responses = predictor.train_scores(dtype)
+        squared_norm = predictor.squared_norm(responses, dtype)
+        scores = responses + predictor.intercept
+        test_scores = predictor.test_scores(dtype) + predictor.intercept
         margins = self.y_train * scores
         return Evaluation(
             train_error=float(np.mean((scores > 0) != (self.y_train > 0))),
             test_error=float(np.mean((test_scores > 0) != (self.y_test > 0))),
-            n_support=len(support),
-            primal=primal_value(squared_norm, margins, self.C),
-            dual=self._dual(coef[support], self.y_train[support], squared_norm),
+            n_support=predictor.n_support,
+            primal=None if squared_norm is None else primal_value(squared_norm, margins, self.C),
+            dual=None if squared_norm is None else self._dual(predictor, squared_norm),
             squared_norm=squared_norm,
             mean_hinge=float(hinge(margins).mean()),
         )
 
-    def test_scores(self, model: KernelExpansion, rows: Array) -> Array:
+    def test_scores(self, model: Model, rows: Array) -> Array:
         """f(x) of some test points, with float64 entries, shape (len(rows),)."""
-        coef = self._coefficients(model)
-        train, _ = self._points("float64")
-        points = self.kernel.prepare(self.X_test[rows], "float64", like=train)
-        scores = self._scores(points, train, np.flatnonzero(coef), coef)
-        return scores + float(model.intercept)
+        predictor = predictor_of(model, self._points)
+        return predictor.test_scores("float64", rows) + predictor.intercept
 
-    def score_noise(self, model: KernelExpansion) -> float:
+    def score_bounds(self, model: Model, rows: Array) -> tuple[Array, Array]:
+        """Least and greatest f(x) of some test points that float32 entries can explain."""
+        return predictor_of(model, self._points).score_bounds(rows)
+
+    def score_noise(self, model: Model) -> float:
         """A bound on the error of a score that was computed with float32 kernel entries.
 
-        An inner product of float32 numbers is off by a few units of rounding of the largest
-        squared norm; the kernel passes that on by its derivative. Over the expansion the errors
-        add up to at most sum |coef| times that of one entry.
+        Zero for a model without a kernel, and for votes, which have no common bound.
         """
-        train, _ = self._points("float64")
-        return float(np.abs(self._coefficients(model)).sum()) * _entry_noise(self.kernel, train)
+        return predictor_of(model, self._points).noise()
 
-    def _points(self, dtype: str) -> tuple[Points, Points]:
-        # Only the type that is in use is kept: each is a copy of the data.
-        if self._prepared is None or dtype != self._prepared_dtype:
-            self._prepared = None
-            train = self.kernel.prepare(self.X_train, dtype)
-            self._prepared = (train, self.kernel.prepare(self.X_test, dtype, like=train))
-            self._prepared_dtype = dtype
-        return self._prepared
-
-    def _coefficients(self, model: KernelExpansion) -> Array:
-        """One signed coefficient per training point, shape (n,)."""
-        n = len(self.y_train)
-        if not isinstance(model, KernelExpansion):
-            raise EvaluationError(
-                f"model_ is a {type(model).__name__}, not a solvers.KernelExpansion"
-            )
-        support, given = np.asarray(model.support), np.asarray(model.coef)
-        if given.dtype.kind not in "fiu":
-            raise EvaluationError(f"the model's coefficients have type {given.dtype}, not real")
-        if support.ndim != 1 or given.shape != support.shape:
-            raise EvaluationError(
-                f"the model has {given.shape} coefficients for {support.shape} support vectors"
-            )
-        if len(support) and not np.issubdtype(support.dtype, np.integer):
-            raise EvaluationError(f"the model's support has type {support.dtype}, not integers")
-        if len(support) and (support.min() < 0 or support.max() >= n):
-            raise EvaluationError(
-                f"the model's support reaches from {support.min()} to {support.max()}; "
-                f"there are {n} training points"
-            )
-        coef = np.zeros(n)
-        np.add.at(coef, support.astype(np.int64), given)
-        return coef
-
-    def _scores(self, points: Points, train: Points, support: Array, coef: Array) -> Array:
-        """sum_j coef_j k(x_j, x) for each point, block by block, float64."""
-        scores = np.zeros(len(points))
-        if len(support) == 0:
-            return scores
-        vectors, weights = train.take(support), coef[support]
-        # A float32 block is widened for the sum, so a row costs its float64 size besides.
-        step = max(1, BLOCK_BYTES // (12 * len(support)))
-        for start in range(0, len(points), step):
-            rows = slice(start, min(start + step, len(points)))
-            block = self.kernel.block(points.take(rows), vectors)
-            scores[rows] = matmul(block.astype(np.float64, copy=False), weights)
-        return scores
-
-    def _dual(self, coef: Array, y: Array, squared_norm: float) -> float | None:
-        if not self.dual_certificate:
+    def _dual(self, predictor: Predictor, squared_norm: float) -> float | None:
+        coef = predictor.dual_coef
+        if not self.dual_certificate or coef is None:
             return None
-        alpha = coef * y
+        alpha = coef * self.y_train
         slack = _FEASIBILITY * self.C
         if not bool(np.all((alpha >= -slack) & (alpha <= self.C + slack))):
             return None
         if self.fit_intercept and abs(coef.sum()) > _FEASIBILITY * max(self.C, alpha.sum()):
             return None
-        return dual_value(alpha, squared_norm)
-
-
-def _entry_noise(kernel: Kernel, train: Points) -> float:
-    """A bound on the absolute error of one float32 kernel entry between training-like points."""
-    unit = 8 * float(np.finfo(np.float32).eps)
-    if isinstance(kernel, RBF):
-        assert train.norms is not None
-        # The exponent is a sum of terms up to 4 gamma ||x||^2; exp passes its error on.
-        return unit * (1.0 + 4.0 * float(train.norms.max(initial=0.0)))
-    largest = float(squared_norms(train.values).max(initial=0.0))
-    if isinstance(kernel, Polynomial):
-        reach = abs(kernel.gamma) * largest + abs(kernel.coef0)
-        return unit * kernel.degree * float(reach**kernel.degree)
-    return unit * largest
+        return dual_value(alpha, predictor.dual_squared_norm(squared_norm))

@@ -133,6 +133,7 @@ class RunResult:
     n_iter: int | None = None
     kernel_evals: int | None = None
     kernel_evals_computed: int | None = None
+    inner_products: int | None = None
     wall_s: float | None = None
     cpu_s: float | None = None
     compile_s: float | None = None

@@ -130,15 +130,15 @@ def _verdict(
     status = str(estimator.status_)
     if status not in ("converged", "budget", "stopped"):
         raise EvaluationError(f"status_ is {status!r}; expected 'converged', 'budget' or 'stopped'")
-    noise = evaluator.score_noise(estimator.model_)
-    _check_scores(estimator, evaluator, noise)
+    _check_scores(estimator, evaluator)
     if type(estimator).certificate == "dual":
         n_train = len(evaluator.y_train)
+        noise = evaluator.score_noise(estimator.model_)
         _check_certificate(estimator, monitor.final, noise, status, task, n_train)
     return ("converged", "") if status == "converged" else ("budget", "")
 
 
-def _check_scores(estimator: Solver, evaluator: Evaluator, noise: float) -> None:
+def _check_scores(estimator: Solver, evaluator: Evaluator) -> None:
     """The estimator must predict with the model that it returns."""
     n_test = evaluator.X_test.shape[0]
     rows = np.unique(np.linspace(0, n_test - 1, min(n_test, _COMPARED_POINTS)).astype(np.int64))
@@ -148,10 +148,10 @@ def _check_scores(estimator: Solver, evaluator: Evaluator, noise: float) -> None
         raise EvaluationError(
             f"decision_function returned shape {claimed.shape} for {len(rows)} points"
         )
-    error = np.abs(claimed - expected)
-    allowed = noise + 1e-6 * (1.0 + np.abs(expected))
-    if not bool(np.all(error <= allowed)):
-        worst = int(np.argmax(np.where(np.isnan(error), np.inf, error - allowed)))
+    low, high = evaluator.score_bounds(estimator.model_, rows)
+    beyond = np.maximum(low - claimed, claimed - high) - 1e-6 * (1.0 + np.abs(expected))
+    if not bool(np.all(beyond <= 0)):
+        worst = int(np.argmax(np.where(np.isnan(beyond), np.inf, beyond)))
         raise EvaluationError(
             f"decision_function gives {claimed[worst]:.6g} for test point {rows[worst]}, the "
             f"returned model {expected[worst]:.6g}"
@@ -192,6 +192,7 @@ def _result(
         n_iter=None if last is None else last.n_iter,
         kernel_evals=None if last is None else last.kernel_evals,
         kernel_evals_computed=None if last is None else last.kernel_evals_computed,
+        inner_products=None if last is None else last.inner_products,
         wall_s=clocks.wall_s,
         cpu_s=clocks.cpu_s,
         compile_s=compile_s,

@@ -85,9 +85,10 @@ def _fill_from_trace(record: Record, outcome: Outcome) -> None:
     record.n_iter = last.n_iter
     record.kernel_evals = last.kernel_evals
     record.kernel_evals_computed = last.kernel_evals_computed
+    record.inner_products = last.inner_products
     record.cpu_s = last.cpu_s
     record.n_support = last.n_support
     record.train_error, record.test_error = last.train_error, last.test_error
     record.primal, record.dual = last.primal, last.dual
-    if last.dual is not None:
+    if last.primal is not None and last.dual is not None:
         record.gap = last.primal - last.dual

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from data_loaders.atomic import replacing
 from data_loaders.errors import first_line
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Status = Literal[
     "converged", "budget", "timeout", "memory", "crashed", "failed", "diverged", "wrong", "skipped"
@@ -33,12 +33,13 @@ _CHECKPOINT = pa.struct(
         ("n_iter", pa.int64()),  # iterations done
         ("kernel_evals", pa.int64()),  # null: the solver is not instrumented
         ("kernel_evals_computed", pa.int64()),
+        ("inner_products", pa.int64()),  # of methods without a kernel
         ("wall_s", pa.float64()),  # seconds inside the solver, evaluation excluded
         ("cpu_s", pa.float64()),
         ("n_support", pa.int64()),
         ("train_error", pa.float64()),  # fractions in [0, 1]
         ("test_error", pa.float64()),
-        ("primal", pa.float64()),  # C units: 1/2 ||w||^2 + C sum hinge
+        ("primal", pa.float64()),  # C units: 1/2 ||w||^2 + C sum hinge; null without a w
         ("dual", pa.float64()),  # C units; null without a feasible dual point
     ]
 )
@@ -74,6 +75,7 @@ SCHEMA = pa.schema(
         ("n_iter", pa.int64()),
         ("kernel_evals", pa.int64()),
         ("kernel_evals_computed", pa.int64()),
+        ("inner_products", pa.int64()),
         ("wall_s", pa.float64()),
         ("cpu_s", pa.float64()),
         ("compile_s", pa.float64()),
@@ -104,7 +106,9 @@ SCHEMA = pa.schema(
 
 
 _JSON_COLUMNS = ("dataset_params", "kernel", "params", "budget", "environment")
-_COUNT_COLUMNS = ("n_iter", "kernel_evals", "kernel_evals_computed", "n_support", "seed")
+_COUNT_COLUMNS = (
+    *("n_iter", "kernel_evals", "kernel_evals_computed", "inner_products", "n_support", "seed"),
+)
 
 
 class RecordError(Exception):
@@ -123,8 +127,9 @@ class Checkpoint:
     n_support: int
     train_error: float
     test_error: float
-    primal: float
+    primal: float | None
     dual: float | None
+    inner_products: int | None = None
 
 
 @dataclass
@@ -155,6 +160,7 @@ class Record:
     n_iter: int | None = None
     kernel_evals: int | None = None
     kernel_evals_computed: int | None = None
+    inner_products: int | None = None
     wall_s: float | None = None
     cpu_s: float | None = None
     compile_s: float | None = None
@@ -217,13 +223,16 @@ class RecordStore:
         Raises
         ------
         RecordError
-            If the file is truncated, empty or of another schema.
+            If the file is truncated, empty or of another schema. Version 1, which knew no methods
+            without a kernel, is brought up to this one.
         """
         try:
             table = pq.ParquetFile(path).read()
             row: dict[str, Any] = table.to_pylist()[0]
         except (OSError, pa.ArrowException, IndexError) as error:
             raise RecordError(f"{path}: not a readable record ({first_line(error)})") from None
+        if row.get("schema_version") == 1:
+            _upgrade(row)
         if row.get("schema_version") != SCHEMA_VERSION:
             raise RecordError(
                 f"{path}: schema version {row.get('schema_version')}, this release reads "
@@ -246,6 +255,14 @@ class RecordStore:
                 yield self.read(path)
             except RecordError as error:
                 yield error
+
+
+def _upgrade(row: dict[str, Any]) -> None:
+    """Turn a row of schema version 1 into one of version 2."""
+    for place in (row, *filter(None, row.get("trace") or [])):
+        counted = place.get("kernel_evals") is not None
+        place["inner_products"] = 0 if counted else None
+    row["schema_version"] = 2
 
 
 def _encodable(row: dict[str, Any]) -> dict[str, Any]:

@@ -192,7 +192,7 @@ def _certify(
     job: ReferenceJob, dataset: Dataset, task: str, send: Callable[[Message], None]
 ) -> Certificate:
     """Solve with SMO, tighter and tighter, until the recomputed gap is small enough."""
-    from solvers import SMO
+    from solvers import SMO, KernelExpansion
 
     evaluator = build_evaluator(job.task, dataset, certificate=True)
     smo_tol, best = job.tol * 10.0, math.inf
@@ -213,11 +213,13 @@ def _certify(
         solver.fit(dataset.X_train, dataset.y_train)
         solved_s += time.perf_counter() - started
         send(PhaseMessage("evaluate", solved_s))
-        evaluation = evaluator.evaluate(solver.model_)
+        model = solver.model_
+        assert isinstance(model, KernelExpansion)
+        evaluation = evaluator.evaluate(model)
         relative = _relative_gap(evaluation)
         best = min(best, relative)
         if relative <= job.tol:
-            return _certificate(task, solver.model_, evaluation, evaluator)
+            return _certificate(task, model, evaluation, evaluator)
         if solver.status_ != "converged":
             break
         smo_tol *= min(0.1, 0.5 * job.tol / relative)
@@ -227,7 +229,7 @@ def _certify(
 
 
 def _relative_gap(evaluation: Evaluation) -> float:
-    if evaluation.gap is None or not evaluation.finite:
+    if evaluation.primal is None or evaluation.gap is None or not evaluation.finite:
         return math.inf
     return evaluation.gap / evaluation.primal if evaluation.primal > 0 else 0.0
 
@@ -235,8 +237,10 @@ def _relative_gap(evaluation: Evaluation) -> float:
 def _certificate(
     task: str, model: KernelExpansion, evaluation: Evaluation, evaluator: Evaluator
 ) -> Certificate:
+    assert evaluation.primal is not None
     assert evaluation.dual is not None
     assert evaluation.gap is not None
+    assert evaluation.squared_norm is not None
     if evaluation.squared_norm < 0:
         raise ReferenceFailure("the kernel is not positive semidefinite: ||w||^2 < 0")
     norm = math.sqrt(evaluation.squared_norm)

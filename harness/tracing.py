@@ -12,7 +12,7 @@ from harness.errors import EvaluationError
 from harness.evaluation import Evaluation, Evaluator
 from harness.jobs import CheckpointMessage, Message, PhaseMessage
 from harness.records import Checkpoint
-from solvers.models import KernelExpansion
+from solvers.models import Model
 from solvers.monitor import Monitor
 from solvers.oracle import Counters
 
@@ -44,7 +44,9 @@ class Clocks:
 
 
 class TraceMonitor(Monitor):
-    """Records checkpoints at geometrically growing counts of kernel evaluations.
+    """Records checkpoints at geometrically growing counts of evaluations.
+
+    An evaluation is one of the kernel, or an inner product of a method without a kernel.
 
     Each is sent on as soon as it is there, so that a run that is killed keeps its trace. The
     solver's random stream is not touched: evaluation draws nothing.
@@ -54,7 +56,7 @@ class TraceMonitor(Monitor):
     evaluator : Evaluator
         Scores checkpoints, with float32 entries; the final one with float64 entries.
     first_checkpoint : float
-        Kernel evaluations of the first checkpoint: the number of training points.
+        Evaluations at the first checkpoint: the number of training points.
     factor : float
         Growth from one checkpoint to the next.
     send : callable
@@ -87,11 +89,13 @@ class TraceMonitor(Monitor):
         self.send(PhaseMessage("solve"))
         self.clocks.resume()
 
-    def record(self, n_iter: int, snapshot: Callable[[], KernelExpansion]) -> bool:
+    def record(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
         """Record a checkpoint while the clocks stand still; asks to stop a model of NaNs."""
         self.clocks.pause()
         self.send(PhaseMessage("evaluate", self.clocks.wall_s))
-        asked = 0 if self.counters is None else self.counters.kernel_evals
+        asked = 0
+        if self.counters is not None:
+            asked = self.counters.kernel_evals + self.counters.inner_products
         evaluation = self._checkpoint(n_iter, snapshot(), "float32")
         while self.next_checkpoint <= asked:
             self.next_checkpoint *= self.factor
@@ -100,25 +104,27 @@ class TraceMonitor(Monitor):
         self.clocks.resume()
         return self.diverged
 
-    def finish(self, n_iter: int, model: KernelExpansion) -> None:
+    def finish(self, n_iter: int, model: Model) -> None:
         """The solve has ended: the clocks stop, and the final model is evaluated in float64."""
         self.clocks.pause()
         self.send(PhaseMessage("evaluate", self.clocks.wall_s))
         self.final = self._checkpoint(n_iter, model, "float64")
         self.diverged = not self.final.finite
 
-    def _checkpoint(self, n_iter: int, model: KernelExpansion, dtype: str) -> Evaluation:
+    def _checkpoint(self, n_iter: int, model: Model, dtype: str) -> Evaluation:
         started = time.perf_counter()
         counters = self.counters
-        asked = computed = None
+        asked = computed = products = None
         if counters is not None:
             asked = _checked_count("kernel_evals", counters.kernel_evals)
             computed = _checked_count("kernel_evals_computed", counters.kernel_evals_computed)
+            products = _checked_count("inner_products", counters.inner_products)
         evaluation = self.evaluator.evaluate(model, dtype)
         self.last = Checkpoint(
             n_iter=_checked_count("n_iter", n_iter),
             kernel_evals=asked,
             kernel_evals_computed=computed,
+            inner_products=products,
             wall_s=self.clocks.wall_s,
             cpu_s=self.clocks.cpu_s,
             n_support=evaluation.n_support,

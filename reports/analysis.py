@@ -30,17 +30,21 @@ PANELS = (
 
 @dataclass(frozen=True)
 class PanelData:
-    """The statistics that one kind of panel draws, for all tasks; see :mod:`reports.curves`."""
+    """The statistics that one kind of panel draws, for all tasks; see :mod:`reports.curves`.
+
+    ``cost`` says in words what is spent.
+    """
 
     curves: pd.DataFrame
     points: pd.DataFrame
     unfinished: pd.DataFrame
+    cost: str
 
     def of_task(self, task: str) -> PanelData:
         """The part of one task."""
-        return PanelData(
-            *(frame[frame["task"] == task] for frame in (self.curves, self.points, self.unfinished))
-        )
+        frames = (self.curves, self.points, self.unfinished)
+        curve, point, failed = (frame[frame["task"] == task] for frame in frames)
+        return PanelData(curve, point, failed, self.cost)
 
     def solvers(self) -> set[str]:
         """The labels of the solvers that have something to draw."""
@@ -81,13 +85,15 @@ def analyse(results: StudyResults) -> Analysis:
         skipped=statistics.skipped(runs),
         environments=distinct,
         cautions=integrity.cautions(runs, raw, distinct),
-        panels={panel: _panel_data(runs, traces, panel) for panel in PANELS},
+        panels={panel: _panel_data(results, traces, panel) for panel in PANELS},
     )
 
 
-def _panel_data(runs: pd.DataFrame, traces: pd.DataFrame, panel: Panel) -> PanelData:
+def _panel_data(results: StudyResults, traces: pd.DataFrame, panel: Panel) -> PanelData:
+    runs = results.runs
     return PanelData(
         curves=curves.curves(runs, traces, panel.cost, panel.value),
         points=curves.points(runs, traces, panel.cost, panel.value),
         unfinished=curves.unfinished(traces, panel.cost, panel.value),
+        cost=results.evaluations if panel.cost == "kernel_evals" else "solver seconds",
     )

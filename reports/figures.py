@@ -54,8 +54,6 @@ _MARKERS_PER_CURVE = 6
 _NEAR = 30.0  # the resolution is drawn if within this factor of the lowest suboptimality
 
 AXIS_LABELS = {
-    "kernel_evals": "kernel evaluations",
-    "wall_s": "solver seconds",
     "test_error": "test error",
     "suboptimality": "relative suboptimality",
 }
@@ -140,7 +138,7 @@ def draw_panel(
     for place, (solver, style) in enumerate(styles.items()):
         canvas.draw_solver(solver, style, place / max(len(styles), 1))
     canvas.finish()
-    title = f"{task}: {AXIS_LABELS[panel.value]} against {AXIS_LABELS[panel.cost]}"
+    title = f"{task}: {AXIS_LABELS[panel.value]} against {data.cost}"
     return inline(
         canvas.figure,
         prefix,
@@ -160,7 +158,7 @@ def describe(panel: Panel, data: PanelData, labels: Sequence[str]) -> str:
             if not rows.empty:
                 last = rows.iloc[-1]
                 spent = (
-                    f"{formatting.count(last['cost'])} kernel evaluations"
+                    f"{formatting.count(last['cost'])} {data.cost}"
                     if panel.cost == "kernel_evals"
                     else formatting.seconds(last["cost"])
                 )
@@ -216,7 +214,7 @@ class _Canvas:
         values = values[np.isfinite(values)]
         set_log_axis(axes, "y", *_padded(values, 0.1, 0.05), measure=self.panel.value)
         axes.set_ylabel("")
-        axes.set_xlabel(AXIS_LABELS[self.panel.cost], fontsize=_FONT, color=MUTED, labelpad=3)
+        axes.set_xlabel(data.cost, fontsize=_FONT, color=MUTED, labelpad=3)
         axes.tick_params(length=3, width=0.7, color=MUTED, labelsize=_FONT, labelcolor=INK, pad=3)
         axes.grid(axis="y", color=RULE, lw=0.6)
         axes.set_axisbelow(True)

@@ -91,6 +91,7 @@ def render(analysis: Analysis, command: str) -> str:
         key_figures=_key_figures(analysis),
         period=_period(analysis.results.runs),
         cautions=analysis.cautions,
+        inner_products=analysis.results.counts_inner_products,
         budget={name: _with_unit(name, value) for name, value in study.budget.items()},
         band=BAND,
         tasks=_task_views(analysis),
@@ -195,7 +196,7 @@ def _panel_view(
     data = analysis.panels[panel].of_task(task)
     reference = reference_of(analysis.results.runs, task)
     svg = figures.draw_panel(panel, data, styles, reference, prefix, task)
-    title = f"{AXIS_LABELS[panel.value]} against {AXIS_LABELS[panel.cost]}"
+    title = f"{AXIS_LABELS[panel.value]} against {data.cost}"
     return PanelView(
         title=title[0].upper() + title[1:],
         svg=None if svg is None else Markup(svg),
@@ -215,7 +216,7 @@ def _absent_note(analysis: Analysis, task: str, panel: Panel, drawn: set[str]) -
         elif panel.cost == "kernel_evals" and group["kernel_evals"].isna().all():
             reason = "not instrumented"
         elif (group[panel.cost] == 0).all():
-            reason = f"spent no {AXIS_LABELS[panel.cost]}"
+            reason = f"spent no {analysis.panels[panel].cost}"
         else:
             reason = "nothing recorded"
         reasons.setdefault(reason, []).append(str(solver))

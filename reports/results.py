@@ -24,9 +24,9 @@ _TEXT_COLUMNS = [
 ]
 _NUMBER_COLUMNS = [
     *("C", "n_train", "n_test", "n_features", "n_iter", "n_support", "peak_memory_mb"),
-    *("kernel_evals", "kernel_evals_computed", "wall_s", "cpu_s", "compile_s", "evaluation_s"),
-    *("data_s", "train_error", "test_error", "primal", "dual", "gap", "suboptimality"),
-    *("reference_primal", "reference_gap", "reference_test_error", "reference_nu"),
+    *("kernel_evals", "kernel_evals_computed", "inner_products", "wall_s", "cpu_s", "compile_s"),
+    *("evaluation_s", "data_s", "train_error", "test_error", "primal", "dual", "gap"),
+    *("suboptimality", "reference_primal", "reference_gap", "reference_test_error", "reference_nu"),
     *("jobs", "threads"),
 ]
 _CHECKPOINT_COLUMNS = [item.name for item in fields(Checkpoint)]
@@ -107,8 +107,10 @@ class StudyResults:
         One row per planned run, in the order of the study's tasks and solvers, then by seed. The
         columns of the record schema without the trace (null numbers are NaN), and ``ok`` (ended
         as planned and has a result), ``minimises`` (the solver minimises the SVM objective) and
-        ``instrumented`` (the solver counts its kernel evaluations). A run without a readable
-        record has the status ``missing`` or ``damaged`` and says why in ``reason``.
+        ``instrumented`` (the solver counts its evaluations). An inner product of a method without
+        a kernel counts as one evaluation: ``kernel_evals`` and ``kernel_evals_computed`` hold the
+        sums. A run without a readable record has the status ``missing`` or ``damaged`` and says
+        why in ``reason``.
     traces : DataFrame
         One row per checkpoint of these runs: task, solver, seed, status, ok, minimises, the
         number of the checkpoint, the fields of :class:`harness.records.Checkpoint`, and the
@@ -120,6 +122,17 @@ class StudyResults:
     study: StudyDescription
     runs: pd.DataFrame
     traces: pd.DataFrame
+
+    @property
+    def counts_inner_products(self) -> bool:
+        """Whether a method without a kernel is among the runs."""
+        return bool((self.runs["inner_products"] > 0).any())
+
+    @property
+    def evaluations(self) -> str:
+        """What the column ``kernel_evals`` counts, in words."""
+        products = " or inner products" if self.counts_inner_products else ""
+        return f"kernel evaluations{products}"
 
 
 def load_results(folder: Path) -> StudyResults:
@@ -250,14 +263,20 @@ def _runs_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=[*columns, *_TEXT_COLUMNS, *_NUMBER_COLUMNS])
     frame[_NUMBER_COLUMNS] = frame[_NUMBER_COLUMNS].astype(np.float64)
     frame[_TEXT_COLUMNS] = frame[_TEXT_COLUMNS].astype(object).fillna("")
-    return _with_bools(frame, "ok", "minimises", "instrumented")
+    return _with_bools(_with_inner_products(frame), "ok", "minimises", "instrumented")
 
 
 def _traces_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=_TRACE_COLUMNS)
     numbers = [*_CHECKPOINT_COLUMNS, "reference_primal", "reference_gap"]
     frame[numbers] = frame[numbers].astype(np.float64)
-    return _with_bools(frame, "ok", "minimises")
+    return _with_bools(_with_inner_products(frame), "ok", "minimises")
+
+
+def _with_inner_products(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with inner products counted as evaluations; unknown counts stay unknown."""
+    counts, products = ["kernel_evals", "kernel_evals_computed"], frame["inner_products"].fillna(0)
+    return frame.assign(**{name: frame[name] + products for name in counts})
 
 
 def _with_bools(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:

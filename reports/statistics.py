@@ -241,7 +241,9 @@ def _absent(measure: str, group: pd.DataFrame, n: int) -> str:
 
 def _mark_best(table: pd.DataFrame) -> pd.DataFrame:
     marked = table["measure"].map(MEASURES).astype(bool)
-    eligible = table[marked & table["complete"] & (table["absent"] == "")]
+    # A model without support vectors is of another kind, or empty: not the sparsest one.
+    counted = (table["measure"] != "n_support") | (table["median"] > 0)
+    eligible = table[marked & counted & table["complete"] & (table["absent"] == "")]
     lowest = eligible.groupby(["task", "measure"])["median"].transform("min")
     best = (eligible["median"] == lowest) & np.isfinite(lowest)
     return table.assign(best=best.reindex(table.index, fill_value=False))

@@ -57,7 +57,10 @@ def _task_table(analysis: Analysis, task: str) -> Table:
     table.padding = (0, 2, 0, 0)
     table.add_column("solver")
     table.add_column("runs", justify="right")
-    for measure, heading in _COLUMNS.items():
+    headings = dict(_COLUMNS)
+    if analysis.results.counts_inner_products:
+        headings["kernel_evals"] = "evals"
+    for measure, heading in headings.items():
         # In a narrow terminal "not instrumented" breaks between its words, never inside one.
         words = [cell.value.split(" ") for (_, name), cell in cells.items() if name == measure]
         longest = max((len(word) for parts in words for word in parts), default=0)

@@ -105,7 +105,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             sample weights.
         """
         if options.pop("sample_weight", None) is not None:
-            raise ValueError(f"{type(self).__name__} does not take sample weights")
+            raise ValueError(f"{type(self).__name__} does not take sample_weight")
         if options:
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(options))!r}")
         return self._fit(X, y, None, monitor)

@@ -10,6 +10,9 @@ import numpy as np
 class RowCache:
     """Kernel rows in one array; flat index arrays, no object per row.
 
+    Rows asked for together that are new stand one behind the other, as long as there is room that
+    was never used.
+
     Parameters
     ----------
     n : int
@@ -32,6 +35,10 @@ class RowCache:
         self._clock = 0
         self._filled = 0
 
+    def __len__(self) -> int:
+        """The number of rows that fit."""
+        return len(self.storage)
+
     @staticmethod
     def fits(n: int, dtype: Any, max_bytes: int) -> bool:
         """Whether two rows fit: with fewer, a row would be lost while its partner is fetched."""
@@ -45,16 +52,37 @@ class RowCache:
             self._last_used[slot] = self._clock
         return slot
 
-    def reserve(self, i: int) -> int:
-        """A slot for row i, which is not stored yet; the oldest row makes room."""
-        if self._filled < len(self._row_of_slot):
-            slot = self._filled
-            self._filled += 1
-        else:
-            slot = int(self._last_used.argmin())
-            self._slot_of_row[self._row_of_slot[slot]] = -1
-        self._clock += 1
-        self._slot_of_row[i] = slot
-        self._row_of_slot[slot] = i
-        self._last_used[slot] = self._clock
-        return slot
+    def slots(self, index: np.ndarray) -> np.ndarray:
+        """The slots of these rows, now the most recently used; -1 for those not stored."""
+        slots = self._slot_of_row[index]
+        self._touch(slots[slots >= 0])
+        return slots
+
+    def holds(self, index: np.ndarray) -> np.ndarray:
+        """Whether each row is stored; no row becomes the more recently used by it."""
+        return self._slot_of_row[index] >= 0
+
+    def reserve(self, index: np.ndarray) -> np.ndarray:
+        """Slots for these distinct rows, none of them stored yet; the oldest rows make room.
+
+        At most ``len(cache)`` rows; those used most recently stay.
+        """
+        fresh = min(len(index), len(self.storage) - self._filled)
+        slots = np.arange(self._filled, self._filled + len(index))
+        self._filled += fresh
+        if fresh < len(index):
+            missing = len(index) - fresh
+            # The new slots are not to be given away again.
+            self._touch(slots[:fresh])
+            oldest = np.sort(np.argpartition(self._last_used, missing - 1)[:missing])
+            slots[fresh:] = oldest
+            self._slot_of_row[self._row_of_slot[oldest]] = -1
+        self._slot_of_row[index] = slots
+        self._row_of_slot[slots] = index
+        self._touch(slots)
+        return slots
+
+    def _touch(self, slots: np.ndarray) -> None:
+        """These slots are the most recently used, the last one most of all."""
+        self._last_used[slots] = np.arange(self._clock + 1, self._clock + 1 + len(slots))
+        self._clock += len(slots)

@@ -6,9 +6,9 @@ stored with one number, ``gamma``, as ``exp(-gamma ||x - z||^2)``.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from numbers import Real
 from typing import Any
@@ -16,98 +16,34 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from solvers.matrices import (
-    Matrix,
-    as_dense,
-    better_dense,
-    products,
-    squared_norms,
-    stored,
-    variance,
-)
+from solvers.gaussian import RBF
+from solvers.kernel_base import Kernel, Points, check_range, kept_dense, placed
+from solvers.matrices import Matrix, products, squared_norms, stored, variance
 
-
-@dataclass(frozen=True)
-class Points:
-    """Points as one kernel wants them.
-
-    Attributes
-    ----------
-    values : ndarray or csr_matrix, shape (n_points, n_features)
-        For a precomputed kernel, the rows of the Gram matrix.
-    norms : ndarray, shape (n_points,), or None
-        ``gamma ||x||^2`` for the Gaussian kernel, whose values are scaled by ``sqrt(2 gamma)``.
-    shift : ndarray, shape (n_features,), or None
-        What was subtracted from every point.
-    columns : ndarray of int, shape (n_points,), or None
-        For a precomputed kernel, the columns of these points in the Gram matrix.
-    """
-
-    values: Matrix
-    norms: np.ndarray | None = None
-    shift: np.ndarray | None = None
-    columns: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return int(self.values.shape[0])
-
-    def take(self, index: np.ndarray | slice) -> Points:
-        """The points at these positions."""
-        return Points(
-            self.values[index],
-            None if self.norms is None else self.norms[index],
-            self.shift,
-            None if self.columns is None else self.columns[index],
-        )
-
-
-class Kernel(ABC):
-    """A kernel function. Frozen: parameters are set once."""
-
-    name = ""
-    #: k(x, x) = 1 for every x, so the diagonal needs no evaluation.
-    unit_diagonal = False
-    #: Entries are computed on demand; ``False`` if they are given (a precomputed Gram matrix).
-    evaluates = True
-
-    @abstractmethod
-    def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
-        """Bring points into the form of :meth:`block`.
-
-        Parameters
-        ----------
-        X : ndarray or csr_matrix, shape (n_points, n_features)
-        dtype : data-type
-            float32 or float64, the type of the entries.
-        like : Points, optional
-            The training points against which these will be evaluated.
-        """
-
-    @abstractmethod
-    def block(self, A: Points, B: Points) -> np.ndarray:
-        """Entries k(a, b), a fresh C-contiguous array of shape (len(A), len(B))."""
-
-    @abstractmethod
-    def diag(self, A: Points) -> np.ndarray:
-        """Entries k(a, a), float64, shape (len(A),)."""
-
-    def describe(self) -> dict[str, Any]:
-        """Name and parameters, as plain JSON values."""
-        return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]
+__all__ = [
+    "RBF",
+    "CallableKernel",
+    "Kernel",
+    "Linear",
+    "Points",
+    "Polynomial",
+    "Precomputed",
+    "make_kernel",
+]
 
 
 class _ProductKernel(Kernel):
     """A kernel that is a function of inner products."""
 
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
-        values = stored(X, dtype, dense=_dense(X, dtype, like))
+        values = stored(X, dtype, dense=kept_dense(X, dtype, like))
         norms = squared_norms(values)
         # By Cauchy-Schwarz the norms bound every product.
-        _check_range(self, self._bound(norms.max(initial=0.0)), norms, dtype)
+        check_range(self, self._bound(norms.max(initial=0.0)), norms, dtype)
         return Points(values)
 
-    def block(self, A: Points, B: Points) -> np.ndarray:
-        return self._finish(products(A.values, B.values))
+    def block(self, A: Points, B: Points, out: np.ndarray | None = None) -> np.ndarray:
+        return placed(self._finish(products(A.values, B.values, out)), out)
 
     def diag(self, A: Points) -> np.ndarray:
         return self._finish(squared_norms(A.values))
@@ -162,53 +98,6 @@ class Polynomial(_ProductKernel):
 
 
 @dataclass(frozen=True)
-class RBF(Kernel):
-    """The Gaussian kernel k(x, z) = exp(-gamma ||x - z||^2).
-
-    Parameters
-    ----------
-    gamma : float > 0
-    """
-
-    gamma: float = 1.0
-    name = "rbf"
-    unit_diagonal = True
-
-    def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
-        # Scaled points need no factor per entry, and keep extreme units of length in range.
-        scale = np.sqrt(2 * self.gamma)
-        shift = None
-        if _dense(X, dtype, like):
-            # The kernel does not change under a shift of all points. Centred points have the
-            # smallest norms, hence the least cancellation in ||x||^2 + ||z||^2 - 2 <x, z>.
-            X = as_dense(X)
-            with np.errstate(over="ignore", invalid="ignore"):
-                shift = X.mean(axis=0, dtype=np.float64) if like is None else like.shift
-                centred = X - shift
-                centred *= scale
-            values = stored(centred, dtype, dense=True)
-        else:
-            with np.errstate(over="ignore"):
-                values = stored(X.astype(np.float64) * scale, dtype, dense=False)
-        norms = squared_norms(values) / 2
-        # The exponent is a sum of terms up to four times the largest norm.
-        _check_range(self, 4 * norms.max(initial=0.0), norms, dtype)
-        return Points(values, norms.astype(dtype), shift)
-
-    def block(self, A: Points, B: Points) -> np.ndarray:
-        assert A.norms is not None
-        assert B.norms is not None
-        exponent = products(A.values, B.values)
-        exponent -= A.norms[:, None]
-        exponent -= B.norms
-        np.minimum(exponent, 0, out=exponent)
-        return np.exp(exponent, out=exponent)
-
-    def diag(self, A: Points) -> np.ndarray:
-        return np.ones(len(A))
-
-
-@dataclass(frozen=True)
 class Precomputed(Kernel):
     """Entries given by the user: X holds k(x_i, x_j) for the training points j."""
 
@@ -227,9 +116,9 @@ class Precomputed(Kernel):
             )
         return Points(values, columns=np.arange(len(values)))
 
-    def block(self, A: Points, B: Points) -> np.ndarray:
+    def block(self, A: Points, B: Points, out: np.ndarray | None = None) -> np.ndarray:
         assert B.columns is not None
-        return np.ascontiguousarray(A.values[:, B.columns])
+        return placed(np.ascontiguousarray(A.values[:, B.columns]), out)
 
     def diag(self, A: Points) -> np.ndarray:
         assert A.columns is not None
@@ -254,7 +143,7 @@ class CallableKernel(Kernel):
         # norms only carries the entries' type here: the function sees the user's own matrix.
         return Points(X, norms=np.empty(X.shape[0], dtype=dtype))
 
-    def block(self, A: Points, B: Points) -> np.ndarray:
+    def block(self, A: Points, B: Points, out: np.ndarray | None = None) -> np.ndarray:
         assert A.norms is not None
         entries = self.function(A.values, B.values)
         if sparse.issparse(entries):
@@ -268,7 +157,7 @@ class CallableKernel(Kernel):
             )
         if not np.isfinite(entries).all():
             raise ValueError("the kernel function returned a value that is not finite")
-        return entries
+        return placed(entries, out)
 
     def diag(self, A: Points) -> np.ndarray:
         one = [self.block(A.take(slice(i, i + 1)), A.take(slice(i, i + 1))) for i in range(len(A))]
@@ -346,19 +235,3 @@ def _resolve_gamma(gamma: float | str, X: Matrix | None) -> float:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _dense(X: Matrix, dtype: Any, like: Points | None) -> bool:
-    """Whether points are kept dense: as those they meet, else as is better for them."""
-    return better_dense(X, dtype) if like is None else not sparse.issparse(like.values)
-
-
-def _check_range(kernel: Kernel, bound: float, norms: np.ndarray, dtype: Any) -> None:
-    """Raise ValueError if entries could be infinite or NaN; no entry needs a check after this."""
-    dtype = np.dtype(dtype)
-    if np.isfinite(norms).all() and bound <= np.finfo(dtype).max:
-        return
-    hint = " or use dtype='float64'" if dtype == np.float32 else ""
-    raise ValueError(
-        f"the {kernel.name} kernel of these points overflows {dtype.name}: scale the features{hint}"
-    )

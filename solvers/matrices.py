@@ -50,20 +50,28 @@ def squared_norms(values: Matrix) -> np.ndarray:
         return np.einsum("ij,ij->i", values, values, dtype=np.float64)
 
 
-def matmul(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+def matmul(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """A @ B for dense arrays, without numpy's look at the floating-point flags.
 
     BLAS kernels work on whole vector registers; what stands in their unused lanes may raise a flag
     although every number of the result is right. Callers know that their numbers are in range.
     """
     with np.errstate(all="ignore"):
-        return np.asarray(np.matmul(A, B))
+        return np.asarray(np.matmul(A, B, out=out))
 
 
-def products(A: Matrix, B: Matrix) -> np.ndarray:
-    """Inner products of all rows, a fresh C-contiguous array of shape (len(A), len(B))."""
+def products(A: Matrix, B: Matrix, out: np.ndarray | None = None) -> np.ndarray:
+    """Inner products of all rows, C-contiguous, shape (len(A), len(B)).
+
+    Parameters
+    ----------
+    A, B : ndarray or csr_matrix, shape (n_rows, n_features)
+        Both dense, or B sparse.
+    out : ndarray, shape (len(A), len(B)), optional
+        Where to put the products of dense matrices.
+    """
     if not sparse.issparse(B):
-        return matmul(A, B.T)
+        return matmul(A, B.T, out)
     # One dense factor makes the product dense at once; the smaller set is the cheaper one.
     if A.shape[0] <= B.shape[0]:
         return np.ascontiguousarray((B @ as_dense(A).T).T)

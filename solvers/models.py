@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from inspect import isabstract
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +24,8 @@ from solvers.kernels import (
 )
 from solvers.matrices import Matrix, matmul
 from solvers.scoring import expansion_scores, linear_scores
+
+_AnyModel = TypeVar("_AnyModel", bound="Model")
 
 
 class Model(ABC):
@@ -83,9 +86,8 @@ class Model(ABC):
         with np.load(path, allow_pickle=False) as stored:
             description = json.loads(str(stored["description"]))
             kind = description.pop("kind", KernelExpansion.kind)
-            kinds: tuple[type[Model], ...] = (KernelExpansion, BudgetExpansion, LinearModel)
-            for known in kinds:
-                if known.kind == kind and issubclass(known, cls):
+            for known in _descendants(cls):
+                if known.kind == kind:
                     return known._restored(description, stored)
         raise ValueError(f"{path} holds a model of kind {kind!r}, not a {cls.__name__}")
 
@@ -132,9 +134,10 @@ class KernelExpansion(Model):
         Z : ndarray or csr_matrix, shape (n_points, n_features)
             For a precomputed kernel k(z, x_i), shape (n_points, n_train).
         """
-        return expansion_scores(self.kernel, self._prepared(), self.coef, Z, self.dtype) + (
-            self.intercept
-        )
+        if self.n_support == 0:
+            return np.full(Z.shape[0], self.intercept)
+        scores = expansion_scores(self.kernel, self.prepared(), self.coef, Z, self.dtype)
+        return scores + self.intercept
 
     def squared_norm(self) -> float:
         """||w||^2 = sum_ij coef_i coef_j k(x_i, x_j); not for a precomputed kernel.
@@ -179,7 +182,8 @@ class KernelExpansion(Model):
             dtype=str(description["dtype"]),
         )
 
-    def _prepared(self) -> Points:
+    def prepared(self) -> Points:
+        """The support vectors as the kernel wants them."""
         if isinstance(self.kernel, Precomputed):
             # Only the columns matter: the entries come with the points to predict.
             return Points(np.empty((self.n_support, 0), dtype=self.dtype), columns=self.support)
@@ -216,6 +220,8 @@ class BudgetExpansion(Model):
 
     def decision_function(self, Z: Matrix) -> np.ndarray:
         """f(z) for each row of Z, float64, shape (len(Z),)."""
+        if self.n_support == 0:
+            return np.full(Z.shape[0], self.intercept)
         points = self.kernel.prepare(self.points, self.dtype)
         return expansion_scores(self.kernel, points, self.coef, Z, self.dtype) + self.intercept
 
@@ -258,10 +264,14 @@ class LinearModel(Model):
     ----------
     weights : ndarray of float64, shape (n_features,)
     intercept : float
+    dual_coef : ndarray of float64, shape (n_train,), or None
+        y_i alpha_i of a dual point, the certificate of a method that has one. It takes no part in
+        predictions.
     """
 
     weights: np.ndarray
     intercept: float = 0.0
+    dual_coef: np.ndarray | None = None
     kind: ClassVar[str] = "linear"
 
     @property
@@ -282,11 +292,23 @@ class LinearModel(Model):
         return {"coef_": self.weights[None, :], "intercept_": np.array([self.intercept])}
 
     def _stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return {"intercept": self.intercept}, {"weights": self.weights}
+        arrays = {"weights": self.weights}
+        if self.dual_coef is not None:
+            arrays["dual_coef"] = self.dual_coef
+        return {"intercept": self.intercept}, arrays
 
     @classmethod
     def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        return cls(arrays["weights"], float(description["intercept"]))
+        intercept = float(description["intercept"])
+        return cls(arrays["weights"], intercept, arrays.get("dual_coef"))
+
+
+def _descendants(cls: type[_AnyModel]) -> Iterator[type[_AnyModel]]:
+    """The class itself and every class derived from it that is no longer abstract."""
+    if not isabstract(cls):
+        yield cls
+    for derived in cls.__subclasses__():
+        yield from _descendants(derived)
 
 
 def _squared_norm(kernel: Kernel, points: Matrix, coef: np.ndarray, dtype: str) -> float:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from solvers.cache import RowCache
-from solvers.kernels import Kernel, make_kernel
+from solvers.kernels import CallableKernel, Kernel, make_kernel
 from solvers.matrices import Matrix
 
 Index = Sequence[int] | np.ndarray
+
+# Rows that are computed ahead of time without a cache wait in a buffer of this size.
+_BUFFER_BYTES = 64 * 2**20
+_BUFFER_ROWS = 128
+# Rows are handed to compiled loops in chunks of about this size.
+_CHUNK_BYTES = 64 * 2**20
+_CHUNK_ROWS = 256
 
 
 @dataclass
@@ -57,6 +65,10 @@ class KernelOracle:
     -----
     Rows are handed out read-only. A row of :meth:`row` stays valid during the next call of
     :meth:`row`; later calls, and blocks, may put other rows in its place.
+
+    BLAS multiplies by a single vector in another order than by several, so :meth:`row` and the
+    other methods may differ in the last bit of an entry. :meth:`look_ahead` never computes a row by
+    itself: what it fetches does not depend on how many rows it fetches at a time.
     """
 
     def __init__(
@@ -72,26 +84,107 @@ class KernelOracle:
         self.points = self.kernel.prepare(X, self.dtype)
         self.n = len(self.points)
         self.counters = Counters() if counters is None else counters
+        self.cache_bytes = cache_bytes
         self._diag: np.ndarray | None = None
-        self._cache: RowCache | None = None
-        if self.kernel.evaluates and RowCache.fits(self.n, self.dtype, cache_bytes):
-            self._cache = RowCache(self.n, self.dtype, cache_bytes)
+        self._buffer: RowCache | None = None
+
+    @cached_property
+    def _cache(self) -> RowCache | None:
+        if self.kernel.evaluates and RowCache.fits(self.n, self.dtype, self.cache_bytes):
+            return RowCache(self.n, self.dtype, self.cache_bytes)
+        return None
+
+    def set_aside(self, n_bytes: int) -> None:
+        """Leave so much of the bytes of the cache to the solver; before any row is asked for."""
+        self.cache_bytes = max(0, self.cache_bytes - n_bytes)
+
+    @property
+    def chunk(self) -> int:
+        """How many rows :meth:`stored_rows` takes at a time."""
+        rows = max(1, _CHUNK_BYTES // (self.n * self.dtype.itemsize))
+        if self._cache is not None:
+            rows = min(rows, len(self._cache))
+        return int(min(rows, _CHUNK_ROWS))
 
     def row(self, i: int) -> np.ndarray:
         """k(x_i, x_j) for all j, shape (n,), read-only. Costs n entries."""
         self.counters.kernel_evals += self.n
+        for cache in (self._cache, self._buffer):
+            if cache is not None:
+                slot = cache.slot(i)
+                if slot >= 0:
+                    return cache.rows[slot]
         if self._cache is None:
             row = self._compute(np.array([i]))[0]
             row.flags.writeable = False
             return row
-        slot = self._cache.slot(i)
-        if slot < 0:
-            slot = self._fill(self._cache, i)
-        return self._cache.rows[slot]
+        return self._cache.rows[self._fill(self._cache, np.array([i]))[0]]
 
     def rows(self, index: Index) -> np.ndarray:
         """k(x_i, x_j) for i in the index and all j, a fresh array of shape (len(index), n)."""
         return self.block(index, None)
+
+    def stored_rows(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of the index where they are stored, for compiled loops: nothing is copied.
+
+        Parameters
+        ----------
+        index : ndarray of int64
+            Distinct; at most ``chunk`` of them.
+
+        Returns
+        -------
+        storage : ndarray, shape (n_slots, n)
+            Read-only, valid until rows are asked for again.
+        slots : ndarray of int64, shape (len(index),)
+            ``storage[slots[p]]`` is the row of ``index[p]``. Costs n entries each.
+        """
+        self.counters.kernel_evals += len(index) * self.n
+        if self._cache is None:
+            rows = self._compute(index)
+            rows.flags.writeable = False
+            return rows, np.arange(len(index))
+        slots = self._cache.slots(index)
+        missing = slots < 0
+        if missing.any():
+            slots[missing] = self._fill(self._cache, index[missing])
+        return self._cache.rows, slots
+
+    def look_ahead(self, index: np.ndarray) -> None:
+        """Compute rows that :meth:`row` will probably be asked for, in one block.
+
+        Nobody has asked for them yet: they count as computed only. Rows that are there already are
+        left alone. Without a cache the rows wait in a small buffer.
+
+        Parameters
+        ----------
+        index : ndarray of int64
+            May hold a row more than once.
+        """
+        if not self.looks_ahead or len(index) == 0:
+            return
+        cache = self._cache
+        if cache is None:
+            if self._buffer is None:
+                row_bytes = self.n * self.dtype.itemsize
+                rows = int(min(_BUFFER_ROWS, max(2, _BUFFER_BYTES // row_bytes)))
+                self._buffer = RowCache(self.n, self.dtype, rows * row_bytes)
+            cache = self._buffer
+        wanted = np.unique(index[~cache.holds(index)])[: max(1, len(cache) // 2)]
+        if len(wanted) == 1:
+            cache.storage[cache.reserve(wanted)] = self._compute(np.repeat(wanted, 2))[:1]
+            self.counters.kernel_evals_computed -= self.n
+        elif len(wanted):
+            self._fill(cache, wanted)
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether rows computed in a block are the same as those computed one by one, and cheaper.
+
+        Not for a precomputed kernel, where there is nothing to gain, nor for a function of the
+        user's, of which nothing is known.
+        """
+        return self.kernel.evaluates and not isinstance(self.kernel, CallableKernel)
 
     def block(self, index: Index, columns: Index | None = None) -> np.ndarray:
         """k(x_i, x_j) for i in the index and j in the columns (None: all), a fresh array.
@@ -107,21 +200,31 @@ class KernelOracle:
             return self._compute(index, columns)
 
         entries = np.empty((len(index), width), dtype=self.dtype)
-        missing: dict[int, list[int]] = {}
-        for position, i in enumerate(index.tolist()):
-            slot = self._cache.slot(i)
-            if slot < 0:
-                missing.setdefault(i, []).append(position)
-            else:
-                row = self._cache.rows[slot]
-                entries[position] = row if columns is None else row[columns]
-        if missing:
-            computed = self._compute(np.array(list(missing)), columns)
-            for row, (i, positions) in zip(computed, missing.items(), strict=True):
-                entries[positions] = row
-                if columns is None:
-                    self._cache.storage[self._cache.reserve(i)] = row
+        slots = self._cache.slots(index)
+        for position in np.flatnonzero(slots >= 0):
+            row = self._cache.rows[slots[position]]
+            entries[position] = row if columns is None else row[columns]
+        missing = np.flatnonzero(slots < 0)
+        if len(missing):
+            _, first, inverse = np.unique(index[missing], return_index=True, return_inverse=True)
+            order = np.argsort(first)
+            distinct = index[missing][first[order]]
+            computed = self._compute(distinct, columns)
+            entries[missing] = computed[np.argsort(order)[inverse]]
+            if columns is None:
+                kept = len(self._cache)
+                self._cache.storage[self._cache.reserve(distinct[-kept:])] = computed[-kept:]
         return entries
+
+    def fresh_block(self, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The same as :meth:`block`, all computed anew: faster where gathering from rows is slow.
+
+        Parameters
+        ----------
+        index, columns : ndarray of int64
+        """
+        self.counters.kernel_evals += len(index) * len(columns)
+        return self._compute(index, columns)
 
     def diag(self) -> np.ndarray:
         """k(x_i, x_i), float64, shape (n,), read-only.
@@ -153,14 +256,20 @@ class KernelOracle:
         self.counters.kernel_evals += kernel_evals
         self.counters.kernel_evals_computed += computed
 
-    def _fill(self, cache: RowCache, i: int) -> int:
-        row = self._compute(np.array([i]))[0]
-        slot = cache.reserve(i)
-        cache.storage[slot] = row
-        return slot
+    def _fill(self, cache: RowCache, index: np.ndarray) -> np.ndarray:
+        """Compute these distinct rows into the cache; their slots."""
+        slots = cache.reserve(index)
+        first, last = int(slots[0]), int(slots[-1])
+        if last - first + 1 == len(slots) and bool((np.diff(slots) == 1).all()):
+            self._compute(index, out=cache.storage[first : last + 1])
+        else:
+            cache.storage[slots] = self._compute(index)
+        return slots
 
-    def _compute(self, index: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+    def _compute(
+        self, index: np.ndarray, columns: np.ndarray | None = None, out: np.ndarray | None = None
+    ) -> np.ndarray:
         points = self.points if columns is None else self.points.take(columns)
         if self.kernel.evaluates:
             self.counters.kernel_evals_computed += len(index) * len(points)
-        return self.kernel.block(self.points.take(index), points)
+        return self.kernel.block(self.points.take(index), points, out)

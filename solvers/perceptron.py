@@ -11,14 +11,15 @@ import numpy as np
 from solvers.base import Solver
 from solvers.kernels import Kernel
 from solvers.mistakes import STRATEGIES
-from solvers.models import KernelExpansion
+from solvers.models import KernelExpansion, Model
 from solvers.monitor import Monitor
 from solvers.problem import Problem, Solution
 from solvers.validation import check_iteration_limit, one_of
+from solvers.voting import VotedExpansion
 
 
 class Perceptron(Solver):
-    """The kernel perceptron, in several passes over the data; last or averaged predictor.
+    """The kernel perceptron, in several passes over the data; last, averaged or voted predictor.
 
     A pass visits every point once in random order. A point whose margin is not positive is a
     mistake, ties and the very first point included, and adds ``y_i Phi_i`` to w ([FS99]_; a
@@ -36,8 +37,11 @@ class Perceptron(Solver):
         Constant of "poly".
     fit_intercept : bool, default=False
         Must be False.
-    output : {"last", "averaged"}, default="last"
-        "averaged" is the mean of the predictors before each visit.
+    output : {"last", "averaged", "voted"}, default="last"
+        "averaged" is the mean of the predictors before each visit. "voted" lets every predictor of
+        the run vote with the sign of its score, as many times as it was right, and once more for
+        being made ([FS99]_); the model is a :class:`VotedExpansion`, and ``decision_function`` is
+        the difference of the votes. A vote has no norm and so no objective.
     strategy : {"maintained", "on_demand"}, default="maintained"
         "maintained" keeps the responses of all points, n evaluations for each mistake;
         "on_demand" evaluates the visited point's response, one evaluation for each support vector.
@@ -62,7 +66,8 @@ class Perceptron(Solver):
     Notes
     -----
     Kernel evaluations: n for each mistake, or the number of support vectors in each visit.
-    Memory: 2n numbers and the cache.
+    Memory: 2n numbers and the cache; for "voted" also two numbers for each mistake. A vote costs
+    the kernel evaluations of the last predictor and an addition for each mistake.
 
     References
     ----------
@@ -104,7 +109,7 @@ class Perceptron(Solver):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        one_of("output", self.output, ("last", "averaged"))
+        one_of("output", self.output, ("last", "averaged", "voted"))
         one_of("strategy", self.strategy, tuple(STRATEGIES))
         check_iteration_limit(self.max_epochs)
 
@@ -114,13 +119,15 @@ class Perceptron(Solver):
         # Sum over the mistakes of each point of the visits made up to then, that one included: a
         # mistake at visit s is in the predictors before visits s+1..t, t - s of them.
         visits_at_mistakes = np.zeros(n)
+        history: list[tuple[int, int]] = []  # the points and visits of the mistakes, for the votes
         t = 0
 
-        def snapshot() -> KernelExpansion:
+        def snapshot() -> Model:
             coef = responses.counts.astype(np.float64)
             if self.output == "averaged":
                 coef -= visits_at_mistakes / t
-            return problem.expansion(coef * y)
+            model = problem.expansion(coef * y)
+            return _voted(model, history, t) if self.output == "voted" else model
 
         for _ in range(self.max_epochs):
             draws = problem.rng.permutation(n)
@@ -133,6 +140,8 @@ class Perceptron(Solver):
                     i = int(draws[found])
                     mistakes += 1
                     visits_at_mistakes[i] += t
+                    if self.output == "voted":
+                        history.append((i, t))
                     responses.add(i)
                 if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
                     self.n_mistakes_ = int(responses.counts.sum())
@@ -141,3 +150,11 @@ class Perceptron(Solver):
             if mistakes <= self.tol * n:
                 return Solution(snapshot(), t, "converged")
         return Solution(snapshot(), t, "budget")
+
+
+def _voted(last: KernelExpansion, history: list[tuple[int, int]], t: int) -> VotedExpansion:
+    """The vote after t visits, from the points and visits of all mistakes."""
+    points, visits = np.array(history, dtype=np.int64).reshape(-1, 2).T
+    # A predictor is right on the visits between two mistakes, the last one up to now.
+    until = np.append(visits[1:], t + 1)
+    return VotedExpansion(last, np.searchsorted(last.support, points), until - visits)

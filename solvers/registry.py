@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from solvers.base import Solver
+from solvers.batch_perceptron import BatchPerceptron
 from solvers.libsvm import LIBSVM
+from solvers.linear_pegasos import LinearPegasos
+from solvers.linear_sdca import LinearSDCA
 from solvers.pegasos import Pegasos
 from solvers.perceptron import Perceptron
+from solvers.random_features import RandomFourierFeatures
 from solvers.sbp import SBP
 from solvers.sdca import SDCA
+from solvers.sgd import SGD
+from solvers.simba import SIMBA
 from solvers.smo import SMO
 
 
 def registry() -> dict[str, type[Solver]]:
     """Every reference solver, by the name that studies and the command line use."""
-    classes: tuple[type[Solver], ...] = (SMO, SBP, SDCA, Pegasos, Perceptron, LIBSVM)
+    classes: tuple[type[Solver], ...] = (
+        *(SMO, SBP, SDCA, Pegasos, SGD, Perceptron, BatchPerceptron),
+        *(LinearSDCA, LinearPegasos, SIMBA, RandomFourierFeatures),
+        LIBSVM,
+    )
     return {solver.__name__: solver for solver in classes}

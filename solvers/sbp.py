@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from solvers.base import Solver
+from solvers.holdout import Split, Stabilisation
 from solvers.kernels import Kernel
-from solvers.matrices import matmul
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
 from solvers.problem import Problem, Solution, SolveStatus
-from solvers.validation import check_iteration_limit, positive
-from solvers.water_level import water_level
+from solvers.sbp_draws import Draws, OneBasinDraws, TwoBasinDraws
+from solvers.sbp_state import DrawBound, Path
+from solvers.validation import check_iteration_limit, one_of, positive, whole
+
+# A check of the responses looks at this many points.
+_CHECKED_POINTS = 32
 
 
 class SBP(Solver):
-    """Kernel SVM without bias by the stochastic batch perceptron.
+    """Kernel SVM by the stochastic batch perceptron, without or with bias.
 
     Maximises the slack-constrained margin ``max_{||w|| <= 1} f(w)`` with
-    ``f(w) = max min_i (y_i <w, Phi_i> + xi_i)`` over slacks ``xi >= 0`` of sum at most ``n nu``
-    ([SBP12]_ eq. 2.3). f(w) is the level of water of volume ``n nu`` poured over the responses. A
-    step draws one point uniformly among those under water and moves w towards it, with step
-    ``1 / (max_i ||Phi_i|| sqrt(t))``, then back into the unit ball (Algorithm 1). With
+    ``f(w) = max min_i (y_i <w, Phi_i> + y_i b + xi_i)`` over slacks ``xi >= 0`` of sum at most
+    ``n nu`` and, with ``fit_intercept=True``, over b ([SBP12]_ eqs. 2.3 and 3.9). f(w) is the level
+    of water of volume ``n nu`` poured over the responses ``y_i <w, Phi_i>``. With
     ``nu = mean hinge loss / ||w||`` of an SVM's optimum, both problems have the same direction.
 
+    Without bias, a step draws one point uniformly among those under water and moves w towards it,
+    with step ``1 / (max_i ||Phi_i|| sqrt(t))``, then back into the unit ball (Algorithm 1). With
+    bias the classes are two basins that share the water, and b moves the levels against each other;
+    k points of each class are covered. A step draws one of each, and goes half as far towards each.
+
     Deviations from the paper: points exactly at the level may be drawn (the printed strict
-    inequality leaves no point at ``nu = 0``); ||w||^2 is ``sum_i alpha_i c_i`` (the square is
-    missing in print); the level is found by Newton's method from the level before, with a
-    selection in linear time as the fallback.
+    inequality leaves no point at ``nu = 0``; see ``ties``); ||w||^2 is ``sum_i alpha_i c_i`` (the
+    square is missing in print); the level is found by Newton's method from the level before, with
+    a selection in linear time as the fallback; the two basins are reduced to one of rank-wise sums,
+    instead of Algorithm 3 (whose directions are printed with two signs). If several b are optimal
+    it is the middle one. b is that of the average w: the b of the iterations are not averaged.
 
     Parameters
     ----------
@@ -48,11 +56,30 @@ class SBP(Solver):
         Mean slack per point, in units of the margin of a unit vector w. The paper uses 6e-11 to
         1e-2, depending on the data.
     fit_intercept : bool, default=False
-        Must be False.
+        Fit an unregularised bias.
+    ties : {"le", "lt"}, default="le"
+        Without bias: draw among the points at or under the level (the paper's text), or strictly
+        under it (its Algorithm 1) unless there are none. With bias k is a number of points, and
+        the first in the order of the data are taken at a tie.
+    sampling : {"pair", "single"}, default="pair"
+        With bias: draw one covered point of each class in an iteration, or one in all. One costs
+        half as much and has twice the variance.
+    burn_in : int >= 0, default=0
+        The first iterations, which the average leaves out. The paper averages all.
     tol : float >= 0, default=0.0
-        Stop at the end of an epoch when the certified gap of f is at most ``tol`` times its upper
-        bound; 0 runs all epochs. The certificate is the minimax bound ``f <= sqrt(p' Q p) + n nu
-        max p`` at the frequencies p of the draws, and needs no kernel evaluation.
+        Stop at a check when the certified gap of f is at most ``tol`` times its upper bound; 0
+        runs all epochs.
+    validation_fraction : float in [0, 1), default=0.0
+        Hold out this part of each class, and stop when the error on it stabilises (as the paper
+        advises): when ``patience`` checks in a row have found no error below all before. The
+        problem is that of the other points; n, nu and the epochs are theirs.
+    patience : int >= 1, default=5
+        Checks of the held-out error without a new lowest one.
+    check_every : float > 0, default=1.0
+        Epochs between two checks of ``tol`` and of the held-out error.
+    drift_check : int >= 1 or None, default=10000
+        After so many iterations each time, compute the responses of some points afresh, and all
+        if one is off by more than half the digits of ``dtype``. None: never.
     max_epochs : int >= 1, default=10
         Stop after this many epochs of n iterations.
     dtype : {"float32", "float64"}, default="float32"
@@ -60,20 +87,29 @@ class SBP(Solver):
     cache_size : float >= 0, default=200.0
         Bound on the cached kernel rows, MB; 0 for no cache.
     random_state : int, Generator or None, default=None
-        Seeds the draws.
+        Seeds the held-out part and the draws.
 
     Attributes
     ----------
     margin_ : float
         f(w) at the average w, a lower bound of 1 / ||w*||.
-    certificate_ : float or None
-        Upper bound of f by the draws; None if ``tol`` is 0.
+    certificate_ : float
+        Upper bound of f, hence of 1 / ||w*||: the minimax bound ``sqrt(p' Q p) + n nu max p`` at
+        the frequencies p of the draws. Infinite if a class that needs draws has none.
+    validation_errors_ : ndarray of float64, shape (n_checks,), or None
+        The error on the held-out points at each check; None if none are held out.
+    drift_ : float
+        The largest deviation of a response from its value computed afresh, as a fraction of
+        ``max_i ||Phi_i||``, the largest response there can be; 0 if none was checked.
+    drift_evals_ : int
+        Kernel evaluations of these checks, which ``counters_`` leaves out.
 
     Notes
     -----
-    Kernel evaluations: n in each iteration. Time O(n) beside them. Memory: 4n numbers and the
-    cache. Returns the average of all iterates, divided by its level so that the margin is 1 (left
-    as it is if the level is not positive).
+    Kernel evaluations: n in each iteration, with bias 2n (n with ``sampling="single"``); n is the
+    number of all points, since the responses of the held-out ones are kept as well. Time O(n)
+    beside them. Memory: 7n numbers and the cache. Returns the average of the iterates, divided by
+    its level so that the margin is 1 (left as it is if the level is not positive).
 
     References
     ----------
@@ -81,6 +117,7 @@ class SBP(Solver):
        ICML 2012. BibTeX key ``cotter2012kernelized``.
     """
 
+    supports_bias = True
     scalarization = "S"
 
     def __init__(
@@ -92,7 +129,14 @@ class SBP(Solver):
         coef0: float = 0.0,
         nu: float = 0.01,
         fit_intercept: bool = False,
+        ties: str = "le",
+        sampling: str = "pair",
+        burn_in: int = 0,
         tol: float = 0.0,
+        validation_fraction: float = 0.0,
+        patience: int = 5,
+        check_every: float = 1.0,
+        drift_check: int | None = 10_000,
         max_epochs: int = 10,
         dtype: str = "float32",
         cache_size: float = 200.0,
@@ -104,7 +148,14 @@ class SBP(Solver):
         self.coef0 = coef0
         self.nu = nu
         self.fit_intercept = fit_intercept
+        self.ties = ties
+        self.sampling = sampling
+        self.burn_in = burn_in
         self.tol = tol
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.check_every = check_every
+        self.drift_check = drift_check
         self.max_epochs = max_epochs
         self.dtype = dtype
         self.cache_size = cache_size
@@ -112,129 +163,138 @@ class SBP(Solver):
 
     def _check_parameters(self) -> None:
         positive("nu", self.nu, zero=True)
+        one_of("ties", self.ties, ("le", "lt"))
+        one_of("sampling", self.sampling, ("pair", "single"))
+        whole("burn_in", self.burn_in, at_least=0)
+        positive("validation_fraction", self.validation_fraction, zero=True)
+        if self.validation_fraction >= 1:
+            raise ValueError(
+                f"validation_fraction must be below 1, got {self.validation_fraction!r}"
+            )
+        whole("patience", self.patience, at_least=1)
+        positive("check_every", self.check_every)
+        if self.drift_check is not None:
+            whole("drift_check", self.drift_check, at_least=1)
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        n, y, oracle = problem.n, problem.y, problem.oracle
-        diag = oracle.diag()
-        if not diag.max() > 0:
-            raise ValueError("every k(x, x) is 0: there is no direction to move in")
-        step_scale = 1.0 / np.sqrt(diag.max())
-        draws = _Draws(problem.rng, n)
-        state = _State(n, volume=n * float(self.nu), certify=self.tol > 0)
-
-        def snapshot() -> KernelExpansion:
-            coef, _ = state.average()
-            return problem.expansion(coef * y)
-
+        run = _Run(problem, self)
+        limit = self.max_epochs * run.split.n_train
+        if self.burn_in >= limit:
+            raise ValueError(
+                f"burn_in={self.burn_in} leaves none of the {limit} iterations to average: make "
+                "it smaller"
+            )
+        check_every = max(1, round(self.check_every * run.split.n_train))
         status: SolveStatus = "budget"
-        self.certificate_ = None
-        level = 0.0
-        for t in range(1, self.max_epochs * n + 1):
-            level = water_level(state.responses, state.volume, level)
-            i = draws.next_covered(state.responses, level)
-            state.move(i, step_scale / np.sqrt(t), y, oracle.row(i), diag[i])
-            if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
+        for t in range(1, limit + 1):
+            run.iterate(t)
+            if monitor.due(problem.kernel_evals) and monitor.record(t, run.model):
                 status = "stopped"
                 break
-            if self.tol > 0 and t % n == 0:
-                self.certificate_ = state.upper_bound()
-                if self.certificate_ - state.average()[1] <= self.tol * self.certificate_:
-                    status = "converged"
-                    break
-        coef, self.margin_ = state.average()
-        return Solution(problem.expansion(coef * y), t, status)
+            if self.drift_check is not None and t % self.drift_check == 0:
+                run.check_drift()
+            if t % check_every == 0 and run.is_done():
+                status = "converged"
+                break
+        self.margin_ = run.margin()
+        self.certificate_ = run.bound.value()
+        self.validation_errors_ = run.validation_errors()
+        self.drift_, self.drift_evals_ = run.drift, run.drift_evals
+        return Solution(run.model(), t, status)
 
 
-@dataclass
-class _State:
-    """The iterate w, its responses and the running sums, in the dual variables alpha >= 0."""
+class _Run:
+    """One run on one problem: the iterates, the draws, and the rules that end it."""
 
-    n: int
-    volume: float
-    certify: bool
-    n_iter: int = 0
-    squared_norm: float = 0.0
-    alpha: np.ndarray = field(init=False)
-    alpha_sum: np.ndarray = field(init=False)
-    responses: np.ndarray = field(init=False)  # c_j = y_j <w, Phi_j>
-    response_sum: np.ndarray = field(init=False)
-    counts: np.ndarray = field(init=False)
-    count_responses: np.ndarray = field(init=False)  # Q counts, for the certificate
+    def __init__(self, problem: Problem, solver: SBP) -> None:
+        self.problem = problem
+        self.split = Split(problem.y, solver.validation_fraction, problem.rng)
+        n_train = self.split.n_train
+        diag = problem.oracle.diag()
+        if not diag.max() > 0:
+            raise ValueError("every k(x, x) is 0: there is no direction to move in")
+        self.radius = float(np.sqrt(diag.max()))
+        self.path = Path(self.split.y, self.split.reorder(diag), solver.burn_in)
+        self._train_responses = self.path.responses[:n_train]
+        positive_class = self.split.y[:n_train] > 0
+        volume = n_train * float(solver.nu)
+        groups = np.zeros(problem.n, dtype=np.int64)
+        self.draws: Draws
+        if solver.fit_intercept:
+            pairs = solver.sampling == "pair"
+            self.draws = TwoBasinDraws(problem.rng, positive_class, volume, pairs=pairs)
+            if not pairs:
+                groups = (self.split.y > 0).astype(np.int64)
+        else:
+            strict = solver.ties == "lt"
+            self.draws = OneBasinDraws(problem.rng, positive_class, volume, strict=strict)
+        self.bound = DrawBound(self.path.y, self.path.diag, groups, volume)
+        self.drift, self.drift_evals = 0.0, 0
+        self._tol = float(solver.tol)
+        self._stabilisation = (
+            Stabilisation(solver.patience) if solver.validation_fraction > 0 else None
+        )
 
-    def __post_init__(self) -> None:
-        for name in ("alpha", "alpha_sum", "responses", "response_sum"):
-            setattr(self, name, np.zeros(self.n))
-        self.counts = np.zeros(self.n if self.certify else 0)
-        self.count_responses = np.zeros(self.n if self.certify else 0)
+    def iterate(self, t: int) -> None:
+        drawn = self.draws.draw(self._train_responses)
+        rows = [self.split.row(self.problem.oracle, i) for i in drawn]
+        self.path.move(drawn, rows, 1.0 / (self.radius * np.sqrt(t)))
+        for i, row in zip(drawn, rows, strict=True):
+            self.bound.add(i, row)
 
-    def move(self, i: int, step: float, y: np.ndarray, row: np.ndarray, diag_i: float) -> None:
-        """w <- projection of w + step y_i Phi_i on the unit ball; add it to the sums."""
-        self.n_iter += 1
-        grown = self.squared_norm + 2 * step * self.responses[i] + step * step * diag_i
-        scale = 1.0 / np.sqrt(grown) if grown > 1 else 1.0
-        self.squared_norm = min(grown, 1.0)
-        _move(self.responses, self.response_sum, y, row, step * y[i], scale)
-        _move_alpha(self.alpha, self.alpha_sum, i, step, scale)
-        if self.certify:
-            self.counts[i] += 1
-            _add_signed(self.count_responses, y, row, y[i])
+    def margin(self) -> float:
+        """f(w) at the average w."""
+        return self._average()[2]
 
-    def average(self) -> tuple[np.ndarray, float]:
-        """Coefficients of the average iterate, divided by its level, and that level."""
-        level = water_level(self.response_sum / self.n_iter, self.volume, 0.0)
-        mean = self.alpha_sum / self.n_iter
-        return (mean / level if level > 0 else mean), float(level)
+    def model(self) -> KernelExpansion:
+        """The average w and its bias, divided by the level."""
+        alpha, _, level, bias = self._average()
+        scale = 1.0 / level if level > 0 else 1.0
+        coef = self.split.restore(alpha * scale * self.split.y)
+        return self.problem.expansion(coef, bias * scale)
 
-    def upper_bound(self) -> float:
-        """U(p) = ||sum_i p_i y_i Phi_i|| + volume max p >= max f, at the frequencies p."""
-        frequency = self.counts / self.n_iter
-        squared = float(matmul(frequency, self.count_responses)) / self.n_iter
-        return float(np.sqrt(max(squared, 0.0)) + self.volume * frequency.max())
+    def is_done(self) -> bool:
+        """Whether a rule ends the run; notes the error on the held-out points."""
+        stable = False
+        if self._stabilisation is not None:
+            stable = self._stabilisation.add(self._validation_error())
+        if self._tol == 0:
+            return stable
+        upper = self.bound.value()
+        return stable or upper - self.margin() <= self._tol * upper
 
+    def validation_errors(self) -> np.ndarray | None:
+        """The errors at the checks so far; None if no points are held out."""
+        return None if self._stabilisation is None else np.array(self._stabilisation.errors)
 
-class _Draws:
-    """Uniform indices in blocks of n; those above the water are rejected."""
+    def check_drift(self) -> None:
+        """Compare responses with those of the current w; replace all if they have drifted."""
+        # Points of a generator of its own: the draws are the same whether or not one checks.
+        chosen = np.random.default_rng(self.path.n_iter).permutation(self.problem.n)
+        chosen = np.sort(chosen[:_CHECKED_POINTS])
+        fresh = self._fresh_responses(chosen)
+        drift = float(np.abs(fresh - self.path.responses[chosen]).max()) / self.radius
+        self.drift = max(self.drift, drift)
+        if drift > np.sqrt(np.finfo(self.problem.oracle.dtype).eps):
+            self.path.replace_responses(self._fresh_responses(np.arange(self.problem.n)))
 
-    def __init__(self, rng: np.random.Generator, n: int) -> None:
-        self._rng, self._n = rng, n
-        self._block = np.empty(0, dtype=np.int64)
-        self._position = 0
+    def _fresh_responses(self, index: np.ndarray) -> np.ndarray:
+        """Responses of these points from alpha alone, counted in ``drift_evals``."""
+        coef = self.path.alpha.current() * self.split.y
+        model = self.problem.expansion(self.split.restore(coef))
+        self.drift_evals += len(index) * model.n_support
+        points = self.problem.X[self.split.positions(index)]
+        return self.split.y[index] * model.decision_function(points)
 
-    def next_covered(self, responses: np.ndarray, level: float) -> int:
-        while True:
-            at = _first_covered(responses, level, self._block, self._position)
-            if at < len(self._block):
-                self._position = at + 1
-                return int(self._block[at])
-            self._block = self._rng.integers(self._n, size=self._n)
-            self._position = 0
+    def _average(self) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """alpha and the responses of the average w, its level and its bias."""
+        alpha, responses = self.path.average()
+        return alpha, responses, *self.draws.level(responses[: self.split.n_train])
 
-
-@njit(cache=True, error_model="numpy")
-def _first_covered(responses, level, block, position):
-    for p in range(position, len(block)):
-        if responses[block[p]] <= level:
-            return p
-    return len(block)
-
-
-@njit(cache=True, error_model="numpy")
-def _move(responses, response_sum, y, row, signed_step, scale):
-    for j in range(len(responses)):
-        responses[j] = scale * (responses[j] + signed_step * y[j] * row[j])
-        response_sum[j] += responses[j]
-
-
-@njit(cache=True, error_model="numpy")
-def _move_alpha(alpha, alpha_sum, i, step, scale):
-    alpha[i] += step
-    for j in range(len(alpha)):
-        alpha[j] *= scale
-        alpha_sum[j] += alpha[j]
-
-
-@njit(cache=True, error_model="numpy")
-def _add_signed(total, y, row, sign):
-    for j in range(len(total)):
-        total[j] += sign * y[j] * row[j]
+    def _validation_error(self) -> float:
+        _, responses, _, bias = self._average()
+        held_out = slice(self.split.n_train, None)
+        y = self.split.y[held_out]
+        predicted_positive = y * responses[held_out] + bias > 0
+        return float(np.mean(predicted_positive != (y > 0)))

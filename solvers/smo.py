@@ -8,26 +8,35 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from solvers.base import Solver
+from solvers.base import WeightedSolver
 from solvers.kernels import Kernel
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
 from solvers.problem import Problem, Solution, SolveStatus
+from solvers.smo_inner import TAU, move_pair, single_step
 from solvers.validation import check_iteration_limit, positive
-
-# LIBSVM's curvature floor for a pair whose kernel is not positive definite.
-_TAU = 1e-12
+from solvers.working_sets import Dual, refresh, solve_large
 
 
-class SMO(Solver):
+class SMO(WeightedSolver):
     """Soft-margin kernel SVM by SMO, to a given violation of the optimality conditions.
 
-    Maximises ``sum_i alpha_i - 1/2 alpha' Q alpha`` over ``0 <= alpha_i <= C``, with
-    ``y' alpha = 0`` if a bias is fitted; ``Q_ij = y_i y_j k(x_i, x_j)``.
+    Maximises ``sum_i alpha_i - 1/2 alpha' Q alpha`` over ``0 <= alpha_i <= C_i``, with
+    ``y' alpha = 0`` if a bias is fitted; ``Q_ij = y_i y_j k(x_i, x_j)`` and ``C_i`` is C times the
+    weights of the point and of its class.
 
-    Without bias an iteration changes one variable, the one with the largest exact clipped gain, as
-    in the experiments of [SBP12]_. With bias it changes two, chosen by the second-order rule WSS 2
-    of [FCL05]_ (section 3; the first index wins a tie, in LIBSVM the last). There is no shrinking.
+    By default large working sets are optimised at a time, an idea of [JOA99]_ in the form of
+    [WEN18]_: the free variables and a scattered selection of violators, up to 8192, are solved for
+    with the kernel entries among them, pair by pair; then one block of rows brings the gradient of
+    all points up to date. Before it says that it has converged, the gradient is recomputed from
+    alpha with float64 sums.
+
+    The textbook variants change one variable at a time without bias, the one with the largest
+    exact clipped gain, as in the experiments of [SBP12]_; and two with bias, chosen by the
+    second-order rule WSS 2 of [FCL05]_ (section 3; the first index wins a tie, in LIBSVM the last).
+    They keep the gradient in float64 and trust it.
+
+    There is no shrinking: a working set already leaves out all that has come to rest.
 
     Parameters
     ----------
@@ -43,24 +52,46 @@ class SMO(Solver):
         Weight of the summed hinge loss against ``1/2 ||w||^2``.
     fit_intercept : bool, default=False
         Fit an unregularised bias.
+    working_set : {"large", 1, 2, "textbook"}, default="large"
+        "large"; 1, without bias only; 2, with bias only; or "textbook": whichever of the two fits.
+    alpha0 : array-like, shape (n,), default=None
+        Dual point to start from, ``0 <= alpha0_i <= C_i``, and ``y' alpha0 = 0`` with a bias; None:
+        zero.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C for each class; "balanced": ``n / (2 n_class)``.
     tol : float >= 0, default=1e-3
         Stop when no optimality condition is violated by more than ``tol`` (units of the margin).
     max_epochs : int >= 1 or None, default=None
         Stop after this many times n iterations; None: max(1e7, 100 n) iterations.
     dtype : {"float32", "float64"}, default="float32"
         Type of the kernel entries. Sums are float64. Gaps below 1e-6 need "float64".
-    cache_size : float >= 0, default=200.0
-        Bound on the cached kernel rows, MB; 0 for no cache.
+    cache_size : float >= 0, default=1024.0
+        Bound on the kernel entries in memory, MB (2^20 bytes): an eighth for those of the working
+        set (at least 256 x 256 of them), the rest for rows; 0 for no cache.
     random_state : int, Generator or None, default=None
         Unused: the method is deterministic.
 
+    Attributes
+    ----------
+    alpha_ : ndarray of float64, shape (n,)
+        The dual point, fit for ``alpha0``.
+    violation_ : float
+        Largest violation of an optimality condition at the end.
+
     Notes
     -----
-    Kernel evaluations of an iteration: n without bias, 2n with bias. Memory: 3n numbers and the
-    cache. Returns the last alpha.
+    An iteration is a change of one variable (without bias) or of a pair (with bias). Kernel
+    evaluations: n for each change of one variable and 2n for each pair with the textbook variants;
+    with large working sets, the entries among the members that are new, and n for each variable
+    that a round changed, and in the end n for each support vector. Memory: some 10n numbers and
+    the cache. Returns the last alpha.
 
     References
     ----------
+    .. [JOA99] Joachims: Making large-scale SVM learning practical. Advances in Kernel Methods,
+       1999. BibTeX key ``joachims1999making``.
+    .. [WEN18] Wen, Shi, Li, He, Chen: ThunderSVM: a fast SVM library on GPUs and CPUs. JMLR 19,
+       2018. BibTeX key ``wen2018thundersvm``.
     .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
        ICML 2012. BibTeX key ``cotter2012kernelized``.
     .. [FCL05] Fan, Chen, Lin: Working set selection using second order information for training
@@ -80,10 +111,13 @@ class SMO(Solver):
         coef0: float = 0.0,
         C: float = 1.0,
         fit_intercept: bool = False,
+        working_set: int | str = "large",
+        alpha0: Any = None,
+        class_weight: Any = None,
         tol: float = 1e-3,
         max_epochs: int | None = None,
         dtype: str = "float32",
-        cache_size: float = 200.0,
+        cache_size: float = 1024.0,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -92,6 +126,9 @@ class SMO(Solver):
         self.coef0 = coef0
         self.C = C
         self.fit_intercept = fit_intercept
+        self.working_set = working_set
+        self.alpha0 = alpha0
+        self.class_weight = class_weight
         self.tol = tol
         self.max_epochs = max_epochs
         self.dtype = dtype
@@ -101,6 +138,7 @@ class SMO(Solver):
     def _check_parameters(self) -> None:
         positive("C", self.C)
         check_iteration_limit(self.max_epochs, optional=True)
+        _check_working_set(self.working_set, bool(self.fit_intercept))
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         limit = (
@@ -108,30 +146,75 @@ class SMO(Solver):
             if self.max_epochs is None
             else self.max_epochs * problem.n
         )
-        solve = _solve_with_bias if self.fit_intercept else _solve_without_bias
-        return solve(problem, monitor, float(self.C), float(self.tol), limit)
+        C = float(self.C) * problem.weights
+        with_bias = bool(self.fit_intercept)
+        alpha = _starting_point(self.alpha0, problem.y, C, with_bias)
+        dual = Dual(alpha, problem.y.copy(), problem.y, C, with_bias)
+        if self.working_set == "large":
+            solve = solve_large
+        else:
+            solve = _solve_pairs if with_bias else _solve_singles
+        if alpha.any():
+            refresh(problem.oracle, dual)
+        solution = solve(problem, monitor, dual, float(self.tol), limit)
+        self.alpha_ = dual.alpha
+        self.violation_ = dual.violation()
+        return solution
 
 
-def _solve_without_bias(
-    problem: Problem, monitor: Monitor, C: float, tol: float, limit: int
+def _check_working_set(value: Any, with_bias: bool) -> None:
+    if isinstance(value, bool) or value not in ("large", "textbook", 1, 2):
+        raise ValueError(f"working_set must be 'large', 'textbook', 1 or 2, got {value!r}")
+    if value == 1 and with_bias:
+        raise ValueError("a working set of 1 cannot keep y' alpha = 0: set fit_intercept=False")
+    if value == 2 and not with_bias:
+        raise ValueError("a working set of 2 belongs to the problem with bias: use 1 or 'large'")
+
+
+def _starting_point(alpha0: Any, y: np.ndarray, C: np.ndarray, with_bias: bool) -> np.ndarray:
+    """A copy of alpha0, checked to be feasible up to rounding.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    if alpha0 is None:
+        return np.zeros(len(y))
+    alpha = np.array(alpha0, dtype=np.float64)
+    if alpha.shape != y.shape:
+        raise ValueError(f"alpha0 must have shape {y.shape}, one per point, got {alpha.shape}")
+    slack = 1e-9 * C
+    bad = np.flatnonzero(~((alpha >= -slack) & (alpha <= C + slack)))
+    if len(bad):
+        at = bad[0]
+        raise ValueError(f"alpha0[{at}] = {alpha[at]:g} is outside of [0, C] = [0, {C[at]:g}]")
+    alpha = np.clip(alpha, 0.0, C)
+    drift = float((alpha * y).sum())
+    if with_bias and abs(drift) > 1e-9 * max(alpha.sum(), 1.0):
+        raise ValueError(f"alpha0 has y' alpha0 = {drift:g}; with a bias it must be 0")
+    return alpha
+
+
+def _solve_singles(
+    problem: Problem, monitor: Monitor, dual: Dual, tol: float, limit: int
 ) -> Solution:
     y, diag, oracle = problem.y, problem.oracle.diag(), problem.oracle
-    alpha = np.zeros(problem.n)
-    margins = np.zeros(problem.n)
+    alpha, F, C = dual.alpha, dual.F, dual.C
     status: SolveStatus = "converged"
 
     def snapshot() -> KernelExpansion:
         return problem.expansion(alpha * y)
 
     n_iter = 0
-    i, step, violation = _best_single(alpha, margins, diag, C)
+    i, step, violation = _best_single(alpha, F, diag, C, y)
     while violation > tol:
         if n_iter == limit:
             status = "budget"
             break
         row = oracle.row(i)
-        alpha[i] = _clipped(alpha[i] + step, C)
-        i, step, violation = _move_single(alpha, margins, diag, C, y, row, i, step)
+        alpha[i] = min(max(alpha[i] + step, 0.0), C[i])
+        i, step, violation = _move_single(alpha, F, diag, C, y, row, i, step)
         n_iter += 1
         if monitor.due(problem.kernel_evals) and monitor.record(n_iter, snapshot):
             status = "stopped"
@@ -139,28 +222,26 @@ def _solve_without_bias(
     return Solution(snapshot(), n_iter, status)
 
 
-def _solve_with_bias(
-    problem: Problem, monitor: Monitor, C: float, tol: float, limit: int
+def _solve_pairs(
+    problem: Problem, monitor: Monitor, dual: Dual, tol: float, limit: int
 ) -> Solution:
     y, diag, oracle = problem.y, problem.oracle.diag(), problem.oracle
-    alpha = np.zeros(problem.n)
-    # F_t = y_t - (score of x_t without bias): the bias at which x_t has margin 1.
-    F = y.copy()
+    alpha, F, C = dual.alpha, dual.F, dual.C
     status: SolveStatus = "converged"
 
     def snapshot() -> KernelExpansion:
-        return problem.expansion(alpha * y, _bias(alpha, F, y, C))
+        return problem.expansion(alpha * y, dual.bias())
 
     n_iter = 0
-    i, upper, lower = _first_of_pair(alpha, F, y, C)
-    while upper - lower > tol:
+    i, violation = _first_of_pair(alpha, F, y, C)
+    while violation > tol:
         if n_iter == limit:
             status = "budget"
             break
         row_i = oracle.row(i)
         j = _second_of_pair(alpha, F, y, C, diag, row_i, i)
         row_j = oracle.row(j)
-        i, upper, lower = _move_pair(alpha, F, y, C, diag, row_i, row_j, i, j)
+        i, violation = _move_pair(alpha, F, y, C, diag, row_i, row_j, i, j)
         n_iter += 1
         if monitor.due(problem.kernel_evals) and monitor.record(n_iter, snapshot):
             status = "stopped"
@@ -169,27 +250,14 @@ def _solve_with_bias(
 
 
 @njit(cache=True, error_model="numpy")
-def _clipped(value, C):
-    return min(max(value, 0.0), C)
-
-
-@njit(cache=True, error_model="numpy")
-def _clipped_step(alpha, slope, curvature, C):
-    """Exact maximiser along one variable, as a change of alpha."""
-    if curvature > 0.0:
-        return _clipped(alpha + slope / curvature, C) - alpha
-    return C - alpha if slope > 0.0 else -alpha
-
-
-@njit(cache=True, error_model="numpy")
-def _best_single(alpha, margins, diag, C):
+def _best_single(alpha, F, diag, C, y):
     """The variable with the largest exact gain, its step, and the largest violation."""
     best, best_step, best_gain, violation = 0, 0.0, -1.0, 0.0
     for t in range(len(alpha)):
-        slope = 1.0 - margins[t]
-        if (slope > 0.0 and alpha[t] < C) or (slope < 0.0 and alpha[t] > 0.0):
+        slope = y[t] * F[t]
+        if (slope > 0.0 and alpha[t] < C[t]) or (slope < 0.0 and alpha[t] > 0.0):
             violation = max(violation, abs(slope))
-            step = _clipped_step(alpha[t], slope, diag[t], C)
+            step = single_step(alpha[t], slope, diag[t], C[t])
             gain = step * slope - 0.5 * step * step * diag[t]
             if gain > best_gain:
                 best, best_step, best_gain = t, step, gain
@@ -197,26 +265,26 @@ def _best_single(alpha, margins, diag, C):
 
 
 @njit(cache=True, error_model="numpy")
-def _move_single(alpha, margins, diag, C, y, row, i, step):
-    """Bring the margins up to date with alpha_i += step, and select the next variable."""
+def _move_single(alpha, F, diag, C, y, row, i, step):
+    """Bring F up to date with alpha_i += step, and select the next variable."""
     signed = step * y[i]
     for t in range(len(alpha)):
-        margins[t] += signed * y[t] * row[t]
-    return _best_single(alpha, margins, diag, C)
+        F[t] -= signed * row[t]
+    return _best_single(alpha, F, diag, C, y)
 
 
 @njit(cache=True, error_model="numpy")
 def _first_of_pair(alpha, F, y, C):
-    """i = argmax of F over the variables that may move up; the two ends of the violation."""
+    """i = argmax of F over the variables that may move up; and the violation."""
     i, upper, lower = -1, -np.inf, np.inf
     for t in range(len(alpha)):
-        below, above = alpha[t] < C, alpha[t] > 0.0
-        up, low = (below, above) if y[t] > 0.0 else (above, below)
+        below, above = alpha[t] < C[t], alpha[t] > 0.0
+        up, down = (below, above) if y[t] > 0.0 else (above, below)
         if up and F[t] > upper:
             i, upper = t, F[t]
-        if low and F[t] < lower:
+        if down and F[t] < lower:
             lower = F[t]
-    return i, upper, lower
+    return i, max(upper - lower, 0.0)
 
 
 @njit(cache=True, error_model="numpy")
@@ -224,12 +292,12 @@ def _second_of_pair(alpha, F, y, C, diag, row_i, i):
     """j = argmax of the second-order gain with i (FCL05 eq. 9)."""
     j, best = -1, -np.inf
     for t in range(len(alpha)):
-        low = alpha[t] > 0.0 if y[t] > 0.0 else alpha[t] < C
+        down = alpha[t] > 0.0 if y[t] > 0.0 else alpha[t] < C[t]
         difference = F[i] - F[t]
-        if low and difference > 0.0:
+        if down and difference > 0.0:
             curvature = diag[i] + diag[t] - 2.0 * row_i[t]
             if curvature <= 0.0:
-                curvature = _TAU
+                curvature = TAU
             gain = difference * difference / curvature
             if gain > best:
                 j, best = t, gain
@@ -239,32 +307,7 @@ def _second_of_pair(alpha, F, y, C, diag, row_i, i):
 @njit(cache=True, error_model="numpy")
 def _move_pair(alpha, F, y, C, diag, row_i, row_j, i, j):
     """Solve for the pair exactly, update F, and select the next i."""
-    curvature = diag[i] + diag[j] - 2.0 * row_i[j]
-    if curvature <= 0.0:
-        curvature = _TAU
-    room_i = C - alpha[i] if y[i] > 0.0 else alpha[i]
-    room_j = alpha[j] if y[j] > 0.0 else C - alpha[j]
-    step = min((F[i] - F[j]) / curvature, room_i, room_j)
-    # A clipped variable lands exactly on its bound: a rounding remainder would keep it free.
-    if step >= room_i:
-        alpha[i] = C if y[i] > 0.0 else 0.0
-    else:
-        alpha[i] += y[i] * step
-    if step >= room_j:
-        alpha[j] = 0.0 if y[j] > 0.0 else C
-    else:
-        alpha[j] -= y[j] * step
+    step = move_pair(alpha, F, y, C, i, j, diag[i] + diag[j] - 2.0 * row_i[j])
     for t in range(len(alpha)):
         F[t] -= step * (row_i[t] - row_j[t])
     return _first_of_pair(alpha, F, y, C)
-
-
-def _bias(alpha: np.ndarray, F: np.ndarray, y: np.ndarray, C: float) -> float:
-    """Mean of F over the free variables; with none, the middle of the feasible interval."""
-    free = (alpha > 0) & (alpha < C)
-    if free.any():
-        return float(F[free].mean())
-    positive_class = y > 0
-    up = np.where(positive_class, alpha < C, alpha > 0)
-    low = np.where(positive_class, alpha > 0, alpha < C)
-    return float((F[up].max() + F[low].min()) / 2)

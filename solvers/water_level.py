@@ -24,43 +24,48 @@ def water_level(heights, volume, guess):
     Returns
     -------
     float
+        Never below the lowest height.
 
     Notes
     -----
-    Expected time O(n), memory O(1), O(n) in the rare case that Newton's method takes long. The
-    volumes are measured from the lowest height: a volume of 1e-11 in a basin at height 1e3 is not
-    lost to rounding.
+    Expected time O(n), memory O(1), O(n) in the rare case that Newton's method takes long. From
+    the level of an iteration before it takes some three passes. Volumes are sums of depths, so
+    that a volume of 1e-11 in a basin at height 1e3 is not lost to rounding.
     """
-    base = heights.min()
     if volume <= 0.0:
-        return base
-    level = guess - base
-    covered_before = -1
+        return heights.min()
+    level, covered_before, restarted = guess, -1, False
     for _ in range(_MAX_PASSES):
-        covered, total = _covered_below(heights, base, level)
-        if covered == covered_before:
-            return base + level
+        covered, poured = volume_below(heights, level)
         if covered == 0:
+            lowest = heights.min()
+            if restarted or lowest + volume == lowest:
+                # Rounding alone leads below the lowest point: the level cannot be told from it.
+                return lowest
             # Above the answer for sure: all the water over the lowest point alone.
-            level = volume
-            covered_before = -1
+            level, restarted = lowest + volume, True
             continue
-        # Newton's step on the convex, piecewise linear volume.
-        level = (volume + total) / covered
+        # Newton's step on the convex, piecewise linear volume. A step larger than the mean depth
+        # of the water carries too much rounding to be the last.
+        step = (volume - poured) / covered
+        level += step
+        if covered == covered_before and abs(step) <= volume / covered:
+            return level
         covered_before = covered
+    base = heights.min()
     return base + _level_by_selection(heights - base, volume)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
-def _covered_below(heights, base, level):
-    """Number and sum of the heights over ``base`` that lie below the level."""
-    covered, total = 0, 0.0
+def volume_below(heights, level):
+    """How many heights lie below the level, and the volume of water that reaches it."""
+    covered, volume = 0, 0.0
     for i in range(len(heights)):
-        height = heights[i] - base
-        below = height < level
+        depth = level - heights[i]
+        below = depth > 0.0
         covered += below
-        total += height if below else 0.0
-    return covered, total
+        volume += depth if below else 0.0
+    return covered, volume
 
 
 @njit(cache=True, error_model="numpy")

@@ -9,10 +9,24 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import harness.evaluation
+import harness.predictors
 from harness.errors import EvaluationError
 from harness.evaluation import Evaluator
-from solvers import RBF, SMO, Kernel, KernelExpansion, Linear, Polynomial
+from solvers import (
+    RBF,
+    SMO,
+    BudgetExpansion,
+    FourierExpansion,
+    Kernel,
+    KernelExpansion,
+    Linear,
+    LinearModel,
+    LinearSDCA,
+    Model,
+    Perceptron,
+    Polynomial,
+    VotedExpansion,
+)
 
 N_TRAIN, N_TEST, C = 60, 35, 2.0
 KERNELS = (RBF(0.7), Linear(), Polynomial(degree=2, gamma=0.5, coef0=1.0))
@@ -75,7 +89,7 @@ def test_small_blocks_change_nothing(points: Any, monkeypatch: pytest.MonkeyPatc
     X, y, _, _ = points
     model = expansion(KERNELS[0], X, 0.5 * y)
     whole = build(points).evaluate(model)
-    monkeypatch.setattr(harness.evaluation, "BLOCK_BYTES", 12 * N_TRAIN * 7)
+    monkeypatch.setattr(harness.predictors, "BLOCK_BYTES", 12 * N_TRAIN * 7)
     assert build(points).evaluate(model).primal == pytest.approx(whole.primal, rel=1e-13)
     assert build(points).evaluate(model).test_error == whole.test_error
 
@@ -143,8 +157,37 @@ def test_a_malformed_model_is_refused(points: Any, change: dict[str, Any], messa
     model = KernelExpansion(RBF(0.7), points[0][:2], np.ones(2), 0.0, np.array([0, 1]), N_TRAIN)
     with pytest.raises(EvaluationError, match=message):
         build(points).evaluate(replace(model, **change))
-    with pytest.raises(EvaluationError, match=r"not a solvers\.KernelExpansion"):
+
+
+def test_what_cannot_be_recomputed_is_refused(points: Any) -> None:
+    class OwnModel(LinearModel, Model):
+        pass
+
+    class Unknown(Model):
+        n_support = 0
+
+        def decision_function(self, Z: Any) -> Any:
+            return np.ones(len(Z))
+
+        def squared_norm(self) -> float:
+            return 0.0
+
+        def attributes(self) -> dict[str, Any]:
+            return {}
+
+        def _stored(self) -> Any: ...
+
+        @classmethod
+        def _restored(cls, description: Any, arrays: Any) -> Any: ...
+
+    with pytest.raises(EvaluationError, match=r"model_ is a object, no solvers\.Model"):
         build(points).evaluate(object())  # type: ignore[arg-type]
+    with pytest.raises(EvaluationError, match="model_ is a Unknown, a model of another kind"):
+        build(points).evaluate(Unknown())
+    # A class derived from a known one has its arrays, and those count.
+    weights = np.ones(3)
+    linear = build(points, Linear())
+    assert linear.evaluate(OwnModel(weights)) == linear.evaluate(LinearModel(weights))
 
 
 def test_a_model_of_nan_is_not_finite_and_raises_no_warning(points: Any) -> None:
@@ -175,3 +218,176 @@ def test_the_noise_bound_covers_float32(points: Any, kernel: Kernel, scale: floa
     assert error.max() <= evaluator.score_noise(model)
     # ... without being so wide that nothing could be told apart.
     assert evaluator.score_noise(model) < 1e-2 * 0.5 * N_TRAIN * max(1.0, entry(kernel, X[0], X[0]))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+def test_points_of_the_models_own(points: Any, kernel: Kernel, storage: Any) -> None:
+    X, y, Z, z = points
+    rng = np.random.default_rng(4)
+    own, coef, b = rng.normal(size=(9, 3)), rng.normal(size=9), 0.25
+    K = np.array([[entry(kernel, a, c) for c in own] for a in own])
+    scores = np.array([[entry(kernel, a, c) for c in own] for a in X]) @ coef + b
+    test_scores = np.array([[entry(kernel, a, c) for c in own] for a in Z]) @ coef + b
+    evaluator = build((storage(X), y, storage(Z), z), kernel)
+    # The kernel that the model claims is not looked at.
+    found = evaluator.evaluate(BudgetExpansion(RBF(9.0), own, coef, b))
+    assert found.squared_norm == pytest.approx(coef @ K @ coef, rel=1e-11)
+    primal = 0.5 * coef @ K @ coef + C * np.maximum(0, 1 - y * scores).sum()
+    assert found.primal == pytest.approx(primal, rel=1e-12)
+    assert found.train_error == np.mean((scores > 0) != (y > 0))
+    assert found.test_error == np.mean((test_scores > 0) != (z > 0))
+    assert found.n_support == 9
+    assert found.dual is None
+    assert found.gap is None
+    some = np.array([3, 1])
+    np.testing.assert_allclose(
+        evaluator.test_scores(BudgetExpansion(kernel, own, coef, b), some), test_scores[some]
+    )
+
+
+def test_the_noise_of_points_far_out_is_theirs(points: Any) -> None:
+    X, y, Z, z = points
+    for kernel in KERNELS:
+        evaluator = build((X, y, Z, z), kernel)
+        model = BudgetExpansion(kernel, 30 * X[:9], 0.5 * y[:9].astype(float))
+        rows = np.arange(N_TEST)
+        low, high = evaluator.score_bounds(model, rows)
+        claimed = model.decision_function(Z)
+        assert (low <= claimed).all()
+        assert (claimed <= high).all()
+        assert evaluator.score_noise(model) == pytest.approx((high - low).max() / 2)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+def test_a_vector_of_weights(points: Any, storage: Any) -> None:
+    X, y, Z, z = points
+    w, b = np.array([1.0, -0.5, 0.2]), 0.1
+    evaluator = build((storage(X), y, storage(Z), z), Linear())
+    found = evaluator.evaluate(LinearModel(w, b))
+    primal = 0.5 * w @ w + C * np.maximum(0, 1 - y * (X @ w + b)).sum()
+    assert found.primal == pytest.approx(primal, rel=1e-12)
+    assert found.squared_norm == pytest.approx(w @ w, rel=1e-12)
+    assert found.test_error == np.mean((Z @ w + b > 0) != (z > 0))
+    assert found.n_support == 0
+    assert found.dual is None
+    assert evaluator.score_noise(LinearModel(w, b)) == 0
+
+
+def test_weights_have_the_gap_of_the_dual_point_that_comes_with_them(points: Any) -> None:
+    X, y, _, _ = points
+    evaluator = build(points, Linear())
+    fit = LinearSDCA(C=C, tol=1e-9, max_epochs=20_000, random_state=0).fit(X, y)
+    found = evaluator.evaluate(fit.model_)
+    assert found.gap is not None
+    assert found.primal is not None
+    assert -1e-12 <= found.gap / found.primal < 1e-7
+    # Other weights with the same dual point: the gap is theirs.
+    worse = evaluator.evaluate(replace(fit.model_, weights=2 * fit.model_.weights))
+    assert worse.dual == pytest.approx(found.dual, rel=1e-12)
+    assert worse.primal is not None
+    assert worse.gap == pytest.approx(worse.primal - found.dual)
+    assert fit.model_.dual_coef is not None
+    infeasible = replace(fit.model_, dual_coef=2 * fit.model_.dual_coef)
+    assert evaluator.evaluate(infeasible).gap is None
+    assert build(points, Linear(), dual_certificate=False).evaluate(fit.model_).gap is None
+
+
+def test_weights_on_a_task_with_another_kernel_are_refused(points: Any) -> None:
+    for kernel in KERNELS[::2]:
+        with pytest.raises(EvaluationError, match=f"no solution of a task with the {kernel.name}"):
+            build(points, kernel).evaluate(LinearModel(np.ones(3)))
+
+
+def test_fourier_features(points: Any) -> None:
+    X, y, Z, z = points
+    rng = np.random.default_rng(5)
+    V, w, b = rng.normal(size=(8, 3)), rng.normal(size=16), -0.2
+
+    def scores(points: np.ndarray) -> np.ndarray:
+        features = [
+            [np.cos(v @ x) / np.sqrt(8) for v in V] + [np.sin(v @ x) / np.sqrt(8) for v in V]
+            for x in points
+        ]
+        return np.array(features) @ w + b
+
+    found = build(points).evaluate(FourierExpansion(V, w, b))
+    primal = 0.5 * w @ w + C * np.maximum(0, 1 - y * scores(X)).sum()
+    assert found.primal == pytest.approx(primal, rel=1e-12)
+    assert found.train_error == np.mean((scores(X) > 0) != (y > 0))
+    assert found.test_error == np.mean((scores(Z) > 0) != (z > 0))
+    assert found.n_support == 0
+    assert found.gap is None
+
+
+def test_a_vote_has_errors_but_no_objective(points: Any) -> None:
+    X, y, Z, z = points
+    fit = Perceptron(RBF(0.7), output="voted", dtype="float64", random_state=0).fit(X, y)
+    found = build(points).evaluate(fit.model_)
+    assert found.train_error == np.mean(fit.predict(X) != y)
+    assert found.test_error == np.mean(fit.predict(Z) != z)
+    assert found.n_support == fit.model_.n_support > 0
+    assert (found.primal, found.squared_norm, found.gap) == (None, None, None)
+    assert found.finite
+
+
+def test_a_vote_may_differ_by_those_whom_rounding_decides(points: Any) -> None:
+    X, y, Z, z = points
+    # On a grid many scores are exactly zero, so that float32 and float64 votes differ.
+    X, Z = np.round(X), np.round(Z)
+    evaluator = build((X, y, Z, z), Linear())
+    fit = Perceptron("linear", output="voted", max_epochs=20, random_state=0).fit(X, y)
+    rows = np.arange(N_TEST)
+    low, high = evaluator.score_bounds(fit.model_, rows)
+    claimed, exact = fit.decision_function(Z), evaluator.test_scores(fit.model_, rows)
+    assert ((low <= claimed) & (claimed <= high)).all()
+    assert ((low <= exact) & (exact <= high)).all()
+    assert (low < high).any()
+    assert (low == high).any()
+
+
+BUDGET = BudgetExpansion(RBF(0.7), np.ones((2, 3)), np.ones(2))
+FOURIER = FourierExpansion(np.ones((2, 3)), np.ones(4))
+VOTED = VotedExpansion(
+    KernelExpansion(RBF(0.7), np.ones((2, 3)), np.array([2.0, -1.0]), 0.0, np.array([0, 1]), 60),
+    mistakes=np.array([0, 1, 0]),
+    survivals=np.array([1, 2, 3]),
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "message"),
+    [
+        (BUDGET, {"coef": np.ones(3)}, r"points of shape \(2, 3\) for 3 coefficients"),
+        (BUDGET, {"points": np.ones((2, 4))}, "in 3 dimensions"),
+        (BUDGET, {"points": np.ones((2, 3)) * 1j}, "points have type complex128, not real"),
+        (BUDGET, {"points": np.full((2, 3), np.nan)}, "points that are not finite"),
+        (BUDGET, {"points": np.full((2, 3), 1e200)}, "the rbf kernel of these points overflows"),
+        (BUDGET, {"coef": np.ones((2, 1))}, r"coefficients have shape \(2, 1\), not a vector"),
+        (LinearModel(np.ones(3)), {"weights": np.ones(4)}, r"shape \(4,\), not \(3,\)"),
+        (LinearModel(np.ones(3)), {"weights": np.ones(3) * 1j}, "weights have type complex128"),
+        (LinearModel(np.ones(3)), {"dual_coef": np.ones(4)}, r"shape \(4,\), not \(60,\)"),
+        (FOURIER, {"frequencies": np.ones((2, 4))}, "the points have 3 features"),
+        (FOURIER, {"weights": np.ones(2)}, r"weights have shape \(2,\), not \(4,\)"),
+        (VOTED, {"mistakes": np.array([0, 1, 1])}, "do not add up to its last predictor"),
+        (VOTED, {"mistakes": np.array([0, 1, 2])}, "do not add up to its last predictor"),
+        (VOTED, {"mistakes": np.array([0.0, 1, 0])}, "mistakes are no sequence of whole numbers"),
+        (VOTED, {"survivals": np.array([1, 2])}, "has 3 mistakes and 2 survivals"),
+    ],
+)
+def test_malformed_models_of_the_other_kinds_are_refused(
+    points: Any, model: Model, change: dict[str, Any], message: str
+) -> None:
+    evaluator = build(points, Linear() if isinstance(model, LinearModel) else RBF(0.7))
+    assert evaluator.evaluate(model).finite
+    with pytest.raises(EvaluationError, match=message):
+        evaluator.evaluate(replace(model, **change))  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_other_models_of_nan_are_not_finite(points: Any, bad: float) -> None:
+    weights = np.array([1.0, bad, 1.0])
+    assert not build(points, Linear()).evaluate(LinearModel(weights)).finite
+    assert not build(points).evaluate(replace(BUDGET, coef=np.array([bad, 1.0]))).finite
+    assert not build(points).evaluate(replace(FOURIER, weights=np.full(4, bad))).finite
+    assert not build(points).evaluate(replace(FOURIER, frequencies=np.full((2, 3), bad))).finite

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
         ({"budget": "garbage"}, "its budget is not a JSON object"),
         ({"environment": None}, "its environment is not a JSON object"),
         ({"kernel_evals": -1}, "its kernel_evals is -1"),
+        ({"inner_products": -1}, "its inner_products is -1"),
         ({"test_error": -5.0}, "its test_error is -5.0"),
     ],
 )
@@ -61,6 +62,52 @@ def test_an_edited_record_is_refused_in_one_line(
     with pytest.raises(RecordError) as caught:
         RecordStore(tmp_path).read(path)
     assert str(caught.value) == f"{path}: not a record of a run ({complaint})"
+
+
+def old_record(folder: Path, **changes: Any) -> Path:
+    """A record as the first version of the schema had it: without inner products."""
+    row = asdict(record(**changes)) | {"schema_version": 1}
+    del row["inner_products"]
+    for checkpoint in row["trace"] or []:
+        del checkpoint["inner_products"]
+    without = [item for item in SCHEMA if item.name not in ("inner_products", "trace")]
+    trace = SCHEMA.field("trace").type.value_type
+    kept = [item for item in trace if item.name != "inner_products"]
+    schema = pa.schema([*without, ("trace", pa.list_(pa.struct(kept)))])
+    path = folder / "old.parquet"
+    pq.write_table(pa.Table.from_pylist([row], schema=schema), path)
+    return path
+
+
+def test_a_record_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) -> None:
+    found = RecordStore(tmp_path).read(old_record(tmp_path, kernel_evals=10))
+    expected = record(kernel_evals=10, inner_products=0)
+    expected.trace = [replace(CHECKPOINT, inner_products=0)]
+    assert found == expected
+    uncounted = replace(CHECKPOINT, kernel_evals=None, kernel_evals_computed=None)
+    found = RecordStore(tmp_path).read(old_record(tmp_path, trace=[uncounted]))
+    assert found == record(trace=[uncounted])
+
+
+@pytest.mark.parametrize("trace", [None, [None]])
+def test_a_damaged_record_of_the_first_schema_is_refused(tmp_path: Path, trace: Any) -> None:
+    with pytest.raises(RecordError, match="its trace is missing"):
+        RecordStore(tmp_path).read(_damaged(tmp_path, trace))
+
+
+def _damaged(folder: Path, trace: Any) -> Path:
+    row = asdict(record()) | {"schema_version": 1, "trace": trace}
+    path = folder / "damaged.parquet"
+    pq.write_table(pa.Table.from_pylist([row], schema=SCHEMA), path)
+    return path
+
+
+def test_another_version_of_the_schema_is_named(tmp_path: Path) -> None:
+    row = asdict(record()) | {"schema_version": 3}
+    path = tmp_path / "newer.parquet"
+    pq.write_table(pa.Table.from_pylist([row], schema=SCHEMA), path)
+    with pytest.raises(RecordError, match="schema version 3, this release reads 2"):
+        RecordStore(tmp_path).read(path)
 
 
 def test_a_record_in_the_making_is_not_listed(tmp_path: Path) -> None:

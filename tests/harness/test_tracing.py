@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.errors import EvaluationError
 from harness.evaluation import Evaluation, Evaluator
 from harness.jobs import CheckpointMessage, Message, PhaseMessage
 from harness.records import Checkpoint
@@ -91,6 +92,25 @@ def test_checkpoints_stand_on_a_geometric_grid() -> None:
     assert asked == [10 * int(np.ceil(value / 10)) for value in grid]
 
 
+def test_inner_products_make_checkpoints_due_as_kernel_evaluations_do() -> None:
+    monitor, messages = watch(SlowEvaluator(), first_checkpoint=100, factor=2.0)
+    counters = Counters(kernel_evals=40)
+    monitor.start(counters)
+    for step in range(1, 5):
+        counters.inner_products += 100
+        if monitor.due(counters.kernel_evals + counters.inner_products):
+            monitor.record(step, model)
+    found = [(item.kernel_evals, item.inner_products) for item in checkpoints(messages)]
+    assert found == [(40, 100), (40, 200), (40, 400)]
+
+
+def test_a_count_that_is_none_is_refused() -> None:
+    monitor, _ = watch(SlowEvaluator())
+    monitor.start(Counters(inner_products=2.5))  # type: ignore[arg-type]
+    with pytest.raises(EvaluationError, match=r"inner_products is 2\.5, not a count"):
+        monitor.finish(1, model())
+
+
 def test_the_parent_hears_of_every_change_of_phase() -> None:
     monitor, messages = watch(SlowEvaluator())
     monitor.start(Counters())
@@ -105,7 +125,7 @@ def test_a_solver_that_does_not_count_still_has_a_final_checkpoint() -> None:
     monitor.start(None)
     monitor.finish(7, model())
     (last,) = checkpoints(messages)
-    assert (last.n_iter, last.kernel_evals) == (7, None)
+    assert (last.n_iter, last.kernel_evals, last.inner_products) == (7, None, None)
 
 
 @pytest.mark.parametrize("make", [lambda: SBP(nu=0.1), lambda: Pegasos(C=1.0)])

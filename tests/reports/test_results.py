@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -76,6 +77,23 @@ def test_unknown_counts_stay_unknown(make, write_results):
     results = load_results(write_results([record], [make.task("a")], [solver]))
     assert math.isnan(results.runs["kernel_evals"].iloc[0])
     assert math.isnan(results.traces["kernel_evals"].iloc[0])
+
+
+def test_inner_products_count_as_evaluations(make, write_results):
+    linear = make.trace([0, 0], [0.4, 0.2])
+    linear = [replace(item, inner_products=n) for item, n in zip(linear, (50, 70), strict=True)]
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.2])),
+        make.finished("a", "LinearSDCA", 0, linear, inner_products=70),
+    ]
+    task, solvers = make.task("a"), [make.solver("SMO"), make.solver("LinearSDCA")]
+    results = load_results(write_results(records, [task], solvers))
+    assert results.runs["kernel_evals"].tolist() == [100, 70]
+    assert results.runs["kernel_evals_computed"].tolist() == [50, 70]
+    assert results.traces["kernel_evals"].tolist() == [10, 100, 50, 70]
+    assert results.evaluations == "kernel evaluations or inner products"
+    alone = load_results(write_results(records[:1], [task], solvers[:1]))
+    assert alone.evaluations == "kernel evaluations"
 
 
 def test_a_folder_without_study_is_refused_in_one_line(tmp_path):

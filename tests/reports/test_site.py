@@ -7,6 +7,7 @@ import io
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -207,3 +208,26 @@ def test_a_solver_that_costs_nothing_has_a_page_without_its_curves(make, write_r
     folder = write_results([record], [make.task("a")], [make.solver("Free")])
     page = write_report(folder, "marginbench run").read_text()
     assert "Not shown: Free (spent no kernel evaluations)." in page
+
+
+def test_inner_products_are_named_where_there_are_any(make, write_results):
+    trace = [replace(item, inner_products=50) for item in make.trace([0, 0], [0.4, 0.1])]
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.1])),
+        make.finished("a", "LinearSDCA", 0, trace, inner_products=50),
+    ]
+    solvers = [make.solver("SMO"), make.solver("LinearSDCA")]
+    folder = write_results(records, [make.task("a")], solvers)
+    page = Page(write_report(folder, "c").read_text(encoding="utf-8")).text
+    assert "Test error against kernel evaluations or inner products" in page
+    assert "LinearSDCA ends at a median of 10.00" in page
+    assert "after 50 kernel evaluations or inner products" in page
+    assert "counts its inner products of d numbers instead" in page
+    console = Console(width=120, file=io.StringIO())
+    console.print(summary(load_results(folder)))
+    heading = next(line for line in console.file.getvalue().splitlines() if "subopt." in line)
+    assert "kernel" not in console.file.getvalue().partition("subopt.")[0]
+    assert "evals" in heading
+    without = write_results(records[:1], [make.task("a")], solvers[:1])
+    page = Page(write_report(without, "c").read_text(encoding="utf-8")).text
+    assert "inner products" not in page

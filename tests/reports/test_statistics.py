@@ -115,6 +115,20 @@ def test_best_is_marked_among_solvers_without_a_failed_run(mixed):
     assert not any(measure in ("kernel_evals", "wall_s", "train_error") for _, measure in found)
 
 
+def test_a_model_without_support_vectors_is_not_the_sparsest(make, write_results):
+    trace = make.trace([10, 20], [0.4, 0.1])
+    records = [
+        make.finished("a", "SMO", 0, trace),
+        make.finished("a", "LinearSDCA", 0, trace, n_support=0),
+    ]
+    solvers = [make.solver("SMO"), make.solver("LinearSDCA")]
+    results = load_results(write_results(records, [make.task("a")], solvers))
+    table = statistics.results_table(results.runs, results.traces)
+    assert value(table, "SMO", "n_support", "best")
+    assert not value(table, "LinearSDCA", "n_support", "best")
+    assert value(table, "LinearSDCA", "n_support") == 0
+
+
 def test_a_best_error_of_zero_asks_for_no_error_at_all(make, write_results):
     records = [
         make.finished("a", "SMO", 0, make.trace([10, 100, 500], [0.4, 0.005, 0.0])),

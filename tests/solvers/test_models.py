@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from solvers import SMO, KernelExpansion, scoring
+from solvers import (
+    RBF,
+    SMO,
+    BudgetExpansion,
+    FourierExpansion,
+    KernelExpansion,
+    LinearModel,
+    Model,
+    VotedExpansion,
+    scoring,
+)
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +132,36 @@ def test_a_model_is_frozen(dense):
     model = SMO().fit(*dense).model_
     with pytest.raises(dataclasses.FrozenInstanceError):
         model.intercept = 1.0
+
+
+LAST = KernelExpansion(RBF(0.5), np.eye(3), np.array([2.0, -1.0, 1.0]), 0.0, np.arange(3), 9)
+EVERY_KIND = [
+    LAST,
+    BudgetExpansion(RBF(0.5), np.eye(3) + 1, np.array([2.0, -1.0, 1.0]), 0.25),
+    LinearModel(np.array([1.0, 2.0, -1.0]), 0.5),
+    FourierExpansion(np.eye(2, 3), np.array([1.0, -1.0, 0.5, 2.0]), -0.5),
+    VotedExpansion(LAST, np.array([0, 1, 0, 2]), np.array([3, 1, 1, 2])),
+]
+
+
+@pytest.mark.parametrize("model", EVERY_KIND, ids=lambda model: model.kind)
+def test_a_model_of_any_kind_is_read_as_what_it_is(tmp_path, model):
+    model.save(tmp_path / "model")
+    loaded = Model.load(tmp_path / "model")
+    assert type(loaded) is type(model)
+    Z = np.random.default_rng(1).standard_normal((6, 3))
+    scores = model.decision_function(Z)
+    np.testing.assert_array_equal(loaded.decision_function(Z), scores)
+    assert scores.shape == (6,)
+    assert scores.dtype == np.float64
+    assert loaded.n_support == model.n_support
+    assert loaded.intercept == model.intercept
+    for other in {type(known) for known in EVERY_KIND} - {type(model)}:
+        with pytest.raises(ValueError, match=f"a model of kind {model.kind!r}, not a"):
+            other.load(tmp_path / "model")
+
+
+def test_without_points_of_its_own_only_the_intercept_is_left():
+    empty = BudgetExpansion(RBF(0.5), np.empty((0, 3)), np.empty(0), 0.5)
+    np.testing.assert_array_equal(empty.decision_function(np.zeros((2, 3))), [0.5, 0.5])
+    assert empty.squared_norm() == 0

@@ -9,6 +9,8 @@ import pytest
 
 from solvers import Counters, Monitor, registry
 
+# Random features cost nothing after their one pass: there is nothing to watch before the end.
+AT_THE_END = {"RandomFourierFeatures"}
 INSTRUMENTED = [name for name, solver in registry().items() if solver.instrumented]
 VARIANTS = [
     pytest.param(name, extra, id="-".join([name, *map(str, extra.values())]))
@@ -22,18 +24,38 @@ VARIANTS = [
         ("Pegasos", {"strategy": "on_demand"}),
         ("Perceptron", {}),
         ("Perceptron", {"strategy": "on_demand", "output": "averaged"}),
+        ("Perceptron", {"output": "voted"}),
+        ("BatchPerceptron", {"target_margin": 1.0}),
+        ("SGD", {}),
+        ("LinearSDCA", {}),
+        ("LinearSDCA", {"order": "iid", "stopping": "gap", "shrinking": False}),
+        ("LinearPegasos", {}),
+        ("LinearPegasos", {"batch_size": 7, "output": "averaged"}),
+        ("SIMBA", {}),
     ]
 ]
 
 
 def make(name, task, **extra):
-    return registry()[name](
-        **task.params, dtype="float64", max_epochs=3, tol=1e-8, random_state=0, **extra
-    )
+    solver = registry()[name](**extra)
+    params = {**task.params, "dtype": "float64", "max_epochs": 3, "tol": 1e-8, "random_state": 0}
+    return solver.set_params(**{k: v for k, v in params.items() if k in solver.get_params()})
+
+
+def spent(counters):
+    return counters.kernel_evals + counters.inner_products
+
+
+def assert_same_model(model, expected):
+    assert type(model) is type(expected)
+    found, wanted = model.attributes(), expected.attributes()
+    assert found.keys() == wanted.keys()
+    for name in wanted:
+        np.testing.assert_array_equal(found[name], wanted[name])
 
 
 def test_every_instrumented_solver_is_watched_here():
-    assert {variant.values[0] for variant in VARIANTS} == set(INSTRUMENTED)
+    assert {variant.values[0] for variant in VARIANTS} == set(INSTRUMENTED) - AT_THE_END
 
 
 @pytest.mark.parametrize(("name", "extra"), VARIANTS)
@@ -48,7 +70,7 @@ def test_calls_and_their_arguments(rbf_task, name, extra, recording_monitor):
     assert monitor.evals_at_start == 0
 
     assert (np.diff(monitor.evals_asked) >= 0).all()
-    assert monitor.evals_asked[-1] <= solver.counters_.kernel_evals
+    assert monitor.evals_asked[-1] <= spent(solver.counters_)
     assert (np.diff(monitor.iterations) > 0).all()
     assert monitor.iterations[0] >= 1
     assert monitor.iterations[-1] <= solver.n_iter_
@@ -64,9 +86,7 @@ def test_recording_does_not_change_the_result(rbf_task, name, extra, recording_m
     for every in (0.0, 1000.0):
         watched = make(name, task, **extra)
         watched.fit(task.X, task.y, monitor=recording_monitor(every=every))
-        np.testing.assert_array_equal(watched.dual_coef_, alone.dual_coef_)
-        np.testing.assert_array_equal(watched.support_, alone.support_)
-        assert watched.intercept_ == alone.intercept_
+        assert_same_model(watched.model_, alone.model_)
         assert watched.n_iter_ == alone.n_iter_
         assert watched.status_ == alone.status_
         assert watched.counters_ == alone.counters_
@@ -81,12 +101,10 @@ def test_true_from_record_stops_the_run(rbf_task, name, extra, checkpoints, reco
     assert solver.status_ == "stopped"
     assert monitor.calls == ["start"] + ["record"] * checkpoints + ["finish"]
     assert solver.n_iter_ == monitor.iterations[-1]
-    assert solver.counters_.kernel_evals == monitor.evals[-1]
+    assert spent(solver.counters_) == monitor.evals[-1]
     # Stopped at a checkpoint: the model is the one that was seen there.
     for model in (monitor.snapshots[-1], monitor.last_snapshot()):
-        np.testing.assert_array_equal(model.coef, solver.model_.coef)
-        np.testing.assert_array_equal(model.support, solver.model_.support)
-        assert model.intercept == solver.model_.intercept
+        assert_same_model(model, solver.model_)
 
 
 @pytest.mark.parametrize(("name", "extra"), VARIANTS)
@@ -94,21 +112,17 @@ def test_the_snapshot_still_works_after_the_run(rbf_task, name, extra, recording
     task = rbf_task
     monitor = recording_monitor()
     solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
-    model = monitor.last_snapshot()
-    np.testing.assert_array_equal(model.coef, solver.model_.coef)
-    np.testing.assert_array_equal(model.support, solver.model_.support)
-    assert model.intercept == solver.model_.intercept
+    assert_same_model(monitor.last_snapshot(), solver.model_)
 
 
 @pytest.mark.parametrize(("name", "extra"), VARIANTS)
 def test_a_snapshot_is_not_changed_by_later_steps(rbf_task, name, extra, recording_monitor):
     task = rbf_task
-    monitor = recording_monitor(every=5 * task.n)
+    monitor = recording_monitor(every=task.n)
     make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
-    stopped = recording_monitor(every=5 * task.n, stop_after=2)
+    stopped = recording_monitor(every=task.n, stop_after=2)
     make(name, task, **extra).fit(task.X, task.y, monitor=stopped)
-    np.testing.assert_array_equal(monitor.snapshots[1].coef, stopped.snapshots[1].coef)
-    np.testing.assert_array_equal(monitor.snapshots[1].support, stopped.snapshots[1].support)
+    assert_same_model(monitor.snapshots[1], stopped.snapshots[1])
 
 
 def test_the_base_class_never_asks_for_a_checkpoint():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import SMO, Perceptron
+from solvers import SMO, KernelExpansion, Perceptron, VotedExpansion, voting
 
 STRATEGIES = ["maintained", "on_demand"]
 
@@ -144,7 +144,72 @@ def test_float32_is_close_to_float64(task, output):
     np.testing.assert_allclose(scores[0], scores[1], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("parameter", "value"), [("output", "voted"), ("strategy", "lazy")])
+@pytest.mark.parametrize(("parameter", "value"), [("output", "sampled"), ("strategy", "lazy")])
 def test_an_unknown_option_is_refused(rbf_task, parameter, value):
     with pytest.raises(ValueError, match=f"{parameter} must be one of .*, got '{value}'"):
         Perceptron(**{parameter: value}).fit(rbf_task.X, rbf_task.y)
+
+
+def voted_twin(K_test, K, y, epochs, seed):
+    """Freund and Schapire's pseudo-code, with every predictor written out."""
+    rng = np.random.default_rng(seed)
+    predictors, votes = [np.zeros(len(y))], [0]
+    for _ in range(epochs):
+        for i in rng.permutation(len(y)):
+            if y[i] * (K[i] @ predictors[-1]) > 0:
+                votes[-1] += 1
+            else:
+                predictors.append(predictors[-1] + y[i] * (np.arange(len(y)) == i))
+                votes.append(1)
+    scores = K_test @ np.array(predictors).T
+    return np.sign(scores) @ np.array(votes), votes
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_the_vote_is_the_literal_one(task, strategy, epochs):
+    solver = Perceptron(
+        **task.params,
+        output="voted",
+        strategy=strategy,
+        max_epochs=epochs,
+        dtype="float64",
+        random_state=1,
+    ).fit(task.X, task.y)
+    expected, votes = voted_twin(task.K, task.K, task.y, epochs, seed=1)
+    np.testing.assert_array_equal(solver.decision_function(task.X), expected)
+    np.testing.assert_array_equal(solver.survivals_, votes[1:])
+    assert len(solver.mistakes_) == solver.n_mistakes_
+    # All that voted saw all visits, and one each for being made.
+    assert solver.survivals_.sum() == solver.n_iter_
+    last = Perceptron(**task.params, max_epochs=epochs, dtype="float64", random_state=1)
+    np.testing.assert_array_equal(last.fit(task.X, task.y).dual_coef_, solver.dual_coef_)
+    assert solver.counters_.kernel_evals > 0
+
+
+def test_a_saved_vote_is_the_same(tmp_path, rbf_task, monkeypatch):
+    task = rbf_task
+    solver = Perceptron(**task.params, output="voted", random_state=2).fit(task.X, task.y)
+    solver.model_.save(tmp_path / "model")
+    loaded = VotedExpansion.load(tmp_path / "model")
+    votes = solver.decision_function(task.X)
+    np.testing.assert_array_equal(loaded.decision_function(task.X), votes)
+    np.testing.assert_array_equal(loaded.mistakes, solver.model_.mistakes)
+    assert loaded.n_support == solver.model_.n_support
+    with pytest.raises(ValueError, match="a model of kind 'voted expansion', not a KernelExp"):
+        KernelExpansion.load(tmp_path / "model")
+    with pytest.raises(ValueError, match="no vector w, so it has no norm"):
+        loaded.squared_norm()
+    monkeypatch.setattr(voting, "_BLOCK_BYTES", 7 * loaded.n_support * 4)
+    np.testing.assert_array_equal(loaded.decision_function(task.X), votes)
+
+
+def test_the_vote_with_a_precomputed_kernel(linear_task):
+    task = linear_task
+    fits = [
+        Perceptron(kernel, output="voted", dtype="float64", random_state=3).fit(X, task.y)
+        for kernel, X in (("linear", task.X), ("precomputed", task.K))
+    ]
+    np.testing.assert_array_equal(
+        fits[0].decision_function(task.X), fits[1].decision_function(task.K)
+    )

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
 from solvers import SBP
-from solvers.sbp import _State
+from solvers import sbp as sbp_module
+from solvers.holdout import Split
 
 COSTS = [1.0, 10.0, 100.0]
+
+
+@pytest.fixture(scope="module")
+def tied_task():
+    """Points on a coarse grid, many of them twice: responses tie at and around the level."""
+    rng = np.random.default_rng(11)
+    y = np.where(np.arange(90) % 2, 1.0, -1.0)
+    X = np.round(rng.standard_normal((90, 2)) + 0.5 * y[:, None])
+    squared = np.square(X[:, None] - X).sum(axis=2)
+    return Task(y, np.exp(-0.5 * squared))
+
+
+class Task(NamedTuple):
+    y: np.ndarray
+    K: np.ndarray
+
+    @property
+    def n(self):
+        return len(self.y)
 
 
 def level_by_sorting(c, volume):
@@ -23,21 +46,24 @@ def level_by_sorting(c, volume):
 
 
 def covered_draws(rng, n):
-    """Uniform indices in blocks of n; the caller sends whether the last one was taken."""
+    """Uniform indices, one after the other."""
     while True:
-        yield from rng.integers(n, size=n)
+        yield int(rng.integers(n))
 
 
-def twin(K, y, nu, T, seed, each=None):
-    """SBP12 Algorithm 1, draw by draw; ``each`` sees (t, alpha, c, r2, level) of every step."""
+def twin(K, y, nu, T, rng, *, ties="le", burn_in=0):
+    """SBP12 Algorithm 1, draw by draw."""
     n = len(y)
-    draws = covered_draws(np.random.default_rng(seed), n)
+    draws = covered_draws(np.random.default_rng(rng), n)
     eta0 = 1 / np.sqrt(np.diag(K).max())
     alpha, c, r2 = np.zeros(n), np.zeros(n), 0.0
     alpha_sum, c_sum, counts = np.zeros(n), np.zeros(n), np.zeros(n)
     for t in range(1, T + 1):
         level = level_by_sorting(c, n * nu)
-        i = next(j for j in draws if c[j] <= level)
+        covered = c <= level
+        if ties == "lt":
+            covered = c < level if (c < level).any() else c == c.min()
+        i = next(j for j in draws if covered[j])
         eta = eta0 / np.sqrt(t)
         r2 = r2 + 2 * eta * c[i] + eta**2 * K[i, i]
         alpha[i] += eta
@@ -47,13 +73,12 @@ def twin(K, y, nu, T, seed, each=None):
             alpha *= s
             c *= s
             r2 = 1.0
-        alpha_sum += alpha
-        c_sum += c
+        if t > burn_in:
+            alpha_sum += alpha
+            c_sum += c
         counts[i] += 1
-        if each is not None:
-            each(t, alpha, c, r2, level)
-    g = level_by_sorting(c_sum / T, n * nu)
-    mean = alpha_sum / T
+    mean = alpha_sum / (T - burn_in)
+    g = level_by_sorting(c_sum / (T - burn_in), n * nu)
     p = counts / T
     bound = np.sqrt(p @ (K * np.outer(y, y)) @ p) + n * nu * p.max()
     return {"alpha": mean / g if g > 0 else mean, "margin": g, "bound": bound}
@@ -67,20 +92,67 @@ def slack_rate(task, best):
 
 @pytest.mark.parametrize("nu", [0.0, 1e-10, 1e-3, 0.02, 0.3])
 def test_average_is_the_literal_one(task, nu, alpha_of):
-    expected = twin(task.K, task.y, nu, 6 * task.n, seed=1)
+    expected = twin(task.K, task.y, nu, 6 * task.n, rng=1)
     solver = SBP("precomputed", nu=nu, max_epochs=6, dtype="float64", random_state=1)
     solver.fit(task.K, task.y)
     alpha = alpha_of(solver.model_, task.y)
     scale = expected["alpha"].max()
     np.testing.assert_allclose(alpha, expected["alpha"], rtol=1e-10, atol=1e-10 * scale)
     assert solver.margin_ == pytest.approx(expected["margin"], rel=1e-10, abs=1e-13)
-    assert solver.certificate_ is None
+    assert solver.certificate_ == pytest.approx(expected["bound"], rel=1e-10)
+    assert solver.validation_errors_ is None
+    assert solver.intercept_[0] == 0
     assert solver.status_ == "budget"
     assert solver.n_iter_ == 6 * task.n
 
 
+@pytest.mark.parametrize("nu", [0.0, 1e-3, 0.3])
+@pytest.mark.parametrize("burn_in", [0, 7, 200])
+@pytest.mark.parametrize("ties", ["le", "lt"])
+def test_variants_are_the_literal_ones(nu, burn_in, ties, tied_task, alpha_of):
+    task = tied_task
+    expected = twin(task.K, task.y, nu, 5 * task.n, 3, ties=ties, burn_in=burn_in)
+    solver = SBP("precomputed", nu=nu, ties=ties, burn_in=burn_in, max_epochs=5, dtype="float64")
+    solver.set_params(random_state=3).fit(task.K, task.y)
+    alpha = alpha_of(solver.model_, task.y)
+    scale = expected["alpha"].max()
+    np.testing.assert_allclose(alpha, expected["alpha"], rtol=1e-10, atol=1e-10 * scale)
+    assert solver.margin_ == pytest.approx(expected["margin"], rel=1e-10, abs=1e-13)
+    assert solver.certificate_ == pytest.approx(expected["bound"], rel=1e-10)
+
+
+def test_without_water_both_tie_rules_draw_the_lowest_points(tied_task):
+    le, lt = (
+        SBP("precomputed", nu=0.0, ties=ties, max_epochs=3, dtype="float64", random_state=0).fit(
+            tied_task.K, tied_task.y
+        )
+        for ties in ("le", "lt")
+    )
+    np.testing.assert_array_equal(le.dual_coef_, lt.dual_coef_)
+
+
+def test_until_the_burn_in_is_over_the_model_is_the_last_iterate(rbf_task, recording_monitor):
+    task = rbf_task
+    monitor = recording_monitor(stop_after=30)
+    late = SBP(**task.params, nu=0.02, burn_in=100, dtype="float64", random_state=4)
+    late.fit(task.X, task.y, monitor=monitor)
+    alphas = [np.zeros(task.n) for _ in monitor.snapshots]
+    for alpha, model in zip(alphas, monitor.snapshots, strict=True):
+        alpha[model.support] = model.coef
+    # Each differs from the one before at the drawn point, and by a factor elsewhere.
+    for before, after in pairwise(alphas[4:]):
+        kept = (before != 0) & (after != 0)
+        ratios = after[kept] / before[kept]
+        assert np.sum(np.abs(ratios / np.median(ratios) - 1) > 1e-9) <= 1
+
+
+def test_a_burn_in_that_leaves_nothing_is_refused(rbf_task):
+    with pytest.raises(ValueError, match="burn_in=300 leaves none of the 300 iterations"):
+        SBP(max_epochs=2, burn_in=300).fit(rbf_task.X, rbf_task.y)
+
+
 def test_computed_kernels_lead_to_the_same_average(task, alpha_of):
-    expected = twin(task.K, task.y, 0.01, 3 * task.n, seed=2)
+    expected = twin(task.K, task.y, 0.01, 3 * task.n, rng=2)
     solver = SBP(**task.params, nu=0.01, max_epochs=3, dtype="float64", random_state=2)
     alpha = alpha_of(solver.fit(task.X, task.y).model_, task.y)
     np.testing.assert_allclose(alpha, expected["alpha"], rtol=1e-9, atol=1e-10)
@@ -91,33 +163,6 @@ def test_one_row_an_iteration_whatever_is_rejected(task):
     diagonal = 0 if task.params["kernel"] == "rbf" else task.n
     assert solver.counters_.kernel_evals == 4 * task.n * task.n + diagonal
     assert solver.counters_.kernel_evals_computed <= task.n * task.n + diagonal
-
-
-@pytest.mark.parametrize("nu", [0.0, 0.02])
-def test_iterates_keep_to_their_invariants(rbf_task, nu):
-    """The state's recursions over 1e4 steps, against values computed from scratch."""
-    n, K, y, Q = rbf_task.n, rbf_task.K, rbf_task.y, rbf_task.Q
-    rng = np.random.default_rng(4)
-    state = _State(n, volume=n * nu, certify=True)
-    eta0 = 1 / np.sqrt(np.diag(K).max())
-    seen_on_the_sphere = False
-    for t in range(1, 10_001):
-        level = level_by_sorting(state.responses, n * nu)
-        i = int(rng.choice(np.flatnonzero(state.responses <= level)))
-        state.move(i, eta0 / np.sqrt(t), y, K[i], K[i, i])
-        assert state.squared_norm <= 1
-        seen_on_the_sphere |= state.squared_norm == 1
-        if t in (1, 3, 10, 100, 1000, 10_000):
-            assert state.alpha.min() >= 0
-            assert np.count_nonzero(state.alpha) <= t
-            c = Q @ state.alpha
-            np.testing.assert_allclose(state.responses, c, rtol=1e-10, atol=1e-10)
-            assert state.squared_norm == pytest.approx(state.alpha @ c, rel=1e-10)
-            np.testing.assert_allclose(
-                state.count_responses, Q @ state.counts, rtol=1e-10, atol=1e-10 * t
-            )
-            assert state.counts.sum() == t
-    assert seen_on_the_sphere
 
 
 def test_the_step_direction_is_a_supergradient(rbf_task):
@@ -139,19 +184,10 @@ def test_weak_duality_brackets_the_optimum(task, C, seed, optimum):
     nu, optimal_margin = slack_rate(task, best), 1 / np.sqrt(best.squared_norm)
     for epochs in (1, 3, 20):
         solver = SBP(
-            **task.params, nu=nu, tol=1e-9, max_epochs=epochs, dtype="float64", random_state=seed
+            **task.params, nu=nu, max_epochs=epochs, dtype="float64", random_state=seed
         ).fit(task.X, task.y)
         assert solver.margin_ <= optimal_margin * (1 + 1e-7)
         assert optimal_margin <= solver.certificate_ * (1 + 1e-7)
-
-
-def test_the_certificate_is_the_bound_at_the_frequencies_of_the_draws(task):
-    expected = twin(task.K, task.y, 0.02, 5 * task.n, seed=6)
-    solver = SBP(
-        "precomputed", nu=0.02, tol=1e-9, max_epochs=5, dtype="float64", random_state=6
-    ).fit(task.K, task.y)
-    assert solver.certificate_ == pytest.approx(expected["bound"], rel=1e-10)
-    assert solver.margin_ == pytest.approx(expected["margin"], rel=1e-10)
 
 
 def test_it_stops_when_the_certified_gap_is_small(rbf_task):
@@ -163,8 +199,24 @@ def test_it_stops_when_the_certified_gap_is_small(rbf_task):
     assert solver.certificate_ - solver.margin_ <= tol * solver.certificate_
     epochs = solver.n_iter_ // task.n
     assert epochs > 1, "choose a smaller tolerance: nothing to see before the stop"
-    before = twin(task.K, task.y, nu, (epochs - 1) * task.n, seed=7)
+    before = twin(task.K, task.y, nu, (epochs - 1) * task.n, rng=7)
     assert before["bound"] - before["margin"] > tol * before["bound"]
+
+
+def test_it_checks_as_often_as_it_is_told(rbf_task):
+    task = rbf_task
+    params = {**task.params, "nu": 0.05, "tol": 0.5, "dtype": "float64", "random_state": 7}
+    fits = [
+        SBP(**params, check_every=every, max_epochs=500).fit(task.X, task.y)
+        for every in (0.1, 1.0, 7.0)
+    ]
+    assert [fit.n_iter_ % period for fit, period in zip(fits, (15, 150, 1050), strict=True)] == [
+        0,
+        0,
+        0,
+    ]
+    assert fits[0].n_iter_ < fits[1].n_iter_ < fits[2].n_iter_
+    assert {fit.status_ for fit in fits} == {"converged"}
 
 
 def test_watching_the_certificate_does_not_change_the_model(task):
@@ -184,6 +236,7 @@ def test_long_runs_reach_the_optimal_margin(rbf_task, C, optimum, alpha_of):
     solver = SBP(**task.params, nu=nu, max_epochs=334, dtype="float64", random_state=0)
     solver.fit(task.X, task.y)
     assert 0.97 <= solver.margin_ * norm <= 1 + 1e-7
+    assert 1 - 1e-7 <= solver.certificate_ * norm <= 1.25
 
     alpha = alpha_of(solver.model_, task.y)
     margins = task.Q @ alpha
@@ -263,3 +316,140 @@ def test_points_without_any_norm_are_refused():
 def test_nu_out_of_range_is_refused(rbf_task, nu):
     with pytest.raises(ValueError, match="nu must be a number >= 0, got"):
         SBP(nu=nu).fit(rbf_task.X, rbf_task.y)
+
+
+def holdout_errors(task, split, nu, epochs, rng):
+    """The held-out error of the twin's average after each of these epochs of training points."""
+    train, held_out = split.order[: split.n_train], split.order[split.n_train :]
+    K = task.K[np.ix_(train, train)]
+    errors = []
+    for epoch in epochs:
+        state = np.random.default_rng(0)
+        state.bit_generator.state = rng
+        fit = twin(K, task.y[train], nu, epoch * split.n_train, state)
+        scores = task.K[np.ix_(held_out, train)] @ (fit["alpha"] * task.y[train])
+        errors.append(np.mean((scores > 0) != (task.y[held_out] > 0)))
+    return errors, fit
+
+
+def test_held_out_points_are_not_trained_on(rbf_task, alpha_of):
+    task, nu, epochs = rbf_task, 0.05, 6
+    rng = np.random.default_rng(12)
+    split = Split(task.y, 0.2, rng)
+    errors, expected = holdout_errors(
+        task, split, nu, range(1, epochs + 1), rng.bit_generator.state
+    )
+    solver = SBP("precomputed", nu=nu, validation_fraction=0.2, patience=100, max_epochs=epochs)
+    solver.set_params(dtype="float64", random_state=12).fit(task.K, task.y)
+    alpha = alpha_of(solver.model_, task.y)
+    train, held_out = split.order[: split.n_train], split.order[split.n_train :]
+    np.testing.assert_array_equal(alpha[held_out], 0)
+    np.testing.assert_allclose(alpha[train], expected["alpha"], rtol=1e-9, atol=1e-9)
+    assert solver.margin_ == pytest.approx(expected["margin"], rel=1e-9)
+    assert solver.certificate_ == pytest.approx(expected["bound"], rel=1e-9)
+    np.testing.assert_allclose(solver.validation_errors_, errors, atol=1e-12)
+    assert solver.n_iter_ == epochs * split.n_train
+    # The rows run over the held-out points as well.
+    assert solver.counters_.kernel_evals == solver.n_iter_ * task.n + task.n
+    predicted = solver.predict(task.K[held_out])
+    assert np.mean(predicted != task.y[held_out]) == solver.validation_errors_[-1]
+
+
+def test_it_stops_when_the_held_out_error_has_stabilised(rbf_task):
+    task = rbf_task
+    solver = SBP(**task.params, nu=0.05, validation_fraction=0.3, patience=4, check_every=0.5)
+    solver.set_params(max_epochs=400, random_state=13).fit(task.X, task.y)
+    assert solver.status_ == "converged"
+    errors = solver.validation_errors_
+    n_train = task.n - round(0.3 * 75) * 2
+    assert solver.n_iter_ == len(errors) * round(n_train / 2)
+    assert len(errors) - 1 - errors.argmin() == 4
+    for check in range(len(errors) - 1):
+        assert check - errors[: check + 1].argmin() < 4
+
+
+def test_a_held_out_part_that_cannot_be_is_refused(rbf_task):
+    task = rbf_task
+    with pytest.raises(ValueError, match=r"validation_fraction must be below 1, got 1\.0"):
+        SBP(validation_fraction=1.0).fit(task.X, task.y)
+    with pytest.raises(ValueError, match=r"validation_fraction=0\.001 holds out none of 150"):
+        SBP(validation_fraction=0.001).fit(task.X, task.y)
+
+
+class SlowKernel:
+    """A linear kernel that counts every entry it evaluates."""
+
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self, A, B):
+        self.count += len(A) * len(B)
+        return A @ B.T
+
+
+def test_the_evaluations_of_checks_are_counted_apart(linear_task):
+    task, kernel = linear_task, SlowKernel()
+    solver = SBP(kernel, nu=0.1, drift_check=60, cache_size=0, max_epochs=3, random_state=14)
+    solver.fit(task.X, task.y)
+    assert solver.counters_.kernel_evals == 3 * task.n * task.n + task.n
+    assert solver.counters_.kernel_evals_computed == solver.counters_.kernel_evals
+    assert 10 * 32 < solver.drift_evals_ <= 10 * 32 * task.n
+    assert kernel.count == solver.counters_.kernel_evals + solver.drift_evals_
+    assert 0 < solver.drift_ < 1e-5
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_checks_change_neither_draws_nor_counters(task, bias):
+    fits = [
+        SBP(**task.params, nu=0.02, fit_intercept=bias, drift_check=every, random_state=15)
+        .set_params(dtype="float64", max_epochs=3)
+        .fit(task.X, task.y)
+        for every in (None, 17, 100)
+    ]
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.dual_coef_, fits[0].dual_coef_)
+        assert fit.counters_ == fits[0].counters_
+        assert fit.drift_ < 1e-12
+    assert (fits[0].drift_, fits[0].drift_evals_) == (0, 0)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.2])
+def test_drifted_responses_are_found_and_replaced(rbf_task, monkeypatch, fraction):
+    task = rbf_task
+    checked = []
+
+    class Shaken(sbp_module._Run):
+        def check_drift(self):
+            if not checked:
+                self.path.responses += 1e-3
+                self.path.squared_norm *= 0.9
+            super().check_drift()
+            order = np.arange(task.n) if self.split.order is None else self.split.order
+            alpha = self.path.alpha.current()
+            fresh = task.Q[np.ix_(order, order)] @ alpha
+            checked.append(np.abs(fresh - self.path.responses).max())
+            assert self.path.squared_norm == pytest.approx(alpha @ fresh, rel=1e-9)
+
+    monkeypatch.setattr(sbp_module, "_Run", Shaken)
+    solver = SBP(**task.params, nu=0.02, drift_check=100, validation_fraction=fraction)
+    solver.set_params(max_epochs=3, dtype="float64", random_state=16).fit(task.X, task.y)
+    assert solver.drift_ == pytest.approx(1e-3, rel=1e-6)
+    assert len(checked) == solver.n_iter_ // 100
+    assert max(checked) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        ("ties", "leq", "ties must be one of le, lt, got 'leq'"),
+        ("sampling", "both", "sampling must be one of pair, single, got 'both'"),
+        ("burn_in", -1, "burn_in must be a whole number >= 0, got -1"),
+        ("validation_fraction", -0.5, "validation_fraction must be a number >= 0, got -0.5"),
+        ("patience", 0, "patience must be a whole number >= 1, got 0"),
+        ("check_every", 0.0, "check_every must be a number > 0, got 0.0"),
+        ("drift_check", 0, "drift_check must be a whole number >= 1, got 0"),
+    ],
+)
+def test_a_parameter_out_of_range_is_refused(rbf_task, parameter, value, message):
+    with pytest.raises(ValueError, match=message):
+        SBP(**{parameter: value}).fit(rbf_task.X, rbf_task.y)

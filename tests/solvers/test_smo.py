@@ -82,9 +82,8 @@ def test_with_bias_it_is_scikit_learns_svc(task, C):
 @pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
 def test_dual_rises_at_every_checkpoint(task, bias, recording_monitor, alpha_of):
     monitor = recording_monitor(every=5 * task.n)
-    SMO(**task.params, C=10.0, fit_intercept=bias, tol=1e-4, dtype="float64").fit(
-        task.X, task.y, monitor=monitor
-    )
+    smo = SMO(**task.params, C=10.0, fit_intercept=bias, tol=1e-4, dtype="float64")
+    smo.set_params(working_set="textbook").fit(task.X, task.y, monitor=monitor)
     alphas = [alpha_of(model, task.y) for model in monitor.snapshots]
     values = np.array([dual_value(alpha, task.Q) for alpha in alphas])
     assert len(values) > 20
@@ -146,7 +145,7 @@ def literal_iterations_with_bias(K, y, C, tol):
 def test_iterations_without_bias_follow_the_literal_formulas(rbf_task, C, alpha_of):
     task = rbf_task
     alpha, steps = literal_iterations_without_bias(task.Q, C, 1e-3)
-    solver = SMO("precomputed", C=C, dtype="float64").fit(task.K, task.y)
+    solver = SMO("precomputed", C=C, working_set=1, dtype="float64").fit(task.K, task.y)
     assert solver.n_iter_ == steps
     np.testing.assert_allclose(alpha_of(solver.model_, task.y), alpha, rtol=0, atol=1e-10 * C)
 
@@ -154,7 +153,8 @@ def test_iterations_without_bias_follow_the_literal_formulas(rbf_task, C, alpha_
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
 def test_iterations_with_bias_follow_the_literal_formulas(task, C, alpha_of):
     alpha, bias, steps = literal_iterations_with_bias(task.K, task.y, C, 1e-3)
-    solver = SMO("precomputed", C=C, fit_intercept=True, dtype="float64").fit(task.K, task.y)
+    solver = SMO("precomputed", C=C, fit_intercept=True, working_set=2, dtype="float64")
+    solver.fit(task.K, task.y)
     assert solver.n_iter_ == steps
     np.testing.assert_allclose(alpha_of(solver.model_, task.y), alpha, rtol=0, atol=1e-9 * C)
     assert solver.intercept_[0] == pytest.approx(bias, abs=1e-9)
@@ -163,7 +163,8 @@ def test_iterations_with_bias_follow_the_literal_formulas(task, C, alpha_of):
 @pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
 def test_kernel_evaluations_are_n_or_2n_an_iteration(task, bias):
     n = task.n
-    solver = SMO(**task.params, C=10.0, fit_intercept=bias).fit(task.X, task.y)
+    solver = SMO(**task.params, C=10.0, fit_intercept=bias, working_set="textbook")
+    solver.fit(task.X, task.y)
     diagonal = 0 if task.params["kernel"] == "rbf" else n
     assert solver.counters_.kernel_evals == solver.n_iter_ * n * (2 if bias else 1) + diagonal
     assert solver.counters_.kernel_evals_computed <= n * n + diagonal
@@ -175,7 +176,12 @@ def test_the_cache_changes_the_cost_but_not_the_result(task, bias, dtype):
     row_mb = task.n * np.dtype(dtype).itemsize / 2**20
     fits = {
         rows: SMO(
-            **task.params, C=10.0, fit_intercept=bias, dtype=dtype, cache_size=rows * row_mb
+            **task.params,
+            C=10.0,
+            fit_intercept=bias,
+            working_set="textbook",
+            dtype=dtype,
+            cache_size=rows * row_mb,
         ).fit(task.X, task.y)
         for rows in (0, 1, 2.5, 20, 1000)
     }

@@ -58,6 +58,40 @@ def test_selection_is_the_sort_formulas(heights, volume):
     assert_is_level(_level_by_selection(heights.copy(), volume), heights, volume)
 
 
+def clustered(rng, n):
+    """Heights in tight clusters at far apart scales."""
+    return rng.choice([0.0, 0.1, 0.5], n) + 10.0 ** rng.uniform(-14, -1, n) * rng.choice([0, 1], n)
+
+
+@pytest.mark.parametrize("nu", [1e-11, 1e-9, 1e-6, 1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_level_is_exact_for_every_slack_rate(nu, seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 300))
+    spread = [
+        rng.uniform(-1, 1, n),
+        clustered(rng, n),
+        1 - rng.exponential(size=n),
+        0.3 + 1e-9 * rng.standard_normal(n),
+        rng.integers(0, 4, n) / 4,
+        rng.standard_cauchy(n),
+    ][seed]
+    exact = float(level_by_sorting(spread, n * nu))
+    for guess in (exact, exact + 1e-3, exact - 1e-3, 0.0):
+        level = water_level(spread, n * nu, guess)
+        assert_is_level(level, spread, n * nu)
+        assert level >= spread.min()
+
+
+def test_some_point_is_always_covered():
+    # Also with a guess so far away that the first steps are all rounding.
+    rng = np.random.default_rng(0)
+    for _ in range(1000):
+        heights = 10.0 ** rng.uniform(-300, -18, rng.integers(1, 4))
+        volume, guess = 10.0 ** rng.uniform(-300, -20), 10.0 ** rng.uniform(-16, 3)
+        assert water_level(heights, volume, guess) >= heights.min()
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_level_is_the_optimum_of_the_linear_programme(seed):
     rng = np.random.default_rng(seed)

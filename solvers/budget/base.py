@@ -1,0 +1,206 @@
+"""What BSGD and BSCA share: blocks of iterations, checkpoints, objectives."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from solvers.base import Solver
+from solvers.budget.expansion import SIZE, Expansion, empty_expansion
+from solvers.budget.ledger import Ledger
+from solvers.budget.maintenance import Maintenance, Rule, strategy_of
+from solvers.budget.rows import TrainingRows
+from solvers.budget.trace import BudgetObjectives, EpochRecord, budget_objectives
+from solvers.kernels import RBF, Kernel, make_kernel
+from solvers.models import BudgetExpansion
+from solvers.monitor import Monitor
+from solvers.problem import Problem, Solution
+from solvers.validation import check_iteration_limit, flag, one_of, positive, whole
+
+# More kernel evaluations than any call makes.
+_NO_LIMIT = 2**62
+# The square of so many non-zero alpha is affordable after each epoch.
+_EXACT_UP_TO = 20_000
+
+
+class Iterations(Protocol):
+    """One of the two methods at work on a model."""
+
+    def advance(self, rows: np.ndarray, index: np.ndarray, start: int, limit: int) -> int:
+        """Iterate over ``index[start:]`` and return the position where that ended.
+
+        Parameters
+        ----------
+        rows : ndarray, shape (len(index), n_features)
+            The points of ``index``.
+        index : ndarray of int64
+            The draws of a block.
+        start : int
+            Where in the block to begin.
+        limit : int
+            Kernel evaluations after which to end early.
+        """
+
+    @property
+    def scale(self) -> float:
+        """What multiplies the model's coefficients."""
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """The dual variables, shape (n,)."""
+
+
+class BudgetSolver(Solver):
+    """Base class of the solvers on a budget, :class:`BSCA` and :class:`BSGD`.
+
+    Attributes
+    ----------
+    alpha_ : ndarray, shape (n,)
+        The dual variables whose w the model approximates.
+    trace_ : list of EpochRecord
+        One record for each epoch.
+    """
+
+    supports_callable_kernel: ClassVar[bool] = False
+
+    C: float
+    budget: int
+    maintenance: str | Maintenance
+    order: str
+    max_epochs: int
+    record_objectives: bool
+
+    @abstractmethod
+    def _iterations(
+        self, problem: Problem, rows: TrainingRows, model: Expansion, rule: Rule, budget: int
+    ) -> Iterations:
+        """The method before its first iteration."""
+
+    def _check_parameters(self) -> None:
+        positive("C", self.C)
+        whole("budget", self.budget, at_least=1)
+        strategy_of(self.maintenance)
+        one_of("order", self.order, ("permutation", "iid"))
+        check_iteration_limit(self.max_epochs)
+        flag("record_objectives", self.record_objectives)
+
+    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        kernel = make_kernel(
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=problem.X
+        )
+        strategy = self._strategy(kernel, problem.n)
+        # A model of all points needs no room for more.
+        budget = min(int(self.budget), problem.n)
+        rows = TrainingRows(kernel, problem.X, np.dtype(self.dtype).name)
+        problem.counters.kernel_evals += len(rows.squares)
+        problem.counters.kernel_evals_computed += len(rows.squares)
+        model = empty_expansion(
+            problem.X.shape[1],
+            budget,
+            rows.dtype,
+            merged=strategy.points,
+            gram=strategy.keeps_gram,
+        )
+        iterations = self._iterations(problem, rows, model, strategy.rule(), budget)
+        ledger = Ledger(model, problem.counters)
+
+        def snapshot() -> BudgetExpansion:
+            coef = model.coef[: int(model.counts[SIZE])] * iterations.scale
+            return BudgetExpansion(kernel, rows.points_of(model), coef, dtype=rows.dtype)
+
+        self.trace_: list[EpochRecord] = []
+        for _ in range(self.max_epochs):
+            draws = self._draw_epoch(problem.rng, problem.n)
+            stopped = _run_epoch(problem, monitor, iterations, rows, draws, ledger, snapshot)
+            self.alpha_ = iterations.alpha
+            objectives = None
+            if self.record_objectives:
+                objectives = budget_objectives(
+                    snapshot(), problem.X, problem.y, self.alpha_, float(self.C), _EXACT_UP_TO
+                )
+            self.trace_.append(ledger.close_epoch(objectives))
+            if stopped:
+                return Solution(snapshot(), ledger.n_iter, "stopped")
+        return Solution(snapshot(), ledger.n_iter, "budget")
+
+    def objectives(self, X: Any, y: Any, exact_up_to: int = _EXACT_UP_TO) -> BudgetObjectives:
+        """Primal, dual values and drift of the fitted model, in C units, with float64 entries.
+
+        Costs n kernel evaluations for each point of the model, and the square of the number of
+        non-zero ``alpha_`` for the exact dual; none of them is counted.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n, n_features)
+            The training points, in the order of ``fit``.
+        y : array-like, shape (n,)
+            Their labels.
+        exact_up_to : int, default=20000
+            Leave out the exact dual and the drift, which become NaN, for more non-zero ``alpha_``
+            than this.
+
+        Returns
+        -------
+        BudgetObjectives
+
+        Raises
+        ------
+        ValueError
+            If the points are not as many as those of ``fit``.
+        """
+        check_is_fitted(self)
+        X, y = validate_data(
+            self, X, y, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+        if len(y) != len(self.alpha_):
+            raise ValueError(
+                f"objectives takes the {len(self.alpha_)} training points, got {len(y)} points"
+            )
+        signs = np.where(y == self.classes_[1], 1.0, -1.0)
+        return budget_objectives(self.model_, X, signs, self.alpha_, float(self.C), exact_up_to)
+
+    def _strategy(self, kernel: Kernel, n: int) -> Maintenance:
+        strategy = strategy_of(self.maintenance)
+        # With room for all points no maintenance ever happens.
+        if strategy.gaussian_only and not isinstance(kernel, RBF) and self.budget < n:
+            raise ValueError(
+                f"merging needs the rbf kernel, got {kernel.name}: set maintenance='project' or "
+                f"'remove', or a budget of all {n} points"
+            )
+        return strategy
+
+    def _draw_epoch(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        return rng.permutation(n) if self.order == "permutation" else rng.integers(n, size=n)
+
+
+def _run_epoch(
+    problem: Problem,
+    monitor: Monitor,
+    iterations: Iterations,
+    rows: TrainingRows,
+    draws: np.ndarray,
+    ledger: Ledger,
+    snapshot: Callable[[], BudgetExpansion],
+) -> bool:
+    """One iteration for each draw, block by block; whether the monitor stopped it."""
+    for begin in range(0, len(draws), rows.block_length):
+        index = draws[begin : begin + rows.block_length]
+        with ledger.timed():
+            gathered = rows.gather(index)
+        position = 0
+        while position < len(index):
+            ahead = monitor.next_checkpoint - problem.kernel_evals
+            limit = max(1, math.ceil(ahead)) if math.isfinite(ahead) else _NO_LIMIT
+            start = position
+            with ledger.timed():
+                position = iterations.advance(gathered, index, start, limit)
+            ledger.n_iter += position - start
+            ledger.charge()
+            if monitor.due(problem.kernel_evals) and monitor.record(ledger.n_iter, snapshot):
+                return True
+    return False

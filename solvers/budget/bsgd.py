@@ -1,0 +1,161 @@
+"""Budgeted stochastic subgradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from solvers.budget.base import BudgetSolver
+from solvers.budget.expansion import Expansion
+from solvers.budget.maintenance import Maintenance, Rule
+from solvers.budget.rows import TrainingRows
+from solvers.budget.steps import DESCENT, iterate
+from solvers.kernels import Kernel
+from solvers.problem import Problem
+
+
+class BSGD(BudgetSolver):
+    """Soft-margin kernel SVM without bias by subgradient steps on a budget of points.
+
+    Minimises ``lambda/2 ||w||^2 + (1/n) sum_i hinge_i``, ``lambda = 1 / (n C)``, like
+    :class:`Pegasos`: iteration t multiplies w by ``1 - 1/t``, and adds ``y_i n C / t phi(x_i)`` if the
+    drawn point had margin below 1 ([BSCA18]_ eq. 4). One point too many for the budget is merged
+    with another, projected onto the others, or removed ([WCV12]_).
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly"} or Kernel, default="rbf"
+        Evaluated in compiled code, so no callable and no precomputed matrix.
+    gamma : float > 0, "scale" or "auto", default="scale"
+        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
+    degree : int >= 1, default=3
+        Degree of "poly".
+    coef0 : float, default=0.0
+        Constant of "poly".
+    C : float > 0, default=1.0
+        Weight of the summed hinge loss against ``1/2 ||w||^2``.
+    fit_intercept : bool, default=False
+        Must be False: the method has no unregularised bias.
+    budget : int >= 1, default=500
+        The most points that the model may have after any iteration.
+    maintenance : str or Maintenance, default="merge"
+        What keeps to the budget: "merge" (only for "rbf"), "project", "remove", a name of
+        ``solvers.budget.STRATEGIES``, or one of ``Merging``, ``Projection``, ``Removal``.
+    order : {"permutation", "iid"}, default="permutation"
+        A fresh permutation in each epoch (the authors' code), or independent uniform draws
+        (the theory).
+    max_epochs : int >= 1, default=20
+        Stop after this many epochs of n iterations. [BSCA18]_ runs 20 to 100.
+    record_objectives : bool, default=False
+        Evaluate primal, duals and drift after each epoch, into ``trace_``. That takes time within
+        ``fit``, but none of the time in ``trace_``.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of points and kernel entries. Sums are float64.
+    random_state : int, Generator or None, default=None
+        Seeds the draws.
+
+    Attributes
+    ----------
+    alpha_ : ndarray of float64, shape (n,)
+        ``n C / t`` times the number of violations of each point: the w that the model approximates
+        is ``sum_i alpha_i y_i phi(x_i)``. Entries may exceed C, so that the "dual values" of BSGD
+        are only diagnostics.
+    trace_ : list of EpochRecord
+        Maintenance events, degradation, kernel evaluations and times of each epoch.
+
+    Notes
+    -----
+    Kernel evaluations: the model's size in each iteration, and its size less one for each event of
+    merging; none for removal and projection. For kernels with a diagonal other than 1, n more,
+    once. Memory: the model, n numbers, and a block of rows; the data are not copied.
+
+    The model is a :class:`BudgetExpansion`: ``support_vectors_`` are points of its own, and
+    ``dual_coef_`` their signed coefficients.
+
+    Deviations: the first step has length n C, as eq. 4 says (the authors' code takes 1); a point
+    that stands in the model already has its coefficient changed there. See docs/budget.md.
+
+    References
+    ----------
+    .. [WCV12] Wang, Crammer, Vucetic: Breaking the curse of kernelization: budgeted stochastic
+       gradient descent for large-scale SVM training. JMLR 13, 2012. BibTeX key
+       ``wang2012breaking``.
+    .. [BSCA18] Qaadan, Schüler, Glasmachers: Dual SVM training on a budget. 2018. BibTeX key
+       ``qaadan2018dual``.
+    """
+
+    scalarization = "R"
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "rbf",
+        *,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        C: float = 1.0,
+        fit_intercept: bool = False,
+        budget: int = 500,
+        maintenance: str | Maintenance = "merge",
+        order: str = "permutation",
+        max_epochs: int = 20,
+        record_objectives: bool = False,
+        dtype: str = "float32",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.budget = budget
+        self.maintenance = maintenance
+        self.order = order
+        self.max_epochs = max_epochs
+        self.record_objectives = record_objectives
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def _iterations(
+        self, problem: Problem, rows: TrainingRows, model: Expansion, rule: Rule, budget: int
+    ) -> _Descent:
+        return _Descent(problem, rows, model, rule, budget, problem.n * float(self.C))
+
+
+class _Descent:
+    """Subgradient steps on ``w = (1/t) sum_j coef_j phi(z_j)``: only additions to the sum.
+
+    The factor 1/t is the product of all decays since the first, so it can neither underflow nor
+    lose digits however long the run is.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        rows: TrainingRows,
+        model: Expansion,
+        rule: Rule,
+        budget: int,
+        step: float,
+    ) -> None:
+        self._violations = np.zeros(problem.n)
+        self._model = (model, rows.code, rule, budget)
+        self._problem = (problem.y, rows.squares, DESCENT, self._violations, step)
+        self._step = step
+        self._done = 0
+
+    @property
+    def scale(self) -> float:
+        return 1.0 / max(self._done, 1)
+
+    @property
+    def alpha(self) -> np.ndarray:
+        return self._violations * (self._step * self.scale)
+
+    def advance(self, rows: np.ndarray, index: np.ndarray, start: int, limit: int) -> int:
+        before = self._done - start
+        position = iterate(*self._model, rows, index, *self._problem, before, start, limit)
+        self._done += position - start
+        return position

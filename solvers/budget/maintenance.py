@@ -1,0 +1,187 @@
+"""Budget maintenance: what happens when a model has one point too many."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from solvers.budget.merging import (
+    FIXED_POINT,
+    GOLDEN,
+    LOOKUP_COST,
+    LOOKUP_WEIGHT,
+    Search,
+    merge_tables,
+)
+from solvers.validation import one_of, positive, whole
+
+REMOVAL, PROJECTION, MERGING = range(3)
+
+_SEARCHES = {
+    "golden": GOLDEN,
+    "fixed-point": FIXED_POINT,
+    "lookup-h": LOOKUP_WEIGHT,
+    "lookup-wd": LOOKUP_COST,
+}
+
+
+class Rule(NamedTuple):
+    """A strategy as compiled code sees it.
+
+    Attributes
+    ----------
+    kind : {REMOVAL, PROJECTION, MERGING}
+    search : Search
+    table : ndarray of float32, shape (n_ratios, grid)
+        The costs or the weights of :class:`Tables`, whichever are looked up.
+    least : ndarray of float64, shape (2, grid)
+    """
+
+    kind: int
+    search: Search
+    table: np.ndarray
+    least: np.ndarray
+
+
+class Maintenance(ABC):
+    """How a model goes back to its budget: one of :class:`Removal`, :class:`Projection`,
+    :class:`Merging`, all of them compiled."""
+
+    #: Only for kernels exp(-gamma ||x - z||^2).
+    gaussian_only = False
+    #: Points that become one; the model shrinks by one less.
+    points = 2
+    #: Whether the model's matrix of kernel entries is kept.
+    keeps_gram = False
+
+    def check(self) -> None:
+        """Raise ValueError for a parameter out of range."""
+
+    @abstractmethod
+    def rule(self) -> Rule:
+        """The strategy's compiled form."""
+
+
+@dataclass(frozen=True)
+class Removal(Maintenance):
+    """Drop the point with the least ``||beta phi(z)||``. Costs no kernel evaluation."""
+
+    def rule(self) -> Rule:
+        """The strategy's compiled form."""
+        return _rule(REMOVAL)
+
+
+@dataclass(frozen=True)
+class Projection(Maintenance):
+    """Drop that point, and let the others take over what they can of it.
+
+    The others' coefficients change by ``beta K_RR^-1 k_R``, the projection onto their span
+    (with a ridge of 1e-10 of the diagonal). Matrix and triangular factor are kept: a
+    point that comes or goes costs time quadratic in the budget, and memory for two matrices.
+    """
+
+    keeps_gram = True
+
+    def rule(self) -> Rule:
+        """The strategy's compiled form."""
+        return _rule(PROJECTION)
+
+
+@dataclass(frozen=True)
+class Merging(Maintenance):
+    """Replace the point with the least |beta| and its best partner by one new point.
+
+    The new point lies on the line through both, where the squared distance in feature space that w
+    moves (the weight degradation) is least; its coefficient is the best for it. All other
+    points are tried as partners. Only for the Gaussian kernel.
+
+    Parameters
+    ----------
+    search : {"lookup-wd", "lookup-h", "golden", "fixed-point"}, default="lookup-wd"
+        How a pair's best merge is found. "golden": golden section search to ``tolerance``.
+        "fixed-point": the stationarity condition, iterated. "lookup-h": the place of the merge
+        from a table. "lookup-wd": the degradation from a table to choose the
+        partner, then the place of this one merge by Newton's method.
+    partners : {"same", "any"}, default="same"
+        Whether only coefficients of the same sign are merged.
+    points : int >= 2, default=2
+        Points that become one: the best ``points - 1`` partners, merged one after the other
+        in the order of their degradations. One search then makes room for ``points - 1``.
+    tolerance : float > 0, default=0.01
+        Width at which golden section search ends, and the change at which the
+        fixed-point iteration does.
+    grid : int >= 2, default=400
+        Kernel entries, and coefficient ratios, at which the tables hold the optimum.
+    """
+
+    search: str = "lookup-wd"
+    partners: str = "same"
+    points: int = 2
+    tolerance: float = 0.01
+    grid: int = 400
+    gaussian_only = True
+
+    def check(self) -> None:
+        """Raise ValueError for a parameter out of range."""
+        one_of("search", self.search, tuple(_SEARCHES))
+        one_of("partners", self.partners, ("same", "any"))
+        whole("points", self.points, at_least=2)
+        positive("tolerance", self.tolerance)
+        whole("grid", self.grid, at_least=2)
+
+    def rule(self) -> Rule:
+        """The strategy's compiled form."""
+        kind = _SEARCHES[self.search]
+        same_sign = self.partners == "same"
+        search = Search(kind, same_sign, float(self.tolerance), 0.0)
+        if kind not in (LOOKUP_COST, LOOKUP_WEIGHT):
+            return _rule(MERGING)._replace(search=search)
+        tables = merge_tables(int(self.grid), same_sign)
+        return Rule(
+            MERGING,
+            search._replace(lowest=tables.lowest),
+            tables.costs if kind == LOOKUP_COST else tables.weights,
+            tables.least,
+        )
+
+
+#: The strategies by the names that ``maintenance`` takes.
+STRATEGIES: dict[str, Maintenance] = {
+    "merge": Merging(),
+    "merge-golden": Merging("golden"),
+    "merge-golden-precise": Merging("golden", tolerance=1e-10),
+    "merge-fixed-point": Merging("fixed-point", tolerance=1e-10),
+    "merge-lookup-h": Merging("lookup-h"),
+    "merge-any-sign": Merging(partners="any"),
+    "multimerge-3": Merging(points=3),
+    "multimerge-4": Merging(points=4),
+    "multimerge-5": Merging(points=5),
+    "project": Projection(),
+    "remove": Removal(),
+}
+
+
+def strategy_of(maintenance: Any) -> Maintenance:
+    """The strategy that a name or an object stands for.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, another kind of object, or a parameter of the strategy out of range.
+    """
+    if isinstance(maintenance, Maintenance):
+        maintenance.check()
+        return maintenance
+    one_of("maintenance", maintenance, tuple(STRATEGIES))
+    return STRATEGIES[maintenance]
+
+
+def _rule(kind: int) -> Rule:
+    """The rule of a strategy that merges nothing; its tables have the same types as real ones."""
+    table, least = np.zeros((2, 2), dtype=np.float32), np.zeros((2, 2))
+    for array in (table, least):
+        array.flags.writeable = False
+    return Rule(kind, Search(GOLDEN, True, 0.0, 0.0), table, least)

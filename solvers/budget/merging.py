@@ -1,0 +1,276 @@
+"""Merging: the lightest point and its best partners become one point (Gaussian kernel)."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from solvers.budget.arithmetic import smallest, squared_distances, width_of
+from solvers.budget.compiling import compiled
+from solvers.budget.expansion import COMPUTED, SEARCH_EVALS, SIZE, drop
+from solvers.budget.pairs import (
+    best_weight,
+    degradation,
+    fill_tables,
+    fixed_point_weight,
+    golden_weight,
+    interpolated,
+    merged_coefficient,
+)
+
+GOLDEN, FIXED_POINT, LOOKUP_WEIGHT, LOOKUP_COST = range(4)
+_FARTHEST = np.finfo(np.float64).max
+
+
+class Tables(NamedTuple):
+    """The optimal merge of two points on a grid of coefficient ratio and kernel entry.
+
+    Attributes
+    ----------
+    lowest : float
+        The ratio of row 0: 0 if only equal signs are merged, else -1; the last row has ratio 1.
+    weights : ndarray of float32, shape (n_ratios, grid)
+        The light point's weight; column b has kernel entry b / (grid - 1).
+    costs : ndarray of float32, shape (n_ratios, grid)
+        What the merge loses, in units of the light coefficient's square.
+    least : ndarray of float32, shape (grid, grid)
+        Row a: the smallest cost in each column at ratios of magnitude up to a / (grid - 1).
+    reach : ndarray of float64, shape (grid,)
+        The exponent of each column, -log of its kernel entry.
+    """
+
+    lowest: float
+    weights: np.ndarray
+    costs: np.ndarray
+    least: np.ndarray
+    reach: np.ndarray
+
+
+class Search(NamedTuple):
+    """How the best merge of a pair is found; see :class:`solvers.budget.Merging`."""
+
+    kind: int
+    same_sign: bool
+    tolerance: float
+    lowest: float
+
+
+@lru_cache(maxsize=4)
+def merge_tables(grid: int, same_sign: bool) -> Tables:
+    """The tables for this grid, read-only.
+
+    The light coefficient over the heavy one is at most 1 in magnitude, so that the other half of
+    the pairs, by symmetry, needs no entries.
+
+    Parameters
+    ----------
+    grid : int >= 2
+        Kernel entries, and ratios between 0 and 1, at which the optimum is computed.
+    same_sign : bool
+        Whether negative ratios are left out.
+    """
+    ratios = np.linspace(0.0, 1.0, grid) if same_sign else np.linspace(-1.0, 1.0, 2 * grid - 1)
+    entries = np.linspace(0.0, 1.0, grid)
+    weights = np.zeros((len(ratios), grid), dtype=np.float32)
+    costs = np.zeros((len(ratios), grid), dtype=np.float32)
+    fill_tables(ratios, entries, weights, costs)
+    # Ratios of either sign, from 0 outwards.
+    by_magnitude = costs[-grid:] if same_sign else np.minimum(costs[-grid:], costs[grid - 1 :: -1])
+    least = np.minimum.accumulate(by_magnitude, axis=0)
+    reach = np.full(grid, np.inf)
+    reach[1:] = -np.log(entries[1:])
+    for array in (weights, costs, least, reach):
+        array.flags.writeable = False
+    return Tables(float(ratios[0]), weights, costs, least, reach)
+
+
+@compiled()
+def find_partners(
+    points, coef, distances, entries, entry_bits, scratch, scratch_bits, partners, chosen, group,
+    counts, search, table, least, light,
+):  # fmt: skip
+    """Choose the points to merge with ``light``: positions into ``chosen``; how many they are.
+
+    ``distances`` must hold those from the newest point; they are computed anew for another one.
+    """
+    size = counts[SIZE]
+    if light != size - 1:
+        _evaluate_from(points, distances, group, counts, light)
+    else:
+        counts[SEARCH_EVALS] += size - 1
+    nearest = _mask(coef, distances, entries, entry_bits, size, light, search.same_sign)
+    if entries[nearest] == np.inf and size > 2:
+        # The only one of its sign: the lightest of the others has partners.
+        for j in range(size):
+            scratch[j] = np.inf if j == light else abs(coef[j])
+        light = smallest(scratch_bits, size)
+        _evaluate_from(points, distances, group, counts, light)
+        nearest = _mask(coef, distances, entries, entry_bits, size, light, search.same_sign)
+    elif entries[nearest] == np.inf:
+        nearest = _mask(coef, distances, entries, entry_bits, size, light, False)
+
+    limit = _FARTHEST
+    if search.kind == LOOKUP_COST and len(chosen) == 2:
+        limit = _limit(search, table, least, coef[light] / coef[nearest], entries[nearest])
+    found = 0
+    for j in range(size):
+        # Without a branch, which could not be foreseen.
+        partners[found] = j
+        found += entries[j] <= limit
+    for k in range(found):
+        j = partners[k]
+        scratch[k] = _cost(search, table, coef[light] / coef[j], -np.float64(entries[j]))
+    chosen[0] = light
+    count = 1
+    while count < min(len(chosen), found + 1):
+        best = smallest(scratch_bits, found)
+        scratch[best] = np.inf
+        chosen[count] = partners[best]
+        count += 1
+    return count
+
+
+@compiled()
+def _evaluate_from(points, distances, group, counts, light):
+    """Distances from a point of the model to all of them."""
+    x, size = group[0], counts[SIZE]
+    for f in range(len(x)):
+        x[f] = points[f, light]
+    squared_distances(x, points, width_of(size), distances)
+    counts[SEARCH_EVALS] += size - 1
+    counts[COMPUTED] += size - 1
+
+
+@compiled()
+def _mask(coef, distances, entries, entry_bits, size, light, same_sign):
+    """``entries`` become the distances to possible partners, else infinity; the nearest one."""
+    positive = coef[light] > 0.0
+    if same_sign:
+        for j in range(size):
+            entries[j] = distances[j] if (coef[j] > 0.0) == positive else np.inf
+    else:
+        for j in range(size):
+            entries[j] = distances[j]
+    entries[light] = np.inf
+    return smallest(entry_bits, size)
+
+
+@compiled()
+def _limit(search, table, least, ratio, distance):
+    """A distance beyond which no partner costs less than one at this ratio and distance.
+
+    What a table says is nowhere less than its columns' least entries, which fall from column to
+    column.
+    """
+    cost = _cost(search, table, ratio, -np.float64(distance))
+    low, high = 0, least.shape[1]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if least[0, middle] > cost:
+            low = middle
+        else:
+            high = middle
+    # A little more, for rounding.
+    return min(least[1, low] * 1.000001, _FARTHEST)
+
+
+@compiled()
+def _cost(search, table, ratio, log_entry):
+    """What the pair's merge loses, in units of the light coefficient's square."""
+    if search.kind == LOOKUP_COST and ratio >= search.lowest:
+        return _look_up(search, table, ratio, log_entry)
+    weight = _weight(search, table, ratio, log_entry)
+    return degradation(weight, ratio, log_entry) / (ratio * ratio)
+
+
+@compiled()
+def _weight(search, table, ratio, log_entry):
+    """Where the pair is merged: the light point's weight."""
+    if search.kind == GOLDEN:
+        return golden_weight(ratio, log_entry, search.tolerance)
+    if search.kind == FIXED_POINT and ratio >= 0.0:
+        return fixed_point_weight(ratio, log_entry, search.tolerance)
+    if search.kind == LOOKUP_WEIGHT and ratio >= search.lowest:
+        return _look_up(search, table, ratio, log_entry)
+    return best_weight(ratio, log_entry)
+
+
+@compiled()
+def _look_up(search, table, ratio, log_entry):
+    steps = table.shape[1] - 1
+    return interpolated(table, (ratio - search.lowest) * steps, math.exp(log_entry) * steps)
+
+
+@compiled()
+def merge_chosen(points, coef, roots, owner, chosen, group, counts, search, table, count):
+    """Merge ``chosen[:count]`` pair after pair into one point; the squared distance w moves."""
+    merged = len(group) - 1
+    for k in range(count):
+        for f in range(len(points)):
+            group[k, f] = points[f, chosen[k]]
+    for f in range(len(points)):
+        group[merged, f] = group[0, f]
+    coefficient = coef[chosen[0]]
+    lost = 0.0
+    for k in range(1, count):
+        other = coef[chosen[k]]
+        log_entry = -_squared_distance(group, merged, k)
+        other_is_heavy = abs(other) >= abs(coefficient)
+        heavy = other if other_is_heavy else coefficient
+        ratio = (coefficient if other_is_heavy else other) / heavy
+        weight = _weight(search, table, ratio, log_entry)
+        lost = heavy * heavy * degradation(weight, ratio, log_entry)
+        coefficient = heavy * merged_coefficient(weight, ratio, log_entry)
+        share = 1.0 - weight if other_is_heavy else weight
+        for f in range(len(points)):
+            group[merged, f] += share * (np.float64(group[k, f]) - group[merged, f])
+    if count > 2:
+        counts[SEARCH_EVALS] += count - 2
+        counts[COMPUTED] += count - 2
+        coefficient, lost = _projected(coef, chosen, group, count)
+    _store(points, coef, roots, owner, chosen, group, counts, count, coefficient)
+    return lost
+
+
+@compiled()
+def _projected(coef, chosen, group, count):
+    """The best coefficient of the merged point for the whole group, and what is lost."""
+    merged = len(group) - 1
+    coefficient, squared_norm = 0.0, 0.0
+    for a in range(count):
+        beta = coef[chosen[a]]
+        coefficient += beta * math.exp(-_squared_distance(group, a, merged))
+        for b in range(count):
+            entry = math.exp(-_squared_distance(group, a, b))
+            squared_norm += beta * coef[chosen[b]] * entry
+    return coefficient, max(squared_norm - coefficient * coefficient, 0.0)
+
+
+@compiled()
+def _squared_distance(group, a, b):
+    total = 0.0
+    for f in range(group.shape[1]):
+        total += (np.float64(group[a, f]) - np.float64(group[b, f])) ** 2
+    return total
+
+
+@compiled()
+def _store(points, coef, roots, owner, chosen, group, counts, count, coefficient):
+    """Put the merged point in the place of one of the chosen, and drop the others."""
+    for k in range(count):
+        for later in range(k + 1, count):
+            if chosen[later] > chosen[k]:
+                chosen[k], chosen[later] = chosen[later], chosen[k]
+    # From the back: what moves into a gap is then never one of the chosen.
+    size = counts[SIZE]
+    for k in range(count - 1):
+        size = drop(points, coef, roots, owner, size, chosen[k])
+    counts[SIZE] = size
+    place = chosen[count - 1]
+    for f in range(len(points)):
+        points[f, place] = group[len(group) - 1, f]
+    coef[place] = coefficient
+    owner[place] = -1

@@ -1,0 +1,181 @@
+"""The checker of certificates: recomputes everything from the problem, in float64."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from solvers.feasibility.cones import least_spectral_value, unit_value
+from solvers.feasibility.problem import FeasibilityProblem
+from solvers.feasibility.result import FeasibilityResult
+from solvers.matrices import matmul, squared_norms
+
+_EPS = float(np.finfo(np.float64).eps)
+# float32 data are widened in blocks of about this many bytes.
+_BLOCK_BYTES = 16 * 2**20
+# Reported bounds come from running sums; float32 sums of a block are good to about 1e-6.
+_REPORTED = {"float64": 1e-8, "float32": 1e-4}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the checker found.
+
+    Attributes
+    ----------
+    valid : bool
+        The status is proven by the certificate, and the reported bounds are those of y and x.
+    reasons : tuple of str
+        Why not.
+    phi_lo, phi_up : float
+        The bounds, recomputed.
+    """
+
+    valid: bool
+    reasons: tuple[str, ...]
+    phi_lo: float
+    phi_up: float
+
+
+def check_certificate(problem: FeasibilityProblem, result: FeasibilityResult) -> Verdict:
+    """Check a result against its problem, from scratch.
+
+    "separable" needs ``A'y > 0`` by more than the rounding of the check itself; "inseparable" needs
+    x in the base and ``||A x|| <= tol``; both points must be where they belong in any case.
+
+    Parameters
+    ----------
+    problem : FeasibilityProblem
+    result : FeasibilityResult
+
+    Returns
+    -------
+    Verdict
+    """
+    y, x = np.asarray(result.y, np.float64), np.asarray(result.x, np.float64)
+    low, up = lower_bound(problem, y), upper_bound(problem, x)
+    reasons = [*_outside_base(problem, x)]
+    norm = _norm(problem, y)
+    if norm > math.sqrt(1 + 1e-9 + _rounding_of_squared_norm(problem, y)):
+        reasons.append(f"y has norm {norm!r}, outside the unit ball")
+    # Rounding of x, summed over its entries.
+    slack = _EPS * math.sqrt(problem.n) * max(1.0, up)
+    if result.status == "separable" and low <= rounding_of_lower_bound(problem, y):
+        reasons.append(f"y does not separate: its least response is {low!r}")
+    if result.status == "inseparable" and up > result.tol + slack:
+        reasons.append(f"||A x|| is {up!r}, above tol={result.tol!r}")
+    near = _REPORTED[problem.data.dtype.name]
+    for name, reported, found in (("phi_lo", result.phi_lo, low), ("phi_up", result.phi_up, up)):
+        if not abs(reported - found) <= near * max(1.0, abs(found)):
+            reasons.append(f"{name} is {found!r}, reported as {reported!r}")
+    return Verdict(not reasons, tuple(reasons), low, up)
+
+
+def lower_bound(problem: FeasibilityProblem, y: np.ndarray) -> float:
+    """phi_lo(y): the least of ``x'A'y`` over the base, in float64.
+
+    Parameters
+    ----------
+    problem : FeasibilityProblem
+    y : ndarray of float64, shape (m,), or (n,) coefficients for a Gram matrix
+    """
+    A = problem.data
+    if problem.kind == "conic":
+        return least_spectral_value(problem.cones, _transposed_product(A, y))
+    if problem.kind == "linear":
+        return float(_transposed_product(A, y).min())
+    scale = _gram_scale(problem)
+    return float((_product(A, y / scale) / scale).min())
+
+
+def upper_bound(problem: FeasibilityProblem, x: np.ndarray) -> float:
+    """phi_up(x) = ||A x||, in float64.
+
+    Parameters
+    ----------
+    problem : FeasibilityProblem
+    x : ndarray of float64, shape (n,)
+    """
+    if problem.kind == "gram":
+        return _norm(problem, x)
+    image = _product(problem.data, x)
+    return math.sqrt(float(matmul(image, image)))
+
+
+def rounding_of_lower_bound(problem: FeasibilityProblem, y: np.ndarray) -> float:
+    """A bound on the rounding error of :func:`lower_bound`.
+
+    Parameters
+    ----------
+    problem : FeasibilityProblem
+    y : ndarray of float64, shape (m,), or (n,) coefficients for a Gram matrix
+    """
+    terms = problem.m + 8
+    if problem.kind == "linear":
+        return terms * _EPS * math.sqrt(float(matmul(y, y)))
+    if problem.kind == "gram":
+        # No entry of the Gram matrix of unit columns exceeds 1.
+        return terms * _EPS * float(np.abs(y).sum())
+    rows = np.sqrt(squared_norms(problem.data))
+    return (terms + problem.n) * _EPS * float(matmul(np.abs(y), rows))
+
+
+def _outside_base(problem: FeasibilityProblem, x: np.ndarray) -> list[str]:
+    slack = 8 * _EPS * max(16.0, math.sqrt(problem.n))
+    if problem.kind == "conic":
+        least, total = least_spectral_value(problem.cones, x), unit_value(problem.cones, x)
+    else:
+        least, total = float(x.min()), float(x.sum())
+    reasons = []
+    if not least >= -slack:
+        reasons.append(f"x is outside the cone by {-least!r}")
+    if not abs(total - 1) <= slack:
+        reasons.append(f"<e, x> is {total!r}, not 1")
+    return reasons
+
+
+def _norm(problem: FeasibilityProblem, y: np.ndarray) -> float:
+    if problem.kind != "gram":
+        return math.sqrt(float(matmul(y, y)))
+    scaled = y / _gram_scale(problem)
+    return math.sqrt(max(float(matmul(scaled, _product(problem.data, scaled))), 0.0))
+
+
+def _rounding_of_squared_norm(problem: FeasibilityProblem, y: np.ndarray) -> float:
+    """Coefficients that cancel leave a norm known to few digits only."""
+    if problem.kind != "gram":
+        return 0.0
+    return (problem.n + 8) * _EPS * float(np.abs(y).sum()) ** 2
+
+
+def _gram_scale(problem: FeasibilityProblem) -> np.ndarray:
+    return np.ones(problem.n) if problem.scale is None else problem.scale
+
+
+def _transposed_product(A: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A'y in float64."""
+    if sparse.issparse(A):
+        return np.asarray(A.T @ y, dtype=np.float64)
+    if A.dtype == np.float64:
+        return matmul(y, A)
+    step = max(1, _BLOCK_BYTES // (8 * A.shape[0]))
+    parts = [
+        matmul(y, A[:, lo : lo + step].astype(np.float64)) for lo in range(0, A.shape[1], step)
+    ]
+    return np.concatenate(parts)
+
+
+def _product(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """A x in float64."""
+    if sparse.issparse(A):
+        return np.asarray(A @ x, dtype=np.float64)
+    if A.dtype == np.float64:
+        return matmul(A, x)
+    total = np.zeros(A.shape[0])
+    step = max(1, _BLOCK_BYTES // (8 * A.shape[0]))
+    for lo in range(0, A.shape[1], step):
+        total += matmul(A[:, lo : lo + step].astype(np.float64), x[lo : lo + step])
+    return total

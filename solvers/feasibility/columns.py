@@ -1,0 +1,127 @@
+"""The space R^m with the columns of A: elements are vectors of m numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from solvers.feasibility.checking import lower_bound, rounding_of_lower_bound, upper_bound
+from solvers.feasibility.passes import (
+    mirror_columns,
+    mirror_rows,
+    mirror_sparse,
+    smooth_columns,
+    smooth_rows,
+    smooth_sparse,
+)
+from solvers.feasibility.problem import FeasibilityProblem
+from solvers.feasibility.products import block_width
+from solvers.feasibility.result import FeasibilityCounters
+from solvers.feasibility.spaces import ElementSpace
+from solvers.matrices import matmul
+
+_SPARSE_WIDTH = 256
+# Errors of the bounds from running sums, which come from products in A's own type.
+_NOISE = {"float64": 1e-12, "float32": 1e-6}
+
+
+class ColumnSpace(ElementSpace):
+    """Products with A, in the storage in which the user gave it; each is counted.
+
+    Parameters
+    ----------
+    problem : FeasibilityProblem
+        A linear one.
+    """
+
+    def __init__(self, problem: FeasibilityProblem) -> None:
+        self.problem = problem
+        self.A = problem.data
+        self.m, self.n = problem.m, problem.n
+        self.size = self.m
+        self.counters = FeasibilityCounters()
+        self.noise = _NOISE[self.A.dtype.name]
+        self._stored: tuple[np.ndarray, ...]
+        if sparse.issparse(self.A):
+            self._type = np.dtype(np.float64)
+            self._stored = (self.A.data, self.A.indices, self.A.indptr)
+            self._mirror, self._smooth, self._width = mirror_sparse, smooth_sparse, _SPARSE_WIDTH
+            return
+        self._type = self.A.dtype
+        rows = self.A.flags.c_contiguous
+        if rows:
+            self._stored, self._mirror, self._smooth = (self.A,), mirror_rows, smooth_rows
+        else:
+            self._stored, self._mirror, self._smooth = (self.A.T,), mirror_columns, smooth_columns
+        self._width = block_width(self.m, self.A.itemsize, rows=rows)
+
+    def image(self, x: np.ndarray) -> np.ndarray:
+        self.charge(1)
+        return self.product(x)
+
+    def product(self, x: np.ndarray) -> np.ndarray:
+        """A x, not counted."""
+        if sparse.issparse(self.A):
+            return np.asarray(self.A @ x, dtype=np.float64)
+        return matmul(self.A, x.astype(self._type, copy=False)).astype(np.float64)
+
+    def responses(self, y: np.ndarray) -> np.ndarray:
+        self.charge(1)
+        if sparse.issparse(self.A):
+            return np.asarray(self.A.T @ y, dtype=np.float64)
+        return matmul(y.astype(self._type, copy=False), self.A)
+
+    def inner(self, y: np.ndarray, z: np.ndarray) -> float:
+        return float(matmul(y, z))
+
+    def column(self, j: int) -> np.ndarray:
+        if sparse.issparse(self.A):
+            return self.A[:, [j]].toarray().ravel().astype(np.float64)
+        return self.A[:, j].astype(np.float64)
+
+    def coefficients(self, y: np.ndarray) -> np.ndarray:
+        return y
+
+    def normal_product(self, v: np.ndarray) -> np.ndarray:
+        return self.image(self.responses(v))
+
+    def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        self.charge(2)
+        image = np.empty(self.m)
+        vector = y.astype(self._type, copy=False)
+        low = self._smooth(*self._stored, vector, mu, weights, image, self._width)
+        return float(low), image
+
+    def mirror(
+        self,
+        y: np.ndarray,
+        y_lead: np.ndarray,
+        steps: tuple[float, float, float],
+        vectors: tuple[np.ndarray, ...],
+        images: tuple[np.ndarray, np.ndarray],
+    ) -> tuple[float, float, float, float]:
+        """Four products in one pass, not counted (:func:`solvers.feasibility.passes.mirror_rows`).
+
+        Parameters
+        ----------
+        y, y_lead : ndarray of float64, shape (m,)
+        steps : tuple of float
+            step, shift and inverse of the pass.
+        vectors : tuple of ndarray
+            log_x, w, x_sum and p_sum of the pass.
+        images : tuple of ndarray
+            image and w_image of the pass.
+        """
+        y, y_lead = y.astype(self._type, copy=False), y_lead.astype(self._type, copy=False)
+        return self._mirror(*self._stored, y, y_lead, *steps, *vectors, *images, self._width)
+
+    def separates(self, y: np.ndarray, low: float) -> bool:
+        return lower_bound(self.problem, y) > rounding_of_lower_bound(self.problem, y)
+
+    def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
+        return lower_bound(self.problem, y), upper_bound(self.problem, x)
+
+    def charge(self, matvecs: int) -> None:
+        """Count products with A or A'."""
+        self.matvecs += matvecs
+        self.counters.inner_products += matvecs * self.n

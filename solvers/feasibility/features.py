@@ -1,0 +1,261 @@
+"""Feature space with signed points of unit length, known by kernel entries alone.
+
+An element is an array of shape (2, n): the coefficients on the columns, and the responses of the
+columns to it (the Gram matrix times the coefficients).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from solvers.feasibility.problem import FeasibilityProblem
+from solvers.feasibility.products import dot2_columns, dot_columns
+from solvers.feasibility.result import FeasibilityCounters
+from solvers.feasibility.simplex import softmax
+from solvers.feasibility.spaces import ElementSpace
+from solvers.matrices import matmul
+from solvers.oracle import KernelOracle
+
+# Rows of a Gram matrix are computed in blocks of at most this many bytes. One that is stored is
+# computed in a number of blocks, each from the diagonal on, if they are not too small for BLAS.
+_BLOCK_BYTES = 32 * 2**20
+_BLOCKS = 16
+_LEAST_ROWS = 64
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class FeatureSpace(ElementSpace):
+    """Products with the Gram matrix ``G_ij = factor_i K_ij factor_j``; each is counted.
+
+    Parameters
+    ----------
+    oracle : KernelOracle
+    factor : ndarray of float64, shape (n,)
+        Labels divided by the lengths of the points.
+    index : ndarray of int, shape (n,), or None
+        The oracle's points that take part; None for all.
+    gram_bytes : int
+        The kernel matrix is stored if it is not larger; else entries are computed again for each
+        product.
+    """
+
+    def __init__(
+        self,
+        oracle: KernelOracle,
+        factor: np.ndarray,
+        index: np.ndarray | None = None,
+        gram_bytes: int = 0,
+    ) -> None:
+        self.oracle = oracle
+        self.factor = factor
+        self.index = index
+        self.gram_bytes = gram_bytes
+        self.n = self.size = len(factor)
+        self.counters = oracle.counters
+        self._matrix: np.ndarray | None = None
+        self._updates = 0
+
+    @classmethod
+    def of_problem(cls, problem: FeasibilityProblem, *, stored: bool) -> FeatureSpace:
+        """The space of a given Gram matrix.
+
+        Parameters
+        ----------
+        problem : FeasibilityProblem
+        stored : bool
+            Whether the method needs the whole matrix, and all its entries count as asked for; else
+            rows count as they are asked for.
+        """
+        G = problem.data
+        oracle = KernelOracle("precomputed", G, G.dtype.name, counters=FeasibilityCounters())
+        factor = np.ones(problem.n) if problem.scale is None else 1 / problem.scale
+        return cls(oracle, factor, gram_bytes=G.nbytes if stored else 0)
+
+    @classmethod
+    def of_points(cls, oracle: KernelOracle, signs: np.ndarray, gram_bytes: int) -> FeatureSpace:
+        """The space of the points with k(x, x) > 0, times their labels.
+
+        Parameters
+        ----------
+        oracle : KernelOracle
+        signs : ndarray of float64, shape (n_points,)
+            Labels, -1 or +1.
+        gram_bytes : int
+            As in the constructor.
+
+        Raises
+        ------
+        ValueError
+            If k(x, x) is negative for some x, or 0 for all.
+        """
+        diag = oracle.diag()
+        if diag.min() < 0:
+            i = int(diag.argmin())
+            raise ValueError(
+                f"the {oracle.kernel.name} kernel of point {i} with itself is {float(diag[i])!r}: "
+                "it has no length in feature space; use a positive semidefinite kernel"
+            )
+        index = np.flatnonzero(diag > 0)
+        if len(index) == 0:
+            raise ValueError(
+                f"the {oracle.kernel.name} kernel is 0 for every point with itself: all have "
+                "length 0 in feature space; use another kernel or scale the features"
+            )
+        kept = None if len(index) == len(diag) else index
+        factor = signs if kept is None else signs[index]
+        return cls(oracle, factor / np.sqrt(diag[index]), kept, gram_bytes)
+
+    def with_signs(self, signs: np.ndarray) -> FeatureSpace:
+        """The same points with other labels, and the same stored matrix.
+
+        Parameters
+        ----------
+        signs : ndarray of float64, shape (n_points,)
+            For all points of the oracle.
+        """
+        self.load()
+        signs = signs if self.index is None else signs[self.index]
+        other = FeatureSpace(self.oracle, signs * np.abs(self.factor), self.index, self.gram_bytes)
+        other._matrix = self._matrix
+        return other
+
+    def on_points(self, coefficients: np.ndarray) -> np.ndarray:
+        """Coefficients of f(x) = sum_i coef_i k(x_i, x) over all points of the oracle.
+
+        Parameters
+        ----------
+        coefficients : ndarray of float64, shape (n,)
+            Those on the signed columns of unit length.
+        """
+        scaled = self.factor * coefficients
+        if self.index is None:
+            return scaled
+        full = np.zeros(self.oracle.n)
+        full[self.index] = scaled
+        return full
+
+    def load(self) -> None:
+        """Compute and store the kernel matrix, once, if it fits. Costs n^2 entries.
+
+        About half of them are computed.
+        """
+        if self._matrix is not None or not self._fits:
+            return
+        n, oracle = self.n, self.oracle
+        if not oracle.kernel.evaluates:
+            given = oracle.points.values
+            self._matrix = given if self.index is None else given[np.ix_(self.index, self.index)]
+            oracle.charge(n * n, 0)
+            return
+        index = np.arange(n) if self.index is None else self.index
+        matrix = np.empty((n, n), oracle.dtype)
+        step = min(self._rows_per_block, max(_LEAST_ROWS, n // _BLOCKS))
+        for lo in range(0, n, step):
+            hi = min(lo + step, n)
+            part = oracle.block(index[lo:hi], index[lo:])
+            matrix[lo:hi, lo:] = part
+            matrix[hi:, lo:hi] = part[:, hi - lo :].T
+            # A textbook run asks for the entries below the diagonal too.
+            oracle.charge((hi - lo) * lo, 0)
+        self._matrix = matrix
+
+    def products(self, x: np.ndarray, w: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
+        """G x, and G w if asked for: two products in one pass over the matrix.
+
+        Parameters
+        ----------
+        x, w : ndarray of float64, shape (n,)
+        """
+        self.load()
+        self._updates += 1
+        vectors = [self.factor * v for v in (x, w) if v is not None]
+        self.matvecs += len(vectors)
+        if self._matrix is not None:
+            self.counters.matvec_entries += len(vectors) * self.n**2
+        elif len(vectors) == 2:
+            # The second product of a textbook run computes the entries again.
+            self.oracle.charge(self.n**2, 0)
+        return self._multiply(vectors)
+
+    def image(self, x: np.ndarray) -> np.ndarray:
+        return np.stack((x, *self.products(x)))
+
+    def responses(self, y: np.ndarray) -> np.ndarray:
+        return y[1]
+
+    def inner(self, y: np.ndarray, z: np.ndarray) -> float:
+        return float(matmul(y[0], z[1]))
+
+    def column(self, j: int) -> np.ndarray:
+        """The element of column j, a fresh array. Costs n entries if the matrix is not stored."""
+        self._updates += 1
+        element = np.zeros((2, self.n))
+        element[0, j] = 1.0
+        if self._matrix is not None:
+            row = self._matrix[j]
+        else:
+            row = self.oracle.row(j if self.index is None else int(self.index[j]))
+            row = row if self.index is None else row[self.index]
+        np.multiply(self.factor, row, out=element[1])
+        element[1] *= self.factor[j]
+        return element
+
+    def coefficients(self, y: np.ndarray) -> np.ndarray:
+        return y[0]
+
+    def normal_product(self, v: np.ndarray) -> np.ndarray:
+        return self.products(v)[0]
+
+    def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        softmax(y[1] / -mu, out=weights)
+        return float(y[1].min()), self.image(weights)
+
+    def separates(self, y: np.ndarray, low: float) -> bool:
+        # Without the matrix it would cost n^2 entries: running sums must do, if they are positive
+        # by more than the rounding of all updates.
+        terms = self.n + 8
+        if self._matrix is None:
+            terms += self._updates
+        else:
+            low = float(self._multiply([self.factor * y])[0].min())
+        return low > terms * _EPS * float(np.abs(y).sum())
+
+    def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
+        if self._matrix is None:
+            return low, up
+        Gy, Gx = self._multiply([self.factor * y, self.factor * x])
+        return float(Gy.min()), math.sqrt(max(float(matmul(x, Gx)), 0.0))
+
+    @property
+    def _fits(self) -> bool:
+        return self.n**2 * self.oracle.dtype.itemsize <= self.gram_bytes
+
+    @property
+    def _rows_per_block(self) -> int:
+        return max(1, _BLOCK_BYTES // (self.n * self.oracle.dtype.itemsize))
+
+    def _multiply(self, vectors: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """factor * (K v) for vectors that carry the factor already, summed in float64."""
+        results = tuple(np.empty(self.n) for _ in vectors)
+        if self._matrix is not None:
+            _dot(self._matrix, 0, vectors, results)
+        else:
+            index = np.arange(self.n) if self.index is None else self.index
+            for lo in range(0, self.n, self._rows_per_block):
+                rows = index[lo : lo + self._rows_per_block]
+                _dot(self.oracle.block(rows, index), lo, vectors, results)
+        for result in results:
+            result *= self.factor
+        return results
+
+
+def _dot(
+    block: np.ndarray, first: int, vectors: Sequence[np.ndarray], results: Sequence[np.ndarray]
+) -> None:
+    """results[first:] = block @ vectors, for one vector or two."""
+    parts = [result[first : first + len(block)] for result in results]
+    multiply = dot_columns if len(vectors) == 1 else dot2_columns
+    multiply(block, 0, len(block), *vectors, *parts)

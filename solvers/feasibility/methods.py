@@ -1,0 +1,297 @@
+"""The methods on columns and cones: mirror prox, the perceptron and von Neumann's algorithm."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Literal
+
+from sklearn.base import BaseEstimator
+
+from solvers.feasibility import greedy, mirror_prox
+from solvers.feasibility.columns import ColumnSpace
+from solvers.feasibility.problem import FeasibilityProblem, as_problem
+from solvers.feasibility.progress import Progress, check_limits
+from solvers.feasibility.result import FeasibilityResult
+from solvers.validation import one_of
+
+
+class FeasibilityMethod(BaseEstimator, ABC):
+    """Base class: checks the parameters, builds the problem and its space, runs the method."""
+
+    #: The problems that the method takes.
+    kind: ClassVar[Literal["linear", "conic"]] = "linear"
+    #: Whether "inseparable" is concluded from the saddle point residual; else from ||A x||.
+    gap_certifies: ClassVar[bool] = False
+
+    max_iter: int
+    tol: float
+    stop: str
+    history: float | None
+
+    def solve(self, A: Any) -> FeasibilityResult:
+        """Find a separating y, or an epsilon-certificate that there is none.
+
+        Parameters
+        ----------
+        A : FeasibilityProblem or array-like or sparse matrix, shape (m, n)
+            Signed columns, which are scaled to unit length; for :class:`MPCFP` a matrix stands for
+            the orthant, and its columns are not scaled.
+
+        Returns
+        -------
+        FeasibilityResult
+
+        Raises
+        ------
+        ValueError
+            For parameters out of range, or a matrix that states no problem.
+        """
+        check_limits(self.max_iter, self.tol, self.stop, self.history)
+        self._check_parameters()
+        space = self._space(as_problem(A, self.kind, type(self).__name__))
+        progress = Progress(
+            space,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            stop=self.stop,
+            history=self.history,
+            gap_certifies=self.gap_certifies,
+        )
+        return self._iterate(space, progress)
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for a parameter of the method itself that is out of range."""
+
+    def _space(self, problem: FeasibilityProblem) -> Any:
+        """The space that :meth:`_iterate` works in."""
+        return ColumnSpace(problem)
+
+    @abstractmethod
+    def _iterate(self, space: Any, progress: Progress) -> FeasibilityResult:
+        """Run the method."""
+
+
+class MPLFP(FeasibilityMethod):
+    """Mirror prox for linear feasibility problems.
+
+    Solves ``max_{||y|| <= 1} min_x y'A x`` over the simplex by mirror prox with entropy on the
+    simplex and constant steps, and averages the leading points ([MPFP14]_ Algorithm 1, section
+    5.3). After t iterations ``phi_up - phi_lo <= sqrt(2 log n) / t``: it ends within
+    ``sqrt(2 log n) / max(rho, tol) + 1`` iterations. The paper's constant is not legible; this one
+    follows from its choice of the two weights.
+
+    Parameters
+    ----------
+    max_iter : int >= 1, default=1000000
+        Stop after this many iterations.
+    tol : float >= 0, default=1e-4
+        The epsilon of the certificate that nothing separates: stop when the residual
+        ``phi_up - phi_lo`` is at most this.
+    stop : {"certificate", "gap"}, default="certificate"
+        "certificate" stops at the first certificate of either kind; "gap" goes on to a residual of
+        ``tol``, so that the margin is known to ``tol``.
+    history : float >= 1 or None, default=None
+        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 4 products with A or A', 4 m n multiply-adds, all in
+    one pass over A: the two points of the ball are known before the products on the simplex side.
+    Memory beyond A: 5 n + 10 m numbers. Returns the averages.
+
+    References
+    ----------
+    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
+       ICML 2014. BibTeX key ``yu2014saddle``.
+    """
+
+    gap_certifies = True
+
+    def __init__(
+        self,
+        *,
+        max_iter: int = 1_000_000,
+        tol: float = 1e-4,
+        stop: str = "certificate",
+        history: float | None = None,
+    ) -> None:
+        self.max_iter = max_iter
+        self.tol = tol
+        self.stop = stop
+        self.history = history
+
+    def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
+        return mirror_prox.on_columns(space, progress)
+
+
+class MPCFP(FeasibilityMethod):
+    """Mirror prox for conic feasibility problems.
+
+    Finds y with A'y in the interior of a product of orthants, second-order and positive
+    semidefinite cones, or x in the cone with ``<e, x> = 1`` and ``||A x|| <= tol`` ([MPFP14]_
+    section 6.2). A single second-order cone has the Euclidean prox mapping, everything else the
+    entropy of the spectral values of all factors together. After t iterations the residual is at
+    most ``2 sqrt(Omega_x / 2) L / t``, with Omega_x = 1/2 for one second-order cone, else log of
+    the number of spectral values, and L the norm of A between the two geometries.
+
+    Parameters
+    ----------
+    max_iter : int >= 1, default=1000000
+        Stop after this many iterations.
+    tol : float >= 0, default=1e-4
+        Stop when the residual ``phi_up - phi_lo`` is at most this.
+    stop : {"certificate", "gap"}, default="certificate"
+        "certificate" stops at the first certificate of either kind; "gap" goes on to a residual of
+        ``tol``.
+    history : float >= 1 or None, default=None
+        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 4 products with A or A', and for each positive
+    semidefinite factor of order p two eigendecompositions and one set of eigenvalues, O(p^3).
+    Deviations from [MPFP14]_: the diameter of the spectrahedron is log p where the paper has
+    4 log p; products of cones, which the paper does not treat, have one base for the whole
+    product, since the sum of the least values over separate bases proves nothing. Returns the
+    averages.
+
+    References
+    ----------
+    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
+       ICML 2014. BibTeX key ``yu2014saddle``.
+    """
+
+    kind = "conic"
+    gap_certifies = True
+
+    def __init__(
+        self,
+        *,
+        max_iter: int = 1_000_000,
+        tol: float = 1e-4,
+        stop: str = "certificate",
+        history: float | None = None,
+    ) -> None:
+        self.max_iter = max_iter
+        self.tol = tol
+        self.stop = stop
+        self.history = history
+
+    def _space(self, problem: FeasibilityProblem) -> mirror_prox.ConicSpace:
+        return mirror_prox.ConicSpace(problem)
+
+    def _iterate(self, space: mirror_prox.ConicSpace, progress: Progress) -> FeasibilityResult:
+        return mirror_prox.on_cone(space, progress)
+
+
+class PCT(FeasibilityMethod):
+    """The normalised perceptron.
+
+    y is the mean of the columns that were mistakes: the one with the least response enters, or
+    the next mistake in cyclic order. Up to its length this is the classical perceptron, so a
+    separable problem ends within ``1 / rho^2`` iterations (Novikoff). A baseline of [MPFP14]_.
+    Beyond the paper: y is A x for the visit frequencies x, so ``||y|| <= tol`` is a certificate
+    that nothing separates, and comes within ``1 / tol^2`` iterations where it exists.
+
+    Parameters
+    ----------
+    pick : {"worst", "cyclic"}, default="worst"
+        The column that enters: the one with the least response, or the next mistake in cyclic
+        order.
+    max_iter : int >= 1, default=1000000
+        Stop after this many iterations.
+    tol : float >= 0, default=1e-4
+        Stop when ``||A x||`` is at most this.
+    stop : {"certificate", "gap"}, default="certificate"
+        "certificate" stops at the first certificate of either kind; "gap" goes on until
+        ``phi_up - phi_lo`` is at most ``tol``.
+    history : float >= 1 or None, default=None
+        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 1 product with A'. Memory beyond A: 2 n + 2 m numbers.
+    Returns y of unit length.
+
+    References
+    ----------
+    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
+       ICML 2014. BibTeX key ``yu2014saddle``.
+    """
+
+    def __init__(
+        self,
+        *,
+        pick: Literal["worst", "cyclic"] = "worst",
+        max_iter: int = 1_000_000,
+        tol: float = 1e-4,
+        stop: str = "certificate",
+        history: float | None = None,
+    ) -> None:
+        self.pick = pick
+        self.max_iter = max_iter
+        self.tol = tol
+        self.stop = stop
+        self.history = history
+
+    def _check_parameters(self) -> None:
+        one_of("pick", self.pick, ("worst", "cyclic"))
+
+    def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
+        return greedy.perceptron(space, progress, self.pick)
+
+
+class VN(FeasibilityMethod):
+    """Von Neumann's algorithm: the shortest point of the columns' convex hull.
+
+    Frank-Wolfe with exact line search on ``1/2 ||A x||^2`` ([DAN92]_; a baseline of [MPFP14]_).
+    ``||A x|| <= 1 / sqrt(t + 1)`` as long as nothing separates.
+
+    Parameters
+    ----------
+    start : {"centre", "vertex"}, default="centre"
+        The first x: all columns alike, or the first column alone.
+    max_iter : int >= 1, default=1000000
+        Stop after this many iterations.
+    tol : float >= 0, default=1e-4
+        Stop when ``||A x||`` is at most this.
+    stop : {"certificate", "gap"}, default="certificate"
+        "certificate" stops at the first certificate of either kind; "gap" goes on until
+        ``phi_up - phi_lo`` is at most ``tol``.
+    history : float >= 1 or None, default=None
+        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
+
+    Notes
+    -----
+    Kernel evaluations: none. An iteration is 1 product with A'; A x is computed afresh every 1000
+    iterations. Memory beyond A: 2 n + 2 m numbers. Returns ``y = A x`` at unit length.
+
+    References
+    ----------
+    .. [DAN92] Dantzig: An epsilon-precise feasible solution to a linear program with a convexity
+       constraint in 1/epsilon^2 iterations independent of problem size. Stanford University,
+       technical report SOL 92-5, 1992. BibTeX key ``dantzig1992epsilon``.
+    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
+       ICML 2014. BibTeX key ``yu2014saddle``.
+    """
+
+    def __init__(
+        self,
+        *,
+        start: Literal["centre", "vertex"] = "centre",
+        max_iter: int = 1_000_000,
+        tol: float = 1e-4,
+        stop: str = "certificate",
+        history: float | None = None,
+    ) -> None:
+        self.start = start
+        self.max_iter = max_iter
+        self.tol = tol
+        self.stop = stop
+        self.history = history
+
+    def _check_parameters(self) -> None:
+        one_of("start", self.start, ("centre", "vertex"))
+
+    def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
+        return greedy.von_neumann(space, progress, self.start)

@@ -1,0 +1,224 @@
+"""Mirror prox on the saddle point of a feasibility problem: columns, Gram matrix or cone."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+
+from solvers.feasibility.checking import lower_bound, rounding_of_lower_bound, upper_bound
+from solvers.feasibility.columns import ColumnSpace
+from solvers.feasibility.cones import geometry_of, unit_value
+from solvers.feasibility.features import FeatureSpace
+from solvers.feasibility.problem import FeasibilityProblem
+from solvers.feasibility.progress import Progress
+from solvers.feasibility.result import FeasibilityCounters, FeasibilityResult
+from solvers.feasibility.simplex import into_ball, softmax
+from solvers.feasibility.spaces import Space
+from solvers.matrices import Matrix, matmul
+
+
+def step_sizes(diameter: float, lipschitz: float) -> tuple[float, float]:
+    """The steps on the base and on the ball, gamma / alpha_x and gamma / alpha_y.
+
+    The weights alpha that make the bound on the residual after t iterations least, which is
+    ``2 sqrt(diameter / 2) lipschitz / t`` (MPFP14 section 5.4; a ball has the diameter 1/2).
+
+    Parameters
+    ----------
+    diameter : float
+        Omega_x, the range of the base's distance-generating function.
+    lipschitz : float
+        The norm of A between the two geometries.
+    """
+    if lipschitz == 0:
+        return 1.0, 1.0
+    ratio = math.sqrt(2 * diameter)
+    return ratio / lipschitz, 1 / (ratio * lipschitz)
+
+
+def entropy_diameter(n: int) -> float:
+    """Omega_x of the simplex: log n, kept away from 0 for a single column."""
+    return math.log(max(n, 2))
+
+
+def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
+    """MPLFP: one pass over A for the four products of an iteration.
+
+    Parameters
+    ----------
+    space : ColumnSpace
+    progress : Progress
+    """
+    n = space.n
+    x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
+    vectors = tuple(np.zeros(n) for _ in range(4))
+    _, w, x_sum, _ = vectors
+    w += 1 / n
+    image, w_image = space.product(w), np.empty(space.m)
+    w[:] = 0
+    y, y_sum, image_sum = (np.zeros(space.m) for _ in range(3))
+    shift = inverse = 0.0
+    t = 0
+
+    def average() -> np.ndarray:
+        return y_sum / t
+
+    while True:
+        t += 1
+        space.charge(4)
+        y_lead = into_ball(y + y_step * image)
+        total, w_total, shift, low = space.mirror(
+            y, y_lead, (x_step, shift, inverse), vectors, (image, w_image)
+        )
+        inverse = 1 / w_total
+        image /= total
+        w_image *= inverse
+        y = into_ball(y + y_step * w_image)
+        y_sum += y_lead
+        image_sum += w_image
+        up = math.sqrt(float(matmul(image_sum, image_sum)))
+        if progress.ends(t, low / t, up / t, average):
+            break
+    # The last leading point is not in its sum yet.
+    w *= inverse
+    x_sum += w
+    x_sum /= x_sum.sum()
+    return progress.result(average(), x_sum)
+
+
+def on_features(space: FeatureSpace, progress: Progress) -> FeasibilityResult:
+    """MPKFP: two products with the Gram matrix in an iteration, in one pass.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    progress : Progress
+    """
+    n = space.n
+    x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
+    log_x, x, w = (np.zeros(n) for _ in range(3))
+    # y and the leading y: coefficients and responses; sums over the iterations.
+    y, y_lead, y_sum, w_sum = (np.zeros((2, n)) for _ in range(4))
+    t = 0
+
+    def average() -> np.ndarray:
+        return y_sum[0] / t
+
+    while True:
+        t += 1
+        softmax(log_x, out=x)
+        np.multiply(y[1], -x_step, out=w)
+        w += log_x
+        softmax(w, out=w)
+        Gx, Gw = space.products(x, w)
+        np.copyto(y_lead, y)
+        low, w_norm = _move(log_x, y, y_lead, y_sum, w_sum, x, w, Gx, Gw, x_step, y_step)
+        up = math.sqrt(max(w_norm, 0.0))
+        if progress.ends(t, low / t, up / t, average):
+            break
+    w_sum[0] /= w_sum[0].sum()
+    return progress.result(average(), w_sum[0])
+
+
+@njit(cache=True, error_model="numpy")
+def _move(log_x, y, y_lead, y_sum, w_sum, x, w, Gx, Gw, x_step, y_step):
+    """The prox steps of an iteration of MPKFP, and its sums; min of A'y_sum and ||A w_sum||^2."""
+    _step_into_ball(y_lead, x, Gx, y_step)
+    _step_into_ball(y, w, Gw, y_step)
+    low, square = np.inf, 0.0
+    for i in range(len(log_x)):
+        log_x[i] -= x_step * y_lead[1, i]
+        y_sum[0, i] += y_lead[0, i]
+        y_sum[1, i] += y_lead[1, i]
+        low = min(low, y_sum[1, i])
+        w_sum[0, i] += w[i]
+        w_sum[1, i] += Gw[i]
+        square += w_sum[0, i] * w_sum[1, i]
+    return low, square
+
+
+@njit(cache=True, error_model="numpy")
+def _step_into_ball(y, x, Gx, step):
+    """y += step A x, then onto the unit ball."""
+    square = 0.0
+    for i in range(len(x)):
+        y[0, i] += step * x[i]
+        y[1, i] += step * Gx[i]
+        square += y[0, i] * y[1, i]
+    if square > 1.0:
+        y /= math.sqrt(square)
+
+
+class ConicSpace(Space):
+    """Products with the map of a conic problem; each is counted.
+
+    Parameters
+    ----------
+    problem : FeasibilityProblem
+    """
+
+    def __init__(self, problem: FeasibilityProblem) -> None:
+        self.problem = problem
+        self.A: Matrix = problem.data
+        self.counters = FeasibilityCounters()
+
+    def image(self, x: np.ndarray) -> np.ndarray:
+        """A x."""
+        self._charge()
+        return self.A @ x if sparse.issparse(self.A) else matmul(self.A, x)
+
+    def responses(self, y: np.ndarray) -> np.ndarray:
+        """A'y."""
+        self._charge()
+        return self.A.T @ y if sparse.issparse(self.A) else matmul(y, self.A)
+
+    def separates(self, y: np.ndarray, low: float) -> bool:
+        return lower_bound(self.problem, y) > rounding_of_lower_bound(self.problem, y)
+
+    def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
+        return lower_bound(self.problem, y), upper_bound(self.problem, x)
+
+    def _charge(self) -> None:
+        self.matvecs += 1
+        self.counters.inner_products += self.problem.n
+
+
+def on_cone(space: ConicSpace, progress: Progress) -> FeasibilityResult:
+    """MPCFP: the textbook iteration, with the prox mapping of the cone's base.
+
+    Parameters
+    ----------
+    space : ConicSpace
+    progress : Progress
+    """
+    problem = space.problem
+    geometry = geometry_of(problem.data, problem.cones)
+    x_step, y_step = step_sizes(geometry.diameter, geometry.lipschitz)
+    state, x = geometry.start()
+    y = np.zeros(problem.m)
+    y_sum, image_sum = np.zeros(problem.m), np.zeros(problem.m)
+    w_sum, p_sum = np.zeros(problem.n), np.zeros(problem.n)
+    t = 0
+
+    def average() -> np.ndarray:
+        return y_sum / t
+
+    while True:
+        t += 1
+        _, w = geometry.step(state, x_step * space.responses(y))
+        y_lead = into_ball(y + y_step * space.image(x))
+        p, w_image = space.responses(y_lead), space.image(w)
+        state, x = geometry.step(state, x_step * p)
+        y = into_ball(y + y_step * w_image)
+        y_sum += y_lead
+        w_sum += w
+        p_sum += p
+        image_sum += w_image
+        low = geometry.least(p_sum)
+        up = math.sqrt(float(matmul(image_sum, image_sum)))
+        if progress.ends(t, low / t, up / t, average):
+            break
+    return progress.result(average(), w_sum / unit_value(problem.cones, w_sum))

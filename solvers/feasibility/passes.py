@@ -1,0 +1,340 @@
+"""One pass over A for a whole iteration: products, exponentials and averages, block by block.
+
+A mirror prox iteration needs ``A'y`` and ``A x`` at the iterate and at the leading point, four
+products. The point to lead from and the two points of the ball are known before the iteration's
+products with the simplex side, so that one pass over A yields all four (:func:`mirror_rows`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from solvers.feasibility.products import (
+    FAST,
+    add2_columns,
+    add2_rows,
+    add2_sparse,
+    add_columns,
+    add_rows,
+    add_sparse,
+    dot2_columns,
+    dot2_rows,
+    dot2_sparse,
+    dot_columns,
+    dot_rows,
+    dot_sparse,
+)
+
+# Weights below this part of the largest one are lost in the rounding of any sum; without them there
+# are no denormal numbers, which some processors are slow at.
+_NEGLIGIBLE = 1e-30
+
+_LOG2_E = 1.4426950408889634
+_LN2_HIGH = 6.93145751953125e-1
+_LN2_LOW = 1.42860682030941723212e-6
+_LEAST_EXPONENT = -708.0
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def exponentials(values, bits):
+    """values = exp(values), to one unit in the last place, in vector instructions.
+
+    ``exp(v) = 2^k exp(r)`` with ``|r| <= ln 2 / 2`` and the Taylor polynomial of degree 13 for
+    ``exp(r)``. Values must be below 700; those below -708 count as -708. ``bits`` is scratch.
+    """
+    count = len(values)
+    for i in range(count):
+        v = max(values[i], _LEAST_EXPONENT)
+        k = math.floor(v * _LOG2_E + 0.5)
+        r = (v - k * _LN2_HIGH) - k * _LN2_LOW
+        p = 1 / 6227020800.0
+        p = p * r + 1 / 479001600.0
+        p = p * r + 1 / 39916800.0
+        p = p * r + 1 / 3628800.0
+        p = p * r + 1 / 362880.0
+        p = p * r + 1 / 40320.0
+        p = p * r + 1 / 5040.0
+        p = p * r + 1 / 720.0
+        p = p * r + 1 / 120.0
+        p = p * r + 1 / 24.0
+        p = p * r + 1 / 6.0
+        p = p * r + 0.5
+        p = p * r + 1.0
+        values[i] = p * r + 1.0
+        bits[i] = (np.int64(k) + 1023) << 52
+    powers = bits.view(np.float64)
+    for i in range(count):
+        values[i] *= powers[i]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
+def _least(values):
+    low = np.inf
+    for value in values:
+        low = min(low, value)
+    return low
+
+
+@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
+def _greatest(values):
+    top = -np.inf
+    for value in values:
+        top = max(top, value)
+    return top
+
+
+@njit(cache=True, error_model="numpy", fastmath=FAST)
+def _total(values):
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+@njit(cache=True, error_model="numpy", fastmath=FAST)
+def _significant(weights, out):
+    """The weights in the type of the products, without those that no sum would notice."""
+    for i in range(len(weights)):
+        out[i] = weights[i] if weights[i] > _NEGLIGIBLE else 0.0
+
+
+@njit(cache=True, error_model="numpy", fastmath=FAST)
+def _mirror_block(
+    lo, hi, p, p_lead, step, shift, inverse, log_x, w, x_sum, p_sum, x_block, w_block, scratch
+):
+    """The simplex side of an iteration, for the columns lo..hi; short loops, which vectorise.
+
+    Both exponents are at most ``step * max |A_j'y|`` above 0, since the largest of log_x - shift
+    is 0: no overflow, and the largest weight is far from underflow.
+    """
+    count = hi - lo
+    logs, old, sums, responses = log_x[lo:hi], w[lo:hi], x_sum[lo:hi], p_sum[lo:hi]
+    w_new, x_new, bits = scratch[0, :count], scratch[1, :count], scratch[2].view(np.int64)
+    for i in range(count):
+        logs[i] -= shift
+        w_new[i] = logs[i] - step * p[i]
+    for i in range(count):
+        logs[i] -= step * p_lead[i]
+        x_new[i] = logs[i]
+    exponentials(w_new, bits)
+    exponentials(x_new, bits)
+    # The sum of the last iteration's weights was not known before its pass had ended.
+    for i in range(count):
+        sums[i] += old[i] * inverse
+    old[:] = w_new
+    for i in range(count):
+        responses[i] += p_lead[i]
+    _significant(w_new, w_block)
+    _significant(x_new, x_block)
+    return _total(x_new), _total(w_new), _greatest(logs), _least(responses)
+
+
+@njit(cache=True, error_model="numpy")
+def mirror_rows(A, y, y_lead, step, shift, inverse, log_x, w, x_sum, p_sum, image, w_image, width):
+    """One mirror prox iteration on the simplex side, A stored by rows.
+
+    Given y_t (``y``), the leading point ``y_lead`` and log x_t (``log_x - shift``): the leading
+    point ``w = softmax(log x_t - step A'y)`` and the next ``log x = log x_t - step A'y_lead``; both
+    without their norming factor.
+
+    Parameters
+    ----------
+    A : ndarray, shape (m, n)
+    y, y_lead : ndarray, shape (m,), of A's type
+    step, shift : float
+    inverse : float
+        1 over the sum of ``w`` as the last pass left it, 0 before the first.
+    log_x, w, x_sum, p_sum : ndarray of float64, shape (n,)
+        Changed in place; the sums are those of the normed leading points (one pass late) and of
+        ``A'y_lead``.
+    image, w_image : ndarray of float64, shape (m,)
+        Overwritten by ``A exp(log_x)`` (of the next log x, less ``shift``) and ``A w``.
+    width : int
+        Columns in a block.
+
+    Returns
+    -------
+    tuple of float
+        Sums of the two weights, the next shift, and the least entry of ``p_sum``.
+    """
+    n = A.shape[1]
+    p, p_lead = np.empty(width, A.dtype), np.empty(width, A.dtype)
+    x_block, w_block = np.empty(width, A.dtype), np.empty(width, A.dtype)
+    scratch = np.empty((3, width))
+    image[:] = 0
+    w_image[:] = 0
+    total, w_total, top, low = 0.0, 0.0, -np.inf, np.inf
+    for lo in range(0, n, width):
+        hi = min(lo + width, n)
+        dot2_rows(A, lo, hi, y, y_lead, p, p_lead)
+        s, s_w, t, least = _mirror_block(
+            lo, hi, p, p_lead, step, shift, inverse,
+            log_x, w, x_sum, p_sum, x_block, w_block, scratch,
+        )  # fmt: skip
+        total, w_total, top, low = total + s, w_total + s_w, max(top, t), min(low, least)
+        add2_rows(A, lo, hi, x_block, w_block, image, w_image)
+    return total, w_total, top, low
+
+
+@njit(cache=True, error_model="numpy")
+def mirror_columns(
+    C, y, y_lead, step, shift, inverse, log_x, w, x_sum, p_sum, image, w_image, width
+):
+    """:func:`mirror_rows` for C = A', shape (n, m)."""
+    n, m = C.shape
+    p, p_lead = np.empty(width, C.dtype), np.empty(width, C.dtype)
+    x_block, w_block = np.empty(width, C.dtype), np.empty(width, C.dtype)
+    part, w_part = np.empty(m, C.dtype), np.empty(m, C.dtype)
+    scratch = np.empty((3, width))
+    image[:] = 0
+    w_image[:] = 0
+    total, w_total, top, low = 0.0, 0.0, -np.inf, np.inf
+    for lo in range(0, n, width):
+        hi = min(lo + width, n)
+        dot2_columns(C, lo, hi, y, y_lead, p, p_lead)
+        s, s_w, t, least = _mirror_block(
+            lo, hi, p, p_lead, step, shift, inverse,
+            log_x, w, x_sum, p_sum, x_block, w_block, scratch,
+        )  # fmt: skip
+        total, w_total, top, low = total + s, w_total + s_w, max(top, t), min(low, least)
+        # A block is summed in C's own type, the blocks in float64.
+        part[:] = 0
+        w_part[:] = 0
+        add2_columns(C, lo, hi, x_block, w_block, part, w_part)
+        image += part
+        w_image += w_part
+    return total, w_total, top, low
+
+
+@njit(cache=True, error_model="numpy")
+def mirror_sparse(
+    data, indices, indptr, y, y_lead, step, shift, inverse,
+    log_x, w, x_sum, p_sum, image, w_image, width,
+):  # fmt: skip
+    """:func:`mirror_rows` for CSC arrays."""
+    n = len(indptr) - 1
+    p, p_lead = np.empty(width), np.empty(width)
+    x_block, w_block = np.empty(width), np.empty(width)
+    scratch = np.empty((3, width))
+    image[:] = 0
+    w_image[:] = 0
+    total, w_total, top, low = 0.0, 0.0, -np.inf, np.inf
+    for lo in range(0, n, width):
+        hi = min(lo + width, n)
+        dot2_sparse(data, indices, indptr, lo, hi, y, y_lead, p, p_lead)
+        s, s_w, t, least = _mirror_block(
+            lo, hi, p, p_lead, step, shift, inverse,
+            log_x, w, x_sum, p_sum, x_block, w_block, scratch,
+        )  # fmt: skip
+        total, w_total, top, low = total + s, w_total + s_w, max(top, t), min(low, least)
+        add2_sparse(data, indices, indptr, lo, hi, x_block, w_block, image, w_image)
+    return total, w_total, top, low
+
+
+@njit(cache=True, error_model="numpy", fastmath=FAST)
+def _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block, bits):
+    """Weights exp(-(p - lowest) / mu) of one block; earlier sums follow a new lowest p."""
+    part = weights[lo:hi]
+    low = _least(p[: hi - lo])
+    if low < lowest:
+        if lowest < np.inf:
+            factor = math.exp((low - lowest) / mu)
+            total *= factor
+            image *= factor
+        lowest = low
+    for i in range(hi - lo):
+        part[i] = (lowest - p[i]) / mu
+    exponentials(part, bits)
+    _significant(part, block)
+    return lowest, total + _total(part)
+
+
+@njit(cache=True, error_model="numpy", fastmath=FAST)
+def _norm_weights(weights, image, references, mu, lowest, total, width):
+    """Bring the blocks' weights to one reference and all sums to one."""
+    image /= total
+    for block in range(len(references)):
+        factor = math.exp((lowest - references[block]) / mu) / total
+        part = weights[block * width : (block + 1) * width]
+        for i in range(len(part)):
+            part[i] *= factor
+
+
+@njit(cache=True, error_model="numpy")
+def smooth_rows(A, y, mu, weights, image, width):
+    """``weights = softmax(-A'y / mu)`` and ``image = A weights``, A stored by rows.
+
+    Parameters
+    ----------
+    A : ndarray, shape (m, n)
+    y : ndarray, shape (m,), of A's type
+    mu : float
+    weights : ndarray of float64, shape (n,)
+        Overwritten.
+    image : ndarray of float64, shape (m,)
+        Overwritten.
+    width : int
+        Columns in a block.
+
+    Returns
+    -------
+    float
+        The least entry of ``A'y``.
+    """
+    n = A.shape[1]
+    p, block = np.empty(width, A.dtype), np.empty(width, A.dtype)
+    bits = np.empty(width, np.int64)
+    references = np.empty((n + width - 1) // width)
+    image[:] = 0
+    lowest, total = np.inf, 0.0
+    for lo in range(0, n, width):
+        hi = min(lo + width, n)
+        dot_rows(A, lo, hi, y, p)
+        lowest, total = _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block, bits)
+        references[lo // width] = lowest
+        add_rows(A, lo, hi, block, image)
+    _norm_weights(weights, image, references, mu, lowest, total, width)
+    return lowest
+
+
+@njit(cache=True, error_model="numpy")
+def smooth_columns(C, y, mu, weights, image, width):
+    """:func:`smooth_rows` for C = A', shape (n, m)."""
+    n, m = C.shape
+    p, block, part = np.empty(width, C.dtype), np.empty(width, C.dtype), np.empty(m, C.dtype)
+    bits = np.empty(width, np.int64)
+    references = np.empty((n + width - 1) // width)
+    image[:] = 0
+    lowest, total = np.inf, 0.0
+    for lo in range(0, n, width):
+        hi = min(lo + width, n)
+        dot_columns(C, lo, hi, y, p)
+        lowest, total = _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block, bits)
+        references[lo // width] = lowest
+        part[:] = 0
+        add_columns(C, lo, hi, block, part)
+        image += part
+    _norm_weights(weights, image, references, mu, lowest, total, width)
+    return lowest
+
+
+@njit(cache=True, error_model="numpy")
+def smooth_sparse(data, indices, indptr, y, mu, weights, image, width):
+    """:func:`smooth_rows` for CSC arrays."""
+    n = len(indptr) - 1
+    p, block = np.empty(width), np.empty(width)
+    bits = np.empty(width, np.int64)
+    references = np.empty((n + width - 1) // width)
+    image[:] = 0
+    lowest, total = np.inf, 0.0
+    for lo in range(0, n, width):
+        hi = min(lo + width, n)
+        dot_sparse(data, indices, indptr, lo, hi, y, p)
+        lowest, total = _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block, bits)
+        references[lo // width] = lowest
+        add_sparse(data, indices, indptr, lo, hi, block, image)
+    _norm_weights(weights, image, references, mu, lowest, total, width)
+    return lowest

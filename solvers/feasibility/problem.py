@@ -1,0 +1,263 @@
+"""The feasibility problem: signed columns of unit length, a Gram matrix, or a map and a cone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy import sparse
+
+from solvers.feasibility.cones import Cone, Orthant
+from solvers.matrices import Matrix
+
+
+@dataclass(frozen=True)
+class FeasibilityProblem:
+    """Find y with ``A'y > 0``, or x >= 0 with ``1'x = 1`` and ``A x = 0``.
+
+    Exactly one of the two systems has a solution. Together they are the saddle point problem
+    ``max_{||y|| <= 1} min_x y'A x`` over the simplex ([MPFP14]_ eq. 5), whose value is
+    ``max(rho, 0)`` with the margin ``rho = max_{||u|| = 1} min_j A_j'u``.
+
+    Build one with :meth:`linear`, :meth:`from_points`, :meth:`gram` or :meth:`conic`.
+
+    Attributes
+    ----------
+    kind : {"linear", "gram", "conic"}
+    data : ndarray or sparse matrix
+        "linear": A, shape (m, n), columns of unit length; "gram": the Gram matrix as it was given,
+        shape (n, n); "conic": A, shape (m, N).
+    scale : ndarray of float64, shape (n,), or None
+        The lengths that the columns had; None if they were 1.
+    cones : tuple of Cone
+        "conic": the factors of the cone, in the order of A's columns.
+
+    References
+    ----------
+    .. [MPFP14] Yu, Kilinc-Karzan, Carbonell: Saddle points and accelerated perceptron algorithms.
+       ICML 2014. BibTeX key ``yu2014saddle``.
+    """
+
+    kind: Literal["linear", "gram", "conic"]
+    data: Matrix
+    scale: np.ndarray | None = None
+    cones: tuple[Cone, ...] = ()
+
+    @classmethod
+    def linear(cls, A: Any) -> Self:
+        """The problem of these columns, scaled to unit length.
+
+        Parameters
+        ----------
+        A : array-like or sparse matrix, shape (m, n)
+            One column for each point, times its label. An array of unit columns in float32 or
+            float64, in C or Fortran order, is used as it is, without a copy. float32 halves the
+            memory, and products are then summed in float32 within a block.
+
+        Raises
+        ------
+        ValueError
+            If A is not a matrix, holds NaN or infinity, or has a column of zeros, which nothing
+            separates.
+        """
+        A = _columns(A)
+        lengths = _lengths(A)
+        tolerance = np.finfo(A.dtype).eps * max(16, A.shape[0])
+        if np.abs(lengths - 1).max() <= tolerance:
+            return cls("linear", A)
+        if sparse.issparse(A):
+            A = A.copy()
+            A.data = (A.data / np.repeat(lengths, np.diff(A.indptr))).astype(A.dtype)
+        else:
+            # Computed in float64, buffer by buffer, into one array of A's type and order.
+            A = np.divide(A, lengths, out=np.empty_like(A), casting="same_kind")
+        return cls("linear", A, lengths)
+
+    @classmethod
+    def from_points(cls, X: Any, y: Any) -> Self:
+        """The problem of separating two classes by a hyperplane through the origin.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n, m)
+            Points, none of them 0.
+        y : array-like, shape (n,)
+            Labels, -1 or +1.
+
+        Raises
+        ------
+        ValueError
+            For other labels, or for what :meth:`linear` refuses.
+        """
+        signs = np.asarray(y, dtype=np.float64)
+        if signs.shape != (X.shape[0],) or not np.isin(signs, (-1.0, 1.0)).all():
+            raise ValueError(f"y must hold a label -1 or +1 for each of the {X.shape[0]} points")
+        if sparse.issparse(X):
+            return cls.linear(sparse.csr_matrix(X).multiply(signs[:, None]).T)
+        X = np.asarray(X)
+        return cls.linear((X * signs.astype(_float_type(X))[:, None]).T)
+
+    @classmethod
+    def gram(cls, G: Any) -> Self:
+        """The problem in feature space, from inner products.
+
+        Parameters
+        ----------
+        G : array-like, shape (n, n)
+            ``y_i y_j k(x_i, x_j)``, symmetric and positive semidefinite with a positive diagonal.
+            It is used as it is: where the diagonal is not 1, entries count as divided by the
+            lengths of both points.
+
+        Raises
+        ------
+        ValueError
+            If G is not a finite symmetric matrix with a positive diagonal.
+        """
+        G = np.asarray(G)
+        G = np.ascontiguousarray(G, dtype=_float_type(G))
+        if G.ndim != 2 or G.shape[0] != G.shape[1] or G.size == 0:
+            raise ValueError(f"a Gram matrix must be square, got shape {G.shape}")
+        diag = np.diagonal(G).astype(np.float64)
+        if not np.isfinite(G.sum(dtype=np.float64)):
+            raise ValueError("the Gram matrix holds NaN or infinity, or overflows when summed")
+        if diag.min() <= 0:
+            worst = int(diag.argmin())
+            raise ValueError(
+                "the Gram matrix must have a positive diagonal, "
+                f"entry {worst} is {float(diag[worst])!r}; leave that point out"
+            )
+        if not _symmetric(G):
+            raise ValueError("the Gram matrix is not symmetric; use (G + G') / 2 if it is rounding")
+        lengths = np.sqrt(diag)
+        return cls("gram", G, None if (diag == 1).all() else lengths)
+
+    @classmethod
+    def conic(cls, A: Any, cones: Sequence[Cone]) -> Self:
+        """The problem with a cone in place of the orthant: A'y in its interior, or x in its base.
+
+        Parameters
+        ----------
+        A : array-like or sparse matrix, shape (m, N)
+            The map; its columns are split among the cones. A row of a positive semidefinite
+            piece is a symmetric matrix, row by row. Columns are not scaled.
+        cones : sequence of Cone
+            Factors of a product, all with e as :class:`Orthant`, :class:`SecondOrder` and
+            :class:`PositiveSemidefinite` state it; ``<e, x> = 1`` holds for the whole x.
+
+        Raises
+        ------
+        ValueError
+            If sizes do not fit, A holds NaN or infinity, or a piece is not symmetric.
+        """
+        cones = tuple(cones)
+        if not cones or not all(isinstance(cone, Cone) for cone in cones):
+            raise ValueError(f"cones must be a sequence of cones, got {cones!r}")
+        if sparse.issparse(A):
+            A = sparse.csr_matrix(A, dtype=np.float64)
+        else:
+            A = np.ascontiguousarray(A, dtype=np.float64)
+        size = sum(cone.size for cone in cones)
+        if A.ndim != 2 or A.shape[0] == 0 or A.shape[1] != size:
+            raise ValueError(f"A must have shape (m, {size}) for these cones, got {A.shape}")
+        if not np.isfinite(A.data if sparse.issparse(A) else A).all():
+            raise ValueError("A contains NaN or infinity")
+        first = 0
+        for cone in cones:
+            cone.validate(A[:, first : first + cone.size])
+            first += cone.size
+        return cls("conic", A, None, cones)
+
+    @property
+    def n(self) -> int:
+        """Entries of x."""
+        return int(self.data.shape[1])
+
+    @property
+    def m(self) -> int:
+        """Entries of y; for a Gram matrix, y is given by n coefficients."""
+        return int(self.data.shape[0])
+
+
+def as_problem(A: Any, kind: Literal["linear", "gram", "conic"], method: str) -> FeasibilityProblem:
+    """A problem of this kind, from a problem or a matrix.
+
+    Parameters
+    ----------
+    A : FeasibilityProblem or array-like
+        A matrix stands for :meth:`FeasibilityProblem.linear` or ``gram``; for "conic", for the
+        orthant.
+    kind : {"linear", "gram", "conic"}
+    method : str
+        The method's name, for the error.
+
+    Raises
+    ------
+    ValueError
+        For a problem of another kind, or what the constructors refuse.
+    """
+    if not isinstance(A, FeasibilityProblem):
+        if kind == "linear":
+            return FeasibilityProblem.linear(A)
+        if kind == "gram":
+            return FeasibilityProblem.gram(A)
+        return FeasibilityProblem.conic(A, [Orthant(np.shape(A)[1])])
+    if A.kind != kind:
+        raise ValueError(f"{method} takes {kind} problems, got a {A.kind} one")
+    return A
+
+
+def _columns(A: Any) -> Matrix:
+    """A float matrix with a contiguous axis: C order, Fortran order or CSC."""
+    if sparse.issparse(A):
+        A = sparse.csc_matrix(A, dtype=_float_type(A))
+        if not A.has_canonical_format:
+            A = A.copy()
+            A.sum_duplicates()
+    else:
+        A = np.asarray(A)
+        A = np.asarray(A, dtype=_float_type(A))
+    if A.ndim != 2 or 0 in A.shape:
+        raise ValueError(f"A must be a matrix with rows and columns, got shape {A.shape}")
+    if not sparse.issparse(A) and not (A.flags.c_contiguous or A.flags.f_contiguous):
+        A = np.ascontiguousarray(A)
+    return A
+
+
+def _float_type(A: Any) -> Any:
+    return A.dtype if A.dtype in (np.float32, np.float64) else np.float64
+
+
+def _lengths(A: Matrix) -> np.ndarray:
+    """Column norms in float64, shape (n,); ValueError unless all are positive and finite."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if sparse.issparse(A):
+            squares = np.add.reduceat(
+                np.append(np.square(A.data, dtype=np.float64), 0.0), A.indptr[:-1]
+            )
+            squares[np.diff(A.indptr) == 0] = 0.0
+        else:
+            squares = np.einsum("ij,ij->j", A, A, dtype=np.float64)
+        lengths = np.sqrt(squares)
+    # Squares out of range: the largest entry of the column is taken out first.
+    for j in np.flatnonzero(~((squares > 1e-280) & (squares < 1e280))):
+        column = (A[:, [j]].toarray() if sparse.issparse(A) else A[:, j]).astype(np.float64)
+        top = float(np.abs(column).max())
+        if not math.isfinite(top):
+            raise ValueError(f"A contains NaN or infinity in column {j}; remove it")
+        if top == 0:
+            raise ValueError(f"column {j} of A is zero, which no y separates; remove it")
+        lengths[j] = top * np.sqrt(np.square(column / top).sum())
+    return lengths
+
+
+def _symmetric(G: np.ndarray) -> bool:
+    """Whether G = G' up to rounding, looked at in blocks."""
+    tolerance = 64 * np.finfo(G.dtype).eps * float(np.abs(np.diagonal(G)).max())
+    for lo in range(0, len(G), 512):
+        hi = lo + 512
+        if np.abs(G[lo:hi, lo:] - G[lo:, lo:hi].T).max() > tolerance:
+            return False
+    return True

@@ -1,0 +1,178 @@
+"""When a run ends, and what it records on the way."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from solvers.feasibility.result import (
+    FeasibilityCounters,
+    FeasibilityResult,
+    FeasibilityStatus,
+    HistoryPoint,
+)
+from solvers.feasibility.spaces import Space
+from solvers.models import Model
+from solvers.monitor import Monitor
+from solvers.validation import one_of, positive, whole
+
+
+class Progress:
+    """Asked after every iteration: records bounds, and says when to stop.
+
+    Parameters
+    ----------
+    space : Space
+    max_iter, tol, stop, history
+        The method's parameters, see :class:`solvers.feasibility.MPLFP`.
+    gap_certifies : bool
+        Whether the method's rule for "inseparable" is the saddle point residual; else ||A x||.
+    monitor : Monitor, optional
+    model_of : callable, optional
+        Makes a model of the coefficients of y, for the monitor.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        max_iter: int,
+        tol: float,
+        stop: str,
+        history: float | None,
+        gap_certifies: bool = False,
+        monitor: Monitor | None = None,
+        model_of: Callable[[np.ndarray], Model] | None = None,
+    ) -> None:
+        self.space = space
+        self.max_iter = max_iter
+        self.tol = tol
+        self.to_gap = stop == "gap"
+        self.gap_certifies = gap_certifies or self.to_gap
+        self.ratio = history
+        self.monitor = monitor
+        self.model_of = model_of
+        self.points: list[HistoryPoint] = []
+        self._next_point = 1 if history is not None else math.inf
+        self.n_iter, self.phi_lo, self.phi_up = 0, -math.inf, math.inf
+        self.converged = self.stopped = False
+        self.message = ""
+        self.started = time.perf_counter()
+
+    def ends(
+        self, n_iter: int, phi_lo: float, phi_up: float, separator: Callable[[], np.ndarray]
+    ) -> bool:
+        """Take note of an iteration; whether the run ends with it.
+
+        Parameters
+        ----------
+        n_iter : int
+        phi_lo, phi_up : float
+        separator : callable
+            Makes the y of ``phi_lo`` (its coefficients).
+        """
+        self.n_iter, self.phi_lo, self.phi_up = n_iter, phi_lo, phi_up
+        if n_iter >= self._next_point:
+            self._record()
+        if phi_lo > 0 and not self.to_gap and self.space.separates(separator(), phi_lo):
+            return self._converged("a separating y was found")
+        residual = phi_up - phi_lo if self.gap_certifies else phi_up
+        if residual <= self.tol - self.space.noise:
+            what = "the saddle point residual" if self.gap_certifies else "||A x||"
+            return self._converged(f"{what} is at most tol={self.tol!r}")
+        if n_iter >= self.max_iter:
+            self.message = f"max_iter={self.max_iter} iterations are done"
+            return True
+        return self._monitor_ends(separator)
+
+    def give_up(self, message: str) -> None:
+        """End the run without a certificate.
+
+        Parameters
+        ----------
+        message : str
+            Why.
+        """
+        self.message = message
+
+    def result(self, y: np.ndarray, x: np.ndarray) -> FeasibilityResult:
+        """The outcome; bounds are recomputed, the status is what they prove.
+
+        Parameters
+        ----------
+        y : ndarray of float64
+            Coefficients of the last y, in the unit ball.
+        x : ndarray of float64, shape (n,)
+        """
+        seconds = time.perf_counter() - self.started
+        if self.points and self.points[-1].iteration < self.n_iter:
+            self._record()
+        low, up = self.space.bounds(y, x, self.phi_lo, self.phi_up)
+        status: FeasibilityStatus = "budget"
+        if low > 0 and self.space.separates(y, low):
+            status = "separable"
+        elif up <= self.tol:
+            status = "inseparable"
+        counters = FeasibilityCounters(
+            **{name: getattr(self.space.counters, name) for name in _COUNTS},
+            iterations=self.n_iter,
+            matvecs=self.space.matvecs,
+        )
+        return FeasibilityResult(
+            status=status, y=y, x=x, phi_lo=low, phi_up=up, n_iter=self.n_iter,
+            converged=self.converged, tol=self.tol, message=self.message, counters=counters,
+            seconds=seconds, history=tuple(self.points),
+        )  # fmt: skip
+
+    def _record(self) -> None:
+        assert self.ratio is not None
+        self._next_point = max(self.n_iter + 1, math.ceil(self.n_iter * self.ratio))
+        self.points.append(
+            HistoryPoint(
+                self.n_iter,
+                self.phi_lo,
+                self.phi_up,
+                self.phi_up - self.phi_lo,
+                time.perf_counter() - self.started,
+                self.space.matvecs,
+                self.space.counters.kernel_evals,
+            )
+        )
+
+    def _monitor_ends(self, separator: Callable[[], np.ndarray]) -> bool:
+        if self.monitor is None or self.model_of is None:
+            return False
+        counters, model_of = self.space.counters, self.model_of
+        if self.monitor.due(counters.kernel_evals + counters.inner_products):
+            self.stopped = self.monitor.record(self.n_iter, lambda: model_of(separator()))
+        if self.stopped:
+            self.message = "stopped by the monitor"
+        return self.stopped
+
+    def _converged(self, message: str) -> bool:
+        self.converged, self.message = True, message
+        return True
+
+
+_COUNTS = ("kernel_evals", "kernel_evals_computed", "matvec_entries", "inner_products")
+
+
+def check_limits(max_iter: Any, tol: Any, stop: Any, history: Any) -> None:
+    """Raise ValueError for a value out of range.
+
+    Parameters
+    ----------
+    max_iter, tol, stop, history
+        Parameters of every feasibility method.
+    """
+    whole("max_iter", max_iter, at_least=1)
+    positive("tol", tol, zero=True)
+    one_of("stop", stop, ("certificate", "gap"))
+    if history is not None:
+        positive("history", history)
+        if history < 1:
+            raise ValueError(f"history must be None or a ratio >= 1, got {history!r}")

@@ -1,0 +1,93 @@
+"""What methods ask of the space in which y lives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from solvers.oracle import Counters
+
+
+class Space(ABC):
+    """A problem's products, counted as a textbook run counts them, and its exact bounds.
+
+    Attributes
+    ----------
+    counters : Counters
+    matvecs : int
+        Products of a matrix with a vector so far.
+    noise : float
+        What bounds from running sums may be off by.
+    """
+
+    counters: Counters
+    matvecs: int = 0
+    noise: float = 1e-12
+
+    @abstractmethod
+    def separates(self, y: np.ndarray, low: float) -> bool:
+        """Whether the y of these coefficients separates, by more than rounding. Not counted.
+
+        Parameters
+        ----------
+        y : ndarray of float64
+        low : float
+            phi_lo(y) as running sums have it; recomputed where that is possible.
+        """
+
+    @abstractmethod
+    def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
+        """phi_lo(y) and phi_up(x), recomputed where that is possible. Not counted.
+
+        Parameters
+        ----------
+        y : ndarray of float64
+            Coefficients.
+        x : ndarray of float64, shape (n,)
+        low, up : float
+            What running sums say.
+        """
+
+
+class ElementSpace(Space):
+    """A space whose elements are arrays that may be added and scaled.
+
+    Attributes
+    ----------
+    n : int
+        Number of columns.
+    size : int
+        Length of the vectors that :meth:`normal_product` takes.
+    """
+
+    n: int
+    size: int
+
+    @abstractmethod
+    def image(self, x: np.ndarray) -> np.ndarray:
+        """The element A x, a fresh array."""
+
+    @abstractmethod
+    def responses(self, y: np.ndarray) -> np.ndarray:
+        """A'y, shape (n,)."""
+
+    @abstractmethod
+    def inner(self, y: np.ndarray, z: np.ndarray) -> float:
+        """<y, z>."""
+
+    @abstractmethod
+    def column(self, j: int) -> np.ndarray:
+        """The element A_j, a fresh array."""
+
+    @abstractmethod
+    def coefficients(self, y: np.ndarray) -> np.ndarray:
+        """What a result shows of an element."""
+
+    @abstractmethod
+    def normal_product(self, v: np.ndarray) -> np.ndarray:
+        """A A'v or A'A v, for the spectral norm of A."""
+
+    @abstractmethod
+    def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """weights = softmax(-A'y / mu), in place; the least of A'y, and the element A weights."""

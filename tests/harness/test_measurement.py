@@ -1,0 +1,144 @@
+"""One run in this process: what comes back of solvers without a kernel, and of those that lie."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.jobs import CheckpointMessage, Message, RunJob, RunResult, TaskJob
+from harness.measurement import measure
+from harness.records import Checkpoint
+
+DATA = {"n_train": 300, "n_test": 200}
+LINEAR = TaskJob("checkers", DATA, {"name": "linear"}, 1.0, False)
+GAUSSIAN = TaskJob("checkers", DATA, {"name": "rbf", "gamma": 3.0}, 1.0, False)
+
+LIARS = '''
+from dataclasses import replace
+import numpy as np
+from solvers import LinearModel, LinearSDCA, Perceptron, Solution, Solver
+
+
+class OnAnyTask(Solver):
+    def __init__(self, kernel="rbf", *, gamma=1.0):
+        self.kernel = kernel
+        self.gamma = gamma
+
+    def _solve(self, problem, monitor):
+        return Solution(LinearModel(np.ones(problem.X.shape[1])), 1, "budget")
+
+
+class _Changed(LinearSDCA):
+    def _solve(self, problem, monitor):
+        solution = super()._solve(problem, monitor)
+        return replace(solution, model=self.changed(solution.model))
+
+
+class Withholds(_Changed):
+    def changed(self, model):
+        return replace(model, dual_coef=None)
+
+
+class OtherWeights(_Changed):
+    """Says converged, but the weights are not those of the certificate."""
+
+    def changed(self, model):
+        return replace(model, weights=model.weights - 5.0)
+
+
+class Biased(_Changed):
+    def changed(self, model):
+        return replace(model, intercept=0.5)
+
+
+class PredictsOtherwise(LinearSDCA):
+    def decision_function(self, X):
+        return 1.01 * super().decision_function(X)
+
+
+class InventsVotes(Perceptron):
+    def decision_function(self, X):
+        return super().decision_function(X) + 1
+'''
+
+
+def run(task: TaskJob, solver: str, **params: Any) -> tuple[RunResult, list[Checkpoint]]:
+    messages: list[Message] = []
+    result = measure(RunJob(task, solver, params, 1.5), messages.append)
+    return result, [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
+
+
+@pytest.mark.parametrize(
+    ("solver", "params"),
+    [
+        ("LinearSDCA", {"tol": 1e-4}),
+        ("LinearPegasos", {}),
+        ("SIMBA", {"nu": 0.5}),
+    ],
+)
+def test_a_linear_method_is_measured_by_its_inner_products(
+    solver: str, params: dict[str, Any]
+) -> None:
+    result, trace = run(LINEAR, solver, random_state=0, **params)
+    assert result.status in ("converged", "budget")
+    assert result.kernel_evals == 0
+    assert result.inner_products is not None
+    assert result.inner_products >= 600
+    assert result.n_support == 0
+    assert len(trace) > 3
+    spent = [item.inner_products for item in trace if item.inner_products is not None]
+    assert len(spent) == len(trace)
+    assert spent == sorted(spent)
+    assert 300 <= spent[0] <= 3 * 300
+    assert spent[-1] == result.inner_products
+    assert (result.gap is not None) == (solver == "LinearSDCA")
+
+
+def test_random_features_are_measured_at_their_end() -> None:
+    result, trace = run(GAUSSIAN, "RandomFourierFeatures", gamma=3.0, n_pairs=20, random_state=0)
+    assert result.status == "converged"
+    assert (result.kernel_evals, result.inner_products) == (0, 20 * 300)
+    assert len(trace) == 1
+    assert result.test_error is not None
+    assert result.test_error < 0.4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_vote_is_measured_without_an_objective(dtype: str) -> None:
+    result, trace = run(
+        GAUSSIAN, "Perceptron", gamma=3.0, output="voted", dtype=dtype, random_state=0
+    )
+    assert result.status in ("converged", "budget")
+    assert (result.primal, result.dual, result.gap) == (None, None, None)
+    assert all(item.primal is None for item in trace)
+    assert result.test_error is not None
+    assert result.test_error < 0.2
+
+
+@pytest.mark.parametrize(
+    ("solver", "task", "reason"),
+    [
+        ("OnAnyTask", GAUSSIAN, "a linear model is no solution of a task with the rbf kernel"),
+        ("Withholds", LINEAR, "the solver promises a dual certificate, but its coefficients are"),
+        ("OtherWeights", LINEAR, "the solver says converged (tol = 0.001), but the duality gap"),
+        ("Biased", LINEAR, "the task has no bias, but the model has the intercept 0.5"),
+        ("PredictsOtherwise", LINEAR, "decision_function gives "),
+    ],
+)
+def test_liars_are_found(tmp_path: Path, solver: str, task: TaskJob, reason: str) -> None:
+    file = tmp_path / "liars.py"
+    file.write_text(LIARS)
+    result, _ = run(task, f"{file}:{solver}")
+    assert (result.status, result.reason[: len(reason)]) == ("wrong", reason)
+
+
+def test_an_invented_vote_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "liars.py"
+    file.write_text(LIARS)
+    task = replace(GAUSSIAN, dataset_params={"n_train": 50, "n_test": 40})
+    result, _ = run(task, f"{file}:InventsVotes", gamma=3.0, output="voted", random_state=0)
+    assert result.status == "wrong"
+    assert result.reason.startswith("decision_function gives ")
