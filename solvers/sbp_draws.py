@@ -157,14 +157,15 @@ class TwoBasinDraws:
         self, rng: np.random.Generator, positive: np.ndarray, volume: float, *, pairs: bool
     ) -> None:
         self._positive = positive
+        self._members = np.flatnonzero(positive), np.flatnonzero(~positive)
         self._volume = volume
         self._basins = TwoBasins(positive, volume)
         self.covered: Covered | None = None
         if pairs:
             # Each has its own generator: looking ahead in one changes nothing in the other.
             self.streams: tuple[DrawStream, ...] = tuple(
-                DrawStream(np.random.default_rng(rng.integers(2**63)), np.flatnonzero(members))
-                for members in (positive, ~positive)
+                DrawStream(np.random.default_rng(rng.integers(2**63)), members)
+                for members in self._members
             )
         else:
             self.streams = (DrawStream(rng, len(positive)),)
@@ -185,7 +186,8 @@ class TwoBasinDraws:
 
     def level(self, heights: np.ndarray) -> tuple[float, float]:
         """The water level and the bias."""
-        levels = two_basin_level(heights[self._positive], heights[~self._positive], self._volume)
+        positives, negatives = (heights[members] for members in self._members)
+        levels = two_basin_level(positives, negatives, self._volume)
         return float(levels.level), float(levels.bias)
 
 
@@ -201,8 +203,11 @@ def _first_covered(
     end_negative,
 ):
     """Position of the first covered candidate from ``start`` on; len(candidates) if none is."""
+    highest = max(top_positive, top_negative)
     for p in range(start, len(candidates)):
         i = candidates[p]
+        if heights[i] > highest:
+            continue
         top, end = (top_positive, end_positive) if positive[i] else (top_negative, end_negative)
         if heights[i] < top or (heights[i] == top and i < end):
             return p

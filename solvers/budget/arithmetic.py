@@ -217,19 +217,13 @@ def smallest(bits, size):
     Takes the values' bits, as whole numbers of the same width: they are in the same order, and a
     reduction of whole numbers vectorises, as one of floating-point numbers does not.
     """
-    least = _least(bits, size)
+    least = bits[0]
+    for j in range(1, size):
+        least = min(least, bits[j])
     position = -1
     for j in range(size):
         position = max(position, j if bits[j] == least else -1)
     return position
-
-
-@compiled()
-def _least(bits, size):
-    least = bits[0]
-    for j in range(1, size):
-        least = min(least, bits[j])
-    return least
 
 
 @compiled()

@@ -216,12 +216,11 @@ class FeatureSpace(ElementSpace):
     def separates(self, y: np.ndarray, low: float) -> bool:
         # Without the matrix it would cost n^2 entries: running sums must do, if they are positive
         # by more than the rounding of all updates.
-        terms = self.n + 8
+        unit = _EPS * float(np.abs(y).sum())
         if self._matrix is None:
-            terms += self._updates
-        else:
-            low = float(self._multiply([self.factor * y])[0].min())
-        return low > terms * _EPS * float(np.abs(y).sum())
+            return low > (self.n + 8 + self._updates) * unit
+        bound = (self.n + 8) * unit
+        return low > bound and float(self._multiply([self.factor * y])[0].min()) > bound
 
     def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
         if self._matrix is None:

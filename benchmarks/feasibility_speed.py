@@ -1,0 +1,159 @@
+"""Feasibility methods: what an iteration costs beside its bare products, and how many it takes.
+
+``python -m benchmarks.feasibility_speed`` prints the time of an iteration of MPLFP over that of its
+four matrix-vector products by NumPy alone, measured in turn in one process with one BLAS thread.
+The ``track_`` numbers are deterministic up to rounding; ``time_`` and ``peakmem_`` only advise.
+Lower is better everywhere.
+"""
+
+import time
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from data_loaders import ldfp
+from solvers import MPKFP, MPLFP, SNKP, SPCT, FeasibilityProblem, check_certificate
+
+#: Measured by :func:`main`: rows, columns, order and type of A.
+SHAPES = [
+    (20, 50_000, "C", "float64"),
+    (100, 5_000, "C", "float64"),
+    (100, 5_000, "F", "float64"),
+    (100, 5_000, "C", "float32"),
+    (1_000, 5_000, "C", "float64"),
+    (1_000, 5_000, "F", "float64"),
+    (100, 50_000, "C", "float64"),
+    (100, 500_000, "C", "float64"),
+]
+_METHODS = {"MPLFP": MPLFP, "SPCT": SPCT, "MPKFP": MPKFP, "SNKP": SNKP}
+_ITERATIONS = 12
+
+
+def _problem(m, n, order="C", dtype="float64"):
+    return FeasibilityProblem.linear(np.asarray(ldfp(m, n).A, dtype=dtype, order=order))
+
+
+class _BaseSeparation:
+    """A separable problem of 20 rows and 1000 columns, as columns and as a Gram matrix."""
+
+    params = (sorted(_METHODS),)
+    param_names = ("method",)
+    timeout = 120
+    rounds = 2
+    repeat = (3, 3, 10.0)
+    warmup_time = 0
+
+    def setup(self, name):
+        linear = _problem(20, 1000)
+        kernel = name in ("MPKFP", "SNKP")
+        self.problem = FeasibilityProblem.gram(linear.data.T @ linear.data) if kernel else linear
+        self.method = _METHODS[name](max_iter=100_000)
+        # Compiles what is not compiled yet, outside the clock.
+        self.method.solve(self.problem)
+
+
+class Separation(_BaseSeparation):
+    def time_separate(self, name):
+        self.method.solve(self.problem)
+
+    def peakmem_separate(self, name):
+        self.method.solve(self.problem)
+
+    def track_iterations(self, name):
+        return self._separated().n_iter
+
+    track_iterations.unit = "iterations"
+
+    def track_matvecs(self, name):
+        return self._separated().counters.matvecs
+
+    track_matvecs.unit = "products"
+
+    def _separated(self):
+        result = self.method.solve(self.problem)
+        if result.status != "separable" or not check_certificate(self.problem, result).valid:
+            raise RuntimeError(f"no separator: {result.message}")
+        return result
+
+
+class Iteration:
+    params = ([100, 1000], ["C", "F"])
+    param_names = ("m", "order")
+    timeout = 120
+    rounds = 2
+    repeat = (3, 3, 10.0)
+    warmup_time = 0
+
+    def setup(self, m, order):
+        self.problem = _problem(m, 5000, order)
+        self.method = MPLFP(max_iter=_ITERATIONS, tol=0.0, stop="gap")
+        self.method.solve(self.problem)
+
+    def time_iterations(self, m, order):
+        self.method.solve(self.problem)
+
+
+def iteration_seconds(problem):
+    """Seconds of each iteration of a short run, from its own history.
+
+    Parameters
+    ----------
+    problem : FeasibilityProblem
+    """
+    method = MPLFP(max_iter=_ITERATIONS, tol=0.0, stop="gap", history=1)
+    return np.diff([point.seconds for point in method.solve(problem).history])
+
+
+def product_seconds(A):
+    """Seconds of the four products of an iteration, by NumPy into given arrays, some times.
+
+    Parameters
+    ----------
+    A : ndarray, shape (m, n)
+    """
+    m, n = A.shape
+    y, x = np.full(m, 0.01, A.dtype), np.full(n, 1 / n, A.dtype)
+    responses, image = np.empty(n, A.dtype), np.empty(m, A.dtype)
+    seconds = []
+    for _ in range(_ITERATIONS - 1):
+        start = time.perf_counter()
+        for _ in range(2):
+            np.matmul(y, A, out=responses)
+            np.matmul(A, x, out=image)
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def measure(m, n, order, dtype, rounds):
+    """Median seconds of an iteration and of its products, measured in turn.
+
+    Parameters
+    ----------
+    m, n : int
+    order : {"C", "F"}
+    dtype : {"float64", "float32"}
+    rounds : int
+    """
+    problem = _problem(m, n, order, dtype)
+    iteration_seconds(problem)
+    pairs = [(iteration_seconds(problem), product_seconds(problem.data)) for _ in range(rounds)]
+    iterations, products = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    return float(np.median(iterations)), float(np.median(products))
+
+
+def main():
+    """Print a table of medians and their ratio."""
+    print(f"{'m':>6}{'n':>9}  order  type     iteration ms  products ms  ratio")
+    with threadpool_limits(1):
+        for m, n, order, dtype in SHAPES:
+            rounds = int(np.clip(4e8 / (m * n * _ITERATIONS), 2, 40))
+            iteration, products = measure(m, n, order, dtype, rounds)
+            print(
+                f"{m:6}{n:9}  {order:5}  {dtype}  {1e3 * iteration:12.3f}  {1e3 * products:11.3f}"
+                f"  {iteration / products:5.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
