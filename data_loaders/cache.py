@@ -21,6 +21,7 @@ from data_loaders import store
 from data_loaders.content import Content, Labels, Matrix, check, fingerprint
 from data_loaders.errors import DataError, DataWarning
 from data_loaders.files import gather
+from data_loaders.parameters import Parameters
 from data_loaders.sources import Source, find
 
 CACHE_VARIABLE = "MARGINBENCH_CACHE"
@@ -37,7 +38,7 @@ class Dataset:
     ----------
     name : str
     params : dict
-        All parameters of a generator; empty for anything else.
+        All parameters; empty for a dataset that takes none.
     X_train, X_test : ndarray or csr_matrix, shape (n_train, d) and (n_test, d)
         C-contiguous float32 or float64, or CSR float32.
     y_train, y_test : ndarray, shape (n_train,) and (n_test,)
@@ -50,7 +51,7 @@ class Dataset:
     """
 
     name: str
-    params: Mapping[str, int | float]
+    params: Parameters
     X_train: Matrix
     y_train: Labels
     X_test: Matrix
@@ -107,7 +108,7 @@ def load(
     name : str or Source
         A name of :func:`sources`, or a source of one's own.
     params : mapping, optional
-        Parameters of a generator; those left out have their defaults.
+        Parameters of the dataset; those left out have their defaults.
     cache_dir : path, optional
         By default the folder named by the environment variable MARGINBENCH_CACHE, or else the
         user's cache folder.
@@ -305,7 +306,7 @@ def _locked(entry: _Entry) -> Iterator[Path]:
 def _make(entry: _Entry, scratch: Path) -> None:
     """Fetch, parse, check, transform and write."""
     source = entry.source
-    files = gather(source.name, source.files, scratch)
+    files = gather(source.name, source.files, scratch, source.mirror_folder)
     raw = source.read(files, entry.header.params)
     if source.fingerprint is not None:
         got = fingerprint(raw)
@@ -315,6 +316,7 @@ def _make(entry: _Entry, scratch: Path) -> None:
                 f"{source.name}: the content of {origins} is not the expected one: "
                 f"expected fingerprint {source.fingerprint}, got {got}"
             )
-    content = source.transform(raw)
+    content = source.transform(raw, entry.header.params)
+    del raw  # as large as the content, and writing takes memory too
     check(content, source.name)
     store.write(entry.path, entry.header, content)

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from data_loaders.content import Content, Part
 from data_loaders.errors import DataError
 from data_loaders.files import LocalFile
+from data_loaders.parameters import Parameters
 
 N_CELLS = 16
 _MAX_POINTS = 10**8
-DEFAULTS: Mapping[str, int | float] = MappingProxyType(
-    {"n_train": 2000, "n_test": 2000, "seed": 0, "noise": 0.02}
-)
+DEFAULTS: Parameters = MappingProxyType({"n_train": 2000, "n_test": 2000, "seed": 0, "noise": 0.02})
 
 
 def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
@@ -54,7 +53,7 @@ def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
     return {**sizes, "seed": seed, "noise": _noise(params["noise"])}
 
 
-def read(files: Mapping[str, LocalFile], params: Mapping[str, int | float]) -> Content:
+def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
     """Generate the dataset.
 
     Parameters
@@ -71,8 +70,9 @@ def read(files: Mapping[str, LocalFile], params: Mapping[str, int | float]) -> C
         ``n_test`` and ``noise`` only, so training parts of several sizes share it.
     """
     seeds = np.random.SeedSequence(int(params["seed"])).spawn(2)
+    noise = float(params["noise"])
     train, test = (
-        _board(np.random.Generator(np.random.PCG64(seed)), int(params[size]), params["noise"])
+        _board(np.random.Generator(np.random.PCG64(seed)), int(params[size]), noise)
         for seed, size in zip(seeds, ("n_train", "n_test"), strict=True)
     )
     return Content(train, test)

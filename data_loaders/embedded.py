@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from data_loaders import splits
 from data_loaders.content import Content, Part
 from data_loaders.files import LocalFile
+from data_loaders.parameters import Parameters
+from data_loaders.transforms import moments
 
 
-def read_digits(files: Mapping[str, LocalFile], params: Mapping[str, int | float]) -> Content:
+def read_digits(files: Mapping[str, LocalFile], params: Parameters) -> Content:
     """The 1797 digits of scikit-learn: 64 grey levels in 0..16, labels 0..9."""
     # Imported here: scikit-learn's datasets take a second, and a cached dataset needs none.
     from sklearn.datasets import load_digits
@@ -21,9 +23,7 @@ def read_digits(files: Mapping[str, LocalFile], params: Mapping[str, int | float
     return every_third(X, y.astype(np.int64))
 
 
-def read_breast_cancer(
-    files: Mapping[str, LocalFile], params: Mapping[str, int | float]
-) -> Content:
+def read_breast_cancer(files: Mapping[str, LocalFile], params: Parameters) -> Content:
     """The 569 samples of scikit-learn: 30 measurements, labels 0 (malignant) and 1 (benign)."""
     from sklearn.datasets import load_breast_cancer
 
@@ -32,12 +32,11 @@ def read_breast_cancer(
 
 
 def every_third(X: NDArray[np.float64], y: NDArray[np.int64]) -> Content:
-    """Rows 3, 6, 9, ... are the test part: a split that no random stream can change."""
-    test = np.arange(len(y)) % 3 == 2
-    return Content(Part(X[~test], y[~test]), Part(X[test], y[test]))
+    """Rows 3, 6, 9, ... are the test part."""
+    return splits.every(Part(X, y), 3, first=2)
 
 
-def eight_against_rest(content: Content) -> Content:
+def eight_against_rest(content: Content, params: Parameters) -> Content:
     """Pixels / 16 as float32, which holds them exactly; label +1 for an eight, -1 otherwise."""
 
     def one(part: Part) -> Part:
@@ -47,20 +46,15 @@ def eight_against_rest(content: Content) -> Content:
     return Content(one(content.train), one(content.test))
 
 
-def standardised(content: Content) -> Content:
+def standardised(content: Content, params: Parameters) -> Content:
     """Features less the training part's mean, over its standard deviation; labels 1 and 0
     become +1 and -1.
 
     The result stays float64: unlike the raw measurements, quotients fill every bit, and float32
-    would decide their rounding for solvers that work in float64. Sums are taken with
-    :func:`math.fsum`, so the stored bits, and with them the fingerprint, are the same on every
-    platform.
+    would decide their rounding for solvers that work in float64.
     """
-    X = content.train.X
-    n = X.shape[0]
-    mean = np.array([math.fsum(column) / n for column in X.T])
-    variance = np.array([math.fsum(column) / n for column in ((X - mean) ** 2).T])
-    scale = np.sqrt(np.where(variance == 0, 1.0, variance))
+    mean, deviation = moments(content.train.X)
+    scale = np.where(deviation == 0, 1.0, deviation)
 
     def one(part: Part) -> Part:
         y = np.where(part.y == 1, 1, -1).astype(np.int8)

@@ -27,17 +27,23 @@ class RemoteFile:
     Parameters
     ----------
     name : str
-        Its name in a mirror, below the dataset's name.
+        Its name in the dataset's folder of a mirror.
     urls : tuple of str
-        Public addresses, tried in this order.
+        Public addresses, tried in this order; empty if there is none.
     sha256 : str, optional
         Of the file as it is downloaded. Where it is not given, the fingerprint of the parsed
         content alone vouches for the file.
+    archive : str, optional
+        Name of a zip archive of a mirror that may hold the file, under the same name.
+    installed : str, optional
+        Where a package of the operating system puts the file.
     """
 
     name: str
     urls: tuple[str, ...]
     sha256: str | None = None
+    archive: str | None = None
+    installed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -49,22 +55,40 @@ class LocalFile:
     path : Path
     origin : str
         The path in a mirror folder, or the address that it was downloaded from.
+    member : str, optional
+        Name of the file in the zip archive `path`.
     """
 
     path: Path
     origin: str
+    member: str | None = None
 
 
-def gather(dataset: str, files: tuple[RemoteFile, ...], scratch: Path) -> dict[str, LocalFile]:
+@dataclass(frozen=True)
+class _Place:
+    """Where a file may be: a path or an address, or that of a zip archive and a name in it."""
+
+    at: Path | str
+    member: str | None = None
+
+    def __str__(self) -> str:
+        return str(self.at) if self.member is None else f"{self.at}:{self.member}"
+
+
+def gather(
+    dataset: str, files: tuple[RemoteFile, ...], scratch: Path, folder: str | None = None
+) -> dict[str, LocalFile]:
     """Find or download every file of a dataset.
 
     Parameters
     ----------
     dataset : str
-        The dataset's name: the folder of its files in a mirror.
+        The dataset's name.
     files : tuple of RemoteFile
     scratch : Path
         Existing folder for downloads. Files of a mirror folder are used where they stand.
+    folder : str, optional
+        The folder of the files in a mirror; by default the dataset's name.
 
     Returns
     -------
@@ -76,46 +100,63 @@ def gather(dataset: str, files: tuple[RemoteFile, ...], scratch: Path) -> dict[s
     DataError
         If a file is in none of the places, or its SHA-256 is wrong.
     """
-    return {file.name: _locate(dataset, file, scratch) for file in files}
+    return {file.name: _locate(dataset, file, scratch, folder or dataset) for file in files}
 
 
-def _locate(dataset: str, file: RemoteFile, scratch: Path) -> LocalFile:
+def _locate(dataset: str, file: RemoteFile, scratch: Path, folder: str) -> LocalFile:
     tried = []
-    for place in _places(dataset, file):
-        if isinstance(place, Path):
-            if place.is_file():
-                _check_sha256(place, file.sha256)
-                return LocalFile(place, str(place))
+    for place in _places(file, folder):
+        if isinstance(place.at, Path):
+            if place.at.is_file():
+                if place.member is None:
+                    _check_sha256(place.at, file.sha256)
+                return LocalFile(place.at, str(place), place.member)
             tried.append(f"{place} (no such file)")
             continue
         try:
-            return LocalFile(_download(place, file, scratch), place)
+            return LocalFile(_download(place, file, scratch), str(place), place.member)
         # requests raises OSErrors; pooch raises ValueError for a wrong hash or protocol.
         except (OSError, ValueError) as error:
             tried.append(f"{place} ({_reason(error)})")
+    where = "; ".join(
+        (["it has no public address"] if not file.urls else [])
+        + ([f"tried {', '.join(tried)}"] if tried else [])
+    )
     raise DataError(
-        f"{dataset}: cannot fetch '{file.name}'; tried {', '.join(tried)}; put the file at "
-        f"FOLDER/{dataset}/{file.name} and set {MIRROR_VARIABLE}=FOLDER (a folder or an http "
+        f"{dataset}: cannot fetch '{file.name}'; {where}; put the file at "
+        f"FOLDER/{folder}/{file.name} and set {MIRROR_VARIABLE}=FOLDER (a folder or an http "
         "address)"
     )
 
 
-def _places(dataset: str, file: RemoteFile) -> Iterator[Path | str]:
+def _places(file: RemoteFile, folder: str) -> Iterator[_Place]:
     mirror = os.environ.get(MIRROR_VARIABLE, "").strip()
+    if mirror:
+        yield _Place(_in_mirror(mirror, folder, file.name))
+        if file.archive is not None:
+            yield _Place(_in_mirror(mirror, folder, file.archive), member=file.name)
+    if file.installed is not None:
+        yield _Place(Path(file.installed))
+    for url in file.urls:
+        yield _Place(url)
+
+
+def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
     if mirror.startswith(("http://", "https://")):
-        yield f"{mirror.rstrip('/')}/{quote(dataset)}/{quote(file.name)}"
-    elif mirror:
-        yield Path(mirror).expanduser() / dataset / file.name
-    yield from file.urls
+        return f"{mirror.rstrip('/')}/{quote(folder)}/{quote(name)}"
+    return Path(mirror).expanduser() / folder / name
 
 
-def _download(url: str, file: RemoteFile, scratch: Path) -> Path:
+def _download(place: _Place, file: RemoteFile, scratch: Path) -> Path:
+    # Two files of one archive: pooch downloads it once.
+    archive = file.archive if place.member is not None else None
+    known = None if archive is not None or file.sha256 is None else f"sha256:{file.sha256}"
     with _quiet_pooch():
         return Path(
             pooch.retrieve(
-                url,
-                known_hash=file.sha256 and f"sha256:{file.sha256}",
-                fname=file.name,
+                str(place.at),
+                known_hash=known,
+                fname=archive or file.name,
                 path=scratch,
                 downloader=pooch.HTTPDownloader(timeout=TIMEOUT_S, progressbar=False),
             )

@@ -1,4 +1,4 @@
-"""A strict reader of the LIBSVM text format, plain or compressed with bzip2 or gzip.
+"""A strict reader of the LIBSVM text format, plain or compressed.
 
 A line is a label and then ``index:value`` pairs, indices from 1 and increasing. Regular text is
 split and converted as arrays. A block of text with anything unusual in it goes through a plain
@@ -7,25 +7,22 @@ line-by-line parser, which accepts the same language and knows the number of a w
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import math
 import re
-import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from io import BufferedIOBase
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from data_loaders import splits
 from data_loaders.content import Content, Part, check_classes
-from data_loaders.errors import DataError, first_line
+from data_loaders.errors import DataError
 from data_loaders.files import LocalFile
+from data_loaders.parameters import Parameters
+from data_loaders.streams import reading, shown, whole_lines
 
 #: Bytes of text that are parsed together.
 BLOCK_BYTES = 1 << 22
@@ -48,13 +45,13 @@ class _Rows:
 
     labels: NDArray[np.float64]
     lengths: NDArray[np.int64]
-    indices: NDArray[np.int64]
+    indices: NDArray[np.int64] | NDArray[np.int32]
     values: NDArray[np.float64]
 
 
 def read_pair(
     files: Mapping[str, LocalFile],
-    params: Mapping[str, int | float],
+    params: Parameters,
     *,
     train: str,
     test: str,
@@ -92,6 +89,45 @@ def read_pair(
     )
 
 
+def read_single(
+    files: Mapping[str, LocalFile],
+    params: Parameters,
+    *,
+    name: str,
+    width: int,
+    classes: tuple[int, ...],
+    step: int,
+) -> Content:
+    """Read a dataset that is published as one file; every `step`-th row is the test part.
+
+    Parameters
+    ----------
+    files : mapping of str to LocalFile
+        By name.
+    params : mapping
+        Not used: a file has no parameters.
+    name : str
+        Name of the file.
+    width : int
+        Number of features. The file may stop at a lower index.
+    classes : tuple of int
+        The labels that may occur.
+    step : int
+        Rows `step`, 2 `step`, ..., counted from 1, are the test part.
+
+    Returns
+    -------
+    Content
+        float64 CSR matrices without explicit zeros, int64 labels as in the file.
+
+    Raises
+    ------
+    DataError
+        As `read_file`.
+    """
+    return splits.every(read_file(files[name], width, classes), step, first=step - 1)
+
+
 def read_file(file: LocalFile, width: int, classes: tuple[int, ...]) -> Part:
     """Read one file.
 
@@ -115,63 +151,58 @@ def read_file(file: LocalFile, width: int, classes: tuple[int, ...]) -> Part:
         number, if a label is no finite number or not one of `classes`, or a pair is malformed,
         out of order, outside 1..width, or its value not finite.
     """
-    blocks = []
-    line = 1
-    with _reading(file) as stream:
-        for text in _whole_lines(stream):
-            rows = _parse_regular(text, width, classes)
-            if rows is None:
-                rows = _parse_lines(text, width, classes, file.origin, line)
-            blocks.append(rows)
-            line += len(rows.labels)
-    if not blocks:
-        raise DataError(f"{file.origin}: the file is empty")
+    part = read_rows([file], width, classes)
+    check_classes(part.y, file.origin)
+    return part
+
+
+def read_rows(files: Sequence[LocalFile], width: int, classes: tuple[int, ...] | None) -> Part:
+    """Read files one after another as the rows of one matrix.
+
+    Parameters
+    ----------
+    files : sequence of LocalFile
+    width : int
+        Number of features.
+    classes : tuple of int or None
+        The labels that may occur; None for any integer.
+
+    Returns
+    -------
+    Part
+        As from `read_file`, the labels of one class perhaps.
+
+    Raises
+    ------
+    DataError
+        As `read_file`.
+    """
+    blocks = [rows for file in files for rows in _parse_file(file, width, classes)]
     lengths = np.concatenate([rows.lengths for rows in blocks])
     indices = np.concatenate([rows.indices for rows in blocks])
     values = np.concatenate([rows.values for rows in blocks])
+    indices -= 1
     indptr = np.concatenate(([0], np.cumsum(lengths)))
-    X = csr_matrix((values, indices - 1, indptr), shape=(len(lengths), width))
+    X = csr_matrix((values, indices, indptr), shape=(len(lengths), width))
     X.eliminate_zeros()
-    y = np.concatenate([rows.labels for rows in blocks]).astype(np.int64)
-    check_classes(y, file.origin)
-    return Part(X, y)
+    return Part(X, np.concatenate([rows.labels for rows in blocks]).astype(np.int64))
 
 
-@contextmanager
-def _reading(file: LocalFile) -> Iterator[BufferedIOBase]:
-    """The decompressed file, for as long as it can be read."""
-    try:
-        with _open(file.path) as stream:
-            yield stream
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
+def _parse_file(file: LocalFile, width: int, classes: tuple[int, ...] | None) -> Iterator[_Rows]:
+    line = 1
+    with reading(file) as stream:
+        for text in whole_lines(stream, BLOCK_BYTES):
+            rows = _parse_regular(text, width, classes)
+            if rows is None:
+                rows = _parse_lines(text, width, classes, file.origin, line)
+            line += len(rows.labels)
+            # Checked to be in 1..width: half the memory will do.
+            yield replace(rows, indices=rows.indices.astype(np.int32))
+    if line == 1:
+        raise DataError(f"{file.origin}: the file is empty")
 
 
-def _open(path: Path) -> BufferedIOBase:
-    # The first bytes tell the compression: a mirror may have changed it and kept the name.
-    with path.open("rb") as raw:
-        magic = raw.read(3)
-    if magic == b"BZh":
-        return bz2.open(path)
-    if magic.startswith(b"\x1f\x8b"):
-        return gzip.open(path)
-    return path.open("rb")
-
-
-def _whole_lines(stream: BufferedIOBase) -> Iterator[bytes]:
-    """Blocks of text that end with a newline each."""
-    rest = b""
-    while chunk := stream.read(BLOCK_BYTES):
-        text = rest + chunk
-        cut = text.rfind(b"\n") + 1
-        rest = text[cut:]
-        if cut:
-            yield text[:cut]
-    if rest:
-        yield rest + b"\n"
-
-
-def _parse_regular(text: bytes, width: int, classes: tuple[int, ...]) -> _Rows | None:
+def _parse_regular(text: bytes, width: int, classes: tuple[int, ...] | None) -> _Rows | None:
     """Parse a block with array operations; None if anything in it is irregular."""
     chars = np.frombuffer(text, dtype=np.uint8)
     kind = _KIND[chars]
@@ -217,13 +248,14 @@ def _parse_regular(text: bytes, width: int, classes: tuple[int, ...]) -> _Rows |
     return rows if _is_valid(rows, width, classes) else None
 
 
-def _is_valid(rows: _Rows, width: int, classes: tuple[int, ...]) -> bool:
+def _is_valid(rows: _Rows, width: int, classes: tuple[int, ...] | None) -> bool:
     rises = np.diff(rows.indices) > 0
     row_starts = np.cumsum(rows.lengths)[:-1]
     inner = (row_starts > 0) & (row_starts < len(rows.indices))
     rises[row_starts[inner] - 1] = True
+    known = rows.labels % 1 == 0 if classes is None else np.isin(rows.labels, classes)
     return bool(
-        np.isin(rows.labels, classes).all()
+        known.all()
         and np.isfinite(rows.values).all()
         and rises.all()
         and (rows.indices >= 1).all()
@@ -232,7 +264,7 @@ def _is_valid(rows: _Rows, width: int, classes: tuple[int, ...]) -> bool:
 
 
 def _parse_lines(
-    text: bytes, width: int, classes: tuple[int, ...], origin: str, first: int
+    text: bytes, width: int, classes: tuple[int, ...] | None, origin: str, first: int
 ) -> _Rows:
     """Parse a block line by line; `first` is the number of its first line in the file."""
     labels, lengths = [], []
@@ -256,18 +288,20 @@ def _parse_lines(
 
 
 def _parse_line(
-    line: bytes, width: int, classes: tuple[int, ...]
+    line: bytes, width: int, classes: tuple[int, ...] | None
 ) -> tuple[float, dict[int, float]]:
     """The label and the pairs of a line; ValueError says what is wrong."""
     label_text, *pair_texts = re.split(rb"[ \t\r]+", line.strip(b" \t\r"))
     if not label_text:
         raise ValueError("empty line; expected a label and index:value pairs")
     if not _NUMBER.fullmatch(label_text):
-        raise ValueError(f"label {_shown(label_text)} is not a finite number")
+        raise ValueError(f"label {shown(label_text)} is not a finite number")
     label = float(label_text)
-    if label not in classes:
+    if classes is None and not label.is_integer():
+        raise ValueError(f"label {shown(label_text)} is not an integer")
+    if classes is not None and label not in classes:
         raise ValueError(
-            f"label {_shown(label_text)} is not one of the {len(classes)} classes "
+            f"label {shown(label_text)} is not one of the {len(classes)} classes "
             f"{', '.join(map(str, classes))}"
         )
     pairs: dict[int, float] = {}
@@ -276,13 +310,13 @@ def _parse_line(
         index_text, _, value_text = text.partition(b":")
         if not _INDEX.fullmatch(index_text) or not _is_number(value_text):
             raise ValueError(
-                f"{_shown(text)} is not an index:value pair (an integer from 1, a colon, a number)"
+                f"{shown(text)} is not an index:value pair (an integer from 1, a colon, a number)"
             )
         index, value = int(index_text), float(value_text)
         if not math.isfinite(value):
-            raise ValueError(f"the value of {_shown(text)} is not finite")
+            raise ValueError(f"the value of {shown(text)} is not finite")
         if index < 1:
-            raise ValueError(f"index {index} in {_shown(text)}; indices start at 1")
+            raise ValueError(f"index {index} in {shown(text)}; indices start at 1")
         if index <= last:
             raise ValueError(f"index {index} after {last}; indices must increase in a line")
         if index > width:
@@ -299,9 +333,3 @@ def _is_number(text: bytes) -> bool:
         b"inf",
         b"infinity",
     )
-
-
-def _shown(text: bytes) -> str:
-    """A word of the file, quoted, shortened and free of control characters."""
-    word = repr(text.decode("utf-8", "replace"))
-    return word if len(word) <= 40 else word[:36] + "...'"

@@ -21,10 +21,14 @@ from scipy.sparse import csr_matrix, issparse
 from data_loaders.atomic import replacing
 from data_loaders.content import Content, Part, canonical, fingerprint
 from data_loaders.errors import DataError, first_line
+from data_loaders.parameters import Value
 
 SCHEMA_VERSION = 1
 _KEY = b"marginbench"
+#: Rows that are written, and read, together: fewer where they are wide, as Arrow needs several
+#: times the memory of what it decodes.
 _ROW_GROUP = 1 << 15
+_ROW_GROUP_ENTRIES = 1 << 22
 
 #: What Arrow, json and NumPy raise when they meet bytes that are not what was written.
 _DAMAGE = (
@@ -48,7 +52,7 @@ class Header:
     name : str
         The dataset.
     params : dict
-        The generator's parameters; empty for anything else.
+        All parameters; empty for a dataset that takes none.
     source_fingerprint : str or None
         The pinned fingerprint of the raw content.
     transform_version : int
@@ -57,7 +61,7 @@ class Header:
     """
 
     name: str
-    params: dict[str, int | float]
+    params: dict[str, Value]
     source_fingerprint: str | None
     transform_version: int
     schema_version: int = SCHEMA_VERSION
@@ -106,7 +110,7 @@ def write(path: Path, header: Header, content: Content) -> None:
                 use_dictionary=["split"],
                 write_statistics=False,
                 write_page_checksum=True,
-                row_group_size=_ROW_GROUP,
+                row_group_size=_row_group(content),
             )
     except OSError as error:
         raise DataError(
@@ -132,7 +136,7 @@ def read(path: Path, header: Header) -> tuple[Content, str]:
     Returns
     -------
     content : Content
-        Read-only arrays; columns of numbers are used as Arrow decoded them, without a copy.
+        Read-only arrays.
     fingerprint : str
 
     Raises
@@ -147,8 +151,10 @@ def read(path: Path, header: Header) -> tuple[Content, str]:
         with pq.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
             found = json.loads(file.schema_arrow.metadata[_KEY])
             _compare(path, found, header)
-            table = file.read(use_threads=False)
-        content = _content(table, found["n_features"])
+            names = file.schema_arrow.names
+            dense = _dense_rows(file, found["n_features"]) if "X" in names else None
+            table = file.read([name for name in names if name != "X"], use_threads=False)
+        content = _content(table, dense, found["n_features"])
         stored, got = str(found["fingerprint"]), fingerprint(content)
     except _DAMAGE as error:
         what = f"{type(error).__name__}: {first_line(error)}"
@@ -159,6 +165,12 @@ def read(path: Path, header: Header) -> tuple[Content, str]:
             f"{path}: the content's fingerprint is {got}, its metadata say {stored!r}",
         )
     return content, got
+
+
+def _row_group(content: Content) -> int:
+    X = content.train.X
+    width = 1 if issparse(X) else X.shape[1]
+    return max(1, min(_ROW_GROUP, _ROW_GROUP_ENTRIES // width))
 
 
 def _compare(path: Path, found: dict[str, Any], header: Header) -> None:
@@ -213,14 +225,26 @@ def _fixed_lists(X: Any) -> pa.FixedSizeListArray:
     return pa.FixedSizeListArray.from_arrays(values, type=kind)
 
 
-def _content(table: pa.Table, width: int) -> Content:
+def _dense_rows(file: pq.ParquetFile, width: int) -> Any:
+    """The column X, a row group at a time: Arrow's copy of all of it would double the memory."""
+    kind = file.schema_arrow.field("X").type.value_type
+    X = np.empty((file.metadata.num_rows, width), dtype=kind.to_pandas_dtype())
+    stop = 0
+    for group in range(file.num_row_groups):
+        for chunk in file.read_row_group(group, ["X"], use_threads=False)["X"].chunks:
+            start, stop = stop, stop + len(chunk)
+            X[start:stop] = _numbers(chunk.flatten()).reshape(-1, width)
+    X.setflags(write=False)
+    return X
+
+
+def _content(table: pa.Table, X: Any, width: int) -> Content:
     is_test = pc.equal(table["split"], "test").combine_chunks().to_numpy(zero_copy_only=False)
     n_train = int(np.count_nonzero(~is_test))
     if is_test[:n_train].any():
         raise ValueError("the rows of the training and the test part are mixed")
     y = _numbers(table["y"].combine_chunks())
-    if "X" in table.column_names:
-        X = _numbers(table["X"].combine_chunks().flatten()).reshape(-1, width)
+    if X is not None:
         return Content(Part(X[:n_train], y[:n_train]), Part(X[n_train:], y[n_train:]))
     indices, values = table["indices"].combine_chunks(), table["values"].combine_chunks()
     indptr = np.concatenate(([0], np.cumsum(_numbers(indices.value_lengths()))))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from data_loaders import Source
+from data_loaders import Dataset, Source, find, load
 from data_loaders.files import RemoteFile
 from data_loaders.libsvm import read_pair
 
@@ -72,6 +72,26 @@ def real_mirror(monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.skip("MARGINBENCH_MIRROR is not a folder with adult/a9a: no real data here")
     monkeypatch.setenv("MARGINBENCH_MIRROR", REAL_MIRROR)
     return Path(REAL_MIRROR)
+
+
+@pytest.fixture
+def real_data(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Dataset]:
+    """Load a dataset from the mirror that the tests were started with, if that has its files."""
+
+    def load_real(name: str, params: dict[str, object] | None = None) -> Dataset:
+        source = find(name)
+        folder = Path(REAL_MIRROR) / (source.mirror_folder or source.name)
+        for file in source.files:
+            places = [folder / file.name, folder / (file.archive or file.name)]
+            if not any(path.is_file() for path in [*places, Path(file.installed or file.name)]):
+                pytest.skip(
+                    f"MARGINBENCH_MIRROR is not a folder with {folder.name}/{file.name}: "
+                    "no real data here"
+                )
+        monkeypatch.setenv("MARGINBENCH_MIRROR", REAL_MIRROR)
+        return load(name, params)
+
+    return load_real
 
 
 @pytest.fixture

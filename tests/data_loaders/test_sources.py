@@ -11,9 +11,14 @@ def rows(X: np.ndarray) -> set[bytes]:
     return {row.tobytes() for row in X}
 
 
+#: Could not be had when the table was written: nothing to hold their content against yet.
+NOT_PINNED = {"covtype", "susy", "cifar10", "rcv1", "real-sim"}
+
+
 def test_every_source_is_complete():
     names = [source.name for source in sources()]
-    assert names == ["digits", "breast-cancer", "checkers", "adult"]
+    assert names[:4] == ["digits", "breast-cancer", "checkers", "adult"]
+    assert len(set(names)) == len(names) == 16
     for source in sources():
         assert find(source.name) is source
         assert source.summary
@@ -23,10 +28,15 @@ def test_every_source_is_complete():
         assert source.citation.count("{") == source.citation.count("}")
         assert source.default_gamma > 0
         assert source.default_C > 0
-        assert bool(source.parameters) == (source.fingerprint is None)
+        assert source.resolve(None) == source.parameters
+        assert source.transform_version >= 1
+        unpinned = not source.files and source.parameters  # a generator
+        assert (source.fingerprint is None) == (bool(unpinned) or source.name in NOT_PINNED)
         for file in source.files:
-            assert file.urls
+            # The sample of Covertype was never published.
+            assert file.urls or source.name == "covtype-sample"
             assert all(url.startswith("https://") for url in file.urls)
+            assert file.sha256 is None or len(file.sha256) == 64
 
 
 def test_digits():
@@ -66,7 +76,8 @@ def test_breast_cancer():
         ("adlut", "unknown dataset 'adlut' (did you mean 'adult'?)"),
         ("Digits", "unknown dataset 'Digits' (did you mean 'digits'?)"),
         ("breast_cancer", "(did you mean 'breast-cancer'?)"),
-        ("zzz", "unknown dataset 'zzz' (known: digits, breast-cancer, checkers, adult)"),
+        ("zzz", "unknown dataset 'zzz' (known: digits, breast-cancer, checkers, adult, "),
+        ("codrna", "unknown dataset 'codrna' (did you mean 'cod-rna'?)"),
         ("a\nb", "unknown dataset 'a\\nb' (known: "),
         ("../adult", "unknown dataset '../adult' (did you mean 'adult'?)"),
     ],

@@ -1,0 +1,117 @@
+"""A reader of the IDX format: a header of big-endian integers, then unsigned bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from io import BufferedIOBase
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data_loaders.content import Content, Part
+from data_loaders.errors import DataError
+from data_loaders.files import LocalFile
+from data_loaders.parameters import Parameters
+from data_loaders.streams import reading
+
+#: The third byte of the magic number: entries are unsigned bytes. The fourth counts dimensions.
+_UNSIGNED_BYTE = 0x08
+_BLOCK_BYTES = 1 << 22
+#: Names of the image and the label file of the training and the test part.
+FILES = (
+    ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
+    ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
+)
+
+
+def read_images(files: Mapping[str, LocalFile], params: Parameters, *, n_classes: int) -> Content:
+    """Read images and their classes from the four files of MNIST and its likes.
+
+    Parameters
+    ----------
+    files : mapping of str to LocalFile
+        By the names of `FILES`.
+    params : mapping
+        Not used: a file has no parameters.
+    n_classes : int
+        Labels are 0 .. `n_classes` - 1.
+
+    Returns
+    -------
+    Content
+        float32 grey levels 0..255, an image per row, row after row of its pixels; int64 labels.
+
+    Raises
+    ------
+    DataError
+        As `read_array`; if there are not as many labels as images, or a label is out of range.
+    """
+    train, test = (_read_part(files[X], files[y], n_classes) for X, y in FILES)
+    return Content(train, test)
+
+
+def read_array(file: LocalFile, n_dimensions: int) -> NDArray[np.uint8]:
+    """Read an array of unsigned bytes.
+
+    Parameters
+    ----------
+    file : LocalFile
+    n_dimensions : int
+        That the array must have.
+
+    Returns
+    -------
+    uint8 ndarray
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, begins with another magic number, is empty, or holds more or
+        fewer bytes than its header says.
+    """
+    magic = bytes((0, 0, _UNSIGNED_BYTE, n_dimensions))
+    with reading(file) as stream:
+        found = stream.read(4)
+        if found != magic:
+            raise DataError(
+                f"{file.origin}: begins with the bytes '{found.hex()}', not '{magic.hex()}': not "
+                f"an IDX file of unsigned bytes in {n_dimensions} dimension(s)"
+            )
+        header = stream.read(4 * n_dimensions)
+        if len(header) < 4 * n_dimensions:
+            raise DataError(f"{file.origin}: ends in its header")
+        shape = tuple(int(size) for size in np.frombuffer(header, dtype=">u4"))
+        size = math.prod(shape)
+        data = _up_to(stream, size + 1)
+    if len(data) != size or not size:
+        shown = " x ".join(map(str, shape))
+        raise DataError(
+            f"{file.origin}: {'more than ' if len(data) > size else ''}{min(len(data), size)} "
+            f"bytes follow the header, which says {shown}"
+        )
+    return np.frombuffer(data, dtype=np.uint8).reshape(shape)
+
+
+def _up_to(stream: BufferedIOBase, size: int) -> bytearray:
+    """At most so many bytes. A size that only a wrong header promises takes no memory."""
+    data = bytearray()
+    while block := stream.read(min(_BLOCK_BYTES, size - len(data))):
+        data += block
+    return data
+
+
+def _read_part(images: LocalFile, labels: LocalFile, n_classes: int) -> Part:
+    pixels, classes = read_array(images, 3), read_array(labels, 1)
+    if len(pixels) != len(classes):
+        raise DataError(
+            f"{labels.origin}: {len(classes)} labels for the {len(pixels)} images of "
+            f"{images.origin}"
+        )
+    if classes.max() >= n_classes:
+        first = int(np.argmax(classes >= n_classes))
+        raise DataError(
+            f"{labels.origin}: label {first + 1} is {classes[first]}, not one of 0 to "
+            f"{n_classes - 1}"
+        )
+    return Part(pixels.reshape(len(pixels), -1).astype(np.float32), classes.astype(np.int64))

@@ -1,0 +1,113 @@
+"""What is known of a dataset: where it comes from, how it is read and made, how to cite it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from data_loaders.content import Content
+from data_loaders.errors import DataError, suggest
+from data_loaders.files import LocalFile, RemoteFile
+from data_loaders.parameters import Checker, Parameters, Value
+from data_loaders.transforms import unchanged
+
+Reader: TypeAlias = Callable[[Mapping[str, LocalFile], Parameters], Content]
+Transform: TypeAlias = Callable[[Content, Parameters], Content]
+
+
+def _no_parameters(params: Mapping[str, object]) -> Parameters:
+    return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where a dataset comes from and how it is made.
+
+    Parameters
+    ----------
+    name : str
+        Lower-case letters, digits, hyphens and underscores.
+    summary : str
+        One line: what is to be told apart, from what.
+    format : str
+        What is read: "scikit-learn", "generator", "LIBSVM text", ...
+    split : str
+        How the training and the test part were chosen.
+    read : callable
+        ``(files, params) -> Content``: parse or generate the raw content, split.
+    licence : str
+    citation : str
+        BibTeX.
+    files : tuple of RemoteFile
+        What to fetch; empty if nothing is.
+    transform : callable
+        ``(content, params) -> Content``: from the raw content to the one that solvers see.
+    transform_version : int
+        To be raised with every change of `transform`, or of a generator: older cached files are
+        then made anew.
+    fingerprint : str, optional
+        Of the raw content; None if that depends on parameters or is not pinned yet.
+    parameters : mapping
+        The parameters with their defaults; empty if there are none.
+    check_parameters : callable
+        ``params -> dict``: all parameters, checked and in plain int, float and str.
+    mirror_folder : str, optional
+        The folder of the files in a mirror; by default `name`.
+    default_gamma, default_C : float
+        A task to start from: the RBF kernel exp(-gamma ||x - z||^2), C as in
+        1/2 ||w||^2 + C sum hinge.
+    """
+
+    name: str
+    summary: str
+    format: str
+    split: str
+    read: Reader
+    licence: str
+    citation: str
+    default_gamma: float
+    default_C: float
+    files: tuple[RemoteFile, ...] = ()
+    transform: Transform = unchanged
+    transform_version: int = 1
+    fingerprint: str | None = None
+    parameters: Parameters = field(default_factory=dict)
+    check_parameters: Checker = _no_parameters
+    mirror_folder: str | None = None
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", self.name):
+            raise DataError(
+                f"dataset name {self.name!r}: use lower-case letters, digits, hyphens and "
+                "underscores"
+            )
+
+    def resolve(self, params: Mapping[str, object] | None) -> dict[str, Value]:
+        """Every parameter of the dataset: the given values, checked, and defaults.
+
+        Parameters
+        ----------
+        params : mapping or None
+            Some of the parameters.
+
+        Returns
+        -------
+        dict
+            Empty if the dataset takes no parameters.
+
+        Raises
+        ------
+        DataError
+            If a parameter is unknown or its value is not valid.
+        """
+        given = dict(params or {})
+        for key in given:
+            if not self.parameters:
+                raise DataError(f"{self.name}: takes no parameters, got {key!r}")
+            if key not in self.parameters:
+                raise DataError(
+                    f"{self.name}: unknown parameter {key!r}{suggest(key, self.parameters)}"
+                )
+        return dict(self.check_parameters({**self.parameters, **given}))

@@ -1,0 +1,132 @@
+"""The reader of comma-separated numbers."""
+
+import bz2
+import gzip
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_loaders import DataError, csv_text
+from data_loaders.files import LocalFile
+
+TEXT = b"1,0.5,-2,0\n-1,1e-3,0,7\n1,3,.25,+1\n"
+X = np.array([[0.5, -2, 0], [1e-3, 0, 7], [3, 0.25, 1]], dtype=np.float32)
+Y = [1, -1, 1]
+
+
+def read(path: Path, text: bytes, classes=(-1, 1), label="first"):
+    path.write_bytes(text)
+    return csv_text.read_file(LocalFile(path, str(path)), 3, classes, label)
+
+
+def refusal(path: Path, text: bytes, **kwargs) -> str:
+    with pytest.raises(DataError) as caught:
+        read(path, text, **kwargs)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert str(path) in message
+    return message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        TEXT.rstrip(b"\n"),
+        TEXT.replace(b"\n", b"\r\n"),
+        TEXT.replace(b",", b" , "),
+        TEXT.replace(b"1,", b"1.000000000000000000e+00,"),
+        gzip.compress(TEXT),
+        bz2.compress(TEXT),
+        lzma.compress(TEXT),
+    ],
+    ids=["plain", "no end", "crlf", "blanks", "long", "gz", "bz2", "xz"],
+)
+def test_reads_all_spellings_alike(tmp_path, text):
+    part = read(tmp_path / "data", text)
+    np.testing.assert_array_equal(part.X, X)
+    assert part.X.dtype == np.float32
+    assert part.X.flags.c_contiguous
+    assert part.y.tolist() == Y
+    assert part.y.dtype == np.int64
+
+
+def test_the_label_can_be_the_last_column(tmp_path):
+    part = read(tmp_path / "data", b"0.5,-2,0,7\n1,2,3,4\n", classes=(4, 7), label="last")
+    assert part.X.tolist() == [[0.5, -2, 0], [1, 2, 3]]
+    assert part.y.tolist() == [7, 4]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 16, 33])
+def test_blocks_do_not_matter(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(csv_text, "BLOCK_BYTES", size)
+    part = read(tmp_path / "data", TEXT)
+    np.testing.assert_array_equal(part.X, X)
+    assert part.y.tolist() == Y
+    assert "line 4: column 2 is 'x'" in refusal(tmp_path / "wrong", TEXT + b"1,x,1,1\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (b"1,nan,0,0", "column 2 is 'nan', not a finite number"),
+        (b"1,0,NaN,0", "column 3 is 'NaN', not a finite number"),
+        (b"1,0,0,-inf", "column 4 is '-inf', not a finite number"),
+        (b"1,1e999,0,0", "column 2 is '1e999', not a finite number"),
+        (b"1,,0,0", "column 2 is '', not a finite number"),
+        (b"1,NA,0,0", "column 2 is 'NA', not a finite number"),
+        (b"1,0x1,0,0", "column 2 is '0x1', not a finite number"),
+        (b'1,"0",0,0', "column 2 is '\"0\"', not a finite number"),
+        (b"1,0;0,0,0", "column 2 is '0;0', not a finite number"),
+        (b"1,\x00\xff\x1b[31m,0,0", "column 2 is '\\x00\ufffd\\x1b[31m', not a finite number"),
+        (b"label,a,b,c", "column 1 is 'label', not a finite number"),
+        (b"1,0,0", "3 columns; expected 4"),
+        (b"1,0,0,0,0", "5 columns; expected 4"),
+        (b"1 0 0 0", "1 columns; expected 4"),
+        (b"2,0,0,0", "label 2 is not one of the 2 classes -1, 1"),
+        (b"0.5,0,0,0", "label 0.5 is not one of the 2 classes -1, 1"),
+        (b"", "empty line; expected 4 numbers"),
+        (b"  ", "empty line; expected 4 numbers"),
+    ],
+)
+def test_refuses_a_wrong_line_and_says_where(tmp_path, line, complaint):
+    message = refusal(tmp_path / "data", TEXT + line + b"\n" + TEXT)
+    assert message.startswith(f"{tmp_path / 'data'}, line 4: {complaint}")
+    assert message.isprintable()
+
+
+def test_refuses_an_empty_file_and_one_class_only(tmp_path):
+    assert "the file is empty" in refusal(tmp_path / "data", b"")
+    assert "one class only (every label is 1)" in refusal(tmp_path / "data", b"1,0,0,0\n1,1,1,1\n")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:20] + b"?" * 40])
+def test_refuses_a_damaged_archive(tmp_path, compress, damage):
+    assert "cannot be read" in refusal(tmp_path / "data", damage(compress(TEXT * 100)))
+
+
+def test_regular_text_does_not_need_the_line_parser(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_text, "_parse_lines", None)
+    np.testing.assert_array_equal(read(tmp_path / "data", TEXT).X, X)
+
+
+# Words that are nearly numbers: what Arrow accepts, the line parser must accept with equal values.
+_WORDS = st.sampled_from(
+    ["1", "-1", "+1", " 2", "2 ", "", ".5", "5.", ".", "e1", "1e", "1e2", "1E-2", "--1", "1_0"]
+    + ["nan", "inf", "0x1", "1 2", "NULL", "1e400", "1e-400", '"1"', "007", "1d3", "infinity"]
+)
+_FLOATS = st.floats(allow_nan=False, allow_infinity=False).map(repr)
+
+
+@given(st.lists(st.lists(st.one_of(_WORDS, _FLOATS), min_size=1, max_size=3), max_size=3))
+def test_both_parsers_agree(lines):
+    text = "".join(",".join(["1", *words]) + "\n" for words in [*lines, ["0", "0"]]).encode()
+    fast = csv_text._convert(text, 3)
+    if fast is not None:
+        slow = csv_text._parse_lines(text, 3, (1,), 0, "text", 1)
+        np.testing.assert_array_equal(fast, slow)

@@ -1,0 +1,228 @@
+"""Entries of the table, from small files of the published formats that a local server offers."""
+
+import bz2
+import gzip
+import io
+import struct
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import issparse
+
+from data_loaders import DataError, Source, find, load, rcv1, splits
+from data_loaders.content import Part
+from data_loaders.files import RemoteFile
+from data_loaders.idx import FILES
+
+
+@pytest.fixture
+def offered(server: str, mirror: Path) -> Callable[..., Source]:
+    """Offer files at the local server in place of those of an entry of the table."""
+
+    def offer(name: str, files: dict[str, bytes], **changes: object) -> Source:
+        folder = mirror / "published"
+        folder.mkdir(exist_ok=True)
+        for file, data in files.items():
+            (folder / file).write_bytes(data)
+        source = find(name)
+        assert {file.name for file in source.files} == set(files)
+        here = tuple(
+            RemoteFile(file.name, (f"{server}/published/{file.name}",)) for file in source.files
+        )
+        return replace(source, **{"files": here, "fingerprint": None} | changes)
+
+    return offer
+
+
+def refusal(source: Source, params: dict[str, object] | None = None) -> str:
+    with pytest.raises(DataError) as caught:
+        load(source, params)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def forest(n: int = 80) -> np.ndarray:
+    """Rows of Covertype's kind: 54 integers and a class from 1 to 7."""
+    table = np.random.default_rng(0).integers(0, 4000, (n, 55))
+    table[:, 54] = np.arange(n) % 7 + 1
+    return table
+
+
+def csv(table: np.ndarray, form: str = "%d") -> bytes:
+    text = io.BytesIO()
+    np.savetxt(text, table, fmt=form, delimiter=",")
+    return text.getvalue()
+
+
+def test_covtype(offered):
+    table = forest()
+    source = offered("covtype", {"covtype.data.gz": gzip.compress(csv(table))})
+    data = load(source)
+    test = np.arange(80) % 10 == 0
+    assert (data.n_train, data.n_test, data.n_features) == (72, 8, 54)
+    np.testing.assert_array_equal(data.y_train, np.where(table[~test, 54] == 2, 1, -1))
+    X = table[:, :54]
+    low, high = X[~test].min(axis=0), X[~test].max(axis=0)
+    np.testing.assert_allclose(data.X_test, (X[test] - low) / (high - low), rtol=1e-6, atol=1e-7)
+    assert data.X_train.min() == 0
+    assert data.X_train.max() == 1
+    raw = load(source, {"positive": "none", "scale": "none"})
+    np.testing.assert_array_equal(raw.X_train, X[~test])
+    np.testing.assert_array_equal(raw.y_test, table[test, 54])
+    assert load(source, {"positive": 7}).y_train.sum() < 0
+
+
+def test_the_split_of_covtype_has_the_published_counts():
+    n = np.arange(581012)
+    content = find("covtype").read.keywords["split"](Part(n[:, None], n), "file")
+    assert (len(content.train.y), len(content.test.y)) == (522910, 58102)
+
+
+def test_covtype_says_which_line_is_wrong(offered):
+    text = csv(forest()) + csv(forest(1)).replace(b",1\n", b",8\n")
+    source = offered("covtype", {"covtype.data.gz": gzip.compress(text)})
+    assert "covtype.data.gz, line 81: label 8 is not one of the 7 classes" in refusal(source)
+
+
+def test_covtype_sample(offered):
+    table = forest()
+    table = np.column_stack((np.where(table[:, 54] == 2, 1, -1), table[:, :54]))
+    data = load(offered("covtype-sample", {"covtype_union_binary_raw.csv": csv(table)}))
+    test = np.arange(80) % 3 == 2
+    assert (data.n_train, data.n_test, data.n_features) == (54, 26, 54)
+    np.testing.assert_array_equal(data.y_test, table[test, 0])
+    assert data.X_train.min() == 0
+    assert data.X_train.max() == 1
+
+
+def test_susy(offered):
+    rng = np.random.default_rng(1)
+    table = np.column_stack((np.arange(30) % 2, rng.normal(size=(30, 18)).astype(np.float32)))
+    files = {"SUSY.csv.gz": gzip.compress(csv(table, "%.18e"))}
+    source = offered("susy", files)
+    message = refusal(source)
+    assert "SUSY.csv.gz: 30 rows, but the last 500000 alone are the test part" in message
+
+    def last_ten(rows, origin):
+        return splits.last(rows, 10, origin)
+
+    data = load(replace(source, read=partial(source.read, split=last_ten)))
+    assert (data.n_train, data.n_test, data.n_features) == (20, 10, 18)
+    np.testing.assert_array_equal(data.X_train, table[:20, 1:])
+    np.testing.assert_array_equal(data.X_test, table[20:, 1:])
+    np.testing.assert_array_equal(data.y_train, np.where(table[:20, 0] == 1, 1, -1))
+
+
+def cifar_tar(records: np.ndarray) -> bytes:
+    """Six batches of two records each, packed as published."""
+    buffer = io.BytesIO()
+    names = [*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"]
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for k, name in enumerate(names):
+            data = records[2 * k : 2 * k + 2].tobytes()
+            info = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def test_cifar10(offered):
+    records = np.random.default_rng(2).integers(0, 256, (12, 3073)).astype(np.uint8)
+    records[:, 0] = np.arange(12) % 2 * 3
+    source = offered("cifar10", {"cifar-10-binary.tar.gz": cifar_tar(records)})
+    data = load(source)
+    assert (data.n_train, data.n_test, data.n_features) == (10, 2, 3072)
+    np.testing.assert_allclose(np.linalg.norm(data.X_train, axis=1), 1, rtol=1e-6)
+    np.testing.assert_array_equal(data.y_train, np.where(records[:10, 0] == 0, 1, -1))
+    every = load(source, {"positive": "none", "scale": "unit"})
+    np.testing.assert_array_equal(every.X_test, records[10:, 1:] / np.float32(255))
+    np.testing.assert_array_equal(every.y_train, records[:10, 0])
+    assert "one class only (every label is -1)" in refusal(source, {"positive": 9})
+
+
+def test_rcv1(offered):
+    files = {rcv1.TRAIN[0]: b"1  1:0.5 47236:1\n2  2:1\n"}
+    files |= {name: b"%d  3:1\n" % number for number, name in enumerate(rcv1.TEST, start=3)}
+    topics = ["CCAT 1 1", "C11 1 1", "GCAT 2 1", "CCAT 3 1", "GCAT 4 1", "C11 5 1", "GCAT 6 1"]
+    files[rcv1.TOPICS] = "\n".join([*topics, ""]).encode()
+    source = offered("rcv1", {name: gzip.compress(text) for name, text in files.items()})
+    data = load(source)
+    assert (data.X_train.shape, data.X_test.shape) == ((2, 47236), (4, 47236))
+    assert data.y_train.tolist() == [1, -1]
+    assert data.y_test.tolist() == [1, -1, -1, -1]
+    assert data.X_train.dtype == np.float32
+    assert load(source, {"topic": "C11"}).y_test.tolist() == [-1, -1, 1, -1]
+    assert load(source, {"split": "swapped"}).X_train.shape == (4, 47236)
+    assert "no document has the topic 'CCAR' (did you mean 'CCAT'?)" in refusal(
+        source, {"topic": "CCAR"}
+    )
+
+
+def test_real_sim(offered):
+    text = b"".join(b"%d %d:0.5 20958:1\n" % ((-1) ** k, k + 1) for k in range(12))
+    data = load(offered("real-sim", {"real-sim.bz2": bz2.compress(text)}))
+    assert issparse(data.X_train)
+    assert data.X_train.shape == (10, 20958)
+    assert data.X_test.toarray()[:, :10].argmax(axis=1).tolist() == [4, 9]
+    assert data.X_train.dtype == np.float32
+
+
+@pytest.mark.parametrize("name", ["mnist", "fashion-mnist"])
+def test_mnist_and_its_likes(offered, name):
+    rng = np.random.default_rng(3)
+    arrays = []
+    for n in (20, 10):
+        arrays.append(rng.integers(0, 256, (n, 28, 28)).astype(np.uint8))
+        arrays.append((np.arange(n) % 10).astype(np.uint8))
+    names = [file for pair in FILES for file in pair]
+    source = offered(
+        name,
+        {
+            file: gzip.compress(
+                bytes([0, 0, 8, array.ndim])
+                + struct.pack(f">{array.ndim}I", *array.shape)
+                + array.tobytes()
+            )
+            for file, array in zip(names, arrays, strict=True)
+        },
+    )
+    data = load(source)
+    positive = {"mnist": 8, "fashion-mnist": 6}[name]
+    np.testing.assert_array_equal(data.X_train, arrays[0].reshape(20, 784) / np.float32(255))
+    np.testing.assert_array_equal(data.y_train, np.where(arrays[1] == positive, 1, -1))
+    assert data.X_train.dtype == np.float32
+    np.testing.assert_array_equal(load(source, {"positive": "none"}).y_test, arrays[3])
+    np.testing.assert_array_equal(
+        load(source, {"positive": 3}).y_test, np.where(arrays[3] == 3, 1, -1)
+    )
+
+
+def test_text_files_as_published(offered):
+    line = b"%+d 1:-0.5 8:%d\n"
+    train = b"".join(line % ((-1) ** k, k) for k in range(1, 9))
+    files = {"cod-rna.txt": train, "cod-rna.t": line % (1, 100) + line % (-1, 1)}
+    data = load(offered("cod-rna", files))
+    assert data.X_train[:, 7].tolist() == pytest.approx(np.linspace(-1, 1, 8))
+    assert data.X_test[:, 7].tolist() == pytest.approx([2 * 99 / 7 - 1, -1])
+    assert (data.X_train[:, :7] == 0).all()  # constant in the training part
+    as_published = load(offered("cod-rna", files), {"scale": "none"})
+    assert as_published.X_test[:, [0, 7]].tolist() == [[-0.5, 100], [-0.5, 1]]
+
+    packed = bz2.compress(b"-1.0 6:1 11:-0.7\n1.0 22:1\n")
+    data = load(offered("ijcnn1", {"ijcnn1.trn.bz2": packed, "ijcnn1.tst.bz2": packed}))
+    assert isinstance(data.X_train, np.ndarray)
+    assert data.X_train.shape == (2, 22)
+    assert data.X_train[0, [5, 10]].tolist() == [1, np.float32(-0.7)]
+
+    data = load(offered("reuters_moneyfx", {"reuters.trn.bz2": packed, "reuters.tst.bz2": packed}))
+    assert issparse(data.X_train)
+    assert data.X_train.shape == (2, 8315)
+
+    data = load(offered("heart", {"heart_scale": b"+1 1:1 13:-1\n-1 2:1\n" * 6}))
+    assert (data.n_train, data.n_test, data.n_features) == (8, 4, 13)
+    assert data.X_train.dtype == np.float32
