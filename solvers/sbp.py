@@ -108,8 +108,9 @@ class SBP(Solver):
     -----
     Kernel evaluations: n in each iteration, with bias 2n (n with ``sampling="single"``); n is the
     number of all points, since the responses of the held-out ones are kept as well. Time O(n)
-    beside them. Memory: 7n numbers and the cache. Returns the average of the iterates, divided by
-    its level so that the margin is 1 (left as it is if the level is not positive).
+    beside them. Memory: 8n numbers, 13n with bias, and the cache. Returns the average of the
+    iterates, divided by its level so that the margin is 1; if ``margin_`` is not positive it is
+    left as it is.
 
     References
     ----------

@@ -18,6 +18,7 @@ VARIANTS = [
         ("SMO", {}),
         ("SMO", {"fit_intercept": True}),
         ("SBP", {}),
+        ("SBP", {"fit_intercept": True}),
         ("SDCA", {}),
         ("SDCA", {"order": "iid"}),
         ("Pegasos", {}),

@@ -32,7 +32,7 @@ def two_basins(c, y, volume):
 
 def candidates(rng, members):
     while True:
-        yield int(members[rng.integers(len(members))])
+        yield from members[rng.integers(len(members), size=1000)].tolist()
 
 
 def twin(K, y, nu, T, seed, *, sampling="pair", burn_in=0):
@@ -101,8 +101,8 @@ def fit(task, **params):
 @pytest.mark.parametrize("nu", [0.0, 1e-10, 1e-3, 0.02, 0.3])
 @pytest.mark.parametrize("sampling", ["pair", "single"])
 def test_average_and_bias_are_the_literal_ones(task, nu, sampling, alpha_of):
-    expected = twin(task.K, task.y, nu, 4 * task.n, 1, sampling=sampling, burn_in=30)
-    solver = fit(task, nu=nu, sampling=sampling, burn_in=30, max_epochs=4, random_state=1)
+    expected = twin(task.K, task.y, nu, 2 * task.n, 1, sampling=sampling, burn_in=30)
+    solver = fit(task, nu=nu, sampling=sampling, burn_in=30, max_epochs=2, random_state=1)
     alpha = alpha_of(solver.model_, task.y)
     scale = expected["alpha"].max()
     np.testing.assert_allclose(alpha, expected["alpha"], rtol=1e-10, atol=1e-10 * scale)
@@ -146,7 +146,7 @@ def test_rows_are_counted(task):
 @pytest.mark.parametrize("sampling", ["pair", "single"])
 def test_weak_duality_brackets_the_optimum(task, C, sampling, optimum_with_bias):
     norm, nu, _ = optimum_with_bias(task, C)
-    for epochs in (1, 3, 20):
+    for epochs in (1, 8):
         solver = fit(task, nu=nu, sampling=sampling, max_epochs=epochs, random_state=4)
         assert solver.margin_ <= (1 + 1e-7) / norm <= solver.certificate_ * (1 + 2e-7)
 
