@@ -26,7 +26,7 @@ class SMO(WeightedSolver):
     weights of the point and of its class.
 
     By default large working sets are optimised at a time, an idea of [JOA99]_ in the form of
-    [WEN18]_: the free variables and a scattered selection of violators, up to 8192, are solved for
+    [WEN18]_: the free variables and a scattered selection of violators, up to 6144, are solved for
     with the kernel entries among them, pair by pair; then one block of rows brings the gradient of
     all points up to date. Before it says that it has converged, the gradient is recomputed from
     alpha with float64 sums.

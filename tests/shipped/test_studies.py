@@ -93,8 +93,10 @@ def test_traces_start_at_the_first_checkpoint_and_costs_grow(quickstart):
 def test_sbp_costs_a_row_per_iteration(quickstart):
     _, runs, _ = quickstart
     sbp = runs[(runs["solver"] == "SBP") & (runs["status"] == "budget")]
-    assert len(sbp) == 3
-    assert (sbp["kernel_evals"] == 10 * sbp["n_train"] ** 2).all()
+    assert len(sbp) == 4
+    # With a bias an iteration looks at a point of each class.
+    rows = np.where(sbp["task"] == "digits, with bias", 2, 1)
+    assert (sbp["kernel_evals"] == 10 * rows * sbp["n_train"] ** 2).all()
 
 
 def test_a_second_call_repeats_nothing(quickstart):
