@@ -1,0 +1,264 @@
+"""The exact solver beside LIBSVM and oneDAL: time, objective, violation, support vectors, errors.
+
+``python -m benchmarks.exact_solvers`` fits each solver to each task in turn, some rounds, every
+fit in a process of its own with all cores, and prints tables of medians and their ratios. All of
+them fit a bias, to the same tolerance and with the same bound on their cache. Objectives and
+violations are recomputed from the coefficients with float64 kernel entries. Solvers that are not
+installed are left out (``pip install marginbench[peers]`` brings them).
+
+For asv there are the times and the counts of our solver alone.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from statistics import geometric_mean, median
+
+import numpy as np
+
+from data_loaders import DataError, load
+from solvers import SMO
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set and the parameters of a Gaussian SVM with bias."""
+
+    dataset: str
+    C: float
+    gamma: float
+    params: dict = field(default_factory=dict)
+
+    def data(self):
+        """Points and labels -1, 1 as float32, for training and for testing."""
+        data = load(self.dataset, self.params)
+        points = [np.asarray(data.X_train), np.asarray(data.X_test)]
+        if not isinstance(data.X_train, np.ndarray):
+            points = [data.X_train.toarray(), data.X_test.toarray()]
+        positive = max(np.unique(data.y_train))
+        labels = [np.where(y == positive, 1.0, -1.0) for y in (data.y_train, data.y_test)]
+        X, Z = (np.ascontiguousarray(part, dtype=np.float32) for part in points)
+        return X, labels[0], Z, labels[1]
+
+
+TASKS = {
+    "adult": Task("adult", 1.0, 0.05),
+    "ijcnn1": Task("ijcnn1", 32.0, 2.0),
+    "cod-rna": Task("cod-rna", 32.0, 8.0),
+    "mnist": Task("mnist", 1.0, 0.02, {"positive": 8}),
+    "checkers": Task("checkers", 1.0, 10.0, {"n_train": 50_000, "n_test": 10_000}),
+}
+TOL = 1e-3
+
+
+def ours(task, cache_size):
+    return SMO(gamma=task.gamma, C=task.C, fit_intercept=True, tol=TOL, cache_size=cache_size)
+
+
+def libsvm(task, cache_size):
+    from sklearn.svm import SVC
+
+    return SVC(gamma=task.gamma, C=task.C, tol=TOL, cache_size=cache_size)
+
+
+def onedal(task, cache_size):
+    from sklearnex.svm import SVC
+
+    return SVC(gamma=task.gamma, C=task.C, tol=TOL, cache_size=cache_size)
+
+
+# What each is made by, the type of points it works with, and the package it is from.
+SOLVERS = {
+    "ours": (ours, "float32", "solvers"),
+    "LIBSVM": (libsvm, "float64", "sklearn"),
+    "oneDAL": (onedal, "float32", "sklearnex"),
+}
+
+
+class ExactSolver:
+    params = (sorted(TASKS),)
+    param_names = ("task",)
+    timeout = 600
+    rounds = 1
+    repeat = (1, 3, 10.0)
+    number = 1
+    warmup_time = 0
+
+    def setup(self, name):
+        try:
+            self.X, self.y, *_ = TASKS[name].data()
+        except DataError as error:
+            # asv's way to say that a benchmark does not apply here.
+            raise NotImplementedError(str(error)) from error
+        self.solver = ours(TASKS[name], 1024.0)
+        # Compiles what is not compiled yet, outside the clock.
+        ours(TASKS[name], 100.0).fit(self.X[::50], self.y[::50])
+
+    def time_fit(self, name):
+        self.solver.fit(self.X, self.y)
+
+    def peakmem_fit(self, name):
+        self.solver.fit(self.X, self.y)
+
+    def track_kernel_evals_computed(self, name):
+        return self.solver.fit(self.X, self.y).counters_.kernel_evals_computed
+
+    track_kernel_evals_computed.unit = "kernel evaluations"
+
+
+def gaussian(A, B, gamma):
+    """Entries between the rows of two float64 matrices."""
+    squares = (A * A).sum(axis=1)[:, None] + (B * B).sum(axis=1) - 2 * (A @ B.T)
+    return np.exp(-gamma * np.maximum(squares, 0))
+
+
+def recomputed(task, X, y, support, signed_alpha, bias):
+    """Primal and dual value and largest violation, from the coefficients and float64 entries.
+
+    Parameters
+    ----------
+    task : Task
+    X : ndarray, shape (n, d)
+    y : ndarray, shape (n,)
+    support : ndarray of int, shape (m,)
+    signed_alpha : ndarray, shape (m,)
+        alpha_i y_i of the support vectors.
+    bias : float
+    """
+    points = X.astype(np.float64)
+    points -= points.mean(axis=0)
+    scores = np.concatenate(
+        [
+            gaussian(points[start : start + 2048], points[support], task.gamma) @ signed_alpha
+            for start in range(0, len(X), 2048)
+        ]
+    )
+    alpha = np.zeros(len(X))
+    alpha[support] = signed_alpha * y[support]
+    # A coefficient within rounding of a bound is on it.
+    below, above = alpha < task.C * (1 - 1e-12), alpha > task.C * 1e-12
+    up, down = np.where(y > 0, below, above), np.where(y > 0, above, below)
+    squared_norm = float(signed_alpha @ scores[support])
+    return {
+        "primal": squared_norm / 2 + task.C * float(np.maximum(0, 1 - y * (scores + bias)).sum()),
+        "dual": float(alpha.sum()) - squared_norm / 2,
+        "violation": float((y - scores)[up].max() - (y - scores)[down].min()),
+        "bounded": int((~below).sum()),
+    }
+
+
+def fit_once(name, solver_name, cache_size, check):
+    """One timed fit and prediction, as a dict of numbers.
+
+    Parameters
+    ----------
+    name, solver_name : str
+    cache_size : float
+        MB.
+    check : bool
+        Whether to recompute objective and violation, which takes a while.
+    """
+    task = TASKS[name]
+    make, dtype, _ = SOLVERS[solver_name]
+    X, y, Z, z = task.data()
+    X_own, Z_own = X.astype(dtype), Z[:10_000].astype(dtype)
+    # Loads and compiles what is loaded and compiled on first use.
+    make(task, 100.0).fit(X_own[::50], y[::50]).predict(Z_own[:100])
+    # A virtual machine gets its memory from its host on first touch, slower than any solver.
+    np.ones(int(1.5 * cache_size * 2**20), dtype=np.uint8)
+    start = time.perf_counter()
+    fitted = make(task, cache_size).fit(X_own, y)
+    fit_seconds = time.perf_counter() - start
+    start = time.perf_counter()
+    scores = fitted.decision_function(Z_own)
+    numbers = {
+        "fit": fit_seconds,
+        "predict": time.perf_counter() - start,
+        "support": len(fitted.support_),
+        "error": float(np.mean((scores > 0) != (z[: len(Z_own)] > 0))),
+    }
+    if check:
+        coef, bias = np.asarray(fitted.dual_coef_, dtype=np.float64)[0], fitted.intercept_[0]
+        numbers |= recomputed(task, X, y, np.asarray(fitted.support_), coef, float(bias))
+    return numbers
+
+
+def in_a_process(*words):
+    """The same in a process of its own."""
+    call = [sys.executable, "-m", "benchmarks.exact_solvers", "--once", *map(str, words)]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, words))} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measure(tasks, solvers, rounds, cache_size):
+    """Numbers by task and solver: medians of the times, the rest from the first round.
+
+    Parameters
+    ----------
+    tasks, solvers : list of str
+    rounds : int
+    cache_size : float
+    """
+    table = {}
+    for name in tasks:
+        runs = {solver: [] for solver in solvers}
+        for turn in range(rounds):
+            for solver in solvers:
+                runs[solver].append(in_a_process(name, solver, cache_size, int(turn == 0)))
+                print(f"{name} {solver} {runs[solver][-1]}", file=sys.stderr, flush=True)
+        table[name] = {
+            solver: found[0]
+            | {key: median(run[key] for run in found) for key in ("fit", "predict")}
+            for solver, found in runs.items()
+        }
+    return table
+
+
+def show(table, solvers):
+    """Print a Markdown table of the numbers, and one of the ratios of times."""
+    print("| task | solver | fit s | predict s | support | dual | primal | violation | error % |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, row in table.items():
+        for solver, found in row.items():
+            print(
+                f"| {name} | {solver} | {found['fit']:.2f} | {found['predict']:.2f} "
+                f"| {found['support']} | {found['dual']:.8g} | {found['primal']:.8g} "
+                f"| {found['violation']:.3g} | {100 * found['error']:.2f} |"
+            )
+    peers = [solver for solver in solvers if solver != "ours"]
+    if "ours" not in solvers or not peers:
+        return
+    print()
+    print("| ours / | " + " | ".join([*table, "geometric mean"]) + " |")
+    print("|---|" + "---|" * (len(table) + 1))
+    for peer in peers:
+        for key in ("fit", "predict"):
+            ratios = [row["ours"][key] / row[peer][key] for row in table.values()]
+            cells = [f"{ratio:.3g}" for ratio in [*ratios, geometric_mean(ratios)]]
+            print(f"| {peer}, {key} | " + " | ".join(cells) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=TASKS)
+    parser.add_argument("--solvers", nargs="+", default=list(SOLVERS), choices=SOLVERS)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cache-size", type=float, default=2000.0, help="MB, for each of them")
+    parser.add_argument("--once", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.once:
+        name, solver, cache_size, check = options.once
+        print(json.dumps(fit_once(name, solver, float(cache_size), check == "1")))
+        return
+    solvers = [name for name in options.solvers if find_spec(SOLVERS[name][2])]
+    show(measure(options.tasks, solvers, options.rounds, options.cache_size), solvers)
+
+
+if __name__ == "__main__":
+    main()
