@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from scipy import sparse
 
 from solvers.kernels import Kernel, Points
 from solvers.matrices import Matrix, matmul
+from solvers.threads import in_parts
 
-# Blocks of entries are at most this large, so that memory does not grow with the number of points.
-_BLOCK_BYTES = 32 * 2**20
+# Blocks of entries are about this large: they stay in a cache of the processor between the steps
+# of their computation, and memory does not grow with the number of points.
+_BLOCK_BYTES = 4 * 2**20
+_FEWEST_ROWS = 64
 
 
 def expansion_scores(
@@ -30,10 +34,13 @@ def expansion_scores(
     scores = np.zeros(Z.shape[0])
     if len(coef) == 0:
         return scores
-    step = max(1, _BLOCK_BYTES // (len(coef) * np.dtype(dtype).itemsize))
+    coef = np.ascontiguousarray(coef, dtype=np.float64)
+    step = max(_FEWEST_ROWS, _BLOCK_BYTES // (len(coef) * np.dtype(dtype).itemsize))
+    entries = np.empty((min(step, Z.shape[0]), len(coef)), dtype=dtype)
     for start in range(0, Z.shape[0], step):
         part = kernel.prepare(Z[start : start + step], dtype, like=points)
-        scores[start : start + step] = _float64_product(kernel.block(part, points), coef)
+        block = kernel.block(part, points, entries[: len(part)])
+        in_parts(_weighted_sums, len(part), block, coef, scores[start : start + step])
     return scores
 
 
@@ -42,6 +49,16 @@ def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
     if sparse.issparse(Z):
         return np.asarray(Z @ weights, dtype=np.float64)
     return _float64_product(Z, weights)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
+def _weighted_sums(block, coef, sums, start, stop):
+    """sums_i = sum_j coef_j block_ij for the rows from start to stop, with float64 sums."""
+    for i in range(start, stop):
+        row, total = block[i], 0.0
+        for j in range(len(row)):
+            total += coef[j] * row[j]
+        sums[i] = total
 
 
 def _float64_product(block: np.ndarray, coef: np.ndarray) -> np.ndarray:

@@ -11,11 +11,10 @@ from typing import Any
 
 from numba import get_num_threads
 
-# Below so many elements a thread costs more than it saves.
-_SMALLEST_PART = 4096
 
-
-def in_parts(function: Callable[..., Any], length: int, *arguments: Any) -> None:
+def in_parts(
+    function: Callable[..., Any], length: int, *arguments: Any, smallest: int = 4096
+) -> None:
     """Call ``function(*arguments, start, stop)`` for parts of ``range(length)``, side by side.
 
     The number of threads is numba's (``NUMBA_NUM_THREADS``, ``numba.set_num_threads``). Which
@@ -28,8 +27,10 @@ def in_parts(function: Callable[..., Any], length: int, *arguments: Any) -> None
     length : int
     *arguments
         Passed on.
+    smallest : int, default=4096
+        Below so many elements a thread costs more than it saves.
     """
-    parts = min(get_num_threads(), max(1, length // _SMALLEST_PART))
+    parts = min(get_num_threads(), max(1, length // smallest))
     bounds = [length * part // parts for part in range(parts + 1)]
     if parts == 1:
         function(*arguments, 0, length)
