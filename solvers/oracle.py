@@ -238,6 +238,19 @@ class KernelOracle:
                 self.charge(self.n, self.n if self.kernel.evaluates else 0)
         return self._diag
 
+    def rounding(self) -> float:
+        """About how far rounding puts an entry off.
+
+        The exponent of a Gaussian is a sum whose terms are as large as gamma times the squared
+        norms of the points; other entries are as large as those of the diagonal.
+        """
+        norms = self.points.norms
+        if norms is None:
+            size = float(np.abs(self.diag()).mean()) if self.n else 0.0
+        else:
+            size = 1.0 + 2.0 * float(norms.mean(dtype=np.float64))
+        return size * float(np.finfo(self.dtype).eps) / 2
+
     def against(self, Z: Matrix, columns: Index | None = None) -> np.ndarray:
         """k(z, x_j) for other points z and j in the columns (None: all), a fresh array.
 

@@ -29,7 +29,8 @@ class SMO(WeightedSolver):
     [WEN18]_: the free variables and a scattered selection of violators, up to 6144, are solved for
     with the kernel entries among them, pair by pair; then one block of rows brings the gradient of
     all points up to date. Before it says that it has converged, the gradient is recomputed from
-    alpha with float64 sums.
+    alpha with float64 sums; with float64 entries too, if the rounding of float32 ones could matter
+    beside ``tol``. Later steps, if any, are then small, and so is what they round.
 
     The textbook variants change one variable at a time without bias, the one with the largest
     exact clipped gain, as in the experiments of [SBP12]_; and two with bias, chosen by the
@@ -64,7 +65,8 @@ class SMO(WeightedSolver):
     max_epochs : int >= 1 or None, default=None
         Stop after this many times n iterations; None: max(1e7, 100 n) iterations.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the kernel entries. Sums are float64. Gaps below 1e-6 need "float64".
+        Type of the kernel entries. Sums are float64. The textbook variants have no second look:
+        gaps below 1e-6 of the objective need "float64" there.
     cache_size : float >= 0, default=1024.0
         Bound on the kernel entries in memory, MB (2^20 bytes): an eighth for those of the working
         set (at least 256 x 256 of them), the rest for rows; 0 for no cache.
@@ -155,7 +157,7 @@ class SMO(WeightedSolver):
         else:
             solve = _solve_pairs if with_bias else _solve_singles
         if alpha.any():
-            refresh(problem.oracle, dual)
+            refresh(problem, dual, float(self.tol))
         solution = solve(problem, monitor, dual, float(self.tol), limit)
         self.alpha_ = dual.alpha
         self.violation_ = dual.violation()

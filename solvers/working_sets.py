@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,8 @@ _STEPS_PER_VARIABLE = 100
 _WORST = 64
 # Rounds without a larger dual value after which rounding is what is left.
 _PATIENCE = 20
+# Rounding of the entries matters if it makes up more than this part of the tolerance.
+_NEGLIGIBLE = 0.5
 
 
 @dataclass
@@ -97,7 +99,7 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
     Returns
     -------
     Solution
-        Converged only by a gradient that was recomputed with float64 sums.
+        Converged only by a gradient that was recomputed, and changed by little since.
     """
     oracle, n = problem.oracle, problem.n
     diag = oracle.diag()
@@ -108,17 +110,18 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
     solve = solve_pairs if dual.with_bias else solve_singles
 
     n_iter, best, stale = 0, -np.inf, 0
-    recomputed = False
+    # Where F was last computed from scratch.
+    known = dual.alpha.copy() if dual.alpha.any() else None
     status: SolveStatus = "converged"
     while True:
         violation = dual.violation()
         if violation <= tol:
-            if recomputed or n_iter == 0:
+            if known is not None and not _rounding_matters(oracle, dual.alpha - known, tol):
                 break
-            refresh(oracle, dual)
-            recomputed = True
+            refresh(problem, dual, tol)
+            known = dual.alpha.copy()
+            best, stale = -np.inf, 0
             continue
-        recomputed = False
         value = dual.value()
         stale = 0 if value > best + 1e-14 * abs(best) else stale + 1
         best = max(best, value)
@@ -144,11 +147,31 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
     return Solution(_snapshot(problem, dual)(), n_iter, status)
 
 
-def refresh(oracle: KernelOracle, dual: Dual) -> None:
-    """Recompute F from alpha, with the rows of all support vectors and float64 sums."""
-    support = np.flatnonzero(dual.alpha)
-    dual.F[:] = dual.y
-    _subtract(oracle, dual.F, support, dual.alpha[support] * dual.y[support])
+def refresh(problem: Problem, dual: Dual, tol: float) -> None:
+    """Recompute F from alpha with float64 sums; entries are float64 where rounding could matter.
+
+    Parameters
+    ----------
+    problem : Problem
+    dual : Dual
+        Its F is set.
+    tol : float
+        What rounding is compared with.
+    """
+    oracle, support = problem.oracle, np.flatnonzero(dual.alpha)
+    if oracle.dtype == np.float64 or not _rounding_matters(oracle, dual.alpha, tol):
+        dual.F[:] = dual.y
+        _subtract(oracle, dual.F, support, dual.alpha[support] * dual.y[support])
+        return
+    exact = replace(problem.expansion(dual.alpha * dual.y), dtype="float64")
+    dual.F[:] = dual.y - exact.decision_function(problem.X)
+    entries = len(support) * problem.n
+    oracle.charge(entries, entries if oracle.kernel.evaluates else 0)
+
+
+def _rounding_matters(oracle: KernelOracle, alpha: np.ndarray, tol: float) -> bool:
+    """Whether rounded entries, their errors of random sign, put these terms of F off too far."""
+    return oracle.rounding() * float(np.linalg.norm(alpha)) > _NEGLIGIBLE * tol
 
 
 def _snapshot(problem: Problem, dual: Dual) -> Callable[[], KernelExpansion]:

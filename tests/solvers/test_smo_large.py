@@ -98,6 +98,18 @@ def test_the_conditions_hold_with_float64_entries(board, bias, cache_size, tol):
 
 
 @BIAS
+@pytest.mark.parametrize("tol", [1e-3, 1e-4])
+def test_rounded_entries_do_not_end_a_run_too_early(board, bias, tol):
+    fit = solver(bias, C=1000.0, tol=tol, **SMALL).fit(board.X, board.y)
+    oracle = KernelOracle(RBF(GAMMA), board.X)
+    assert oracle.rounding() * np.linalg.norm(fit.alpha_) > tol
+    rounded = oracle.rows(np.arange(N)).astype(np.float64)
+    assert np.abs((rounded - board.K) @ (fit.alpha_ * board.y)).max() > tol / 2
+    assert fit.status_ == "converged"
+    assert violation_of(board, fit.alpha_, bias, np.full(N, 1000.0)) <= 1.5 * tol
+
+
+@BIAS
 def test_weights_of_points_and_classes(board, bias):
     rng = np.random.default_rng(1)
     weights = rng.uniform(0.2, 3.0, N)
