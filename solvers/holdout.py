@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from solvers.oracle import KernelOracle
@@ -75,11 +77,23 @@ class Split:
         """Where points of the split stand in the data."""
         return index if self.order is None else self.order[index]
 
-    def row(self, oracle: KernelOracle, i: int) -> np.ndarray:
-        """The kernel row of point i of the split, in its order; costs n evaluations."""
-        if self.order is None:
-            return oracle.row(i)
-        return oracle.row(int(self.order[i])).take(self.order)
+    def row(
+        self, oracle: KernelOracle, i: int, upcoming: Callable[[int], np.ndarray]
+    ) -> np.ndarray:
+        """The kernel row of point i of the split, in its order; costs n evaluations.
+
+        Parameters
+        ----------
+        oracle : KernelOracle
+        i : int
+        upcoming : callable
+            The next points of the split, for :meth:`KernelOracle.row_ahead`.
+        """
+        order = self.order
+        if order is None:
+            return oracle.row_ahead(i, upcoming)
+        row = oracle.row_ahead(int(order[i]), lambda count: order[upcoming(count)])
+        return row.take(order)
 
 
 class Stabilisation:

@@ -47,7 +47,7 @@ class Responses(Protocol):
         """
 
     def add(self, i: int) -> None:
-        """Count a mistake at point i."""
+        """Count a mistake at point i, the one that the last ``advance`` found."""
 
 
 class MaintainedResponses:
@@ -57,15 +57,27 @@ class MaintainedResponses:
         self._problem = problem
         self.counts = np.zeros(problem.n, dtype=np.int64)
         self._scores = np.zeros(problem.n)
+        self._later = np.empty(0, dtype=np.int64)
+        self._threshold = 0.0
 
     def advance(
         self, draws: np.ndarray, position: int, done: int, slope: float
     ) -> tuple[int, float]:
-        return _next_mistake(self._scores, self._problem.y, draws, position, done, slope)
+        found, margin = _next_mistake(self._scores, self._problem.y, draws, position, done, slope)
+        self._later = draws[found + 1 :]
+        self._threshold = slope * (done + found - position)
+        return found, margin
 
     def add(self, i: int) -> None:
         self.counts[i] += 1
-        _add_scaled(self._scores, self._problem.oracle.row(i), self._problem.y[i])
+        row = self._problem.oracle.row_ahead(i, self._probable)
+        _add_scaled(self._scores, row, self._problem.y[i])
+
+    def _probable(self, count: int) -> np.ndarray:
+        """Draws to come of this epoch that would be mistakes if they came now."""
+        later = self._later[:count]
+        margins = self._problem.y[later] * self._scores[later]
+        return later[(margins < self._threshold) | (margins <= 0)]
 
 
 class OnDemandResponses:

@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from solvers.ahead import RowsAhead
 from solvers.cache import RowCache
 from solvers.kernels import CallableKernel, Kernel, make_kernel
 from solvers.matrices import Matrix
@@ -17,7 +19,9 @@ Index = Sequence[int] | np.ndarray
 
 # Rows that are computed ahead of time without a cache wait in a buffer of this size.
 _BUFFER_BYTES = 64 * 2**20
-_BUFFER_ROWS = 128
+_BUFFER_ROWS = 512
+# BLAS multiplies small matrices in an order of its own; a product of two rows is larger than this.
+_SMALL_PRODUCT = 2**17
 # Rows are handed to compiled loops in chunks of about this size.
 _CHUNK_BYTES = 64 * 2**20
 _CHUNK_ROWS = 256
@@ -67,8 +71,8 @@ class KernelOracle:
     :meth:`row`; later calls, and blocks, may put other rows in its place.
 
     BLAS multiplies by a single vector in another order than by several, so :meth:`row` and the
-    other methods may differ in the last bit of an entry. :meth:`look_ahead` never computes a row by
-    itself: what it fetches does not depend on how many rows it fetches at a time.
+    other methods may differ in the last bit of an entry. :meth:`row_ahead` never computes a row by
+    itself: its rows do not depend on how many it computes at a time.
     """
 
     def __init__(
@@ -150,41 +154,61 @@ class KernelOracle:
             slots[missing] = self._fill(self._cache, index[missing])
         return self._cache.rows, slots
 
-    def look_ahead(self, index: np.ndarray) -> None:
-        """Compute rows that :meth:`row` will probably be asked for, in one block.
+    def row_ahead(self, i: int, upcoming: Callable[[int], np.ndarray]) -> np.ndarray:
+        """The same as :meth:`row`, for a caller who knows which rows it will probably ask for next.
 
-        Nobody has asked for them yet: they count as computed only. Rows that are there already are
-        left alone. Without a cache the rows wait in a small buffer.
+        If the row is to be computed, it is computed in one block with some of the next ones that
+        are not there either. Nobody has asked for those yet: they count as computed only. Without
+        a cache they wait in a small buffer.
 
         Parameters
         ----------
-        index : ndarray of int64
-            May hold a row more than once.
+        i : int
+        upcoming : callable
+            Takes a number and returns at most so many of the next indices, soonest first, int64;
+            the same one may come more than once. Called only if the row is to be computed.
         """
-        if not self.looks_ahead or len(index) == 0:
-            return
-        cache = self._cache
-        if cache is None:
-            if self._buffer is None:
-                row_bytes = self.n * self.dtype.itemsize
-                rows = int(min(_BUFFER_ROWS, max(2, _BUFFER_BYTES // row_bytes)))
-                self._buffer = RowCache(self.n, self.dtype, rows * row_bytes)
-            cache = self._buffer
-        wanted = np.unique(index[~cache.holds(index)])[: max(1, len(cache) // 2)]
-        if len(wanted) == 1:
-            cache.storage[cache.reserve(wanted)] = self._compute(np.repeat(wanted, 2))[:1]
-            self.counters.kernel_evals_computed -= self.n
-        elif len(wanted):
-            self._fill(cache, wanted)
+        if self.looks_ahead:
+            store, ahead = self._store_ahead
+            ahead.note(i)
+            if not store.has(i):
+                self._fill_by_block(store, ahead.choose(i, upcoming))
+        return self.row(i)
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether rows computed in a block are the same as those computed one by one, and cheaper.
+        """Whether :meth:`row_ahead` computes rows in blocks.
 
-        Not for a precomputed kernel, where there is nothing to gain, nor for a function of the
-        user's, of which nothing is known.
+        It does where an entry is the same in every block, whatever the other rows are: not in
+        float64 and not on small data, where BLAS changes the order of its sums with the number of
+        rows. Nor for a precomputed kernel, where there is nothing to gain, nor for a function of
+        the user's, of which nothing is known.
         """
-        return self.kernel.evaluates and not isinstance(self.kernel, CallableKernel)
+        if not self.kernel.evaluates or isinstance(self.kernel, CallableKernel):
+            return False
+        values = self.points.values
+        return sparse.issparse(values) or (
+            self.dtype == np.float32 and values.size >= _SMALL_PRODUCT
+        )
+
+    @cached_property
+    def _store_ahead(self) -> tuple[RowCache, RowsAhead]:
+        """Where rows computed ahead wait, and what chooses them."""
+        store = self._cache
+        if store is None:
+            row_bytes = self.n * self.dtype.itemsize
+            rows = int(min(_BUFFER_ROWS, max(2, _BUFFER_BYTES // row_bytes)))
+            store = self._buffer = RowCache(self.n, self.dtype, rows * row_bytes)
+        return store, RowsAhead(store, self.n)
+
+    def _fill_by_block(self, store: RowCache, index: np.ndarray) -> None:
+        """Compute these distinct rows into the store, never one as a product with one vector."""
+        if len(index) > 1:
+            self._fill(store, index)
+            return
+        store.storage[store.reserve(index)] = self._compute(np.repeat(index, 2))[:1]
+        # The second copy is no entry of its own.
+        self.counters.kernel_evals_computed -= self.n
 
     def block(self, index: Index, columns: Index | None = None) -> np.ndarray:
         """k(x_i, x_j) for i in the index and j in the columns (None: all), a fresh array.

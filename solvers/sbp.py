@@ -180,7 +180,7 @@ class SBP(Solver):
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         run = _Run(problem, self)
-        limit = self.max_epochs * run.split.n_train
+        limit = run.n_steps
         if self.burn_in >= limit:
             raise ValueError(
                 f"burn_in={self.burn_in} leaves none of the {limit} iterations to average: make "
@@ -232,6 +232,7 @@ class _Run:
             self.draws = OneBasinDraws(problem.rng, positive_class, volume, strict=strict)
         self.bound = DrawBound(self.path.y, self.path.diag, groups, volume)
         self.drift, self.drift_evals = 0.0, 0
+        self.n_steps = solver.max_epochs * n_train
         self._tol = float(solver.tol)
         self._stabilisation = (
             Stabilisation(solver.patience) if solver.validation_fraction > 0 else None
@@ -239,7 +240,12 @@ class _Run:
 
     def iterate(self, t: int) -> None:
         drawn = self.draws.draw(self._train_responses)
-        rows = [self.split.row(self.problem.oracle, i) for i in drawn]
+
+        def upcoming(count: int) -> np.ndarray:
+            later = self.draws.probable(self._train_responses, count, self.n_steps - t)
+            return np.append(drawn, later)
+
+        rows = [self.split.row(self.problem.oracle, i, upcoming) for i in drawn]
         self.path.move(drawn, rows, 1.0 / (self.radius * np.sqrt(t)))
         for i, row in zip(drawn, rows, strict=True):
             self.bound.add(i, row)

@@ -97,6 +97,23 @@ class Draws(Protocol):
     def draw(self, heights: np.ndarray) -> list[int]:
         """The points to move towards, all with the same weight."""
 
+    def probable(self, heights: np.ndarray, count: int, left: int) -> np.ndarray:
+        """The points that the next ``left`` draws would take if the water did not move.
+
+        Parameters
+        ----------
+        heights : ndarray of float64, shape (n,)
+            Those of the last draw, from which the candidates to come are judged.
+        count : int
+            At most so many candidates are looked at.
+        left : int
+
+        Returns
+        -------
+        ndarray of int64
+            Soonest first; the draws are still to be made.
+        """
+
     def level(self, heights: np.ndarray) -> tuple[float, float]:
         """f(w) at the w with these responses, and the bias it is reached at."""
 
@@ -132,6 +149,10 @@ class OneBasinDraws:
             top = max(np.nextafter(top, -np.inf), heights.min())
         self.covered = Covered(top, n, top, n)
         return [self.streams[0].take(heights, self._positive, self.covered)]
+
+    def probable(self, heights: np.ndarray, count: int, left: int) -> np.ndarray:
+        """See :class:`Draws`."""
+        return _probable(self.streams, heights, self._positive, self.covered, count, left)
 
     def level(self, heights: np.ndarray) -> tuple[float, float]:
         """The water level, without a bias."""
@@ -184,11 +205,35 @@ class TwoBasinDraws:
         self.covered = covered
         return [stream.take(heights, self._positive, covered) for stream in self.streams]
 
+    def probable(self, heights: np.ndarray, count: int, left: int) -> np.ndarray:
+        """See :class:`Draws`; the points of the two classes take turns."""
+        return _probable(self.streams, heights, self._positive, self.covered, count, left)
+
     def level(self, heights: np.ndarray) -> tuple[float, float]:
         """The water level and the bias."""
         positives, negatives = (heights[members] for members in self._members)
         levels = two_basin_level(positives, negatives, self._volume)
         return float(levels.level), float(levels.bias)
+
+
+def _probable(
+    streams: tuple[DrawStream, ...],
+    heights: np.ndarray,
+    positive: np.ndarray,
+    covered: Covered | None,
+    count: int,
+    left: int,
+) -> np.ndarray:
+    """Covered candidates of all streams, in the order in which they will be taken."""
+    if covered is None:
+        return np.empty(0, dtype=np.int64)
+    kept = []
+    for stream in streams:
+        candidates = stream.upcoming(count // len(streams))
+        top = np.where(positive[candidates], covered.top_positive, covered.top_negative)
+        kept.append(candidates[heights[candidates] <= top][:left])
+    turns = np.concatenate([np.arange(len(points)) for points in kept])
+    return np.concatenate(kept)[np.argsort(turns, kind="stable")]
 
 
 @njit(cache=True, error_model="numpy")

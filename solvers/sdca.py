@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from solvers.base import Solver
+from solvers.base import WeightedSolver
 from solvers.kernels import Kernel
 from solvers.matrices import matmul
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
-from solvers.objectives import duality_gap, regularization
+from solvers.objectives import hinge
 from solvers.problem import Problem, Solution, SolveStatus
-from solvers.validation import check_iteration_limit, one_of, positive
+from solvers.rows import ACTIVE, HIGHEST, LOWEST, NO_STEP, SHRINK_ABOVE, SHRINK_BELOW
+from solvers.validation import check_iteration_limit, flag, one_of, positive
 
 
-class SDCA(Solver):
+class SDCA(WeightedSolver):
     """Soft-margin kernel SVM without bias by stochastic dual coordinate ascent.
 
-    Maximises ``sum_i alpha_i - 1/2 alpha' Q alpha`` over ``0 <= alpha_i <= C``, one randomly drawn
-    variable at a time, exactly ([HCL08]_ Algorithm 1; a baseline of [SBP12]_). The responses of
-    all points are kept, so a draw that changes nothing costs nothing.
+    Maximises ``sum_i alpha_i - 1/2 alpha' Q alpha`` over ``0 <= alpha_i <= C weights_i``, one
+    randomly drawn variable at a time, exactly ([HCL08]_ Algorithms 1 and 3; a baseline of
+    [SBP12]_). The responses of all points are kept, so a draw that changes nothing costs nothing.
 
     Parameters
     ----------
@@ -40,12 +43,23 @@ class SDCA(Solver):
     fit_intercept : bool, default=False
         Must be False: the method has no unregularised bias.
     order : {"permutation", "iid"}, default="permutation"
-        A fresh permutation in each epoch (LIBLINEAR), or independent uniform draws ([SBP12]_).
+        A fresh permutation in each epoch (LIBLINEAR), or independent uniform draws ([SBP12]_),
+        which need ``stopping="gap"`` and ``shrinking=False``.
+    stopping : {"gap", "gradient"}, default="gap"
+        "gap" stops at the end of an epoch when the duality gap is at most ``tol``, in units of the
+        weighted mean of the losses: as a fraction of the objective at w = 0. The gap comes free of
+        kernel evaluations. "gradient" is LIBLINEAR's rule: stop when the projected derivatives of
+        the dual, as they were met in an epoch over all points, lie within ``tol`` of each other.
+    shrinking : bool, default=False
+        Whether to leave out points at their bounds whose derivative points outward by more than
+        any did in the epoch before; all come back before the end (LIBLINEAR). It saves draws, not
+        kernel evaluations: a point left out would have changed nothing.
     tol : float >= 0, default=1e-3
-        Stop at the end of an epoch when the duality gap is at most ``tol``, in lambda units: as a
-        fraction of the objective at w = 0. The gap comes free of kernel evaluations.
+        See ``stopping``. LIBLINEAR's own default is 0.1.
     max_epochs : int >= 1, default=100
-        Stop after this many epochs of n draws.
+        Stop after this many epochs of n draws, fewer where points are left out.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the losses of each class.
     dtype : {"float32", "float64"}, default="float32"
         Type of the kernel entries. Sums are float64.
     cache_size : float >= 0, default=200.0
@@ -55,7 +69,7 @@ class SDCA(Solver):
 
     Notes
     -----
-    Kernel evaluations: n for each draw that changes its variable. Memory: 2n numbers and the
+    Kernel evaluations: n for each draw that changes its variable. Memory: 4n numbers and the
     cache. Returns the last alpha.
 
     References
@@ -79,8 +93,11 @@ class SDCA(Solver):
         C: float = 1.0,
         fit_intercept: bool = False,
         order: str = "permutation",
+        stopping: str = "gap",
+        shrinking: bool = False,
         tol: float = 1e-3,
         max_epochs: int = 100,
+        class_weight: Any = None,
         dtype: str = "float32",
         cache_size: float = 200.0,
         random_state: Any = None,
@@ -92,8 +109,11 @@ class SDCA(Solver):
         self.C = C
         self.fit_intercept = fit_intercept
         self.order = order
+        self.stopping = stopping
+        self.shrinking = shrinking
         self.tol = tol
         self.max_epochs = max_epochs
+        self.class_weight = class_weight
         self.dtype = dtype
         self.cache_size = cache_size
         self.random_state = random_state
@@ -101,59 +121,169 @@ class SDCA(Solver):
     def _check_parameters(self) -> None:
         positive("C", self.C)
         one_of("order", self.order, ("permutation", "iid"))
+        one_of("stopping", self.stopping, ("gap", "gradient"))
+        flag("shrinking", self.shrinking)
         check_iteration_limit(self.max_epochs)
+        if self.order == "iid" and (self.stopping != "gap" or self.shrinking):
+            raise ValueError(
+                "order='iid' does not visit every point in an epoch: set stopping='gap' and "
+                "shrinking=False"
+            )
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        n, y, oracle, C = problem.n, problem.y, problem.oracle, float(self.C)
-        diag = oracle.diag()
-        alpha = np.zeros(n)
-        margins = np.zeros(n)
+        ascent = _Ascent(problem, float(self.C), shrinking=self.shrinking)
 
         def snapshot() -> KernelExpansion:
-            return problem.expansion(alpha * y)
+            return problem.expansion(ascent.alpha * problem.y)
 
-        n_iter = 0
+        def pause() -> bool:
+            return monitor.due(problem.kernel_evals) and monitor.record(ascent.n_iter, snapshot)
+
         status: SolveStatus = "budget"
         for _ in range(self.max_epochs):
-            draws = self._draw_epoch(problem.rng, n)
-            position = 0
-            while True:
-                position, step = _next_change(alpha, margins, diag, C, draws, position)
-                if position == n:
-                    break
-                i = draws[position]
-                position += 1
-                row = oracle.row(i)
-                alpha[i] = min(max(alpha[i] + step, 0.0), C)
-                _add_row(margins, y, row, step * y[i])
-                if monitor.due(problem.kernel_evals) and monitor.record(
-                    n_iter + position, snapshot
-                ):
-                    return Solution(snapshot(), n_iter + position, "stopped")
-            n_iter += n
-            gap = duality_gap(alpha, float(matmul(alpha, margins)), margins, C)
-            if gap * regularization(C, n) <= self.tol:
+            if ascent.epoch(self.order, pause):
+                status = "stopped"
+                break
+            spread = ascent.end_epoch(self.tol)
+            if (ascent.gap() if self.stopping == "gap" else spread) <= self.tol:
                 status = "converged"
                 break
-        return Solution(snapshot(), n_iter, status)
+        return Solution(snapshot(), ascent.n_iter, status)
 
-    def _draw_epoch(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        return rng.permutation(n) if self.order == "permutation" else rng.integers(n, size=n)
+
+class _Ascent:
+    """The state of dual coordinate ascent: alpha, the responses of all points, what is left out."""
+
+    def __init__(self, problem: Problem, C: float, *, shrinking: bool) -> None:
+        self._problem = problem
+        self._bounds = C * problem.weights
+        self._shrinking = shrinking
+        self._diag = problem.oracle.diag()
+        self.alpha = np.zeros(problem.n)
+        self._margins = np.zeros(problem.n)
+        # A point without weight has alpha = 0 for good.
+        self._order = np.flatnonzero(self._bounds > 0)
+        self._state = np.array([len(self._order), 0.0, 0.0, math.inf, -math.inf])
+        self.n_iter = 0
+
+    def epoch(self, order: str, pause: Callable[[], bool]) -> bool:
+        """Draw as many points as are active; ``pause`` comes after each change.
+
+        Returns
+        -------
+        bool
+            Whether a pause asked to stop.
+        """
+        active, before = int(self._state[ACTIVE]), self.n_iter
+        rng, oracle, y = self._problem.rng, self._problem.oracle, self._problem.y
+        members = np.sort(self._order[:active])
+        if order == "permutation":
+            draws = self._order
+            draws[:active] = members[rng.permutation(active)]
+        else:
+            draws = members[rng.integers(active, size=active)]
+        self._state[[HIGHEST, LOWEST]] = -math.inf, math.inf
+        variables = self.alpha, self._margins, self._diag, self._bounds
+        position = 0
+        while True:
+            position, target = _next_change(
+                *variables, draws, position, self._shrinking, self._state
+            )
+            left = int(self._state[ACTIVE])
+            # Points that were shrunk away were drawn as well.
+            self.n_iter = before + active - left + min(position + 1, left)
+            if position == left:
+                return False
+            i = draws[position]
+            position += 1
+            row = oracle.row_ahead(i, partial(_changes, *variables, draws[position:left]))
+            _add_row(self._margins, y, row, (target - self.alpha[i]) * y[i])
+            self.alpha[i] = target
+            if pause():
+                return True
+
+    def end_epoch(self, tol: float) -> float:
+        """Set the thresholds of shrinking; bring all points back if those left are optimal.
+
+        Returns
+        -------
+        float
+            The largest less the smallest derivative of the epoch; infinite if a point was left out.
+        """
+        state = self._state
+        spread = float(state[HIGHEST] - state[LOWEST])
+        complete = bool(state[ACTIVE] == len(self._order))
+        if complete or spread > max(tol, NO_STEP):
+            state[SHRINK_ABOVE] = state[HIGHEST] if state[HIGHEST] > 0 else math.inf
+            state[SHRINK_BELOW] = state[LOWEST] if state[LOWEST] < 0 else -math.inf
+        else:
+            state[[ACTIVE, SHRINK_ABOVE, SHRINK_BELOW]] = len(self._order), math.inf, -math.inf
+        return spread if complete else math.inf
+
+    def gap(self) -> float:
+        """Primal minus dual, over the sum of the bounds; of all points, those left out included."""
+        squared_norm = matmul(self.alpha, self._margins)
+        loss = matmul(self._bounds, hinge(self._margins))
+        return float((squared_norm + loss - self.alpha.sum()) / self._bounds.sum())
+
+
+def _changes(
+    alpha: np.ndarray,
+    margins: np.ndarray,
+    diag: np.ndarray,
+    bounds: np.ndarray,
+    draws: np.ndarray,
+    count: int,
+) -> np.ndarray:
+    """Of the first ``count`` draws those that would change their variable now."""
+    draws = draws[:count]
+    return draws[_targets(alpha, margins, diag, bounds, draws) != alpha[draws]]
 
 
 @njit(cache=True, error_model="numpy")
-def _next_change(alpha, margins, diag, C, draws, position):
-    """The first draw from ``position`` on that changes its variable, and the exact step."""
-    for p in range(position, len(draws)):
-        i = draws[p]
+def _target(alpha, margins, diag, bounds, i):
+    """The best value of one variable."""
+    slope = 1.0 - margins[i]
+    if diag[i] > 0.0:
+        return min(max(alpha[i] + slope / diag[i], 0.0), bounds[i])
+    return bounds[i] if slope > 0.0 else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def _targets(alpha, margins, diag, bounds, index):
+    """The best value of each of these variables, if only it changed."""
+    targets = np.empty(len(index))
+    for p in range(len(index)):
+        targets[p] = _target(alpha, margins, diag, bounds, index[p])
+    return targets
+
+
+@njit(cache=True, error_model="numpy")
+def _next_change(alpha, margins, diag, bounds, draws, position, shrinking, state):
+    """The first draw from ``position`` on that changes its variable, and the new value.
+
+    A point that is shrunk away goes to the end of the draws, in exchange for the last active one.
+    """
+    while position < state[ACTIVE]:
+        i = draws[position]
         slope = 1.0 - margins[i]
-        if diag[i] > 0.0:
-            target = min(max(alpha[i] + slope / diag[i], 0.0), C)
-        else:
-            target = C if slope > 0.0 else 0.0
+        at_zero, at_bound = alpha[i] <= 0.0, alpha[i] >= bounds[i]
+        if shrinking and (
+            (at_zero and slope < state[SHRINK_BELOW]) or (at_bound and slope > state[SHRINK_ABOVE])
+        ):
+            state[ACTIVE] -= 1.0
+            end = int(state[ACTIVE])
+            draws[position], draws[end] = draws[end], i
+            continue
+        blocked = (at_zero and slope < 0.0) or (at_bound and slope > 0.0)
+        projected = 0.0 if blocked else slope
+        state[HIGHEST] = max(state[HIGHEST], projected)
+        state[LOWEST] = min(state[LOWEST], projected)
+        target = _target(alpha, margins, diag, bounds, i)
         if target != alpha[i]:
-            return p, target - alpha[i]
-    return len(draws), 0.0
+            return position, target
+        position += 1
+    return position, 0.0
 
 
 @njit(cache=True, error_model="numpy")

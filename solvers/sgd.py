@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,10 +121,17 @@ class SGD(Solver):
                     summed = t - 1
                     alpha[i] += step
                     alpha *= scale
-                    _move(margins, y, oracle.row(i), step * y[i], scale)
+                    row = oracle.row_ahead(i, partial(_violations, margins, draws[position:]))
+                    _move(margins, y, row, step * y[i], scale)
                 if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
                     return Solution(snapshot(), t, "stopped")
         return Solution(snapshot(), t, "budget")
+
+
+def _violations(margins: np.ndarray, draws: np.ndarray, count: int) -> np.ndarray:
+    """Of the first ``count`` draws those that have margin below 1 now."""
+    draws = draws[:count]
+    return draws[margins[draws] < 1.0]
 
 
 @njit(cache=True, error_model="numpy")

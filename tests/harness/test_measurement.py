@@ -131,7 +131,9 @@ def test_a_vote_is_measured_without_an_objective(dtype: str) -> None:
 def test_liars_are_found(tmp_path: Path, solver: str, task: TaskJob, reason: str) -> None:
     file = tmp_path / "liars.py"
     file.write_text(LIARS)
-    result, _ = run(task, f"{file}:{solver}")
+    # Whether this one converges at all depends on its draws.
+    params = {"random_state": 0} if solver == "OtherWeights" else {}
+    result, _ = run(task, f"{file}:{solver}", **params)
     assert (result.status, result.reason[: len(reason)]) == ("wrong", reason)
 
 
