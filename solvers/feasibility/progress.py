@@ -60,6 +60,7 @@ class Progress:
         self._next_point = 1 if history is not None else math.inf
         self.n_iter, self.phi_lo, self.phi_up = 0, -math.inf, math.inf
         self.converged = self.stopped = False
+        self._watched = 0
         self.message = ""
         self.started = time.perf_counter()
 
@@ -144,10 +145,12 @@ class Progress:
         )
 
     def _monitor_ends(self, separator: Callable[[], np.ndarray]) -> bool:
-        if self.monitor is None or self.model_of is None:
+        # The start of a run, or of a round, is no iteration of its own.
+        if self.monitor is None or self.model_of is None or self.n_iter <= self._watched:
             return False
         counters, model_of = self.space.counters, self.model_of
-        if self.monitor.due(counters.kernel_evals + counters.inner_products):
+        if self.monitor.due(counters.kernel_evals + counters.matvec_entries):
+            self._watched = self.n_iter
             self.stopped = self.monitor.record(self.n_iter, lambda: model_of(separator()))
         if self.stopped:
             self.message = "stopped by the monitor"
