@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from solvers.base import Solver
 from solvers.batch_perceptron import BatchPerceptron
-from solvers.feasibility import ISNKPVN, KPCT, KVN, MPKFP, SNKP
+from solvers.feasibility import (
+    ISNKPVN,
+    ISPVN,
+    KPCT,
+    KVN,
+    MPKFP,
+    MPLFP,
+    PCT,
+    SNKP,
+    SPCT,
+    SPVN,
+    VN,
+)
 from solvers.libsvm import LIBSVM
 from solvers.linear_pegasos import LinearPegasos
 from solvers.linear_sdca import LinearSDCA
@@ -27,3 +41,9 @@ def registry() -> dict[str, type[Solver]]:
         LIBSVM,
     )
     return {solver.__name__: solver for solver in classes}
+
+
+def feasibility_methods() -> dict[str, type[Any]]:
+    """The methods that look for a separator, on columns and with a kernel, by name."""
+    classes = (MPLFP, SPCT, PCT, VN, SPVN, ISPVN, MPKFP, SNKP, KPCT, KVN, ISNKPVN)
+    return {method.__name__: method for method in classes}
