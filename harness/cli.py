@@ -156,15 +156,12 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
             raise UserError(f"--jobs must be at least 1, not {jobs}")
         command = _command_line(study, dataset, solver, seeds, jobs, timeout, out)
         from harness.progress import choose_progress
-        from harness.runner import run_study
-        from harness.selection import select
-        from harness.study_file import load_study
 
-        chosen = select(
-            load_study(study), datasets=dataset, solvers=solver, seeds=seeds, timeout=timeout
+        chosen, run_chosen = _chosen_study(
+            study, datasets=dataset, solvers=solver, seeds=seeds, timeout=timeout
         )
         results = out or Path("results") / chosen.name
-        summary = run_study(
+        summary = run_chosen(
             chosen,
             results,
             jobs=jobs,
@@ -182,7 +179,23 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
         typer.echo(f"{summary.planned} runs: {counts}")
         typer.echo(f"report: {report}")
-        return summary.exit_code
+        return int(summary.exit_code)
+
+
+def _chosen_study(name: str, **selection: Any) -> tuple[Any, Callable[..., Any]]:
+    """The selected part of a study, and the function that runs a study of its kind."""
+    from harness.feasibility_study import FeasibilityStudy, select_parts
+    from harness.selection import select
+    from harness.study_file import load_study
+
+    study = load_study(name)
+    if isinstance(study, FeasibilityStudy):
+        from harness.feasibility_runner import run_feasibility
+
+        return select_parts(study, **selection), run_feasibility
+    from harness.runner import run_study
+
+    return select(study, **selection), run_study
 
 
 def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:

@@ -147,7 +147,38 @@ class RunResult:
     gap: float | None = None
 
 
-Work = DatasetJob | DescribeJob | ReferenceJob | RunJob
+@dataclass(frozen=True)
+class SeparationJob:
+    """Run a feasibility method on one generated problem; ``method`` is "module:Class"."""
+
+    generator: str
+    m: int
+    n: int
+    kappa: float
+    seed: int
+    method: str
+    params: dict[str, Any]
+    max_seconds: float
+
+
+@dataclass(frozen=True)
+class ImagesJob:
+    """Train a kernel method on each class against the rest; ``method`` is "module:Class"."""
+
+    dataset: str
+    dataset_params: dict[str, Any]
+    n_train: int
+    n_validation: int
+    unit_norm: bool
+    gammas: tuple[float, ...]
+    tuning_iterations: int
+    stages: tuple[int, ...]
+    seed: int
+    method: str
+    params: dict[str, Any]
+
+
+Work = DatasetJob | DescribeJob | ReferenceJob | RunJob | SeparationJob | ImagesJob
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def run_study(
     if jobs < 1:
         raise UserError(f"the number of jobs must be at least 1, not {jobs}")
     progress = progress or SilentProgress()
-    with _exclusive(results), contextlib.ExitStack() as stack:
+    with exclusive(results), contextlib.ExitStack() as stack:
         if executor is None:
             executor = stack.enter_context(LocalPool(jobs, results / "logs"))
         session = _Session(study, results, jobs, threads, progress, executor)
@@ -347,7 +347,7 @@ def _describe_solver(entry: Any, facts: Facts) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _exclusive(results: Path) -> Iterator[None]:
+def exclusive(results: Path) -> Iterator[None]:
     """Nobody else writes to the results folder meanwhile."""
     if results.exists() and not results.is_dir():
         raise UserError(f"{results}: is not a folder; choose another --out")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -24,11 +24,13 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 
 
-class _Model(BaseModel):
+class StudyPart(BaseModel):
+    """A table of a study file: no unknown keys, no values of another type."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Budget(_Model):
+class Budget(StudyPart):
     """Limits of each run.
 
     Attributes
@@ -52,7 +54,7 @@ class Budget(_Model):
     evaluation_timeout: Positive = 600.0
 
 
-class ReferenceSettings(_Model):
+class ReferenceSettings(StudyPart):
     """What is asked of the reference optimum of each task.
 
     Attributes
@@ -67,7 +69,7 @@ class ReferenceSettings(_Model):
     timeout: Positive = 1800.0
 
 
-class Task(_Model):
+class Task(StudyPart):
     """One optimisation problem: a dataset, a kernel and C.
 
     ``label``, ``gamma`` and ``C`` may be left out of a TOML file; they are filled in from the
@@ -105,7 +107,7 @@ class Task(_Model):
         return {"kernel": description.pop("name"), **description}
 
 
-class SolverEntry(_Model):
+class SolverEntry(StudyPart):
     """One configuration of a solver.
 
     Attributes
@@ -128,7 +130,7 @@ class SolverEntry(_Model):
         return self.name.rsplit(":", 1)[-1]
 
 
-class Study(_Model):
+class Study(StudyPart):
     """Tasks x solvers x seeds, with budgets."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -143,14 +145,7 @@ class Study(_Model):
     @model_validator(mode="before")
     @classmethod
     def _fill_in_labels(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        filled = dict(values)
-        for section, default in (("task", "dataset"), ("solver", "name")):
-            entries = filled.get(section)
-            if isinstance(entries, list | tuple):
-                filled[section] = _labelled(entries, default)
-        return filled
+        return fill_in_labels(values, {"task": "dataset", "solver": "name"})
 
     @model_validator(mode="after")
     def _check_labels(self) -> Study:
@@ -164,6 +159,26 @@ class Study(_Model):
                     )
                 seen.add(entry.label.casefold())
         return self
+
+
+def fill_in_labels(values: Any, defaults: Mapping[str, str]) -> Any:
+    """A study's values with a label for each entry that has none, made of another of its keys.
+
+    Parameters
+    ----------
+    values : dict
+        As read; anything else is handed back.
+    defaults : mapping
+        Section -> the key that labels are made of.
+    """
+    if not isinstance(values, dict):
+        return values
+    filled = dict(values)
+    for section, default in defaults.items():
+        entries = filled.get(section)
+        if isinstance(entries, list | tuple):
+            filled[section] = _labelled(entries, default)
+    return filled
 
 
 def _labelled(entries: Sequence[Any], default: str) -> list[Any]:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from data_loaders import suggest
 from harness.errors import StudyError
+from harness.feasibility_study import Cell, FeasibilityStudy, Images, Method
 from harness.selection import complete_task, dataset_names, find, resolve_solver_name
 from harness.study import SolverEntry, Study, Task
 
@@ -32,7 +33,7 @@ def _shipped() -> dict[str, Any]:
     }
 
 
-def load_study(name_or_path: str | Path) -> Study:
+def load_study(name_or_path: str | Path) -> Study | FeasibilityStudy:
     """Load a study that ships with marginbench, or one of the user's.
 
     Parameters
@@ -44,6 +45,11 @@ def load_study(name_or_path: str | Path) -> Study:
     ------
     StudyError
         If there is none, or if it does not make sense; the message names file, key and value.
+
+    Returns
+    -------
+    Study or FeasibilityStudy
+        The latter for a file with ``kind = "feasibility"``.
     """
     shipped = _shipped()
     known = find(str(name_or_path), shipped)
@@ -59,7 +65,9 @@ def load_study(name_or_path: str | Path) -> Study:
     return parse_study(content, where=str(path), folder=str(path.parent.resolve()))
 
 
-def parse_study(content: bytes, *, where: str, folder: str | None = None) -> Study:
+def parse_study(
+    content: bytes, *, where: str, folder: str | None = None
+) -> Study | FeasibilityStudy:
     """Build a study from the content of a TOML file.
 
     Parameters
@@ -78,12 +86,15 @@ def parse_study(content: bytes, *, where: str, folder: str | None = None) -> Stu
         values = tomllib.loads(content.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StudyError(f"{where}: not valid TOML: {error}") from None
+    model: type[Study] | type[FeasibilityStudy] = FeasibilityStudy if "kind" in values else Study
     try:
-        study = Study.model_validate(values)
+        study = model.model_validate(values)
     except ValidationError as error:
-        raise StudyError(_explain(error, where)) from None
+        raise StudyError(_explain(error, where, model)) from None
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from None
+    if isinstance(study, FeasibilityStudy):
+        return _known_parts(study, where)
     tasks = tuple(_known_task(task, number, where) for number, task in enumerate(study.task, 1))
     solvers = tuple(
         _known_solver(solver, number, where, folder)
@@ -101,6 +112,31 @@ def _known_task(task: Task, number: int, where: str) -> Task:
             f"{suggest(task.dataset, known)}"
         )
     return complete_task(task.model_copy(update={"dataset": dataset}), f"{where}: task[{number}]: ")
+
+
+def _known_parts(study: FeasibilityStudy, where: str) -> FeasibilityStudy:
+    """The study with names in their own spelling."""
+    from solvers.registry import feasibility_methods
+
+    images = []
+    for number, part in enumerate(study.images, 1):
+        dataset = find(part.dataset, dataset_names())
+        if dataset is None:
+            raise StudyError(
+                f"{where}: images[{number}].dataset: unknown dataset {part.dataset!r}"
+                f"{suggest(part.dataset, dataset_names())}"
+            )
+        images.append(part.model_copy(update={"dataset": dataset}))
+    methods, known = [], list(feasibility_methods())
+    for number, method in enumerate(study.method, 1):
+        name = find(method.name, known)
+        if name is None:
+            raise StudyError(
+                f"{where}: method[{number}].name: unknown method {method.name!r}"
+                f"{suggest(method.name, known)}"
+            )
+        methods.append(method.model_copy(update={"name": name}))
+    return study.model_copy(update={"images": tuple(images), "method": tuple(methods)})
 
 
 def _known_solver(solver: SolverEntry, number: int, where: str, folder: str | None) -> SolverEntry:
@@ -121,7 +157,7 @@ def _not_found(name: str | Path, shipped: Mapping[str, Any]) -> str:
     return f"unknown study {text!r}{suggest(text, sorted(shipped))}"
 
 
-def _explain(error: ValidationError, where: str) -> str:
+def _explain(error: ValidationError, where: str, model: type[BaseModel]) -> str:
     """The first problem as one line, and how many more there are."""
     # A list whose entries are wrong is also reported as too short; that is no news.
     problems = [
@@ -129,17 +165,17 @@ def _explain(error: ValidationError, where: str) -> str:
         for problem in error.errors(include_url=False)
         if not (problem["type"] == "too_short" and problem["input"])
     ]
-    line = _explain_one(problems[0], where)
+    line = _explain_one(problems[0], where, model)
     others = len(problems) - 1
     return line + (f" (and {others} more)" if others else "")
 
 
-def _explain_one(problem: Any, where: str) -> str:
+def _explain_one(problem: Any, where: str, model: type[BaseModel]) -> str:
     location: tuple[str | int, ...] = problem["loc"]
     path = _key_path(location)
     kind = problem["type"]
     if kind == "extra_forbidden":
-        known = _keys_at(location[:-1])
+        known = _keys_at(location[:-1], model)
         return f"{where}: unknown key {path!r}{suggest(str(location[-1]), known)}"
     if kind == "missing":
         return f"{where}: the key {path!r} is missing"
@@ -166,10 +202,11 @@ def _key_path(location: Sequence[str | int]) -> str:
     return path
 
 
-def _keys_at(location: Sequence[str | int]) -> list[str]:
+def _keys_at(location: Sequence[str | int], model: type[BaseModel]) -> list[str]:
     """The valid keys of the table that stands at this place of a study."""
-    model: type[BaseModel] = Study
-    tables: dict[str, type[BaseModel]] = {"task": Task, "solver": SolverEntry}
+    tables: dict[str, type[BaseModel]] = {
+        "task": Task, "solver": SolverEntry, "cell": Cell, "images": Images, "method": Method,
+    }  # fmt: skip
     for part in location:
         if isinstance(part, int):
             continue

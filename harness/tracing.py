@@ -46,7 +46,8 @@ class Clocks:
 class TraceMonitor(Monitor):
     """Records checkpoints at geometrically growing counts of evaluations.
 
-    An evaluation is one of the kernel, or an inner product of a method without a kernel.
+    An evaluation is one of the kernel, an inner product of a method without a kernel, or the use of
+    an entry of a stored kernel matrix in a product with a vector.
 
     Each is sent on as soon as it is there, so that a run that is killed keeps its trace. The
     solver's random stream is not touched: evaluation draws nothing.
@@ -95,7 +96,8 @@ class TraceMonitor(Monitor):
         self.send(PhaseMessage("evaluate", self.clocks.wall_s))
         asked = 0
         if self.counters is not None:
-            asked = self.counters.kernel_evals + self.counters.inner_products
+            counters = self.counters
+            asked = counters.kernel_evals + counters.inner_products + counters.matvec_entries
         evaluation = self._checkpoint(n_iter, snapshot(), "float32")
         while self.next_checkpoint <= asked:
             self.next_checkpoint *= self.factor

@@ -23,11 +23,13 @@ from typing import Any
 from harness.jobs import (
     DatasetJob,
     DescribeJob,
+    ImagesJob,
     Job,
     Message,
     PhaseMessage,
     ReferenceJob,
     ResultMessage,
+    SeparationJob,
     Work,
 )
 
@@ -111,6 +113,14 @@ def perform(work: Work, send: Callable[[Message], None]) -> Any:
         from harness.reference import reference_optimum
 
         return reference_optimum(work, send)
+    if isinstance(work, SeparationJob):
+        from harness.separation import separate
+
+        return separate(work, send)
+    if isinstance(work, ImagesJob):
+        from harness.image_classes import classify
+
+        return classify(work, send)
     from harness.measurement import measure
 
     return measure(work, send)

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from solvers.base import Solver
 from solvers.batch_perceptron import BatchPerceptron
+from solvers.feasibility import (
+    ISNKPVN,
+    ISPVN,
+    KPCT,
+    KVN,
+    MPKFP,
+    MPLFP,
+    PCT,
+    SNKP,
+    SPCT,
+    SPVN,
+    VN,
+)
 from solvers.libsvm import LIBSVM
 from solvers.linear_pegasos import LinearPegasos
 from solvers.linear_sdca import LinearSDCA
@@ -22,6 +37,13 @@ def registry() -> dict[str, type[Solver]]:
     classes: tuple[type[Solver], ...] = (
         *(SMO, SBP, SDCA, Pegasos, SGD, Perceptron, BatchPerceptron),
         *(LinearSDCA, LinearPegasos, SIMBA, RandomFourierFeatures),
+        *(MPKFP, KPCT, KVN, SNKP, ISNKPVN),
         LIBSVM,
     )
     return {solver.__name__: solver for solver in classes}
+
+
+def feasibility_methods() -> dict[str, type[Any]]:
+    """The methods that look for a separator, on columns and with a kernel, by name."""
+    classes = (MPLFP, SPCT, PCT, VN, SPVN, ISPVN, MPKFP, SNKP, KPCT, KVN, ISNKPVN)
+    return {method.__name__: method for method in classes}

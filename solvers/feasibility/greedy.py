@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from itertools import count
 from typing import Literal
@@ -35,8 +34,8 @@ def perceptron(
     y = space.column(j)
     for t in count(1):
         s = space.responses(y)
-        norm = math.sqrt(max(space.inner(y, y), 0.0))
-        unit = _unit(space, y, norm)
+        norm = space.norm(y)
+        unit = _unit(space, y)
         worst = int(s.argmin())
         if progress.ends(t, _over(s[worst], norm), norm, unit):
             break
@@ -67,28 +66,27 @@ def von_neumann(
         y = space.column(0)
     for t in count(0):
         s = space.responses(y)
-        square = max(space.inner(y, y), 0.0)
-        norm = math.sqrt(square)
-        unit = _unit(space, y, norm)
+        norm = space.norm(y)
+        unit = _unit(space, y)
         j = int(s.argmin())
         least = float(s[j])
         if progress.ends(t, _over(least, norm), norm, unit):
             break
         # The nearest point to 0 between A x and the unit vector A_j.
-        step = (square - least) / (square - 2 * least + 1)
+        step = (norm**2 - least) / (norm**2 - 2 * least + 1)
         x *= 1 - step
         x[j] += step
         if start == "centre" and (t + 1) % _REFRESH == 0:
-            y = space.image(x)
+            y[...] = space.image(x)
         else:
             y *= 1 - step
             y += step * space.column(j)
     return progress.result(unit(), x / x.sum())
 
 
-def _unit(space: ElementSpace, y: np.ndarray, norm: float) -> Callable[[], np.ndarray]:
+def _unit(space: ElementSpace, y: np.ndarray) -> Callable[[], np.ndarray]:
     """y of unit length, as a result shows it: the best of its direction in the ball."""
-    return lambda: space.coefficients(y) / norm if norm > 0 else space.coefficients(y).copy()
+    return lambda: space.coefficients(y) / (space.norm(y) or 1.0)
 
 
 def _over(least: float, norm: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
@@ -43,7 +44,7 @@ class KernelFeasibilityMethod(Solver):
     stop: str
     history: float | None
 
-    def solve(self, A: Any) -> FeasibilityResult:
+    def solve(self, A: Any, *, max_seconds: float = math.inf) -> FeasibilityResult:
         """Find a separating y in feature space, or an epsilon-certificate that there is none.
 
         Parameters
@@ -51,6 +52,8 @@ class KernelFeasibilityMethod(Solver):
         A : FeasibilityProblem or array-like, shape (n, n)
             The Gram matrix ``y_i y_j k(x_i, x_j)``, with a positive diagonal. All its entries count
             as asked for where the method needs the whole matrix.
+        max_seconds : float > 0, default=inf
+            Stop after the first iteration that is done later than this.
 
         Returns
         -------
@@ -63,10 +66,10 @@ class KernelFeasibilityMethod(Solver):
             For parameters out of range, or a matrix that states no problem.
         """
         self._check_parameters()
-        positive("tol", self.tol, zero=True)
+        check_limits(self.max_iter, self.tol, self.stop, self.history, max_seconds)
         problem = as_problem(A, "gram", type(self).__name__)
         space = FeatureSpace.of_problem(problem, stored=self._needs_gram)
-        return self._iterate(space, self._progress(space))
+        return self._iterate(space, self._progress(space, max_seconds=max_seconds))
 
     def _check_parameters(self) -> None:
         check_limits(self.max_iter, self.tol, self.stop, self.history)
@@ -103,7 +106,8 @@ class KernelFeasibilityMethod(Solver):
         self,
         space: FeatureSpace,
         monitor: Monitor | None = None,
-        model_of: Callable[[np.ndarray], KernelExpansion] | None = None,
+        model_of: Callable[[np.ndarray], Any] | None = None,
+        max_seconds: float = math.inf,
     ) -> Progress:
         return Progress(
             space,
@@ -111,6 +115,7 @@ class KernelFeasibilityMethod(Solver):
             tol=self.tol,
             stop=self.stop,
             history=self.history,
+            max_seconds=max_seconds,
             gap_certifies=self.gap_certifies,
             monitor=monitor,
             model_of=model_of,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal
 
@@ -28,7 +29,7 @@ class FeasibilityMethod(BaseEstimator, ABC):
     stop: str
     history: float | None
 
-    def solve(self, A: Any) -> FeasibilityResult:
+    def solve(self, A: Any, *, max_seconds: float = math.inf) -> FeasibilityResult:
         """Find a separating y, or an epsilon-certificate that there is none.
 
         Parameters
@@ -36,6 +37,8 @@ class FeasibilityMethod(BaseEstimator, ABC):
         A : FeasibilityProblem or array-like or sparse matrix, shape (m, n)
             Signed columns, which are scaled to unit length; for :class:`MPCFP` a matrix stands for
             the orthant, and its columns are not scaled.
+        max_seconds : float > 0, default=inf
+            Stop after the first iteration that is done later than this.
 
         Returns
         -------
@@ -46,7 +49,7 @@ class FeasibilityMethod(BaseEstimator, ABC):
         ValueError
             For parameters out of range, or a matrix that states no problem.
         """
-        check_limits(self.max_iter, self.tol, self.stop, self.history)
+        check_limits(self.max_iter, self.tol, self.stop, self.history, max_seconds)
         self._check_parameters()
         space = self._space(as_problem(A, self.kind, type(self).__name__))
         progress = Progress(
@@ -55,6 +58,7 @@ class FeasibilityMethod(BaseEstimator, ABC):
             tol=self.tol,
             stop=self.stop,
             history=self.history,
+            max_seconds=max_seconds,
             gap_certifies=self.gap_certifies,
         )
         return self._iterate(space, progress)

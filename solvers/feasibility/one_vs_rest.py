@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,28 @@ from solvers.feasibility.kernel_methods import KernelFeasibilityMethod
 from solvers.inputs import canonical, check_finite
 from solvers.kernels import Points, Precomputed, make_kernel
 from solvers.matrices import matmul
+from solvers.monitor import Monitor
 from solvers.oracle import Counters, KernelOracle
+from solvers.validation import whole
 
 # Blocks of entries against new points are at most this large.
 _BLOCK_BYTES = 64 * 2**20
+
+
+class _Stages(Monitor):
+    """Keeps coefficients as they stand after given numbers of iterations."""
+
+    # Always due: being asked is cheap, a copy is made at a stage only.
+    next_checkpoint = 0.0
+
+    def __init__(self, stages: Iterable[int]) -> None:
+        self.wanted = set(stages)
+        self.seen: dict[int, np.ndarray] = {}
+
+    def record(self, n_iter: int, snapshot: Callable[[], Any]) -> bool:
+        if n_iter in self.wanted:
+            self.seen[n_iter] = snapshot()
+        return False
 
 
 class OneVsRest(ClassifierMixin, BaseEstimator):
@@ -30,6 +49,9 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
     ----------
     method : KernelFeasibilityMethod
         Its parameters hold for each class.
+    stages : iterable of int >= 1, default=()
+        Numbers of iterations after which the predictor is kept as it stands, for
+        :meth:`staged_decision_function`. A class that ends earlier keeps its last predictor.
 
     Attributes
     ----------
@@ -46,8 +68,9 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         What the fit cost.
     """
 
-    def __init__(self, method: KernelFeasibilityMethod) -> None:
+    def __init__(self, method: KernelFeasibilityMethod, *, stages: Iterable[int] = ()) -> None:
         self.method = method
+        self.stages = stages
 
     def fit(self, X: Any, y: Any) -> OneVsRest:
         """Train one predictor for each class.
@@ -72,6 +95,9 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         method = clone(self.method)
         method._check_common_parameters()
         method._check_parameters()
+        stages = tuple(self.stages)
+        for stage in stages:
+            whole("stages", stage, at_least=1)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
             ensure_all_finite=False,
@@ -89,15 +115,20 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         cache_bytes = int(method.cache_size * 2**20)
         oracle = KernelOracle(kernel, X, method.dtype, cache_bytes, counters=self.counters_)
         shared = method._space(oracle, np.ones(len(y)))
-        self.results_, coef = [], []
+        self.results_, rows = [], []
         for label in self.classes_:
             space = shared.with_signs(np.where(y == label, 1.0, -1.0))
-            result = method._iterate(space, method._progress(space))
+            watch = _Stages(stages)
+            result = method._iterate(space, method._progress(space, watch, space.on_points))
             self.results_.append(result)
-            coef.append(space.on_points(result.y))
+            last = space.on_points(result.y)
+            rows.append([*(watch.seen.get(stage, last) for stage in stages), last])
         self.n_iter_ = max(1, *(result.n_iter for result in self.results_))
-        self.support_ = np.flatnonzero(np.any(coef, axis=0))
-        self.dual_coef_ = np.stack(coef)[:, self.support_]
+        # Stages first, the end last.
+        coef = np.stack(rows, axis=1)
+        self.support_ = np.flatnonzero(coef.any(axis=(0, 1)))
+        self._staged_coef = dict(zip(stages, coef[:-1, :, self.support_], strict=True))
+        self.dual_coef_ = coef[-1][:, self.support_]
         self.support_vectors_ = (
             np.empty((0, 0)) if isinstance(kernel, Precomputed) else X[self.support_]
         )
@@ -113,17 +144,41 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
             For ``kernel="precomputed"`` the entries k(x, x_i), shape (n_points, n).
         """
         check_is_fitted(self)
+        return self._scores(X, self.dual_coef_)
+
+    def staged_decision_function(self, X: Any) -> dict[int, np.ndarray]:
+        """Scores of every class by the predictors of each of the ``stages``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_points, n_features)
+            As in :meth:`decision_function`.
+
+        Returns
+        -------
+        dict
+            Stage -> scores, float64, shape (n_points, n_classes).
+        """
+        check_is_fitted(self)
+        stages = self._staged_coef
+        if not stages:
+            return {}
+        scores = self._scores(X, np.concatenate(list(stages.values())))
+        return dict(zip(stages, np.split(scores, len(stages), axis=1), strict=True))
+
+    def _scores(self, X: Any, coef: np.ndarray) -> np.ndarray:
+        """Kernel entries against the support vectors, times the coefficients of each output."""
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         kernel, dtype = self.kernel_, np.dtype(self.method.dtype)
         if isinstance(kernel, Precomputed):
             points = Points(np.empty((len(self.support_), 0), dtype), columns=self.support_)
         else:
             points = kernel.prepare(self.support_vectors_, dtype)
-        scores = np.empty((X.shape[0], len(self.classes_)))
+        scores = np.empty((X.shape[0], len(coef)))
         step = max(1, _BLOCK_BYTES // (8 * max(1, len(self.support_))))
         for lo in range(0, X.shape[0], step):
             block = kernel.block(kernel.prepare(X[lo : lo + step], dtype, like=points), points)
-            scores[lo : lo + step] = matmul(block.astype(np.float64), self.dual_coef_.T)
+            scores[lo : lo + step] = matmul(block.astype(np.float64), coef.T)
         return scores
 
     def predict(self, X: Any) -> np.ndarray:

@@ -16,7 +16,6 @@ from solvers.feasibility.result import (
     HistoryPoint,
 )
 from solvers.feasibility.spaces import Space
-from solvers.models import Model
 from solvers.monitor import Monitor
 from solvers.validation import one_of, positive, whole
 
@@ -29,6 +28,8 @@ class Progress:
     space : Space
     max_iter, tol, stop, history
         The method's parameters, see :class:`solvers.feasibility.MPLFP`.
+    max_seconds : float
+        End after the first iteration that is done later than this.
     gap_certifies : bool
         Whether the method's rule for "inseparable" is the saddle point residual; else ||A x||.
     monitor : Monitor, optional
@@ -44,9 +45,10 @@ class Progress:
         tol: float,
         stop: str,
         history: float | None,
+        max_seconds: float = math.inf,
         gap_certifies: bool = False,
         monitor: Monitor | None = None,
-        model_of: Callable[[np.ndarray], Model] | None = None,
+        model_of: Callable[[np.ndarray], Any] | None = None,
     ) -> None:
         self.space = space
         self.max_iter = max_iter
@@ -54,12 +56,14 @@ class Progress:
         self.to_gap = stop == "gap"
         self.gap_certifies = gap_certifies or self.to_gap
         self.ratio = history
+        self.max_seconds = max_seconds
         self.monitor = monitor
         self.model_of = model_of
         self.points: list[HistoryPoint] = []
         self._next_point = 1 if history is not None else math.inf
         self.n_iter, self.phi_lo, self.phi_up = 0, -math.inf, math.inf
         self.converged = self.stopped = False
+        self._watched = 0
         self.message = ""
         self.started = time.perf_counter()
 
@@ -86,6 +90,9 @@ class Progress:
             return self._converged(f"{what} is at most tol={self.tol!r}")
         if n_iter >= self.max_iter:
             self.message = f"max_iter={self.max_iter} iterations are done"
+            return True
+        if time.perf_counter() - self.started > self.max_seconds:
+            self.message = f"max_seconds={self.max_seconds!r} are over"
             return True
         return self._monitor_ends(separator)
 
@@ -144,10 +151,12 @@ class Progress:
         )
 
     def _monitor_ends(self, separator: Callable[[], np.ndarray]) -> bool:
-        if self.monitor is None or self.model_of is None:
+        # The start of a run, or of a round, is no iteration of its own.
+        if self.monitor is None or self.model_of is None or self.n_iter <= self._watched:
             return False
         counters, model_of = self.space.counters, self.model_of
-        if self.monitor.due(counters.kernel_evals + counters.inner_products):
+        if self.monitor.due(counters.kernel_evals + counters.matvec_entries):
+            self._watched = self.n_iter
             self.stopped = self.monitor.record(self.n_iter, lambda: model_of(separator()))
         if self.stopped:
             self.message = "stopped by the monitor"
@@ -161,14 +170,20 @@ class Progress:
 _COUNTS = ("kernel_evals", "kernel_evals_computed", "matvec_entries", "inner_products")
 
 
-def check_limits(max_iter: Any, tol: Any, stop: Any, history: Any) -> None:
+def check_limits(
+    max_iter: Any, tol: Any, stop: Any, history: Any, max_seconds: Any = math.inf
+) -> None:
     """Raise ValueError for a value out of range.
 
     Parameters
     ----------
     max_iter, tol, stop, history
         Parameters of every feasibility method.
+    max_seconds
+        What ``solve`` takes; infinity is no limit.
     """
+    if max_seconds != math.inf:
+        positive("max_seconds", max_seconds)
     whole("max_iter", max_iter, at_least=1)
     positive("tol", tol, zero=True)
     one_of("stop", stop, ("certificate", "gap"))

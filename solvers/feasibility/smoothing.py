@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -91,7 +90,7 @@ def smooth_von_neumann(
     image = space.image(centre)
     n_iter = 0
     for _ in range(max_rounds):
-        target = _norm(space, image) / factor
+        target = space.norm(image) / factor
         last = _run(
             space, progress, _euclidean(space, centre), image, mu, n_iter, target, max_inner
         )
@@ -143,9 +142,8 @@ def _run(
     at = _Iterate(y, w_image.copy(), weights.copy(), n_iter)
     k = 0
     while True:
-        norm, up = _norm(space, at.y), _norm(space, at.image)
-        unit = _unit(space, at, norm)
-        at.ended = progress.ends(at.n_iter, low / norm if norm > 0 else 0.0, up, unit)
+        norm, up = space.norm(at.y), space.norm(at.image)
+        at.ended = progress.ends(at.n_iter, low / norm if norm > 0 else 0.0, up, _unit(space, at))
         at.reached = up <= target
         if at.ended or at.reached or k == limit:
             return at
@@ -172,14 +170,9 @@ def _euclidean(space: ElementSpace, centre: np.ndarray) -> Smoothing:
     return smoothing
 
 
-def _norm(space: ElementSpace, y: np.ndarray) -> float:
-    return math.sqrt(max(space.inner(y, y), 0.0))
-
-
-def _unit(space: ElementSpace, at: _Iterate, norm: float) -> Callable[[], np.ndarray]:
-    return lambda: space.coefficients(at.y) / (norm if norm > 0 else 1.0)
+def _unit(space: ElementSpace, at: _Iterate) -> Callable[[], np.ndarray]:
+    return lambda: space.coefficients(at.y) / (space.norm(at.y) or 1.0)
 
 
 def _result(space: ElementSpace, progress: Progress, last: _Iterate) -> FeasibilityResult:
-    y = _unit(space, last, _norm(space, last.y))()
-    return progress.result(y, last.x / last.x.sum())
+    return progress.result(_unit(space, last)(), last.x / last.x.sum())

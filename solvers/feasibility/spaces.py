@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -75,6 +76,10 @@ class ElementSpace(Space):
     @abstractmethod
     def inner(self, y: np.ndarray, z: np.ndarray) -> float:
         """<y, z>."""
+
+    def norm(self, y: np.ndarray) -> float:
+        """||y||."""
+        return math.sqrt(max(self.inner(y, y), 0.0))
 
     @abstractmethod
     def column(self, j: int) -> np.ndarray:

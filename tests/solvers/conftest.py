@@ -86,8 +86,8 @@ def dual_optimum(
 
 
 def spent(counters: Counters) -> int:
-    """Evaluations of the kernel, or inner products of a method without one."""
-    return counters.kernel_evals + counters.inner_products
+    """What checkpoints go by: entries, inner products, and uses of entries that are stored."""
+    return counters.kernel_evals + counters.inner_products + counters.matvec_entries
 
 
 class RecordingMonitor(Monitor):

@@ -14,12 +14,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from solvers import KernelExpansion, LinearModel, Solver, registry
 
 #: Solvers whose model is an expansion over training points, with any kernel.
-EXPANSIONS = ["SMO", "SBP", "SDCA", "Pegasos", "Perceptron", "SGD", "BatchPerceptron", "LIBSVM"]
+EXPANSIONS = [
+    *("SMO", "SBP", "SDCA", "Pegasos", "Perceptron", "SGD", "BatchPerceptron", "LIBSVM"),
+    *("MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
+]
+#: Those of them that look for a separator, and count iterations instead of epochs.
+FEASIBILITY = ["MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"]
 #: Solvers without a kernel.
 LINEAR = ["LinearSDCA", "LinearPegasos", "SIMBA"]
 NAMES = [*EXPANSIONS, *LINEAR, "RandomFourierFeatures"]
-SEEDED = [name for name in NAMES if name not in ("SMO", "BatchPerceptron", "LIBSVM")]
-NO_OBJECTIVE = ["Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures"]
+SEEDED = [name for name in NAMES if name not in ("SMO", "BatchPerceptron", "LIBSVM", *FEASIBILITY)]
+NO_OBJECTIVE = ["Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures", *FEASIBILITY]
 KERNELS = {
     "rbf": lambda A, B: np.exp(-0.7 * np.square(A[:, None] - B).sum(axis=2)),
     "linear": lambda A, B: A @ B.T,
@@ -247,7 +252,8 @@ def test_parameters_round_trip_and_clone(name):
     solver = make(name, kernel="poly", C=3.0, nu=0.2, tol=0.05, max_epochs=7, random_state=4)
     params = solver.get_params()
     assert params.get("kernel", "poly") == "poly"
-    assert params["max_epochs"] == 7
+    assert params.get("max_epochs", 7) == 7
+    assert ("max_iter" in params) == (name in FEASIBILITY)
     assert clone(solver).get_params() == params
     other = registry()[name]().set_params(**params)
     assert other.get_params() == params

@@ -313,3 +313,35 @@ def test_one_vs_rest_wants_two_classes_and_finite_points(iris):
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="NaN at row 3, column 1"):
         OneVsRest(MPKFP()).fit(X, iris[1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_stages_are_runs_that_were_cut_off_there(iris, method):
+    X, y = iris
+    stages = (1, 4, 25, 400)
+    solver = method(gamma=0.5, dtype="float64", max_iter=60, tol=1e-3)
+    staged = OneVsRest(solver, stages=stages).fit(X, y)
+    scores = staged.staged_decision_function(X)
+    assert tuple(scores) == stages
+    for stage in stages:
+        cut = OneVsRest(clone(solver).set_params(max_iter=min(stage, 60))).fit(X, y)
+        np.testing.assert_allclose(scores[stage], cut.decision_function(X), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(scores[400], staged.decision_function(X), rtol=0, atol=1e-12)
+    assert OneVsRest(solver).fit(X, y).staged_decision_function(X) == {}
+    with pytest.raises(ValueError, match="stages must be a whole number >= 1, got 0"):
+        OneVsRest(solver, stages=[0]).fit(X, y)
+
+
+@pytest.mark.parametrize("solve", [MPLFP().solve, MPKFP(max_iter=10**6).solve])
+def test_a_limit_of_seconds_ends_a_run(solve):
+    # A matrix that takes far longer than the limit: the separator has almost no margin.
+    A = np.array([[1.0, -1.0], [1e-7, 1e-7]])
+    A /= np.linalg.norm(A, axis=0)
+    given = A if solve.__self__.__class__ is MPLFP else A.T @ A
+    solve.__self__.set_params(tol=0.0, stop="gap", max_iter=10**9)
+    result = solve(given, max_seconds=0.05)
+    assert result.message == "max_seconds=0.05 are over"
+    assert not result.converged
+    assert 0.05 < result.seconds < 5
+    with pytest.raises(ValueError, match="max_seconds must be a number > 0, got 0"):
+        solve(given, max_seconds=0)

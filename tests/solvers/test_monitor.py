@@ -35,6 +35,12 @@ VARIANTS = [
         ("LinearPegasos", {}),
         ("LinearPegasos", {"batch_size": 7, "output": "averaged"}),
         ("SIMBA", {}),
+        ("MPKFP", {"max_iter": 60}),
+        ("MPKFP", {"max_iter": 60, "gram_size": 0.0}),
+        ("KPCT", {"max_iter": 60}),
+        ("KVN", {"max_iter": 60}),
+        ("SNKP", {"max_iter": 60}),
+        ("ISNKPVN", {"max_iter": 60}),
     ]
 ]
 
@@ -46,7 +52,7 @@ def make(name, task, **extra):
 
 
 def spent(counters):
-    return counters.kernel_evals + counters.inner_products
+    return counters.kernel_evals + counters.inner_products + counters.matvec_entries
 
 
 def assert_same_model(model, expected):

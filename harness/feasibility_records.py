@@ -1,0 +1,212 @@
+"""Records of feasibility runs: one Parquet file with one row for each."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from data_loaders.atomic import replacing
+from data_loaders.errors import first_line
+from harness.records import RecordError, Status
+
+SCHEMA_VERSION = 1
+
+_STAGE = pa.struct(
+    [
+        ("iteration", pa.int64()),
+        ("seconds", pa.float64()),  # of iterations; without a kernel matrix that is shared
+        ("matvecs", pa.int64()),
+        ("phi_lo", pa.float64()),  # images: the least of all classes
+        ("phi_up", pa.float64()),  # images: the largest of all classes
+        ("test_error", pa.float64()),  # fraction; null for generated problems
+    ]
+)
+
+SCHEMA = pa.schema(
+    [
+        ("schema_version", pa.int16()),
+        ("key", pa.string()),  # SHA-256 of all that determines the run
+        ("study", pa.string()),
+        ("part", pa.string()),  # label of the cell or the images
+        ("problem", pa.string()),  # JSON object: all that the part says of it
+        ("method", pa.string()),  # the method's label
+        ("method_class", pa.string()),
+        ("params", pa.string()),  # JSON object: every parameter of the method
+        ("seed", pa.int64()),  # number of the instance
+        ("budget", pa.string()),  # JSON object
+        ("status", pa.string()),
+        ("reason", pa.string()),
+        ("traceback", pa.string()),
+        ("started_at", pa.string()),  # ISO 8601, UTC
+        ("found", pa.string()),  # "separable", "inseparable" or "budget": proven, and checked
+        ("n_iter", pa.int64()),
+        ("matvecs", pa.int64()),
+        ("inner_products", pa.int64()),
+        ("kernel_evals", pa.int64()),
+        ("kernel_evals_computed", pa.int64()),
+        ("solve_s", pa.float64()),
+        ("data_s", pa.float64()),
+        ("compile_s", pa.float64()),
+        ("tuning_s", pa.float64()),
+        ("peak_memory_mb", pa.float64()),
+        ("phi_lo", pa.float64()),  # recomputed by the checker
+        ("phi_up", pa.float64()),
+        ("gamma", pa.float64()),  # images: the width that was chosen
+        ("validation", pa.string()),  # JSON object: width -> validation error
+        ("train_error", pa.float64()),
+        ("test_error", pa.float64()),
+        ("jobs", pa.int64()),
+        ("threads", pa.int64()),
+        ("environment", pa.string()),  # JSON object
+        ("trace", pa.list_(_STAGE)),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A run after some iterations; units in the schema above."""
+
+    iteration: int
+    seconds: float
+    matvecs: int
+    phi_lo: float
+    phi_up: float
+    test_error: float | None = None
+
+
+@dataclass(frozen=True)
+class FeasibilityOutcome:
+    """What a run that came back by itself found; columns of a record with the same names."""
+
+    status: Status
+    reason: str
+    found: str
+    n_iter: int
+    matvecs: int
+    solve_s: float
+    data_s: float
+    inner_products: int = 0
+    kernel_evals: int = 0
+    kernel_evals_computed: int = 0
+    compile_s: float | None = None
+    tuning_s: float | None = None
+    phi_lo: float | None = None
+    phi_up: float | None = None
+    gamma: float | None = None
+    validation: dict[str, float] = field(default_factory=dict)
+    train_error: float | None = None
+    test_error: float | None = None
+    trace: tuple[Stage, ...] = ()
+
+
+@dataclass
+class FeasibilityRecord:
+    """One run. Field by field the columns of :data:`SCHEMA`, ``None`` for null."""
+
+    key: str
+    study: str
+    part: str
+    problem: str
+    method: str
+    method_class: str
+    params: str
+    seed: int
+    budget: str
+    status: Status = "failed"
+    reason: str = ""
+    traceback: str = ""
+    started_at: str = ""
+    found: str = ""
+    n_iter: int | None = None
+    matvecs: int | None = None
+    inner_products: int | None = None
+    kernel_evals: int | None = None
+    kernel_evals_computed: int | None = None
+    solve_s: float | None = None
+    data_s: float | None = None
+    compile_s: float | None = None
+    tuning_s: float | None = None
+    peak_memory_mb: float | None = None
+    phi_lo: float | None = None
+    phi_up: float | None = None
+    gamma: float | None = None
+    validation: str = "{}"
+    train_error: float | None = None
+    test_error: float | None = None
+    jobs: int = 1
+    threads: int = 1
+    environment: str = "{}"
+    trace: list[Stage] = field(default_factory=list)
+    schema_version: int = SCHEMA_VERSION
+
+    def take(self, outcome: FeasibilityOutcome) -> None:
+        """Fill in what the run found."""
+        for item in fields(outcome):
+            value = getattr(outcome, item.name)
+            if item.name == "validation":
+                value = json.dumps(value)
+            setattr(self, item.name, list(value) if item.name == "trace" else value)
+
+    @property
+    def file_name(self) -> str:
+        """Readable and unique: the key alone decides identity."""
+        words = re.sub(r"[^A-Za-z0-9.=]+", "_", f"{self.part}-{self.method}-s{self.seed}")
+        return f"{words[:80]}-{self.key[:16]}.parquet"
+
+
+class FeasibilityStore:
+    """The records of one study: a folder with one Parquet file per run.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def write(self, record: FeasibilityRecord) -> None:
+        """Write one record atomically."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        row = {
+            name: value.encode("utf-8", "backslashreplace").decode()
+            if isinstance(value, str)
+            else value
+            for name, value in asdict(record).items()
+        }
+        with replacing(self.folder / record.file_name) as sink:
+            pq.write_table(pa.Table.from_pylist([row], schema=SCHEMA), sink, compression="zstd")
+
+    def read(self, path: Path) -> FeasibilityRecord:
+        """Read one record.
+
+        Raises
+        ------
+        RecordError
+            If the file is damaged or of another schema.
+        """
+        try:
+            row: dict[str, Any] = pq.ParquetFile(path).read().to_pylist()[0]
+        except (OSError, pa.ArrowException, IndexError) as error:
+            raise RecordError(f"{path}: not a readable record ({first_line(error)})") from None
+        known = {item.name for item in fields(FeasibilityRecord)}
+        if row.get("schema_version") != SCHEMA_VERSION or set(row) != known:
+            raise RecordError(f"{path}: not a record of a feasibility run of this release")
+        row["trace"] = [Stage(**stage) for stage in row["trace"]]
+        return FeasibilityRecord(**row)
+
+    def scan(self) -> Iterator[FeasibilityRecord | RecordError]:
+        """Every record of the folder; a damaged file comes as the error that it raised."""
+        for path in sorted(self.folder.glob("*.parquet")):
+            try:
+                yield self.read(path)
+            except RecordError as error:
+                yield error
