@@ -128,8 +128,8 @@ def _ascent(alpha, i, label, score, square, C):
 def _descent(violations, i, label, score, step, before):
     """The change of t w in iteration t = before + 1 (BSCA18 eq. 4).
 
-    The iteration multiplies w by 1 - 1/t and adds ``y_i n C / t phi(x_i)`` if the margin was below 1.
-    The model holds ``t w``, which no decay touches, so ``score`` is ``before`` times that of w.
+    The iteration multiplies w by 1 - 1/t and adds ``y_i n C / t phi(x_i)`` if the margin was below
+    1. The model holds ``t w``, which no decay touches, so ``score`` is ``before`` times that of w.
     """
     if before > 0 and label * score >= before:
         return 0.0
