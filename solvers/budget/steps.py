@@ -95,7 +95,7 @@ def iterate(
                 lost = 0.0
                 if size == budget or rule.kind == PROJECTION:
                     before = ticks()
-                    lost = _maintain(
+                    lost = maintain(
                         kernel, rule, budget, points, coef, roots, owner, distances, entries,
                         model.entry_bits, model.scratch, model.scratch_bits, model.partners,
                         model.chosen, model.group, model.gram, model.factor, model.order,
@@ -138,7 +138,7 @@ def _descent(violations, i, label, score, step, before):
 
 
 @compiled()
-def _maintain(
+def maintain(
     kernel, rule, budget, points, coef, roots, owner, distances, entries, entry_bits, scratch,
     scratch_bits, partners, chosen, group, gram, factor, order, carried, counts,
 ):  # fmt: skip
