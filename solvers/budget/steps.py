@@ -161,6 +161,12 @@ def maintain(
             return merge_chosen(
                 points, coef, roots, owner, chosen, group, counts, rule.search, rule.table, count
             )
+    # Of equally light ones (with BSGD most are) the newest serves for merging, which has its row
+    # already. To lose it would be to learn nothing: here the first one goes.
+    first = 0
+    while scratch[first] != norm:
+        first += 1
+    light = first
     lost = norm * norm
     if rule.kind == PROJECTION:
         lost = project(coef, gram, factor, order, scratch, carried, size, light)

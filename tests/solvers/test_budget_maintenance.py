@@ -1,4 +1,4 @@
-"""One event of budget maintenance on a model of known points: what it loses, and the best choice."""
+"""One event of budget maintenance on a model of known points: its loss, and the best choice."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_the_lookup_prunes_no_partner_that_a_full_search_takes():
     for _ in range(200):
         points, coef = random_model(rng, 40, spread=rng.uniform(0.1, 3.0), signs=False)
         light = int(np.argmin(coef))
-        after, coef_after, *_ = one_event(points, coef, strategy)
+        after, *_ = one_event(points, coef, strategy)
         # Bilinear interpolation by hand, for every partner.
         row = coef[light] / coef * steps
         column = np.exp(-((points - points[light]) ** 2).sum(axis=1)) * steps
@@ -197,7 +197,7 @@ def test_a_point_alone_with_its_sign_leaves_the_merging_to_the_others(name):
 def test_a_weightless_point_goes_for_free():
     points, coef = random_model(np.random.default_rng(6), 9)
     coef[4] = 0.0
-    after, coef_after, lost, evals = one_event(points, coef, STRATEGIES["merge"])
+    _, coef_after, lost, evals = one_event(points, coef, STRATEGIES["merge"])
     assert lost == 0
     assert evals == 0
     assert sorted(coef_after) == sorted(np.delete(coef, 4))
