@@ -68,16 +68,16 @@ def aligned(shape: tuple[int, ...], dtype: str) -> np.ndarray:
 
 
 @intrinsic
-def _float32_of_bits(typingctx, bits):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+def _float32_of_bits(typingctx, bits):
+    def code(context, builder, signature, args):
         return builder.bitcast(args[0], ir.FloatType())
 
     return types.float32(types.int32), code
 
 
 @intrinsic
-def _bits_of_float32(typingctx, value):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+def _bits_of_float32(typingctx, value):
+    def code(context, builder, signature, args):
         return builder.bitcast(args[0], ir.IntType(32))
 
     return types.int32(types.float32), code
@@ -103,7 +103,7 @@ def _exp_coefficients() -> list[np.float32]:
 
     def quotient(r: np.ndarray) -> np.ndarray:
         # The power series: the quotient itself cancels near 0.
-        return sum(r**k / math.factorial(k + 2) for k in range(16))
+        return np.add.reduce([r**k / math.factorial(k + 2) for k in range(16)])
 
     fit = np.polynomial.Chebyshev.interpolate(quotient, 4, [-half, half])
     return [np.float32(c) for c in fit.convert(kind=np.polynomial.Polynomial).coef]
@@ -142,7 +142,7 @@ def exp_negative(exponents: np.ndarray, width: int, out: np.ndarray) -> None:
 
 
 @overload(exp_negative)
-def _exp_negative(exponents, width, out):  # type: ignore[no-untyped-def]
+def _exp_negative(exponents, width, out):
     if exponents.dtype == types.float32:
         return lambda exponents, width, out: _exp_negative_float32(exponents, width, out)
     return lambda exponents, width, out: _exp_negative_float64(exponents, width, out)

@@ -162,6 +162,7 @@ class BudgetSolver(Solver):
                 f"objectives takes the {len(self.alpha_)} training points, got {len(y)} points"
             )
         signs = np.where(y == self.classes_[1], 1.0, -1.0)
+        assert isinstance(self.model_, BudgetExpansion)
         return budget_objectives(self.model_, X, signs, self.alpha_, float(self.C), exact_up_to)
 
     def _strategy(self, kernel: Kernel, n: int) -> Maintenance:

@@ -19,9 +19,9 @@ class BSGD(BudgetSolver):
     """Soft-margin kernel SVM without bias by subgradient steps on a budget of points.
 
     Minimises ``lambda/2 ||w||^2 + (1/n) sum_i hinge_i``, ``lambda = 1 / (n C)``, like
-    :class:`Pegasos`: iteration t multiplies w by ``1 - 1/t``, and adds ``y_i n C / t phi(x_i)`` if the
-    drawn point had margin below 1 ([BSCA18]_ eq. 4). One point too many for the budget is merged
-    with another, projected onto the others, or removed ([WCV12]_).
+    :class:`Pegasos`: iteration t multiplies w by ``1 - 1/t``, and adds ``y_i n C / t phi(x_i)`` if
+    the drawn point had margin below 1 ([BSCA18]_ eq. 4). One point too many for the budget is
+    merged with another, projected onto the others, or removed ([WCV12]_).
 
     Parameters
     ----------

@@ -13,10 +13,10 @@ HAS_TICKS = platform.machine().lower() in ("x86_64", "amd64")
 
 
 @intrinsic
-def ticks(typingctx):  # type: ignore[no-untyped-def]
+def ticks(typingctx):
     """The counter as int64; 0 where there is none."""
 
-    def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def code(context, builder, signature, args):
         word = ir.IntType(64)
         if not HAS_TICKS:
             return ir.Constant(word, 0)

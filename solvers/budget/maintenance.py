@@ -57,7 +57,7 @@ class Maintenance(ABC):
     #: Whether the model's matrix of kernel entries is kept.
     keeps_gram = False
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 (a strategy without parameters has nothing to check)
         """Raise ValueError for a parameter out of range."""
 
     @abstractmethod

@@ -36,17 +36,14 @@ class Tables(NamedTuple):
         The light point's weight; column b has kernel entry b / (grid - 1).
     costs : ndarray of float32, shape (n_ratios, grid)
         What the merge loses, in units of the light coefficient's square.
-    least : ndarray of float32, shape (grid, grid)
-        Row a: the smallest cost in each column at ratios of magnitude up to a / (grid - 1).
-    reach : ndarray of float64, shape (grid,)
-        The exponent of each column, -log of its kernel entry.
+    least : ndarray of float64, shape (2, grid)
+        The smallest cost in each column, and the column's exponent, -log of its kernel entry.
     """
 
     lowest: float
     weights: np.ndarray
     costs: np.ndarray
     least: np.ndarray
-    reach: np.ndarray
 
 
 class Search(NamedTuple):
@@ -77,14 +74,12 @@ def merge_tables(grid: int, same_sign: bool) -> Tables:
     weights = np.zeros((len(ratios), grid), dtype=np.float32)
     costs = np.zeros((len(ratios), grid), dtype=np.float32)
     fill_tables(ratios, entries, weights, costs)
-    # Ratios of either sign, from 0 outwards.
-    by_magnitude = costs[-grid:] if same_sign else np.minimum(costs[-grid:], costs[grid - 1 :: -1])
-    least = np.minimum.accumulate(by_magnitude, axis=0)
-    reach = np.full(grid, np.inf)
-    reach[1:] = -np.log(entries[1:])
-    for array in (weights, costs, least, reach):
+    least = np.full((2, grid), np.inf)
+    least[0] = costs.min(axis=0)
+    least[1, 1:] = -np.log(entries[1:])
+    for array in (weights, costs, least):
         array.flags.writeable = False
-    return Tables(float(ratios[0]), weights, costs, least, reach)
+    return Tables(float(ratios[0]), weights, costs, least)
 
 
 @compiled()
@@ -173,8 +168,8 @@ def _limit(search, table, least, ratio, distance):
             low = middle
         else:
             high = middle
-    # A little more, for rounding.
-    return min(least[1, low] * 1.000001, _FARTHEST)
+    # A little more, for rounding; and never less than what is known to be there.
+    return min(max(least[1, low] * 1.000001, np.float64(distance)), _FARTHEST)
 
 
 @compiled()

@@ -43,9 +43,17 @@ def degradation(weight, ratio, log_entry):
     """
     rest = 1.0 - weight
     lost = -math.expm1(2.0 * weight * weight * log_entry)
-    lost -= 2.0 * ratio * math.exp(log_entry) * math.expm1(-2.0 * weight * rest * log_entry)
+    lost -= 2.0 * ratio * _rise(log_entry, 2.0 * weight * rest)
     lost -= ratio * ratio * math.expm1(2.0 * rest * rest * log_entry)
     return max(lost, 0.0)
+
+
+@compiled()
+def _rise(log_entry, share):
+    """kappa^(1 - share) - kappa; as a product it keeps its digits, unless that overflows."""
+    if share * log_entry < -600.0:
+        return math.exp((1.0 - share) * log_entry) - math.exp(log_entry)
+    return math.exp(log_entry) * math.expm1(-share * log_entry)
 
 
 @compiled()
@@ -100,7 +108,11 @@ def fixed_point_weight(ratio, log_entry, tolerance):
 
 @compiled()
 def golden_weight(ratio, log_entry, tolerance):
-    """The weight by golden section search, on [0, 1] for equal signs, else on [-5, 0]."""
+    """The weight by golden section search, on [0, 1] for equal signs, else on [-5, 0].
+
+    The middle of the last interval; or 0, where that is better: for points far apart the optimum
+    is nearer to the heavy one than any tolerance.
+    """
     low, high = (0.0, 1.0) if ratio >= 0.0 else (LOWEST_WEIGHT, 0.0)
     p, q = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_p = merged_coefficient(p, ratio, log_entry)
@@ -115,7 +127,11 @@ def golden_weight(ratio, log_entry, tolerance):
             low, p, at_p = p, q, at_q
             q = low + _GOLDEN * (high - low)
             at_q = merged_coefficient(q, ratio, log_entry)
-    return 0.5 * (low + high)
+    weight = 0.5 * (low + high)
+    better = merged_coefficient(weight, ratio, log_entry) > merged_coefficient(
+        0.0, ratio, log_entry
+    )
+    return weight if better else 0.0
 
 
 @compiled()

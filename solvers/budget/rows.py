@@ -19,8 +19,8 @@ _LONGEST_BLOCK = 4096
 class TrainingRows:
     """The training points in the kernel's own units, without a copy of the data.
 
-    For the Gaussian kernel they are centred and scaled so that the exponent is the squared distance:
-    float32 then holds them as well as it can, whatever the units of the features.
+    For the Gaussian kernel they are centred and scaled so that the exponent is the squared
+    distance: float32 then holds them as well as it can, whatever the units of the features.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ def iterate(
                 lost = 0.0
                 if size == budget or rule.kind == PROJECTION:
                     before = ticks()
-                    lost = _maintain(
+                    lost = maintain(
                         kernel, rule, budget, points, coef, roots, owner, distances, entries,
                         model.entry_bits, model.scratch, model.scratch_bits, model.partners,
                         model.chosen, model.group, model.gram, model.factor, model.order,
@@ -128,8 +128,8 @@ def _ascent(alpha, i, label, score, square, C):
 def _descent(violations, i, label, score, step, before):
     """The change of t w in iteration t = before + 1 (BSCA18 eq. 4).
 
-    The iteration multiplies w by 1 - 1/t and adds ``y_i n C / t phi(x_i)`` if the margin was below 1.
-    The model holds ``t w``, which no decay touches, so ``score`` is ``before`` times that of w.
+    The iteration multiplies w by 1 - 1/t and adds ``y_i n C / t phi(x_i)`` if the margin was below
+    1. The model holds ``t w``, which no decay touches, so ``score`` is ``before`` times that of w.
     """
     if before > 0 and label * score >= before:
         return 0.0
@@ -138,7 +138,7 @@ def _descent(violations, i, label, score, step, before):
 
 
 @compiled()
-def _maintain(
+def maintain(
     kernel, rule, budget, points, coef, roots, owner, distances, entries, entry_bits, scratch,
     scratch_bits, partners, chosen, group, gram, factor, order, carried, counts,
 ):  # fmt: skip
@@ -161,6 +161,12 @@ def _maintain(
             return merge_chosen(
                 points, coef, roots, owner, chosen, group, counts, rule.search, rule.table, count
             )
+    # Of equally light ones (with BSGD most are) the newest serves for merging, which has its row
+    # already. To lose it would be to learn nothing: here the first one goes.
+    first = 0
+    while scratch[first] != norm:
+        first += 1
+    light = first
     lost = norm * norm
     if rule.kind == PROJECTION:
         lost = project(coef, gram, factor, order, scratch, carried, size, light)
