@@ -189,7 +189,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             weights = weights * by_class[np.searchsorted(self.classes_, y)]
         for label in self.classes_:
             if not weights[y == label].any():
-                raise ValueError(f"all weights of class {label!r} are 0: nothing is left of it")
+                raise ValueError(f"all weights of class {label} are 0: nothing is left of it")
         return weights
 
     def _check_training_set(self, X: Any, y: Any) -> tuple[Matrix, np.ndarray]:
@@ -209,7 +209,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         if len(self.classes_) == 1:
             raise ValueError(
                 f"{type(self).__name__} needs two classes in y, got only one class: "
-                f"{self.classes_[0]!r}"
+                f"{self.classes_[0]}"
             )
         if kind != "binary":
             raise ValueError(

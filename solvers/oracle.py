@@ -309,4 +309,20 @@ class KernelOracle:
         points = self.points if columns is None else self.points.take(columns)
         if self.kernel.evaluates:
             self.counters.kernel_evals_computed += len(index) * len(points)
-        return self.kernel.block(self.points.take(index), points, out)
+        entries = self.kernel.block(self.points.take(index), points, out)
+        if self.kernel.unit_diagonal:
+            # Rounding may have put the distance of a point from itself far from 0.
+            entries[_same(index, columns)] = 1
+        return entries
+
+
+def _same(index: np.ndarray, columns: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the entries that belong to one point alone; columns=None: all points."""
+    if columns is None:
+        return np.arange(len(index)), index
+    order = np.argsort(columns, kind="stable")
+    first = np.searchsorted(columns, index, "left", sorter=order)
+    counts = np.searchsorted(columns, index, "right", sorter=order) - first
+    rows = np.repeat(np.arange(len(index)), counts)
+    turn = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows, order[np.repeat(first, counts) + turn]

@@ -183,7 +183,10 @@ def _starting_point(alpha0: Any, y: np.ndarray, C: np.ndarray, with_bias: bool) 
     """
     if alpha0 is None:
         return np.zeros(len(y))
-    alpha = np.array(alpha0, dtype=np.float64)
+    try:
+        alpha = np.array(alpha0, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("alpha0 must be an array of numbers, one per point, or None") from None
     if alpha.shape != y.shape:
         raise ValueError(f"alpha0 must have shape {y.shape}, one per point, got {alpha.shape}")
     slack = 1e-9 * C

@@ -224,3 +224,17 @@ def test_charge_adds_to_the_live_counters():
     oracle.row(0)
     assert oracle.counters is counters
     assert counters == Counters(kernel_evals=15 + N, kernel_evals_computed=4 + N)
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(st.integers(0, N - 1), min_size=1, max_size=12),
+    st.none() | st.lists(st.integers(0, N - 1), min_size=1, max_size=12),
+)
+def test_a_point_has_kernel_one_with_itself_however_far_off_rounding_is(index, columns):
+    # The squared norms are 1e7 times the resolution of float32.
+    far = 1e4 * X
+    entries = KernelOracle(RBF(1.0), far).block(index, columns)
+    same = np.equal.outer(index, np.arange(N) if columns is None else columns)
+    assert (entries[same] == 1).all()
+    assert (entries[~same] < 1e-30).all()

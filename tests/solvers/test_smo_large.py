@@ -157,6 +157,7 @@ def test_a_warm_start_saves_work(board, bias):
 @pytest.mark.parametrize(
     ("alpha0", "words"),
     [
+        ("zero", "alpha0 must be an array of numbers, one per point, or None"),
         (np.zeros(3), r"alpha0 must have shape \(1500,\), one per point, got \(3,\)"),
         (np.full(N, -0.1), r"alpha0\[0\] = -0.1 is outside of \[0, C\] = \[0, 5\]"),
         (np.full(N, np.nan), r"alpha0\[0\] = nan is outside"),
