@@ -20,8 +20,9 @@ Index = Sequence[int] | np.ndarray
 # Rows that are computed ahead of time without a cache wait in a buffer of this size.
 _BUFFER_BYTES = 64 * 2**20
 _BUFFER_ROWS = 512
-# BLAS multiplies small matrices in an order of its own; a product of two rows is larger than this.
-_SMALL_PRODUCT = 2**17
+# OpenBLAS has kernels of another order for up to 10^6 multiplications; with so many numbers in the
+# points two rows are more already.
+_SMALL_POINTS = 2**19
 # Rows are handed to compiled loops in chunks of about this size.
 _CHUNK_BYTES = 64 * 2**20
 _CHUNK_ROWS = 256
@@ -188,7 +189,7 @@ class KernelOracle:
             return False
         values = self.points.values
         return sparse.issparse(values) or (
-            self.dtype == np.float32 and values.size >= _SMALL_PRODUCT
+            self.dtype == np.float32 and values.size >= _SMALL_POINTS
         )
 
     @cached_property

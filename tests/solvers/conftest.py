@@ -165,13 +165,14 @@ def separable_task() -> Task:
 @pytest.fixture(scope="session")
 def optimum():
     """``optimum(task, C, bias=False)``: the reference optimum, solved once for each problem."""
-    known: dict[tuple[int, float, bool], Optimum] = {}
+    # The matrix is kept with its optimum: another one could otherwise get its id.
+    known: dict[tuple[int, float, bool], tuple[np.ndarray, Optimum]] = {}
 
     def solve(task: Task, C: float, *, bias: bool = False) -> Optimum:
         key = (id(task.K), C, bias)
         if key not in known:
-            known[key] = dual_optimum(task.Q, task.y, C, bias=bias)
-        return known[key]
+            known[key] = task.K, dual_optimum(task.Q, task.y, C, bias=bias)
+        return known[key][1]
 
     return solve
 
