@@ -2,11 +2,15 @@
 
 ``python -m benchmarks.feasibility_speed`` prints the time of an iteration of MPLFP over that of its
 four matrix-vector products by NumPy alone, measured in turn in one process with one BLAS thread.
+``python -m benchmarks.feasibility_speed large`` solves a problem of 500,000 columns and prints its
+time and what it allocated beyond A.
 The ``track_`` numbers are deterministic up to rounding; ``time_`` and ``peakmem_`` only advise.
 Lower is better everywhere.
 """
 
+import sys
 import time
+import tracemalloc
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -141,6 +145,30 @@ def measure(m, n, order, dtype, rounds):
     return float(np.median(iterations)), float(np.median(products))
 
 
+def large(m=100, n=500_000):
+    """Solve one large separable problem; print seconds, iterations and memory beyond A.
+
+    Parameters
+    ----------
+    m, n : int
+    """
+    problem = FeasibilityProblem.linear(ldfp(m, n).A)
+    MPLFP().solve(_problem(20, 100))
+    with threadpool_limits(1):
+        tracemalloc.start()
+        result = MPLFP(max_iter=3).solve(problem)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        print(f"memory beyond A: {peak / (8 * n):.2f} vectors of {n} float64", flush=True)
+        result = MPLFP().solve(problem)
+    verdict = check_certificate(problem, result)
+    print(
+        f"({m}, {n}): {result.status}, checked: {verdict.valid}, {result.n_iter} iterations, "
+        f"{result.seconds:.1f} s, {1e3 * result.seconds / result.n_iter:.1f} ms each, "
+        f"phi_lo {verdict.phi_lo:.2e}"
+    )
+
+
 def main():
     """Print a table of medians and their ratio."""
     print(f"{'m':>6}{'n':>9}  order  type     iteration ms  products ms  ratio")
@@ -156,4 +184,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    large() if sys.argv[1:] == ["large"] else main()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.cli import build_app, run_app
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 def main() -> None:
@@ -17,17 +21,28 @@ def _report(results: Path, command: str) -> Path:
     # Imported here: the other commands write no report.
     from rich.console import Console
 
-    from reports.results import load_results
     from reports.site import write_report
-    from reports.text import summary
 
     page = write_report(results, command)
     console = Console()
     # Captured: on a closed pipe rich would end the process with a code of its own.
     with console.capture() as text:
-        console.print(summary(load_results(results)))
+        console.print(_summary(results))
     print(text.get(), end="")
     return page
+
+
+def _summary(results: Path) -> RenderableType:
+    from reports.feasibility import is_feasibility, load_feasibility
+
+    if is_feasibility(results):
+        from reports import feasibility_page
+
+        return feasibility_page.summary(load_feasibility(results))
+    from reports.results import load_results
+    from reports.text import summary
+
+    return summary(load_results(results))
 
 
 if __name__ == "__main__":

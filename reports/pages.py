@@ -100,7 +100,7 @@ def render(analysis: Analysis, command: str) -> str:
         datasets=_dataset_rows(analysis),
         sources=list({task.dataset: task for task in study.tasks}.values()),
         solvers=_solver_rows(analysis),
-        settings=_environment_rows(analysis.environments),
+        settings=environment_rows(analysis.environments),
         environments=records(analysis.environments),
         command=command,
         commits=integrity.commits(analysis.environments),
@@ -342,7 +342,7 @@ def _solver_rows(analysis: Analysis) -> list[dict[str, Any]]:
     ]
 
 
-def _environment_rows(distinct: pd.DataFrame) -> list[dict[str, Any]]:
+def environment_rows(distinct: pd.DataFrame) -> list[dict[str, Any]]:
     """One row per setting: its name, its value in each environment, whether they differ."""
     columns = [
         row["environment"] | {"threads per run": row["threads"], "runs at a time": row["jobs"]}

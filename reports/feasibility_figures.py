@@ -1,0 +1,84 @@
+"""Curves of feasibility methods: medians with their ranges, on a logarithmic vertical axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from reports.axes import set_log_axis
+from reports.figures import COLOR_VARIABLES, INK, MUTED, RULE, SolverStyle
+from reports.svg import inline
+
+_SIZE = (5.4, 3.55)
+_FONT = 10.0
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A method's medians at some places, and their ranges."""
+
+    label: str
+    x: Sequence[float]
+    median: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+def draw_curves(
+    curves: Sequence[Curve],
+    styles: Mapping[str, SolverStyle],
+    x: tuple[str, str],
+    measure: str,
+    prefix: str,
+    title: str,
+) -> str:
+    """One panel as an ``<svg>`` element.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+    styles : mapping
+        By label.
+    x : tuple of str
+        The words below the horizontal axis, and what it measures.
+    measure : str
+        What the vertical axis measures.
+    prefix : str
+        Unique on the page.
+    title : str
+    """
+    figure = Figure(figsize=_SIZE)
+    figure.patch.set_visible(False)
+    axes = figure.add_axes((0.138, 0.158, 0.842, 0.815))
+    axes.patch.set_visible(False)
+    known = [curve for curve in curves if len(curve.x)]
+    for curve in known:
+        style = styles[curve.label]
+        axes.fill_between(curve.x, curve.low, curve.high, color=style.color, alpha=0.13, lw=0)
+        axes.plot(
+            curve.x, curve.median, color=style.color, lw=1.5, marker=style.marker, ms=4.6,
+            dashes=style.dashes or (None, None),
+        )  # fmt: skip
+    values = np.concatenate([np.concatenate([c.low, c.high]) for c in known])
+    low, high = values[values > 0].min(), values.max()
+    set_log_axis(axes, "y", low / 1.3, high * 1.3, "wall_s" if measure == "solve_s" else measure)
+    places = np.concatenate([curve.x for curve in known])
+    if x[1] == "kappa":
+        axes.set_xlim(places.min() - 0.3, places.max() + 0.3)
+    else:
+        name = "wall_s" if x[1] == "seconds" else x[1]
+        set_log_axis(axes, "x", places.min() / 1.3, places.max() * 1.3, name)
+    axes.set_xlabel(x[0], fontsize=_FONT, color=MUTED, labelpad=3)
+    axes.tick_params(length=3, width=0.7, color=MUTED, labelsize=_FONT, labelcolor=INK, pad=3)
+    axes.grid(axis="y", color=RULE, lw=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set(color=MUTED, linewidth=0.7)
+    ends = ". ".join(
+        f"{curve.label} from {curve.median[0]:.3g} to {curve.median[-1]:.3g}" for curve in known
+    )
+    return inline(figure, prefix, title=title, description=f"{ends}.", colors=COLOR_VARIABLES)
