@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from solvers.base import Solver
 from solvers.batch_perceptron import BatchPerceptron
+from solvers.budget import BSCA, BSGD
 from solvers.libsvm import LIBSVM
 from solvers.linear_pegasos import LinearPegasos
 from solvers.linear_sdca import LinearSDCA
@@ -21,6 +22,7 @@ def registry() -> dict[str, type[Solver]]:
     """Every reference solver, by the name that studies and the command line use."""
     classes: tuple[type[Solver], ...] = (
         *(SMO, SBP, SDCA, Pegasos, SGD, Perceptron, BatchPerceptron),
+        *(BSCA, BSGD),
         *(LinearSDCA, LinearPegasos, SIMBA, RandomFourierFeatures),
         LIBSVM,
     )
