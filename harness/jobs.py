@@ -101,7 +101,8 @@ class ReferenceJob:
 class ReferenceInfo:
     """The certified optimum of a task, without its coefficients; C units.
 
-    The true optimum lies in [primal - gap, primal].
+    The true optimum lies in [primal - gap, primal]. ``alpha_sum`` is the sum of the dual variables,
+    ``n_free`` how many of them are strictly between 0 and C.
     """
 
     primal: float
@@ -112,6 +113,8 @@ class ReferenceInfo:
     nu: float | None
     hash: str
     note: str = ""
+    alpha_sum: float | None = None
+    n_free: int | None = None
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,7 @@ class RunResult:
     primal: float | None = None
     dual: float | None = None
     gap: float | None = None
+    epochs: str = "[]"
 
 
 @dataclass(frozen=True)

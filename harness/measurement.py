@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +75,8 @@ def measure(job: RunJob, send: Send) -> RunResult:
         status, reason = _verdict(estimator, monitor, evaluator, job.task)
     except EvaluationError as error:
         status, reason = "wrong", str(error)
-    return _result(status, reason, monitor, data_s=data_s, compile_s=compile_s)
+    result = _result(status, reason, monitor, data_s=data_s, compile_s=compile_s)
+    return replace(result, epochs=_epochs(estimator))
 
 
 def load_task_data(task: TaskJob) -> Dataset:
@@ -113,6 +117,29 @@ def _warm_up(estimator: Solver, dataset: Dataset) -> None:
     # Failing on so few points proves nothing; the real fit will tell.
     with suppress(Exception):
         trial.fit(X, y)
+
+
+def _epochs(estimator: Solver) -> str:
+    """What the solver noted at the end of each epoch (``trace_``, dataclasses), as JSON.
+
+    Another ``trace_`` is the estimator's own affair and is left out.
+    """
+    kept = getattr(estimator, "trace_", None)
+    if not isinstance(kept, list) or not all(is_dataclass(item) for item in kept):
+        return "[]"
+    try:
+        return json.dumps([_plain(asdict(item)) for item in kept], allow_nan=False)
+    except (TypeError, ValueError):
+        return "[]"
+
+
+def _plain(value: Any) -> Any:
+    """The value with None in the place of numbers that JSON does not know."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def _verdict(

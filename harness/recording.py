@@ -62,6 +62,8 @@ def compare_with_reference(record: Record, run: PlannedRun) -> None:
     record.reference_gap = reference.gap
     record.reference_test_error = reference.test_error
     record.reference_nu = reference.nu
+    record.reference_alpha_sum = reference.alpha_sum
+    record.reference_n_free = reference.n_free
     record.reference_hash = reference.hash
     record.suboptimality = _suboptimality(record, run, reference)
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from data_loaders.atomic import replacing
 from data_loaders.errors import first_line
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 Status = Literal[
     "converged", "budget", "timeout", "memory", "crashed", "failed", "diverged", "wrong", "skipped"
@@ -95,12 +95,16 @@ SCHEMA = pa.schema(
         ("reference_gap", pa.float64()),  # certified: optimum in [primal - gap, primal]
         ("reference_test_error", pa.float64()),
         ("reference_nu", pa.float64()),  # mean hinge loss / ||w||
+        ("reference_alpha_sum", pa.float64()),  # sum of the dual variables
+        ("reference_n_free", pa.int64()),  # dual variables strictly between 0 and C
         ("reference_hash", pa.string()),
         # setting
         ("jobs", pa.int64()),
         ("threads", pa.int64()),
         ("environment", pa.string()),  # JSON object
         ("trace", pa.list_(_CHECKPOINT)),
+        # JSON array: what a solver that keeps a ``trace_`` noted at the end of each epoch
+        ("epochs", pa.string()),
     ]
 )
 
@@ -178,12 +182,15 @@ class Record:
     reference_gap: float | None = None
     reference_test_error: float | None = None
     reference_nu: float | None = None
+    reference_alpha_sum: float | None = None
+    reference_n_free: int | None = None
     reference_hash: str | None = None
     jobs: int = 1
     threads: int = 1
     environment: str = "{}"
     schema_version: int = SCHEMA_VERSION
     trace: list[Checkpoint] = field(default_factory=list)
+    epochs: str = "[]"
 
     @property
     def file_name(self) -> str:
@@ -224,15 +231,15 @@ class RecordStore:
         ------
         RecordError
             If the file is truncated, empty or of another schema. Version 1, which knew no methods
-            without a kernel, is brought up to this one.
+            without a kernel, and version 2, which knew no traces of the solvers' own, are brought
+            up to this one.
         """
         try:
             table = pq.ParquetFile(path).read()
             row: dict[str, Any] = table.to_pylist()[0]
         except (OSError, pa.ArrowException, IndexError) as error:
             raise RecordError(f"{path}: not a readable record ({first_line(error)})") from None
-        if row.get("schema_version") == 1:
-            _upgrade(row)
+        _upgrade(row)
         if row.get("schema_version") != SCHEMA_VERSION:
             raise RecordError(
                 f"{path}: schema version {row.get('schema_version')}, this release reads "
@@ -258,11 +265,15 @@ class RecordStore:
 
 
 def _upgrade(row: dict[str, Any]) -> None:
-    """Turn a row of schema version 1 into one of version 2."""
-    for place in (row, *filter(None, row.get("trace") or [])):
-        counted = place.get("kernel_evals") is not None
-        place["inner_products"] = 0 if counted else None
-    row["schema_version"] = 2
+    """Turn a row of an older version of the schema into one of this version."""
+    if row.get("schema_version") == 1:
+        for place in (row, *filter(None, row.get("trace") or [])):
+            counted = place.get("kernel_evals") is not None
+            place["inner_products"] = 0 if counted else None
+        row["schema_version"] = 2
+    if row.get("schema_version") == 2:
+        row |= {"epochs": "[]", "reference_alpha_sum": None, "reference_n_free": None}
+        row["schema_version"] = 3
 
 
 def _encodable(row: dict[str, Any]) -> dict[str, Any]:
@@ -286,6 +297,8 @@ def _problem(row: dict[str, Any]) -> str:
             described = None
         if not isinstance(described, dict):
             return f"its {name} is not a JSON object"
+    if not _is_list_of_objects(row["epochs"]):
+        return "its epochs are not a JSON array of objects"
     for name in _COUNT_COLUMNS:
         if row[name] is not None and row[name] < 0:
             return f"its {name} is {row[name]}"
@@ -293,3 +306,11 @@ def _problem(row: dict[str, Any]) -> str:
         if row[name] is not None and not 0 <= row[name] <= 1:
             return f"its {name} is {row[name]}"
     return ""
+
+
+def _is_list_of_objects(text: Any) -> bool:
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError):
+        return False
+    return isinstance(found, list) and all(isinstance(item, dict) for item in found)

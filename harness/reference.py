@@ -6,6 +6,7 @@ Every suboptimality is measured against it, so that adding a solver changes no o
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import os
 import time
@@ -78,6 +79,7 @@ class Certificate:
 
     def info(self, note: str = "") -> ReferenceInfo:
         """What runs are compared with."""
+        C = float(json.loads(self.task)["C"])
         return ReferenceInfo(
             primal=self.primal,
             dual=self.dual,
@@ -87,6 +89,8 @@ class Certificate:
             nu=self.nu,
             hash=self.hash,
             note=note,
+            alpha_sum=float(self.alpha.sum()),
+            n_free=int(((self.alpha > 0) & (self.alpha < C)).sum()),
         )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -105,6 +106,17 @@ class TraceMonitor(Monitor):
         self.send(PhaseMessage("solve", self.clocks.wall_s))
         self.clocks.resume()
         return self.diverged
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The clocks stand still: what runs inside counts as evaluation."""
+        self.clocks.pause()
+        self.send(PhaseMessage("evaluate", self.clocks.wall_s))
+        started = time.perf_counter()
+        yield
+        self.evaluation_s += time.perf_counter() - started
+        self.send(PhaseMessage("solve", self.clocks.wall_s))
+        self.clocks.resume()
 
     def finish(self, n_iter: int, model: Model) -> None:
         """The solve has ended: the clocks stop, and the final model is evaluated in float64."""

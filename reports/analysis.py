@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from reports import curves, integrity, statistics
+from reports import curves, epochs, integrity, statistics
 from reports.results import StudyResults
 
 
@@ -68,6 +68,8 @@ class Analysis:
     environments: pd.DataFrame
     cautions: list[str]
     panels: Mapping[Panel, PanelData]
+    maintenance: pd.DataFrame
+    predicted_fractions: pd.DataFrame
 
 
 def analyse(results: StudyResults) -> Analysis:
@@ -85,6 +87,8 @@ def analyse(results: StudyResults) -> Analysis:
         skipped=statistics.skipped(runs),
         environments=distinct,
         cautions=integrity.cautions(runs, raw, distinct),
+        maintenance=epochs.maintenance_curves(epochs.epochs_frame(runs)),
+        predicted_fractions=epochs.predicted_fractions(runs),
         panels={panel: _panel_data(results, traces, panel) for panel in PANELS},
     )
 

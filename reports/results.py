@@ -20,14 +20,14 @@ OK_STATUSES: frozenset[str] = frozenset(EXPECTED_STATUSES - {"skipped"})
 _IDENTITY = ("key", "task", "solver", "seed")
 _TEXT_COLUMNS = [
     *("study", "dataset", "dataset_params", "fingerprint", "kernel", "solver_class", "params"),
-    *("budget", "reason", "traceback", "started_at", "reference_hash", "environment"),
+    *("budget", "reason", "traceback", "started_at", "reference_hash", "environment", "epochs"),
 ]
 _NUMBER_COLUMNS = [
     *("C", "n_train", "n_test", "n_features", "n_iter", "n_support", "peak_memory_mb"),
     *("kernel_evals", "kernel_evals_computed", "inner_products", "wall_s", "cpu_s", "compile_s"),
     *("evaluation_s", "data_s", "train_error", "test_error", "primal", "dual", "gap"),
     *("suboptimality", "reference_primal", "reference_gap", "reference_test_error", "reference_nu"),
-    *("jobs", "threads"),
+    *("reference_alpha_sum", "reference_n_free", "jobs", "threads"),
 ]
 _CHECKPOINT_COLUMNS = [item.name for item in fields(Checkpoint)]
 _TRACE_COLUMNS = [

@@ -2,6 +2,7 @@
 
 from solvers.base import Solver, WeightedSolver
 from solvers.batch_perceptron import BatchPerceptron
+from solvers.budget import BSCA, BSGD
 from solvers.feasibility import (
     ISNKPVN,
     ISPVN,
@@ -46,6 +47,8 @@ from solvers.smo import SMO
 from solvers.voting import VotedExpansion
 
 __all__ = [
+    "BSCA",
+    "BSGD",
     "ISNKPVN",
     "ISPVN",
     "KPCT",

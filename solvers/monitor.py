@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from solvers.models import Model
 from solvers.oracle import Counters
@@ -36,6 +37,10 @@ class Monitor:
             True to ask the solver to stop.
         """
         return False
+
+    def paused(self) -> AbstractContextManager[None]:
+        """What runs inside is not the solver's work (objectives for a trace of its own)."""
+        return nullcontext()
 
     def finish(self, n_iter: int, model: Model) -> None:
         """The solve has ended with this model."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from solvers.base import Solver
 from solvers.batch_perceptron import BatchPerceptron
+from solvers.budget import BSCA, BSGD
 from solvers.feasibility import (
     ISNKPVN,
     ISPVN,
@@ -36,6 +37,7 @@ def registry() -> dict[str, type[Solver]]:
     """Every reference solver, by the name that studies and the command line use."""
     classes: tuple[type[Solver], ...] = (
         *(SMO, SBP, SDCA, Pegasos, SGD, Perceptron, BatchPerceptron),
+        *(BSCA, BSGD),
         *(LinearSDCA, LinearPegasos, SIMBA, RandomFourierFeatures),
         *(MPKFP, KPCT, KVN, SNKP, ISNKPVN),
         LIBSVM,

@@ -120,9 +120,10 @@ class BudgetSolver(Solver):
             self.alpha_ = iterations.alpha
             objectives = None
             if self.record_objectives:
-                objectives = budget_objectives(
-                    snapshot(), problem.X, problem.y, self.alpha_, float(self.C), _EXACT_UP_TO
-                )
+                with monitor.paused():
+                    objectives = budget_objectives(
+                        snapshot(), problem.X, problem.y, self.alpha_, float(self.C), _EXACT_UP_TO
+                    )
             self.trace_.append(ledger.close_epoch(objectives))
             if stopped:
                 return Solution(snapshot(), ledger.n_iter, "stopped")

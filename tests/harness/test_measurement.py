@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -144,3 +145,17 @@ def test_an_invented_vote_is_found(tmp_path: Path) -> None:
     result, _ = run(task, f"{file}:InventsVotes", gamma=3.0, output="voted", random_state=0)
     assert result.status == "wrong"
     assert result.reason.startswith("decision_function gives ")
+
+
+def test_what_a_solver_notes_at_each_epoch_is_kept() -> None:
+    result, trace = run(
+        GAUSSIAN, "BSCA", gamma=3.0, budget=10, max_epochs=3, record_objectives=True, random_state=0
+    )
+    epochs = json.loads(result.epochs)
+    assert [item["epoch"] for item in epochs] == [1, 2, 3]
+    assert all(item["iterations"] == 300 for item in epochs)
+    assert epochs[-1]["objectives"]["primal"] == pytest.approx(trace[-1].primal, rel=1e-4)
+    # Objectives are evaluation: the clocks stand still.
+    assert result.evaluation_s is not None
+    assert result.evaluation_s > 0
+    assert run(GAUSSIAN, "SDCA", gamma=3.0)[0].epochs == "[]"

@@ -64,13 +64,18 @@ def test_an_edited_record_is_refused_in_one_line(
     assert str(caught.value) == f"{path}: not a record of a run ({complaint})"
 
 
+NEW_IN_3 = ("epochs", "reference_alpha_sum", "reference_n_free")
+
+
 def old_record(folder: Path, **changes: Any) -> Path:
     """A record as the first version of the schema had it: without inner products."""
     row = asdict(record(**changes)) | {"schema_version": 1}
+    for name in NEW_IN_3:
+        del row[name]
     del row["inner_products"]
     for checkpoint in row["trace"] or []:
         del checkpoint["inner_products"]
-    without = [item for item in SCHEMA if item.name not in ("inner_products", "trace")]
+    without = [item for item in SCHEMA if item.name not in ("inner_products", "trace", *NEW_IN_3)]
     trace = SCHEMA.field("trace").type.value_type
     kept = [item for item in trace if item.name != "inner_products"]
     schema = pa.schema([*without, ("trace", pa.list_(pa.struct(kept)))])
@@ -89,6 +94,26 @@ def test_a_record_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) -> N
     assert found == record(trace=[uncounted])
 
 
+def test_a_record_of_the_second_schema_is_brought_up_to_date(tmp_path: Path) -> None:
+    row = asdict(record()) | {"schema_version": 2}
+    for name in NEW_IN_3:
+        del row[name]
+    path = tmp_path / "old.parquet"
+    schema = pa.schema([item for item in SCHEMA if item.name not in NEW_IN_3])
+    pq.write_table(pa.Table.from_pylist([row], schema=schema), path)
+    assert RecordStore(tmp_path).read(path) == record()
+
+
+@pytest.mark.parametrize("epochs", ["", "{}", "[1]", "[{]", None])
+def test_epochs_that_are_no_list_of_objects_are_refused(tmp_path: Path, epochs: Any) -> None:
+    path = tmp_path / "edited.parquet"
+    pq.write_table(
+        pa.Table.from_pylist([asdict(record()) | {"epochs": epochs}], schema=SCHEMA), path
+    )
+    with pytest.raises(RecordError, match="its epochs are not a JSON array of objects"):
+        RecordStore(tmp_path).read(path)
+
+
 @pytest.mark.parametrize("trace", [None, [None]])
 def test_a_damaged_record_of_the_first_schema_is_refused(tmp_path: Path, trace: Any) -> None:
     with pytest.raises(RecordError, match="its trace is missing"):
@@ -103,10 +128,10 @@ def _damaged(folder: Path, trace: Any) -> Path:
 
 
 def test_another_version_of_the_schema_is_named(tmp_path: Path) -> None:
-    row = asdict(record()) | {"schema_version": 3}
+    row = asdict(record()) | {"schema_version": 4}
     path = tmp_path / "newer.parquet"
     pq.write_table(pa.Table.from_pylist([row], schema=SCHEMA), path)
-    with pytest.raises(RecordError, match="schema version 3, this release reads 2"):
+    with pytest.raises(RecordError, match="schema version 4, this release reads 3"):
         RecordStore(tmp_path).read(path)
 
 

@@ -22,7 +22,9 @@ EXPANSIONS = [
 FEASIBILITY = ["MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"]
 #: Solvers without a kernel.
 LINEAR = ["LinearSDCA", "LinearPegasos", "SIMBA"]
-NAMES = [*EXPANSIONS, *LINEAR, "RandomFourierFeatures"]
+#: Solvers whose model has points of its own.
+BUDGET = ["BSCA", "BSGD"]
+NAMES = [*EXPANSIONS, *BUDGET, *LINEAR, "RandomFourierFeatures"]
 SEEDED = [name for name in NAMES if name not in ("SMO", "BatchPerceptron", "LIBSVM", *FEASIBILITY)]
 NO_OBJECTIVE = ["Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures", *FEASIBILITY]
 KERNELS = {
@@ -48,7 +50,7 @@ def coefficients(solver):
 
 def takes_kernel(name, kernel):
     """Whether a solver takes a kernel of this name."""
-    return name in EXPANSIONS or kernel == ("linear" if name in LINEAR else "rbf")
+    return name in EXPANSIONS or name in BUDGET or kernel == ("linear" if name in LINEAR else "rbf")
 
 
 def expected_failures(estimator):
@@ -89,7 +91,11 @@ def test_the_registry_holds_every_solver_by_its_class_name():
 
 
 @parametrize_with_checks(
-    [make_exact(name) for name in NAMES], expected_failed_checks=expected_failures
+    [
+        *(make_exact(name) for name in NAMES),
+        *(make_exact(name, budget=8) for name in BUDGET),
+    ],
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -402,6 +408,9 @@ def test_scores_of_other_features_are_refused(name, points):
 BAD_VALUES = {
     "C": [0.0, -1.0, np.nan, np.inf, None, "1", True],
     "nu": [-0.1, np.nan, np.inf, None, "1"],
+    "budget": [0, -1, 2.5, None, True],
+    "maintenance": ["forget", None, 7],
+    "record_objectives": ["yes", None],
     "norm_bound": [0.0, -1.0, np.nan, np.inf, None],
     "target_margin": [-0.1, np.nan, np.inf, None],
     "rate": [0.0, -1.0, np.nan, np.inf, "fast"],

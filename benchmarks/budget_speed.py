@@ -1,0 +1,164 @@
+"""BSCA on a budget: what an iteration costs beside its bare arithmetic, and what memory it takes.
+
+``python -m benchmarks.budget_speed`` times one epoch of BSCA, merging by lookup-WD included, on
+ijcnn1 (where it is at hand) and on a synthetic set of the shape of SUSY, and prints its time per
+iteration over that of the bare arithmetic: B squared distances by a compiled loop, and ``np.exp``
+of B float32 values. The two take turns in one process with one thread. ``peakmem_`` and ``time_``
+only advise.
+"""
+
+import resource
+import sys
+import time
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from data_loaders import load
+from solvers import BSCA, Monitor
+from solvers.budget.arithmetic import aligned, squared_distances
+from solvers.budget.compiling import compiled
+
+BUDGET = 500
+#: Points and features of SUSY's training part.
+SUSY_SHAPE = (4_500_000, 18)
+#: How often the two take turns.
+_TURNS = 60
+_BARE_ROWS = 2048
+
+
+@compiled()
+def _distances(rows, points, width, out):
+    for i in range(len(rows)):
+        squared_distances(rows[i], points, width, out[i])
+
+
+class BareArithmetic:
+    """B distances of one point and their exponentials, many points at a time."""
+
+    def __init__(self, X):
+        width = -(-BUDGET // 16) * 16
+        self.rows = np.ascontiguousarray(X[:_BARE_ROWS], dtype=np.float32)
+        self.points = aligned((X.shape[1], width), "float32")
+        self.points[:, :BUDGET] = X[-BUDGET:].T
+        # A block that stays in the cache.
+        self.out = aligned((64, width), "float32")
+        self.seconds()
+
+    def seconds(self):
+        """Seconds for one point, now."""
+        spent = 0.0
+        for begin in range(0, len(self.rows), 64):
+            rows = self.rows[begin : begin + 64]
+            started = time.perf_counter()
+            _distances(rows, self.points, BUDGET, self.out)
+            spent += time.perf_counter() - started
+            entries = self.out[: len(rows)]
+            np.negative(entries, out=entries)
+            started = time.perf_counter()
+            np.exp(entries, out=entries)
+            spent += time.perf_counter() - started
+        return spent / len(self.rows)
+
+
+class TakingTurns(Monitor):
+    """Times the bare arithmetic between stretches of the solver's iterations."""
+
+    def __init__(self, bare, n):
+        self.bare = bare
+        self.every = n * BUDGET / _TURNS
+        self.next_checkpoint = self.every
+        self.bare_seconds, self.ratios, self.spent = [], [], 0.0
+        self._iterations = 0
+
+    def start(self, counters):
+        self.counters = counters
+        self._resumed = time.perf_counter()
+
+    def record(self, n_iter, snapshot):
+        spent = time.perf_counter() - self._resumed
+        self._note(spent, n_iter)
+        self.next_checkpoint = self.counters.kernel_evals + self.every
+        self._resumed = time.perf_counter()
+        return False
+
+    def finish(self, n_iter, model):
+        self._note(time.perf_counter() - self._resumed, n_iter)
+
+    def _note(self, spent, n_iter):
+        self.spent += spent
+        iterations, self._iterations = n_iter - self._iterations, n_iter
+        self.bare_seconds.append(self.bare.seconds())
+        if iterations:
+            self.ratios.append(spent / iterations / self.bare_seconds[-1])
+
+
+def susy_shaped(n, d, seed=0):
+    """Points of one cloud in two classes that overlap as SUSY's do, built without a second copy."""
+    rng = np.random.default_rng(seed)
+    X, y = np.empty((n, d), dtype=np.float32), np.empty(n, dtype=np.int8)
+    for begin in range(0, n, 100_000):
+        block = rng.standard_normal((min(100_000, n - begin), d), dtype=np.float32)
+        score = block[:, 0] * block[:, 1] + block[:, 2] + 0.5 * np.square(block[:, 3]) - 0.5
+        noise = rng.standard_normal(len(block))
+        X[begin : begin + len(block)] = block
+        y[begin : begin + len(block)] = np.where(score + 0.8 * noise > 0, 1, -1)
+    return X, y
+
+
+def _bsca(gamma, **params):
+    return BSCA(C=32.0, gamma=gamma, budget=BUDGET, max_epochs=1, random_state=0, **params)
+
+
+def measure(name, X, y, gamma):
+    """Print what one epoch takes."""
+    _bsca(gamma).fit(X[:2000], y[:2000])
+    monitor = TakingTurns(BareArithmetic(X), len(y))
+    solver = _bsca(gamma).fit(X, y, monitor=monitor)
+    (record,) = solver.trace_
+    per_iteration, bare = monitor.spent / len(y), np.mean(monitor.bare_seconds)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(
+        f"{name}: epoch {monitor.spent:.2f} s, {1e6 * per_iteration:.2f} us per iteration, bare "
+        f"arithmetic {1e6 * bare:.2f} us, ratio {per_iteration / bare:.2f} (median of turns "
+        f"{np.median(monitor.ratios):.2f}), merges in {record.maintenance_fraction:.1%} of the "
+        f"iterations, {record.maintenance_share:.0%} of the time; peak memory of the process "
+        f"{peak / 1e6:.0f} MB, {peak / X.nbytes:.2f} times the points"
+    )
+
+
+def main():
+    """Print the measurements; ``susy`` or ``ijcnn1`` as an argument measures that one alone."""
+    chosen = sys.argv[1:] or ["ijcnn1", "susy"]
+    with threadpool_limits(1):
+        if "ijcnn1" in chosen:
+            data = load("ijcnn1")
+            measure("ijcnn1", data.X_train, data.y_train, 2.0)
+        if "susy" in chosen:
+            measure("SUSY-shaped", *susy_shaped(*SUSY_SHAPE), 2.0**-7)
+
+
+class Epoch:
+    """One epoch on a set of SUSY's width."""
+
+    timeout = 120
+    params = (["merge", "merge-golden", "multimerge-3", "remove"],)
+    param_names = ("maintenance",)
+
+    def setup(self, maintenance):
+        self.X, self.y = susy_shaped(20_000, SUSY_SHAPE[1])
+        self.solver = _bsca(2.0**-7, maintenance=maintenance)
+        self.solver.fit(self.X[:2000], self.y[:2000])
+
+    def time_epoch(self, maintenance):
+        self.solver.fit(self.X, self.y)
+
+    def peakmem_epoch(self, maintenance):
+        self.solver.fit(self.X, self.y)
+
+    def track_kernel_evals(self, maintenance):
+        return self.solver.fit(self.X, self.y).counters_.kernel_evals
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""What solvers noted at each epoch, as numbers and as a figure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from reports.epochs import epochs_frame, maintenance_curves, predicted_fractions
+from reports.figures import solver_styles
+from reports.maintenance_figure import draw_maintenance
+
+
+def noted(epoch: int, maintenance: int) -> dict[str, Any]:
+    return {"epoch": epoch, "iterations": 200, "maintenance": maintenance, "n_iter": 200 * epoch}
+
+
+def run(seed: int, events: list[int], **changes: Any) -> dict[str, Any]:
+    row = {
+        "task": "a", "solver": "BSCA", "seed": seed, "ok": True, "n_train": 200.0, "C": 2.0,
+        "reference_alpha_sum": 100.0, "reference_n_free": 10.0,
+        "epochs": json.dumps([noted(place, count) for place, count in enumerate(events, 1)]),
+    }  # fmt: skip
+    return row | changes
+
+
+RUNS = pd.DataFrame(
+    [
+        run(0, [100, 40]),
+        run(1, [120, 20]),
+        run(2, [80, 30]),
+        run(0, [7, 7], ok=False, solver="BSGD"),
+        run(0, [], solver="SMO", epochs=""),
+        run(0, [], solver="other", epochs='[{"epoch": 1}]'),
+        run(0, [], task="b", reference_alpha_sum=None),
+    ]
+)
+
+
+def test_fractions_are_events_by_iterations_with_their_spread() -> None:
+    curves = maintenance_curves(epochs_frame(RUNS))
+    assert curves["solver"].unique().tolist() == ["BSCA"]
+    assert curves["epoch"].tolist() == [1, 2]
+    assert curves["median"].tolist() == [0.5, 0.15]
+    assert curves["low"].tolist() == [0.4, 0.1]
+    assert curves["high"].tolist() == [0.6, 0.2]
+    assert curves["n_runs"].tolist() == [3, 3]
+
+
+def test_objectives_come_along_where_they_were_noted() -> None:
+    with_objectives = noted(1, 3) | {"objectives": {"primal": 5.0, "drift": None}}
+    frame = epochs_frame(pd.DataFrame([run(0, [], epochs=json.dumps([with_objectives]))]))
+    assert frame["primal"].tolist() == [5.0]
+    assert frame["drift"].isna().all()
+    assert frame["maintenance_fraction"].tolist() == [0.015]
+
+
+def test_predictions_are_those_of_the_reference_optimum() -> None:
+    found = predicted_fractions(RUNS)
+    assert found["task"].tolist() == ["a"]
+    assert found["primal_steps"].tolist() == [pytest.approx(100 / 400)]
+    assert found["dual_steps"].tolist() == [pytest.approx(10 / 200)]
+
+
+def test_the_figure_says_what_it_shows_and_is_left_out_where_there_is_nothing() -> None:
+    curves = maintenance_curves(epochs_frame(RUNS))
+    styles = solver_styles(["BSCA"])
+    svg = draw_maintenance(curves, predicted_fractions(RUNS), styles, "p", "a")
+    assert svg is not None
+    assert "BSCA ends at 15" in svg
+    assert "predicted for subgradient steps, 0.25" in svg
+    assert "predicted for coordinate steps, 0.05" in svg
+    assert draw_maintenance(curves, predicted_fractions(RUNS), styles, "p", "b") is None
