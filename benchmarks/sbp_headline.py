@@ -99,7 +99,7 @@ def measure(data, gamma, C, nu, *, cache_size, seed, budget):
     start = time.process_time()
     libsvm = LIBSVM(C=C, **common).fit(data.X_train, data.y_train)
     seconds = time.process_time() - start
-    path = Path(error, budget * seconds, first=4.0 * data.n_train)
+    path = Path(error, budget * seconds, first=data.n_train**2 / 50)
     SBP(nu=nu, max_epochs=1000, drift_check=None, random_state=seed, **common).fit(
         data.X_train, data.y_train, monitor=path
     )
