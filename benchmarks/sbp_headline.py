@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.sbp_headline adult`` fits LIBSVM to the end and SBP along its path, in turn
 in one process with one thread, and prints what Cotter, Shalev-Shwartz and Srebro (ICML 2012)
-claim in section 5: after a quarter of LIBSVM's time SBP's test error is within 0.1 points of LIBSVM's final
-one. SBP's clock stands still while its test error is measured.
+claim in section 5: after a quarter of LIBSVM's time SBP's test error is within 0.1 points of
+LIBSVM's final one. Seconds are those of the processor, so that other work on the machine counts
+little; SBP's clock stands still while its test error is measured.
 """
 
 import argparse
@@ -28,7 +29,7 @@ _FACTOR = 1.15
 
 @dataclass
 class Path(Monitor):
-    """Test errors along a run and the seconds of the solver alone until then.
+    """Test errors along a run and the processor seconds of the solver alone until then.
 
     Parameters
     ----------
@@ -51,19 +52,19 @@ class Path(Monitor):
         self._counters = counters
         self._spent = 0.0
         self.next_checkpoint = self.first
-        self._since = time.perf_counter()
+        self._since = time.process_time()
 
     def record(self, n_iter, snapshot):
         self._look(snapshot())
         self.next_checkpoint = self._counters.kernel_evals * _FACTOR
-        self._since = time.perf_counter()
+        self._since = time.process_time()
         return self._spent >= self.limit
 
     def finish(self, n_iter, model):
         self._look(model)
 
     def _look(self, model):
-        self._spent += time.perf_counter() - self._since
+        self._spent += time.process_time() - self._since
         self.seconds.append(self._spent)
         self.evals.append(self._counters.kernel_evals)
         self.errors.append(self.error(model))
@@ -95,10 +96,10 @@ def measure(data, gamma, C, nu, *, cache_size, seed, budget):
         return float(np.mean(wrong))
 
     common = {"gamma": gamma, "fit_intercept": True, "cache_size": cache_size}
-    start = time.perf_counter()
+    start = time.process_time()
     libsvm = LIBSVM(C=C, **common).fit(data.X_train, data.y_train)
-    seconds = time.perf_counter() - start
-    path = Path(error, budget * seconds, first=4.0 * data.n_train)
+    seconds = time.process_time() - start
+    path = Path(error, budget * seconds, first=data.n_train**2 / 50)
     SBP(nu=nu, max_epochs=1000, drift_check=None, random_state=seed, **common).fit(
         data.X_train, data.y_train, monitor=path
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from solvers.base import WeightedSolver
+from solvers.draws import draw_by_weight
 from solvers.models import LinearModel
 from solvers.monitor import Monitor
 from solvers.problem import Problem, Solution
@@ -152,8 +153,4 @@ class LinearPegasos(WeightedSolver):
             return np.arange(n)[None, :]
         if self.order == "permutation":
             return problem.rng.permutation(n)[: n_batches * size].reshape(n_batches, size)
-        if (problem.weights == problem.weights[0]).all():
-            return problem.rng.integers(n, size=(n_batches, size))
-        reached = np.cumsum(problem.weights)
-        draws = problem.rng.random((n_batches, size)) * reached[-1]
-        return np.searchsorted(reached, draws, side="right")
+        return draw_by_weight(problem.rng, problem.weights, (n_batches, size))

@@ -6,23 +6,24 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from solvers.base import Solver
+from solvers.base import WeightedSolver
+from solvers.draws import draw_by_weight
 from solvers.kernels import Kernel
 from solvers.mistakes import STRATEGIES
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
-from solvers.objectives import regularization
 from solvers.problem import Problem, Solution
 from solvers.validation import check_iteration_limit, one_of, positive
 
 
-class Pegasos(Solver):
+class Pegasos(WeightedSolver):
     """Soft-margin kernel SVM without bias by stochastic subgradient steps on the primal.
 
-    Minimises ``lambda/2 ||w||^2 + (1/n) sum_i hinge_i`` with ``lambda = 1 / (n C)``. Iteration t
-    draws a point uniformly; ``w <- (1 - 1/t) w``, plus ``y_i Phi_i / (lambda t)`` if the point had
-    margin below 1 ([SSS07]_ Fig. 1 and section 4, without the optional projection). Hence w is
-    ``1 / (lambda t)`` times a sum with whole counts, which is what is kept.
+    Minimises ``lambda/2 ||w||^2`` plus the weighted mean of the hinge losses, with ``lambda = 1 /
+    (C sum_i weights_i)``. Iteration t draws a point, uniformly or with probability proportional to
+    its weight, which makes the step unbiased; ``w <- (1 - 1/t) w``, plus ``y_i Phi_i / (lambda
+    t)`` if the point had margin below 1 ([SSS07]_ Fig. 1 and section 4, without the optional
+    projection). Hence w is ``1 / (lambda t)`` times a sum with whole counts, which is kept.
 
     Parameters
     ----------
@@ -48,6 +49,8 @@ class Pegasos(Solver):
         by less than this fraction from one epoch to the next; 0 runs all epochs.
     max_epochs : int >= 1, default=10
         Stop after this many epochs of n iterations.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the losses of each class.
     dtype : {"float32", "float64"}, default="float32"
         Type of the kernel entries. Sums are float64.
     cache_size : float >= 0, default=200.0
@@ -80,6 +83,7 @@ class Pegasos(Solver):
         strategy: str = "maintained",
         tol: float = 0.0,
         max_epochs: int = 10,
+        class_weight: Any = None,
         dtype: str = "float32",
         cache_size: float = 200.0,
         random_state: Any = None,
@@ -93,6 +97,7 @@ class Pegasos(Solver):
         self.strategy = strategy
         self.tol = tol
         self.max_epochs = max_epochs
+        self.class_weight = class_weight
         self.dtype = dtype
         self.cache_size = cache_size
         self.random_state = random_state
@@ -104,7 +109,7 @@ class Pegasos(Solver):
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         n, y = problem.n, problem.y
-        lam = regularization(float(self.C), n)
+        lam = 1.0 / (float(self.C) * problem.weights.sum())
         responses = STRATEGIES[self.strategy](problem)
         # ||sum_j count_j y_j Phi_j||^2, kept only for the stopping rule.
         diag = problem.oracle.diag() if self.tol > 0 else None
@@ -116,7 +121,7 @@ class Pegasos(Solver):
             return problem.expansion(responses.counts * y / (lam * t))
 
         for _ in range(self.max_epochs):
-            draws = problem.rng.integers(n, size=n)
+            draws = draw_by_weight(problem.rng, problem.weights, n)
             position, loss = 0, 0.0
             while position < n:
                 found, margin = responses.advance(draws, position, t, lam)

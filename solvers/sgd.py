@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from solvers.base import Solver
+from solvers.base import WeightedSolver
+from solvers.draws import draw_by_weight
 from solvers.kernels import Kernel
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
@@ -17,10 +18,11 @@ from solvers.problem import Problem, Solution
 from solvers.validation import check_iteration_limit, positive
 
 
-class SGD(Solver):
+class SGD(WeightedSolver):
     """Kernel SVM without bias in its norm-constrained form, by stochastic gradient descent.
 
-    Minimises the mean hinge loss over ``||w|| <= norm_bound``. Step t draws a point uniformly; if
+    Minimises the weighted mean of the hinge losses over ``||w|| <= norm_bound``. Step t draws a
+    point, uniformly or with probability proportional to its weight, which is unbiased; if
     its margin is below 1, ``y_i Phi_i`` times ``norm_bound / (max_i ||Phi_i|| sqrt(t))`` is added
     to w, which then goes back into the ball ([Zin03]_; a row of Table 1 of [SBP12]_). With the norm
     of an SVM's optimum as the bound, both problems have the same solution.
@@ -41,6 +43,8 @@ class SGD(Solver):
         Must be False.
     max_epochs : int >= 1, default=10
         Stop after this many epochs of n steps.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the losses of each class.
     dtype : {"float32", "float64"}, default="float32"
         Type of the kernel entries. Sums are float64.
     cache_size : float >= 0, default=200.0
@@ -73,6 +77,7 @@ class SGD(Solver):
         norm_bound: float = 10.0,
         fit_intercept: bool = False,
         max_epochs: int = 10,
+        class_weight: Any = None,
         dtype: str = "float32",
         cache_size: float = 200.0,
         random_state: Any = None,
@@ -84,6 +89,7 @@ class SGD(Solver):
         self.norm_bound = norm_bound
         self.fit_intercept = fit_intercept
         self.max_epochs = max_epochs
+        self.class_weight = class_weight
         self.dtype = dtype
         self.cache_size = cache_size
         self.random_state = random_state
@@ -106,7 +112,7 @@ class SGD(Solver):
             return problem.expansion((alpha_sum + (t - summed) * alpha) / t * y)
 
         for _ in range(self.max_epochs):
-            draws, position = problem.rng.integers(n, size=n), 0
+            draws, position = draw_by_weight(problem.rng, problem.weights, n), 0
             while position < n:
                 found = _next_violation(margins, draws, position)
                 t += min(found, n - 1) - position + 1

@@ -35,7 +35,8 @@ def marginbench(folder, *arguments):
 
 
 def test_every_shipped_study_is_valid():
-    assert {"quickstart", "sbp12-adult"} <= set(study_names())
+    shipped = {"quickstart", "sbp12-adult", "sbp12-figure2", "sbp12-figure3"}
+    assert shipped <= set(study_names())
     for name in study_names():
         study = load_study(name)
         assert study.name == name

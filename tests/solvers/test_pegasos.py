@@ -195,3 +195,32 @@ def test_the_cache_does_not_change_the_result(task, strategy):
 def test_an_unknown_strategy_is_refused(rbf_task):
     with pytest.raises(ValueError, match="strategy must be one of maintained, on_demand, got 'x'"):
         Pegasos(strategy="x").fit(rbf_task.X, rbf_task.y)
+
+
+def test_weights_are_probabilities_of_the_draws(rbf_task, alpha_of):
+    task = rbf_task
+    weights = np.random.default_rng(1).integers(0, 3, size=task.n).astype(float)
+    n, C, lam = task.n, 2.0, 1 / (2.0 * weights.sum())
+    rng = np.random.default_rng(6)
+    counts, t = np.zeros(n), 0
+    for _ in range(5):
+        for draw in rng.random(n):
+            i = int(np.flatnonzero(np.cumsum(weights) > draw * weights.sum())[0])
+            t += 1
+            margin = task.y[i] * task.K[i] @ (counts * task.y) / (lam * (t - 1)) if t > 1 else 0
+            counts[i] += margin < 1
+    solver = Pegasos(**task.params, C=C, max_epochs=5, dtype="float64", random_state=6)
+    solver.fit(task.X, task.y, sample_weight=weights)
+    alpha = alpha_of(solver.model_, task.y)
+    np.testing.assert_allclose(alpha, counts / (lam * t), rtol=1e-10)
+    assert (alpha[weights == 0] == 0).all()
+
+
+def test_class_weights_are_sample_weights(rbf_task):
+    task = rbf_task
+    common = {**task.params, "random_state": 0}
+    by_class = Pegasos(class_weight={1: 3.0, -1: 0.5}, **common).fit(task.X, task.y)
+    by_point = Pegasos(**common)
+    by_point.fit(task.X, task.y, sample_weight=np.where(task.y > 0, 3.0, 0.5))
+    np.testing.assert_array_equal(by_class.dual_coef_, by_point.dual_coef_)
+    assert (by_class.predict(task.X) > 0).sum() > (task.y > 0).sum()

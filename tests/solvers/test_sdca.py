@@ -175,3 +175,81 @@ def test_the_cache_changes_the_cost_but_not_the_result(task):
 def test_an_unknown_order_is_refused(rbf_task):
     with pytest.raises(ValueError, match=r"order must be one of permutation, iid, got 'cyclic'"):
         SDCA(order="cyclic").fit(rbf_task.X, rbf_task.y)
+
+
+def shrinking_twin(Q, C, epochs, seed, tol):
+    """LIBLINEAR's order, shrinking and stopping rule, with the responses recomputed each time."""
+    n = len(Q)
+    rng = np.random.default_rng(seed)
+    alpha, active, drawn = np.zeros(n), list(range(n)), 0
+    above, below = np.inf, -np.inf
+    for _ in range(epochs):
+        order = [sorted(active)[p] for p in rng.permutation(len(active))]
+        highest, lowest, position = -np.inf, np.inf, 0
+        while position < len(order):
+            i = order[position]
+            drawn += 1
+            slope = 1 - Q[i] @ alpha
+            if (alpha[i] == 0 and slope < below) or (alpha[i] == C and slope > above):
+                # The last one comes next.
+                order[position] = order[-1]
+                order.pop()
+                continue
+            outward = (alpha[i] == 0 and slope < 0) or (alpha[i] == C and slope > 0)
+            projected = 0.0 if outward else slope
+            highest, lowest = max(highest, projected), min(lowest, projected)
+            alpha[i] = np.clip(alpha[i] + slope / Q[i, i], 0, C)
+            position += 1
+        active = order
+        if highest - lowest <= tol:
+            if len(active) == n:
+                return alpha, drawn
+            active, above, below = list(range(n)), np.inf, -np.inf
+        else:
+            above = highest if highest > 0 else np.inf
+            below = lowest if lowest < 0 else -np.inf
+    return alpha, drawn
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0])
+@pytest.mark.parametrize("tol", [0.1, 1e-3])
+def test_shrinking_and_the_stopping_rule_are_liblinears(task, C, tol, alpha_of):
+    alpha, drawn = shrinking_twin(task.Q, C, 5000, 8, tol)
+    solver = SDCA(
+        "precomputed", C=C, stopping="gradient", shrinking=True, tol=tol, max_epochs=5000,
+        dtype="float64", random_state=8,
+    ).fit(task.K, task.y)  # fmt: skip
+    assert solver.status_ == "converged"
+    assert solver.n_iter_ == drawn
+    np.testing.assert_allclose(alpha_of(solver.model_, task.y), alpha, rtol=0, atol=1e-8 * C)
+
+
+@pytest.mark.parametrize("shrinking", [False, True])
+def test_an_epoch_without_large_derivatives_is_nearly_optimal(task, shrinking, alpha_of):
+    solver = SDCA(
+        **task.params, C=10.0, stopping="gradient", shrinking=shrinking, tol=1e-7,
+        max_epochs=40_000, dtype="float64", random_state=0,
+    ).fit(task.X, task.y)  # fmt: skip
+    assert solver.status_ == "converged"
+    alpha = alpha_of(solver.model_, task.y)
+    slope = 1 - task.Q @ alpha
+    assert slope[alpha < 10.0].max() <= 1e-5
+    assert slope[alpha > 0].min() >= -1e-5
+
+
+def test_weights_bound_alpha(task, solve_dual, alpha_of):
+    weights = np.random.default_rng(3).integers(0, 3, size=task.n).astype(float)
+    solver = SDCA(
+        **task.params, C=0.7, tol=1e-8, max_epochs=40_000, dtype="float64", random_state=0
+    ).fit(task.X, task.y, sample_weight=weights)
+    alpha = alpha_of(solver.model_, task.y)
+    assert (alpha <= 0.7 * weights).all()
+    kept = np.repeat(np.arange(task.n), weights.astype(int))
+    best = solve_dual(task.Q[np.ix_(kept, kept)], task.y[kept], 0.7)
+    assert alpha.sum() - 0.5 * alpha @ task.Q @ alpha == pytest.approx(best.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("parameters", [{"stopping": "gradient"}, {"shrinking": True}])
+def test_independent_draws_see_no_epoch_of_all_points(rbf_task, parameters):
+    with pytest.raises(ValueError, match="order='iid' does not visit every point"):
+        SDCA(order="iid", **parameters).fit(rbf_task.X, rbf_task.y)

@@ -97,3 +97,16 @@ def test_the_cache_changes_the_cost_but_not_the_result(task):
 def test_a_kernel_without_a_direction_is_refused():
     with pytest.raises(ValueError, match="every k\\(x, x\\) is 0"):
         SGD("linear").fit(np.zeros((4, 2)), [0, 1, 0, 1])
+
+
+def test_weights_approach_the_weighted_loss(rbf_task, solve_dual):
+    task = rbf_task
+    weights = np.where(task.y > 0, 4.0, 1.0)
+    kept = np.repeat(np.arange(task.n), weights.astype(int))
+    best = solve_dual(task.Q[np.ix_(kept, kept)], task.y[kept], 1.0)
+    bound = float(np.sqrt(best.squared_norm))
+    solver = SGD(**task.params, norm_bound=bound, max_epochs=500, dtype="float64", random_state=0)
+    solver.fit(task.X, task.y, sample_weight=weights)
+    loss = np.maximum(0, 1 - task.y * solver.decision_function(task.X))
+    least = (best.value - 0.5 * best.squared_norm) / len(kept)
+    assert -1e-6 <= weights @ loss / weights.sum() - least <= 0.02
