@@ -118,6 +118,7 @@ def test_every_run_has_a_checked_record(study, tmp_path):
     assert json.loads(easy.problem) == {"generator": "ldfp", "m": 8, "n": 100, "kappa": 1.5}
     assert json.loads(easy.params)["max_iter"] == 1_000_000
     assert easy.trace[-1].iteration == easy.n_iter
+    assert 0 <= easy.cpu_s < 20
     assert easy.trace[-1].phi_lo == pytest.approx(easy.phi_lo, abs=1e-12)
     cut = records["none", "PCT, 3 steps", 0]
     assert (cut.status, cut.found, cut.n_iter) == ("budget", "budget", 3)

@@ -42,6 +42,7 @@ def record(part, method, seed, iterations, **fields):
         "status": "converged", "found": "separable", "n_iter": iterations,
         "matvecs": None if iterations is None else 2 * iterations,
         "solve_s": None if iterations is None else iterations / 1000,
+        "cpu_s": None if iterations is None else iterations / 2000,
         "environment": json.dumps({"processor": "Example CPU", "commit": "abc"}),
         "trace": stages,
     }  # fmt: skip
@@ -105,6 +106,7 @@ def test_the_table_is_that_of_the_solved_runs(folder):
     assert (ours["n_iter"], ours["n_iter_low"], ours["n_iter_high"]) == (220, 200, 240)
     assert ours["matvecs"] == 440
     assert ours["mean_s"] == pytest.approx(0.22)
+    assert ours["cpu_s"] == pytest.approx(0.11)
     assert ours["best_n_iter"]
     assert not table.loc["SPCT", "best_n_iter"]
     assert (theirs["n_solved"], theirs["n_iter"], theirs["most_iter"]) == (1, 9000, 10**6)
