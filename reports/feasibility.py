@@ -111,9 +111,9 @@ def results_table(results: FeasibilityResults, part: str) -> pd.DataFrame:
     -------
     DataFrame
         One row per method: method, n (planned runs), n_ended, n_solved; median, low and high of
-        n_iter, matvecs, solve_s and cpu_s over the solved instances and mean_s, their mean seconds (NaN
-        without any); most_iter, the most iterations of a run without a certificate; and best_*:
-        whether the median is the least of the methods that solved every instance.
+        n_iter, matvecs, solve_s and cpu_s over the solved instances and mean_s, their mean seconds
+        (NaN without any); most_iter, the most iterations of a run without a certificate; and
+        best_*: whether the median is the least of the methods that solved every instance.
     """
     mine = results.runs[results.runs["part"] == part]
     rows = []
