@@ -51,7 +51,8 @@ SCHEMA = pa.schema(
         ("inner_products", pa.int64()),
         ("kernel_evals", pa.int64()),
         ("kernel_evals_computed", pa.int64()),
-        ("solve_s", pa.float64()),
+        ("solve_s", pa.float64()),  # wall-clock seconds of the iterations
+        ("cpu_s", pa.float64()),  # CPU seconds of the process meanwhile
         ("data_s", pa.float64()),
         ("compile_s", pa.float64()),
         ("tuning_s", pa.float64()),
@@ -92,6 +93,7 @@ class FeasibilityOutcome:
     n_iter: int
     matvecs: int
     solve_s: float
+    cpu_s: float
     data_s: float
     inner_products: int = 0
     kernel_evals: int = 0
@@ -131,6 +133,7 @@ class FeasibilityRecord:
     kernel_evals: int | None = None
     kernel_evals_computed: int | None = None
     solve_s: float | None = None
+    cpu_s: float | None = None
     data_s: float | None = None
     compile_s: float | None = None
     tuning_s: float | None = None

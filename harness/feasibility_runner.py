@@ -84,43 +84,43 @@ def plan_feasibility(study: FeasibilityStudy) -> list[PlannedFeasibilityRun]:
     StudyError
         For a parameter that a method does not have, or a part without a method.
     """
-    runs = []
-    for part in study.parts:
-        fit = [method for method in study.method if _takes(method, part)]
-        if not fit:
-            needed = "on columns (MPLFP)" if isinstance(part, Cell) else "with a kernel (MPKFP)"
-            raise StudyError(f"{part.label!r} needs a method {needed}; the study has none")
-        for method in fit:
-            runs += [_planned(study, part, method, seed) for seed in range(part.instances)]
-    return runs
-
-
-def _takes(method: Method, part: Cell | Images) -> bool:
     from solvers import Solver
     from solvers.registry import feasibility_methods
 
-    return issubclass(feasibility_methods()[method.name], Solver) == isinstance(part, Images)
+    known = feasibility_methods()
+    sources: dict[tuple[str, bool], dict[str, str]] = {}
+    runs = []
+    for part in study.parts:
+        images = isinstance(part, Images)
+        fit = [
+            method for method in study.method if issubclass(known[method.name], Solver) == images
+        ]
+        if not fit:
+            needed = "with a kernel (MPKFP)" if images else "on columns (MPLFP)"
+            raise StudyError(f"{part.label!r} needs a method {needed}; the study has none")
+        for method in fit:
+            cls = known[method.name]
+            if (method.name, images) not in sources:
+                sources[method.name, images] = _source_hashes(cls.__module__, images=images)
+            runs += [
+                _planned(study, part, method, cls, seed, sources[method.name, images])
+                for seed in range(part.instances)
+            ]
+    return runs
 
 
 def _planned(
-    study: FeasibilityStudy, part: Cell | Images, method: Method, seed: int
+    study: FeasibilityStudy,
+    part: Cell | Images,
+    method: Method,
+    cls: type[Any],
+    seed: int,
+    source: dict[str, str],
 ) -> PlannedFeasibilityRun:
-    from data_loaders import suggest
-    from solvers.registry import feasibility_methods
-
-    cls = feasibility_methods()[method.name]
-    defaults = cls().get_params()
-    for name in method.params:
-        if name not in defaults:
-            raise StudyError(
-                f"method {method.label!r}: unknown parameter {name!r}{suggest(name, defaults)}"
-            )
-        if isinstance(part, Images) and name in _DECIDED:
-            raise StudyError(f"method {method.label!r}: {name!r} is decided by [[images]]")
-    params = defaults | method.params
+    params = _parameters(method, cls, images=isinstance(part, Images))
     method_class = f"{cls.__module__}:{cls.__name__}"
     identity = {
-        "source": _source_hash(cls.__module__, part),
+        "source": source,
         "params": params,
         "problem": problem_of(part),
         "seed": seed,
@@ -129,6 +129,29 @@ def _planned(
     }
     job = _job(study, part, method, seed, method_class)
     return PlannedFeasibilityRun(hash_json(identity), part, method, seed, job, params, method_class)
+
+
+def _parameters(method: Method, cls: type[Any], *, images: bool) -> dict[str, Any]:
+    """Every parameter of the method; StudyError for one that it has not, or that is decided."""
+    from data_loaders import suggest
+
+    defaults: dict[str, Any] = cls().get_params()
+    for name in method.params:
+        if name not in defaults:
+            raise StudyError(
+                f"method {method.label!r}: unknown parameter {name!r}{suggest(name, defaults)}"
+            )
+        if images and name in _DECIDED:
+            raise StudyError(f"method {method.label!r}: {name!r} is decided by [[images]]")
+    return defaults | method.params
+
+
+def _source_hashes(module: str, *, images: bool) -> dict[str, str]:
+    """Hashes of the method's source, of all it imports of the project, and of what measures it."""
+    root = Path(harness.__file__).resolve().parents[1]
+    measuring = "image_classes.py" if images else "separation.py"
+    files = [root.joinpath(*module.split(".")).with_suffix(".py"), root / "harness" / measuring]
+    return {name: hash_json(path.read_text("utf-8")) for name, path in closure(files).items()}
 
 
 def _job(
@@ -158,14 +181,6 @@ def _job(
         method=method_class,
         params=dict(method.params),
     )
-
-
-def _source_hash(module: str, part: Cell | Images) -> dict[str, str]:
-    """Hashes of the method's source, of all it imports of the project, and of what measures it."""
-    root = Path(harness.__file__).resolve().parents[1]
-    measuring = "separation.py" if isinstance(part, Cell) else "image_classes.py"
-    files = [root.joinpath(*module.split(".")).with_suffix(".py"), root / "harness" / measuring]
-    return {name: hash_json(path.read_text("utf-8")) for name, path in closure(files).items()}
 
 
 def run_feasibility(

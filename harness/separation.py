@@ -48,7 +48,9 @@ def separate(job: SeparationJob, send: Send) -> FeasibilityOutcome:
     compile_s = time.perf_counter() - started
 
     send(PhaseMessage("solve"))
+    started = time.process_time()
     result = method.solve(problem, max_seconds=job.max_seconds)
+    cpu_s = time.process_time() - started
     send(PhaseMessage("evaluate", result.seconds))
     verdict = check_certificate(problem, result)
     return FeasibilityOutcome(
@@ -59,6 +61,7 @@ def separate(job: SeparationJob, send: Send) -> FeasibilityOutcome:
         matvecs=result.counters.matvecs,
         inner_products=result.counters.inner_products,
         solve_s=result.seconds,
+        cpu_s=cpu_s,
         data_s=data_s,
         compile_s=compile_s,
         phi_lo=verdict.phi_lo,

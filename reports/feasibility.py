@@ -16,11 +16,11 @@ from reports import ReportError
 
 #: What a method has found when it has solved a problem.
 SOLVED = ("separable", "inseparable")
-_MEASURES = ("n_iter", "matvecs", "solve_s")
+_MEASURES = ("n_iter", "matvecs", "solve_s", "cpu_s")
 #: The columns of runs that are planned but have no record.
 _COLUMNS = (
     *("status", "reason", "found", "n_iter", "matvecs", "inner_products", "kernel_evals"),
-    *("solve_s", "tuning_s", "phi_lo", "phi_up", "gamma", "validation", "train_error"),
+    *("solve_s", "cpu_s", "tuning_s", "phi_lo", "phi_up", "gamma", "validation", "train_error"),
     *(
         "test_error",
         "peak_memory_mb",
@@ -111,9 +111,9 @@ def results_table(results: FeasibilityResults, part: str) -> pd.DataFrame:
     -------
     DataFrame
         One row per method: method, n (planned runs), n_ended, n_solved; median, low and high of
-        n_iter, matvecs and solve_s over the solved instances and mean_s, their mean seconds (NaN
-        without any); most_iter, the most iterations of a run without a certificate; and best_*:
-        whether the median is the least of the methods that solved every instance.
+        n_iter, matvecs, solve_s and cpu_s over the solved instances and mean_s, their mean seconds
+        (NaN without any); most_iter, the most iterations of a run without a certificate; and
+        best_*: whether the median is the least of the methods that solved every instance.
     """
     mine = results.runs[results.runs["part"] == part]
     rows = []

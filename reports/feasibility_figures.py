@@ -64,7 +64,7 @@ def draw_curves(
         )  # fmt: skip
     values = np.concatenate([np.concatenate([c.low, c.high]) for c in known])
     low, high = values[values > 0].min(), values.max()
-    set_log_axis(axes, "y", low / 1.3, high * 1.3, "wall_s" if measure == "solve_s" else measure)
+    set_log_axis(axes, "y", low / 1.3, high * 1.3, "wall_s" if measure == "cpu_s" else measure)
     places = np.concatenate([curve.x for curve in known])
     if x[1] == "kappa":
         axes.set_xlim(places.min() - 0.3, places.max() + 0.3)
