@@ -139,8 +139,8 @@ def test_the_lookup_prunes_no_partner_that_a_full_search_takes():
     strategy = Merging("lookup-wd")
     table = strategy.rule().table.astype(float)
     steps = table.shape[1] - 1
-    for _ in range(200):
-        points, coef = random_model(rng, 40, spread=rng.uniform(0.1, 3.0), signs=False)
+    for d in [1, 2, 3, 18] * 100:
+        points, coef = random_model(rng, 40, d=d, spread=rng.uniform(0.02, 1.5), signs=False)
         light = int(np.argmin(coef))
         after, *_ = one_event(points, coef, strategy)
         # Bilinear interpolation by hand, for every partner.
