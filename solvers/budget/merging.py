@@ -35,7 +35,8 @@ class Tables(NamedTuple):
     weights : ndarray of float32, shape (n_ratios, grid)
         The light point's weight; column b has kernel entry b / (grid - 1).
     costs : ndarray of float32, shape (n_ratios, grid)
-        What the merge loses, in units of the light coefficient's square.
+        What the merge loses, in units of the light coefficient's square times
+        ``(1 - kernel entry)^2``.
     least : ndarray of float64, shape (3, grid)
         The smallest cost in each column; the column's exponent, -log of its kernel entry; and the
         smallest ``cost / (exponent share)^2`` up to this exponent, with the share of
@@ -77,13 +78,14 @@ def merge_tables(grid: int, same_sign: bool) -> Tables:
     costs = np.zeros((len(ratios), grid), dtype=np.float32)
     fill_tables(ratios, entries, weights, costs)
     least = np.full((3, grid), np.inf)
-    least[0] = costs.min(axis=0)
+    least[0] = (costs * np.square(1.0 - entries)).min(axis=0)
     least[1, 1:] = -np.log(entries[1:])
     shares = 1.0 / (1.0 + ratios) if same_sign else np.ones(len(ratios))
-    nearer = np.square(shares[:, None] * least[1, 1:-1])
-    rises = (costs[:, 1:-1] / nearer).min(axis=0)
-    least[2, 0] = 0.0
-    least[2, 1:-1] = np.minimum.accumulate(rises[::-1])[::-1]
+    # (1 - entry) / exponent goes from 0 to its limit 1.
+    slopes = np.zeros(grid)
+    slopes[1:-1], slopes[-1] = (1.0 - entries[1:-1]) / least[1, 1:-1], 1.0
+    rises = (costs * np.square(slopes / shares[:, None])).min(axis=0)
+    least[2] = np.minimum.accumulate(rises[::-1])[::-1]
     for array in (weights, costs, least):
         array.flags.writeable = False
     return Tables(float(ratios[0]), weights, costs, least)
@@ -191,7 +193,7 @@ def _limit(least, cost):
 def _cost(search, table, ratio, log_entry):
     """What the pair's merge loses, in units of the light coefficient's square."""
     if search.kind == LOOKUP_COST and ratio >= search.lowest:
-        return _look_up(search, table, ratio, log_entry)
+        return _look_up(search, table, ratio, log_entry) * math.expm1(log_entry) ** 2
     weight = _weight(search, table, ratio, log_entry)
     return degradation(weight, ratio, log_entry) / (ratio * ratio)
 
