@@ -37,7 +37,8 @@ class Rule(NamedTuple):
     search : Search
     table : ndarray of float32, shape (n_ratios, grid)
         The costs or the weights of :class:`Tables`, whichever are looked up.
-    least : ndarray of float64, shape (2, grid)
+    least : ndarray of float64, shape (3, grid)
+        That of :class:`Tables`.
     """
 
     kind: int
@@ -181,7 +182,7 @@ def strategy_of(maintenance: Any) -> Maintenance:
 
 def _rule(kind: int) -> Rule:
     """The rule of a strategy that merges nothing; its tables have the same types as real ones."""
-    table, least = np.zeros((2, 2), dtype=np.float32), np.zeros((2, 2))
+    table, least = np.zeros((2, 2), dtype=np.float32), np.zeros((3, 2))
     for array in (table, least):
         array.flags.writeable = False
     return Rule(kind, Search(GOLDEN, True, 0.0, 0.0), table, least)

@@ -35,9 +35,12 @@ class Tables(NamedTuple):
     weights : ndarray of float32, shape (n_ratios, grid)
         The light point's weight; column b has kernel entry b / (grid - 1).
     costs : ndarray of float32, shape (n_ratios, grid)
-        What the merge loses, in units of the light coefficient's square.
-    least : ndarray of float64, shape (2, grid)
-        The smallest cost in each column, and the column's exponent, -log of its kernel entry.
+        What the merge loses, in units of the light coefficient's square times
+        ``(1 - kernel entry)^2``.
+    least : ndarray of float64, shape (3, grid)
+        The smallest cost in each column; the column's exponent, -log of its kernel entry; and the
+        smallest ``cost / (exponent share)^2`` up to this exponent, with the share of
+        :func:`_mask`.
     """
 
     lowest: float
@@ -74,9 +77,15 @@ def merge_tables(grid: int, same_sign: bool) -> Tables:
     weights = np.zeros((len(ratios), grid), dtype=np.float32)
     costs = np.zeros((len(ratios), grid), dtype=np.float32)
     fill_tables(ratios, entries, weights, costs)
-    least = np.full((2, grid), np.inf)
-    least[0] = costs.min(axis=0)
+    least = np.full((3, grid), np.inf)
+    least[0] = (costs * np.square(1.0 - entries)).min(axis=0)
     least[1, 1:] = -np.log(entries[1:])
+    shares = 1.0 / (1.0 + ratios) if same_sign else np.ones(len(ratios))
+    # (1 - entry) / exponent goes from 0 to its limit 1.
+    slopes = np.zeros(grid)
+    slopes[1:-1], slopes[-1] = (1.0 - entries[1:-1]) / least[1, 1:-1], 1.0
+    rises = (costs * np.square(slopes / shares[:, None])).min(axis=0)
+    least[2] = np.minimum.accumulate(rises[::-1])[::-1]
     for array in (weights, costs, least):
         array.flags.writeable = False
     return Tables(float(ratios[0]), weights, costs, least)
@@ -109,7 +118,9 @@ def find_partners(
 
     limit = _FARTHEST
     if search.kind == LOOKUP_COST and len(chosen) == 2:
-        limit = _limit(search, table, least, coef[light] / coef[nearest], entries[nearest])
+        ratio = coef[light] / coef[nearest]
+        cost = _cost(search, table, ratio, -np.float64(distances[nearest]))
+        limit = max(_limit(least, cost), np.float64(entries[nearest]))
     found = 0
     for j in range(size):
         # Without a branch, which could not be foreseen.
@@ -117,7 +128,7 @@ def find_partners(
         found += entries[j] <= limit
     for k in range(found):
         j = partners[k]
-        scratch[k] = _cost(search, table, coef[light] / coef[j], -np.float64(entries[j]))
+        scratch[k] = _cost(search, table, coef[light] / coef[j], -np.float64(distances[j]))
     chosen[0] = light
     count = 1
     while count < min(len(chosen), found + 1):
@@ -141,11 +152,16 @@ def _evaluate_from(points, distances, group, counts, light):
 
 @compiled()
 def _mask(coef, distances, entries, entry_bits, size, light, same_sign):
-    """``entries`` become the distances to possible partners, else infinity; the nearest one."""
+    """``entries`` become the distances to possible partners, else infinity; the nearest one.
+
+    Among equal signs a distance counts by the share ``beta_j / (beta_j + beta_light)``: for small
+    ones the loss is twice the square of that.
+    """
     positive = coef[light] > 0.0
     if same_sign:
         for j in range(size):
-            entries[j] = distances[j] if (coef[j] > 0.0) == positive else np.inf
+            share = coef[j] / (coef[j] + coef[light])
+            entries[j] = distances[j] * share if (coef[j] > 0.0) == positive else np.inf
     else:
         for j in range(size):
             entries[j] = distances[j]
@@ -154,29 +170,30 @@ def _mask(coef, distances, entries, entry_bits, size, light, same_sign):
 
 
 @compiled()
-def _limit(search, table, least, ratio, distance):
-    """A distance beyond which no partner costs less than one at this ratio and distance.
+def _limit(least, cost):
+    """A distance, as :func:`_mask` counts it, beyond which every partner costs more than this.
 
-    What a table says is nowhere less than its columns' least entries, which fall from column to
-    column.
+    Beyond the exponent of some column every cost is larger; up to there costs rise at least
+    with the square of the distance.
     """
-    cost = _cost(search, table, ratio, -np.float64(distance))
-    low, high = 0, least.shape[1]
+    low, high = 0, least.shape[1] - 1
     while high - low > 1:
         middle = (low + high) // 2
         if least[0, middle] > cost:
             low = middle
         else:
             high = middle
-    # A little more, for rounding; and never less than what is known to be there.
-    return min(max(least[1, low] * 1.000001, np.float64(distance)), _FARTHEST)
+    if least[2, low] == 0.0:
+        return _FARTHEST
+    # A little more, for interpolation and rounding.
+    return 1.02 * math.sqrt(cost / least[2, low])
 
 
 @compiled()
 def _cost(search, table, ratio, log_entry):
     """What the pair's merge loses, in units of the light coefficient's square."""
     if search.kind == LOOKUP_COST and ratio >= search.lowest:
-        return _look_up(search, table, ratio, log_entry)
+        return _look_up(search, table, ratio, log_entry) * math.expm1(log_entry) ** 2
     weight = _weight(search, table, ratio, log_entry)
     return degradation(weight, ratio, log_entry) / (ratio * ratio)
 

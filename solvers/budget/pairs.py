@@ -136,7 +136,11 @@ def golden_weight(ratio, log_entry, tolerance):
 
 @compiled()
 def fill_tables(ratios, entries, weights, costs):
-    """The optimal weight, and the loss in units of the light coefficient's square, on a grid."""
+    """The optimal weight, and the loss in units of the light coefficient's square, on a grid.
+
+    The loss falls with the square of ``1 - kappa``; what is tabulated is its quotient by that,
+    which keeps its digits between the nodes however close two points are.
+    """
     for a in range(len(ratios)):
         r = ratios[a]
         for b in range(len(entries)):
@@ -145,14 +149,18 @@ def fill_tables(ratios, entries, weights, costs):
                 weights[a, b], costs[a, b] = 0.0, 1.0
                 continue
             log_entry = math.log(kappa)
-            if r == 0.0:
-                # The limit: t = r kappa.
-                weights[a, b] = 0.0
-                costs[a, b] = 1.0 - kappa * kappa * (1.0 - 2.0 * log_entry)
-                continue
+            square = (1.0 - kappa) ** 2
             t = best_weight(r, log_entry)
             weights[a, b] = t
-            costs[a, b] = degradation(t, r, log_entry) / (r * r)
+            if kappa == 1.0:
+                # The limit; where the extrapolation of opposite signs is cut off there is none.
+                near = r / (1.0 + r) > LOWEST_WEIGHT if r > -1.0 else False
+                costs[a, b] = 2.0 / (1.0 + r) ** 2 if near else costs[a, b - 1]
+            elif r == 0.0:
+                # The limit: t = r kappa.
+                costs[a, b] = (1.0 - kappa * kappa * (1.0 - 2.0 * log_entry)) / square
+            else:
+                costs[a, b] = degradation(t, r, log_entry) / (r * r * square)
 
 
 @compiled()

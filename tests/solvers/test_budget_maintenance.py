@@ -139,8 +139,8 @@ def test_the_lookup_prunes_no_partner_that_a_full_search_takes():
     strategy = Merging("lookup-wd")
     table = strategy.rule().table.astype(float)
     steps = table.shape[1] - 1
-    for _ in range(200):
-        points, coef = random_model(rng, 40, spread=rng.uniform(0.1, 3.0), signs=False)
+    for d in [1, 2, 3, 18] * 100:
+        points, coef = random_model(rng, 40, d=d, spread=10 ** rng.uniform(-3.0, 0.2), signs=False)
         light = int(np.argmin(coef))
         after, *_ = one_event(points, coef, strategy)
         # Bilinear interpolation by hand, for every partner.
@@ -151,12 +151,13 @@ def test_the_lookup_prunes_no_partner_that_a_full_search_takes():
         cost = (1 - u) * ((1 - v) * table[a, b] + v * table[a, b + 1]) + u * (
             (1 - v) * table[a + 1, b] + v * table[a + 1, b + 1]
         )
+        cost *= np.square(1 - column / steps)
         cost[light] = np.inf
         gone = {tuple(p) for p in points} - {tuple(p) for p in after}
         # At these two points no other one is better than the chosen one.
         partners = [j for j in range(40) if tuple(points[j]) in gone and j != light]
         assert len(partners) == 1
-        assert cost[partners[0]] == pytest.approx(cost.min(), rel=1e-6)
+        assert cost[partners[0]] == pytest.approx(cost.min(), rel=1e-6, abs=1e-15)
 
 
 @pytest.mark.parametrize("points", [3, 4, 5])

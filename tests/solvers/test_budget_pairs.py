@@ -112,7 +112,8 @@ def test_tables_hold_what_precise_golden_section_finds(same_sign):
                 continue
             weight = golden_weight(r, math.log(kappa), 1e-10)
             cost = max(loss(weight, r, kappa), 0.0) / r**2
-            assert tables.costs[a, b] == pytest.approx(cost, abs=2e-7)
+            assert tables.costs[a, b] * (1 - kappa) ** 2 == pytest.approx(cost, abs=2e-7)
+    np.testing.assert_allclose(tables.costs[-1, -1], 0.5)
 
 
 def test_interpolated_costs_are_close_between_the_nodes():
@@ -121,11 +122,21 @@ def test_interpolated_costs_are_close_between_the_nodes():
     errors = []
     for m, kappa in rng.uniform([0.5, 0.0], 1.0, (3000, 2)):
         r = (1 - m) / m
-        cost = interpolated(tables.costs, r * 99, kappa * 99)
+        cost = interpolated(tables.costs, r * 99, kappa * 99) * (1 - kappa) ** 2
         # In the units of the sum of both coefficients.
         errors.append(abs(cost * r**2 - least_loss_fast(r, kappa)) / (1 + r) ** 2)
     assert np.mean(errors) < 2e-5
     assert max(errors) < 1e-3
+
+
+def test_interpolated_costs_keep_their_digits_for_close_points():
+    tables = merge_tables(100, True)
+    for r in (0.05, 0.4, 0.9, 1.0):
+        for exponent in (1e-6, 1e-4, 1e-3, 1e-2, 0.1):
+            cost = interpolated(tables.costs, r * 99, math.exp(-exponent) * 99)
+            cost *= math.expm1(-exponent) ** 2
+            exact = degradation(best_weight(r, -exponent), r, -exponent) / r**2
+            assert cost == pytest.approx(exact, rel=2e-3)
 
 
 def least_loss_fast(r, kappa):
