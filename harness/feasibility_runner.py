@@ -40,7 +40,8 @@ from harness.sources import closure
 _SCHEMA_VERSION = 1
 # A run ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
-_DECIDED = ("kernel", "gamma", "max_iter", "history")
+_DECIDED_BY_CELLS = ("tol", "history")
+_DECIDED_BY_IMAGES = ("kernel", "gamma", "max_iter", "history")
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def _planned(
     seed: int,
     source: dict[str, str],
 ) -> PlannedFeasibilityRun:
-    params = _parameters(method, cls, images=isinstance(part, Images))
+    params = _parameters(method, cls, part)
     method_class = f"{cls.__module__}:{cls.__name__}"
     identity = {
         "source": source,
@@ -131,7 +132,7 @@ def _planned(
     return PlannedFeasibilityRun(hash_json(identity), part, method, seed, job, params, method_class)
 
 
-def _parameters(method: Method, cls: type[Any], *, images: bool) -> dict[str, Any]:
+def _parameters(method: Method, cls: type[Any], part: Cell | Images) -> dict[str, Any]:
     """Every parameter of the method; StudyError for one that it has not, or that is decided."""
     from data_loaders import suggest
 
@@ -141,9 +142,14 @@ def _parameters(method: Method, cls: type[Any], *, images: bool) -> dict[str, An
             raise StudyError(
                 f"method {method.label!r}: unknown parameter {name!r}{suggest(name, defaults)}"
             )
-        if images and name in _DECIDED:
-            raise StudyError(f"method {method.label!r}: {name!r} is decided by [[images]]")
-    return defaults | method.params
+        for kind, section, decided in (
+            (Cell, "cell", _DECIDED_BY_CELLS),
+            (Images, "images", _DECIDED_BY_IMAGES),
+        ):
+            if isinstance(part, kind) and name in decided:
+                raise StudyError(f"method {method.label!r}: {name!r} is decided by [[{section}]]")
+    given = {"tol": part.tol} if isinstance(part, Cell) else {}
+    return defaults | given | method.params
 
 
 def _source_hashes(module: str, *, images: bool) -> dict[str, str]:
@@ -165,7 +171,7 @@ def _job(
             kappa=part.kappa,
             seed=seed,
             method=method_class,
-            params=dict(method.params),
+            params={"tol": part.tol, **method.params},
             max_seconds=study.budget.timeout,
         )
     return ImagesJob(

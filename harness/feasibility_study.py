@@ -27,6 +27,10 @@ class Cell(StudyPart):
         Dimension and number of columns.
     kappa : float
         As in :func:`data_loaders.ldfp` and :func:`data_loaders.lap`.
+    tol : float
+        The methods' own: the length of a convex combination that passes for 0. On separable
+        problems it must be far below the margin, or it ends runs before they separate; 0 never
+        does.
     instances : int
         How many; instance i has the seed i.
     published : dict
@@ -39,6 +43,7 @@ class Cell(StudyPart):
     m: Count
     n: Annotated[int, Field(ge=2)]
     kappa: Positive = 1.0
+    tol: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     instances: Annotated[int, Field(ge=1, le=MAX_INSTANCES)] = 20
     published: dict[str, float | str] = Field(default_factory=dict)
 

@@ -14,8 +14,9 @@ from harness.feasibility_records import FeasibilityRecord, FeasibilityStore, Sta
 from harness.records import EXPECTED_STATUSES
 from reports import ReportError
 
-#: What a method has found when it has solved a problem.
-SOLVED = ("separable", "inseparable")
+#: What a method must have found to have solved a problem of each generator.
+_ANSWERS = {"ldfp": ("separable",), "lap": ("inseparable",)}
+_ANY = ("separable", "inseparable")
 _MEASURES = ("n_iter", "matvecs", "solve_s", "cpu_s")
 #: The columns of runs that are planned but have no record.
 _COLUMNS = (
@@ -44,7 +45,7 @@ class FeasibilityResults:
         The content of ``study.json``.
     runs : DataFrame
         One row per planned run: part, method, seed, and the columns of its record; ``solved`` if
-        it ended with a certificate, ``ended`` if it ended as planned.
+        it ended with the certificate that the problem has, ``ended`` if it ended as planned.
     traces : DataFrame
         One row per recorded stage: part, method, seed, n (columns or points), and the stage.
     """
@@ -98,7 +99,11 @@ def load_feasibility(folder: Path) -> FeasibilityResults:
         stages += [row | {"n": sizes[run["part"]]} | vars(stage) for stage in record.trace]
     runs = pd.DataFrame(rows)
     runs["ended"] = runs["status"].isin(EXPECTED_STATUSES)
-    runs["solved"] = runs["ended"] & runs["found"].isin(SOLVED)
+    answers = {part["label"]: _ANSWERS.get(part.get("generator"), _ANY) for part in study["parts"]}
+    right = [
+        found in answers[part] for part, found in zip(runs["part"], runs["found"], strict=True)
+    ]
+    runs["solved"] = runs["ended"] & pd.Series(right, index=runs.index)
     numbers = [*_MEASURES, "phi_lo", "phi_up", "gamma", "train_error", "test_error", "tuning_s"]
     runs[numbers] = runs[numbers].astype(float)
     return FeasibilityResults(study, runs, pd.DataFrame(stages, columns=_STAGE_COLUMNS))

@@ -168,6 +168,7 @@ def _cell_view(results: FeasibilityResults, part: dict[str, Any]) -> dict[str, A
     ]
     return {
         "problem": f"m = {part['m']:,}, n = {part['n']:,}, κ = {part['kappa']:g}, "
+        f"tolerance {part['tol']:g}, "
         + ("separable" if part["generator"] == "ldfp" else "inseparable"),
         "headings": headings + (["Published mean"] if published else []),
         "rows": rows,

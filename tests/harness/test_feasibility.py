@@ -28,6 +28,7 @@ timeout = 20.0
 [[cell]]
 label = "easy"
 generator = "ldfp"
+tol = 0.0
 m = 8
 n = 100
 kappa = 1.5
@@ -36,13 +37,13 @@ published = { MPLFP = 1.5, PCT = "TO" }
 [[cell]]
 label = "none"
 generator = "lap"
+tol = 1e-2
 m = 3
 n = 30
 instances = 1
 [[method]]
 name = "mplfp"
 label = "MPLFP"
-params = { tol = 1e-2 }
 [[method]]
 name = "PCT"
 label = "PCT, 3 steps"
@@ -115,7 +116,13 @@ def test_every_run_has_a_checked_record(study, tmp_path):
     assert none.phi_up <= 1e-2
     assert easy.matvecs == 4 * easy.n_iter
     assert easy.inner_products == 4 * 100 * easy.n_iter
-    assert json.loads(easy.problem) == {"generator": "ldfp", "m": 8, "n": 100, "kappa": 1.5}
+    assert json.loads(easy.problem) == {
+        "generator": "ldfp",
+        "m": 8,
+        "n": 100,
+        "kappa": 1.5,
+        "tol": 0.0,
+    }
     assert json.loads(easy.params)["max_iter"] == 1_000_000
     assert easy.trace[-1].iteration == easy.n_iter
     assert 0 <= easy.cpu_s < 20
@@ -271,6 +278,9 @@ def test_parts_without_methods_and_parameters_without_a_method_are_refused(study
     wrong = STUDY.replace("max_iter = 3", "max_itr = 3")
     with pytest.raises(StudyError, match="method 'PCT, 3 steps': unknown parameter 'max_itr'"):
         plan_feasibility(parse_study(wrong.encode(), where="f"))
+    decided = STUDY.replace("max_iter = 3", "tol = 0.5")
+    with pytest.raises(StudyError, match=r"'tol' is decided by \[\[cell\]\]"):
+        plan_feasibility(parse_study(decided.encode(), where="f"))
     head = 'kind = "feasibility"\nname = "i"\n'
     images = parse_study((head + IMAGES + "params = { gamma = 1.0 }").encode(), where="f")
     with pytest.raises(StudyError, match=r"'gamma' is decided by \[\[images\]\]"):
@@ -361,6 +371,6 @@ def test_a_job_names_its_class_and_limit(study):
     planned = plan_feasibility(study)[0]
     assert planned.job == SeparationJob(
         generator="ldfp", m=8, n=100, kappa=1.5, seed=0,
-        method="solvers.feasibility.methods:MPLFP", params={"tol": 1e-2}, max_seconds=20.0,
+        method="solvers.feasibility.methods:MPLFP", params={"tol": 0.0}, max_seconds=20.0,
     )  # fmt: skip
     assert runner.problem_of(study.cell[1])["generator"] == "lap"
