@@ -155,3 +155,17 @@ def test_a_model_of_nan_asks_the_solver_to_stop() -> None:
     monitor.start(Counters())
     assert monitor.record(1, model) is True
     assert monitor.diverged
+
+
+def test_the_clocks_stand_still_while_a_solver_looks_at_itself() -> None:
+    monitor, messages = watch(SlowEvaluator())
+    monitor.start(Counters())
+    before = monitor.evaluation_s
+    with monitor.paused():
+        time.sleep(PAUSE)
+        assert not monitor.clocks.running
+    assert monitor.clocks.running
+    assert monitor.clocks.wall_s < PAUSE
+    assert monitor.evaluation_s - before >= PAUSE
+    phases = [item.phase for item in messages if isinstance(item, PhaseMessage)]
+    assert phases == ["solve", "evaluate", "solve"]
