@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from solvers.base import Solver
 from solvers.batch_perceptron import BatchPerceptron
+from solvers.bundle import BundleClassifier
 from solvers.libsvm import LIBSVM
 from solvers.linear_pegasos import LinearPegasos
 from solvers.linear_sdca import LinearSDCA
@@ -21,7 +22,7 @@ def registry() -> dict[str, type[Solver]]:
     """Every reference solver, by the name that studies and the command line use."""
     classes: tuple[type[Solver], ...] = (
         *(SMO, SBP, SDCA, Pegasos, SGD, Perceptron, BatchPerceptron),
-        *(LinearSDCA, LinearPegasos, SIMBA, RandomFourierFeatures),
+        *(LinearSDCA, LinearPegasos, SIMBA, BundleClassifier, RandomFourierFeatures),
         LIBSVM,
     )
     return {solver.__name__: solver for solver in classes}
