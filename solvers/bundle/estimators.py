@@ -247,12 +247,8 @@ class BundleRegressor(RegressorMixin, BaseEstimator):
         )
         check_finite(X)
         y = np.asarray(y, dtype=np.float64)
-        if not np.isfinite(y).all():
-            raise ValueError(f"y contains NaN or infinity at row {np.isfinite(y).argmin()}")
         X = canonical(X) if sparse.issparse(X) else X
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weights.any():
-            raise ValueError("all sample weights are 0: nothing is left")
         finite_squared_norms(X)
         self.counters_ = Counters()
         found = _train(self, X, y, weights, self.counters_)
