@@ -7,8 +7,14 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from solvers.bundle.compiled import (
+    balanced_hinge_pass,
+    hinge_pass,
+    logistic_pass,
+    squared_hinge_pass,
+    weighted_quantile,
+)
 from solvers.matrices import matmul
 from solvers.validation import positive
 
@@ -126,22 +132,29 @@ class PointwiseLoss(Loss):
             If there is no minimum.
         """
         low, high = self._bracket(scores, y, weights, guess)
-        for step in range(200):
-            (b_low, _, g_low), (b_high, _, g_high) = low, high
-            slope_low, slope_high = g_low.sum(), g_high.sum()
-            width = b_high - b_low
-            if width <= 4 * np.spacing(max(abs(b_low), abs(b_high))):
+        slope_low, slope_high = low[2].sum(), high[2].sum()
+        side = 0
+        for _ in range(200):
+            width = high[0] - low[0]
+            # What the balanced plane may be off by is the product of slope and width.
+            error = width * min(-low[2].sum(), high[2].sum())
+            smallest = 4 * np.spacing(max(abs(low[0]), abs(high[0])))
+            if width <= smallest or error <= _FLAT * low[1]:
                 break
-            if min(-slope_low, slope_high) <= _FLAT:
-                break
-            # The secant where the slope is smooth, halves where it jumps.
-            share = slope_low / (slope_low - slope_high) if step % 3 else 0.5
-            b = b_low + min(max(share, 1e-12), 1 - 1e-12) * width
-            value, g = self.evaluate(scores + b, y, weights)
-            if g.sum() > 0:
-                high = b, value, g
+            # The secant with one slope halved each time that the same side moves (Illinois): quick
+            # where the slope is smooth, and no slower than halving where it jumps.
+            share = slope_low / (slope_low - slope_high)
+            b = low[0] + min(max(share * width, 0.5 * smallest), width - 0.5 * smallest)
+            point = b, *self.evaluate(scores + b, y, weights)
+            slope = point[2].sum()
+            if slope > 0:
+                high, slope_high = point, slope
+                slope_low *= 0.5 if side > 0 else 1.0
+                side = 1
             else:
-                low = b, value, g
+                low, slope_low = point, slope
+                slope_high *= 0.5 if side < 0 else 1.0
+                side = -1
         (b_low, v_low, g_low), (b_high, v_high, g_high) = low, high
         slope_low, slope_high = g_low.sum(), g_high.sum()
         share = slope_high / (slope_high - slope_low) if slope_high > slope_low else 1.0
@@ -191,7 +204,7 @@ class Hinge(PointwiseLoss):
         weights : ndarray of float64, shape (n,)
         """
         subgradient = np.empty(len(scores))
-        return float(_hinge(scores, y, weights, subgradient)), subgradient
+        return float(hinge_pass(scores, y, weights, subgradient)), subgradient
 
     def without_offset(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray, guess: float = 0.0
@@ -209,20 +222,10 @@ class Hinge(PointwiseLoss):
         # Each breakpoint, of either class, raises the slope in b by its weight; far to the left the
         # slope is minus the weight of the positive class.
         breakpoints = y - scores
-        target = weights[y > 0].sum()
-        order = np.argsort(breakpoints)
-        reached = np.cumsum(weights[order])
-        at = min(int(np.searchsorted(reached, target * (1 - 1e-14))), len(order) - 1)
-        b = float(breakpoints[order[at]])
-        active = np.where(y > 0, breakpoints > b, breakpoints < b)
-        balanced = np.where(active, -y * weights, 0.0)
-        excess = balanced.sum()
-        # Points with margin 1 may have any part of their weight: what balances the rest.
-        ties = (breakpoints == b) & (y * excess > 0)
-        if ties.any():
-            share = min(1.0, abs(excess) / weights[ties].sum())
-            balanced[ties] = -y[ties] * weights[ties] * share
-        value = matmul(weights, np.maximum(0.0, 1.0 - y * (scores + b)))
+        target = float(matmul(weights, y > 0)) * (1 - 1e-14)
+        b = float(weighted_quantile(breakpoints, weights, target))
+        balanced = np.empty(len(scores))
+        value = balanced_hinge_pass(scores, y, weights, breakpoints, b, balanced)
         return float(value), balanced, b
 
 
@@ -240,6 +243,20 @@ class SquaredHinge(PointwiseLoss):
         slack = np.maximum(0.0, 1.0 - y * scores)
         return 0.5 * slack * slack, -y * slack
 
+    def evaluate(
+        self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """As of every pointwise loss, in one compiled pass.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n,)
+        y : ndarray of float64, shape (n,)
+        weights : ndarray of float64, shape (n,)
+        """
+        gradient = np.empty(len(scores))
+        return float(squared_hinge_pass(scores, y, weights, gradient)), gradient
+
 
 class Logistic(PointwiseLoss):
     """log(1 + exp(-y s))."""
@@ -256,6 +273,21 @@ class Logistic(PointwiseLoss):
         small = np.exp(-np.abs(margins))
         losses = np.log1p(small) + np.maximum(0.0, -margins)
         return losses, -y * np.where(margins > 0, small, 1.0) / (1.0 + small)
+
+    def evaluate(
+        self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """As of every pointwise loss, in one compiled pass.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n,)
+        y : ndarray of float64, shape (n,)
+        weights : ndarray of float64, shape (n,)
+        """
+        gradient = np.empty(len(scores))
+        small = np.exp(-np.abs(scores))
+        return float(logistic_pass(scores, y, weights, small, gradient)), gradient
 
 
 class Novelty(PointwiseLoss):
@@ -330,15 +362,3 @@ class Multiclass(Loss):
         np.add.at(subgradient, (rows, worst), weights)
         np.add.at(subgradient, (rows, y), -weights)
         return float(matmul(weights, margins[rows, worst])), subgradient
-
-
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
-def _hinge(scores, y, weights, subgradient):
-    """Weighted sum of the hinge losses; the subgradient in place."""
-    total = 0.0
-    for i in range(len(scores)):
-        slack = 1.0 - y[i] * scores[i]
-        active = 1.0 if slack > 0.0 else 0.0
-        total += weights[i] * slack * active
-        subgradient[i] = -active * y[i] * weights[i]
-    return total
