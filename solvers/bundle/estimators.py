@@ -63,7 +63,7 @@ class BundleClassifier(WeightedSolver):
     offset : {"eliminated", "feature"}, default="eliminated"
         How: unregularised, minimised out exactly for each w (pointwise losses alone), or as the
         weight of a constant feature 1, regularised like the others.
-    max_idle : int >= 1 or None, default=20
+    max_idle : int >= 1 or None, default=10
         ``inner="qp"``: planes that were not needed in so many iterations in a row are removed;
         None keeps all, as in [BMRM07]_.
     tol : float >= 0, default=1e-3
@@ -108,7 +108,7 @@ class BundleClassifier(WeightedSolver):
         inner: str = "auto",
         fit_intercept: bool = False,
         offset: str = "eliminated",
-        max_idle: int | None = 20,
+        max_idle: int | None = 10,
         tol: float = 1e-3,
         max_epochs: int = 1000,
         class_weight: Any = None,
@@ -165,7 +165,7 @@ class BundleRegressor(RegressorMixin, BaseEstimator):
     offset : {"eliminated", "feature"}, default="eliminated"
         How: unregularised, minimised out exactly for each w, or as the weight of a constant
         feature 1, regularised.
-    max_idle : int >= 1 or None, default=20
+    max_idle : int >= 1 or None, default=10
         ``inner="qp"``: planes not needed in so many iterations in a row are removed.
     tol : float >= 0, default=1e-6
         Stop when the gap is at most this part of the objective at the start.
@@ -196,7 +196,7 @@ class BundleRegressor(RegressorMixin, BaseEstimator):
         inner: str = "auto",
         fit_intercept: bool = True,
         offset: str = "eliminated",
-        max_idle: int | None = 20,
+        max_idle: int | None = 10,
         tol: float = 1e-6,
         max_epochs: int = 1000,
     ) -> None:

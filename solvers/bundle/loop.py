@@ -151,16 +151,19 @@ class Risk:
 
     def split(self, w: np.ndarray, minimizer: float) -> tuple[np.ndarray, Any]:
         """Weights and intercept of the predictor that w stands for."""
+        weights, intercept = self._parts(w)
+        if self._offset == "feature":
+            return weights.copy(), intercept.copy()
+        return weights.copy(), np.zeros(self._n_outputs) if self._n_outputs > 1 else minimizer
+
+    def _parts(self, w: np.ndarray) -> tuple[np.ndarray, Any]:
+        """Views of the weights of the features and of that of the constant one."""
         n_features = self._X.shape[1]
         weights = w.reshape(-1, self._n_outputs) if self._n_outputs > 1 else w
-        if self._offset == "feature":
-            return weights[:n_features].copy(), weights[n_features].copy()
-        if self._n_outputs > 1:
-            return weights.copy(), np.zeros(self._n_outputs)
-        return weights.copy(), minimizer
+        return weights[:n_features], weights[n_features] if len(weights) > n_features else 0.0
 
     def _scores(self, w: np.ndarray) -> np.ndarray:
-        weights, intercept = self.split(w, 0.0)
+        weights, intercept = self._parts(w)
         if not w.any():
             return np.zeros((self._X.shape[0], *weights.shape[1:]))
         self._counters.inner_products += self._X.shape[0] * self._n_outputs
@@ -273,7 +276,7 @@ def minimize_risk(
     sample_weight: Any = None,
     tol: float = 1e-3,
     max_epochs: int = 1000,
-    max_idle: int | None = 20,
+    max_idle: int | None = 10,
 ) -> BundleResult:
     """Minimise ``lam Omega(w) + R(Xw, y)`` by a bundle method.
 
@@ -299,7 +302,7 @@ def minimize_risk(
         Stop when the gap is at most this part of the objective at the start.
     max_epochs : int >= 1, default=1000
         Most iterations.
-    max_idle : int >= 1 or None, default=20
+    max_idle : int >= 1 or None, default=10
         ``inner="qp"``: planes that were not needed in so many iterations in a row are removed.
 
     Returns

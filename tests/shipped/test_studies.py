@@ -35,7 +35,7 @@ def marginbench(folder, *arguments):
 
 
 def test_every_shipped_study_is_valid():
-    assert {"quickstart", "sbp12-adult"} <= set(study_names())
+    assert {"quickstart", "sbp12-adult", "bmrm07"} <= set(study_names())
     for name in study_names():
         study = load_study(name)
         assert study.name == name
