@@ -135,6 +135,9 @@ def _competitors(n, lam):
     bundle = {"C": C, "tol": 0.0}
     return {
         "bundle, QP": lambda k: BundleClassifier(inner="qp", max_epochs=k, **bundle),
+        "bundle, QP, primal search": lambda k: BundleClassifier(
+            inner="qp", primal_search=True, max_epochs=k, **bundle
+        ),
         "bundle, line search": lambda k: BundleClassifier(
             inner="line_search", max_epochs=k, **bundle
         ),

@@ -14,6 +14,7 @@ from solvers.bundle.loop import (
     BundleResult,
     Risk,
     check_bundle_parameters,
+    check_search,
     make_inner,
     minimize_bundle,
 )
@@ -66,6 +67,10 @@ class BundleClassifier(WeightedSolver):
     max_idle : int >= 1 or None, default=10
         ``inner="qp"``: planes that were not needed in so many iterations in a row are removed;
         None keeps all, as in [BMRM07]_.
+    primal_search : bool, default=False
+        Not in [BMRM07]_: move the best point to the minimum of J on the line to each iterate, and
+        take the next plane near it ([FS08]_). Often several times fewer iterations; L2 alone.
+        The objectives of ``trace_`` are then those of the best point.
     tol : float >= 0, default=1e-3
         Stop when the gap between the best J and its lower bound is at most this part of J at the
         start, which for the hinge loss and L2 is 1.
@@ -93,6 +98,8 @@ class BundleClassifier(WeightedSolver):
     ----------
     .. [BMRM07] Smola, Vishwanathan, Le: Bundle methods for machine learning. NIPS 2007.
        BibTeX key ``smola2007bundle``.
+    .. [FS08] Franc, Sonnenburg: Optimized cutting plane algorithm for support vector machines.
+       ICML 2008. BibTeX key ``franc2008optimized``.
     """
 
     supports_bias = True
@@ -109,6 +116,7 @@ class BundleClassifier(WeightedSolver):
         fit_intercept: bool = False,
         offset: str = "eliminated",
         max_idle: int | None = 10,
+        primal_search: bool = False,
         tol: float = 1e-3,
         max_epochs: int = 1000,
         class_weight: Any = None,
@@ -120,6 +128,7 @@ class BundleClassifier(WeightedSolver):
         self.fit_intercept = fit_intercept
         self.offset = offset
         self.max_idle = max_idle
+        self.primal_search = primal_search
         self.tol = tol
         self.max_epochs = max_epochs
         self.class_weight = class_weight
@@ -167,6 +176,9 @@ class BundleRegressor(RegressorMixin, BaseEstimator):
         feature 1, regularised.
     max_idle : int >= 1 or None, default=10
         ``inner="qp"``: planes not needed in so many iterations in a row are removed.
+    primal_search : bool, default=False
+        Move the best point to the minimum of J on the line to each iterate, and take the next plane
+        near it; L2 alone.
     tol : float >= 0, default=1e-6
         Stop when the gap is at most this part of the objective at the start.
     max_epochs : int >= 1, default=1000
@@ -197,6 +209,7 @@ class BundleRegressor(RegressorMixin, BaseEstimator):
         fit_intercept: bool = True,
         offset: str = "eliminated",
         max_idle: int | None = 10,
+        primal_search: bool = False,
         tol: float = 1e-6,
         max_epochs: int = 1000,
     ) -> None:
@@ -207,6 +220,7 @@ class BundleRegressor(RegressorMixin, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.offset = offset
         self.max_idle = max_idle
+        self.primal_search = primal_search
         self.tol = tol
         self.max_epochs = max_epochs
 
@@ -279,6 +293,7 @@ def _check(estimator: Any) -> None:
     one_of("offset", estimator.offset, ("eliminated", "feature"))
     check_bundle_parameters(estimator.tol, estimator.max_epochs, estimator.max_idle)
     make_loss(estimator.loss)
+    check_search(estimator.primal_search, make_regularizer(estimator.regularizer))
     make_inner(estimator.inner, make_regularizer(estimator.regularizer), 1, 1.0, 0.0, None)
 
 
@@ -306,5 +321,6 @@ def _train(
         tol=estimator.tol,
         max_epochs=estimator.max_epochs,
         counters=counters,
+        primal_search=estimator.primal_search,
         pause=pause,
     )

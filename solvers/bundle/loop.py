@@ -13,15 +13,18 @@ from solvers.bundle.inner import Inner, LineSearch, PlanesByLP, PlanesByQP
 from solvers.bundle.losses import Loss, PointwiseLoss
 from solvers.bundle.names import make_loss, make_regularizer
 from solvers.bundle.products import combination_of, scores_of
-from solvers.bundle.regularizers import Legendre, Regularizer
+from solvers.bundle.regularizers import L2, Legendre, Regularizer
+from solvers.bundle.search import PrimalSearch
 from solvers.inputs import canonical, check_finite
 from solvers.matrices import Matrix, matmul
 from solvers.oracle import Counters
 from solvers.problem import SolveStatus
-from solvers.validation import check_iteration_limit, one_of, positive, whole
+from solvers.validation import check_iteration_limit, flag, one_of, positive, whole
 
 # The inner problem is solved to this part of the gap that is asked for.
 _INNER_SHARE = 0.1
+# A plane that raises the lower bound by less than this part of the gap was taken at a bad place.
+_STALLED = 1e-2
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,8 @@ class Risk:
         self._offset = offset
         self._counters = counters
         self._n_outputs = loss.n_outputs(y)
-        self._subgradient = np.zeros(0)
+        #: Of the scores, at the last point.
+        self.subgradient = np.zeros(0)
         self.value = 0.0
         #: The eliminated offset at the last w.
         self.minimizer = 0.0
@@ -131,20 +135,23 @@ class Risk:
 
     def evaluate(self, w: np.ndarray) -> float:
         """The risk at w, from now on the point of :meth:`plane`."""
-        scores = self._scores(w)
+        return self.at(self.scores(w))
+
+    def at(self, scores: np.ndarray) -> float:
+        """The risk where the scores are these."""
         if self._offset == "eliminated":
-            self.value, self._subgradient, self.minimizer = self._loss.without_offset(  # type: ignore[attr-defined]
+            self.value, self.subgradient, self.minimizer = self._loss.without_offset(  # type: ignore[attr-defined]
                 scores, self._y, self._weights, self.minimizer
             )
         else:
-            self.value, self._subgradient = self._loss.evaluate(scores, self._y, self._weights)
+            self.value, self.subgradient = self._loss.evaluate(scores, self._y, self._weights)
         return self.value
 
     def plane(self, w: np.ndarray) -> tuple[np.ndarray, float]:
         """a and b of the plane ``<a, .> + b`` that touches the risk at w, the last point."""
-        a = combination_of(self._X, self._subgradient)
+        a = combination_of(self._X, self.subgradient)
         if self._offset == "feature":
-            a = np.concatenate([a, self._subgradient.sum(axis=0, keepdims=True)])
+            a = np.concatenate([a, self.subgradient.sum(axis=0, keepdims=True)])
         a = a.ravel()
         self._counters.inner_products += 1
         return a, self.value - float(matmul(a, w))
@@ -162,7 +169,8 @@ class Risk:
         weights = w.reshape(-1, self._n_outputs) if self._n_outputs > 1 else w
         return weights[:n_features], weights[n_features] if len(weights) > n_features else 0.0
 
-    def _scores(self, w: np.ndarray) -> np.ndarray:
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """The scores of the points."""
         weights, intercept = self._parts(w)
         if not w.any():
             return np.zeros((self._X.shape[0], *weights.shape[1:]))
@@ -209,6 +217,7 @@ def minimize_bundle(
     tol: float,
     max_epochs: int,
     counters: Counters,
+    primal_search: bool = False,
     pause: Callable[[int, Callable[[], tuple[np.ndarray, Any]]], bool] | None = None,
 ) -> BundleResult:
     """The outer loop (BMRM07 Algorithm 1).
@@ -224,6 +233,8 @@ def minimize_bundle(
     max_epochs : int
         Most iterations.
     counters : Counters
+    primal_search : bool
+        Whether the best point moves along the lines to the iterates; L2 alone.
     pause : callable, optional
         Called after each iteration with its number and a function that gives the weights and the
         intercept of the best iterate; returns whether to stop.
@@ -240,6 +251,9 @@ def minimize_bundle(
     gap = tol * objective
     n_iter, status = 0, "budget"
 
+    search = PrimalSearch(risk, lam, w, objective) if primal_search else None
+    stalled = False
+
     def snapshot() -> tuple[np.ndarray, Any]:
         return risk.split(best, minimizer)
 
@@ -247,11 +261,17 @@ def minimize_bundle(
         before = inner.inner_products
         w = inner.add(*risk.plane(w), _INNER_SHARE * gap)
         counters.inner_products += inner.inner_products - before
+        stalled = inner.lower_bound - lower <= _STALLED * (lowest - lower)
         lower = max(lower, inner.lower_bound)
-        objective = risk.evaluate(w) + lam * regularizer.value(w)
         n_iter += 1
+        if search is None:
+            objective = risk.evaluate(w) + lam * regularizer.value(w)
+            found, minimum = w, risk.minimizer
+        else:
+            w = search.step(w, stalled=stalled)
+            found, objective, minimum = search.w, search.objective, search.minimizer
         if objective < lowest:
-            best, lowest, minimizer = w, objective, risk.minimizer
+            best, lowest, minimizer = found, objective, minimum
         objectives.append(objective)
         bounds.append(lower)
         if pause is not None and pause(n_iter, snapshot):
@@ -277,6 +297,7 @@ def minimize_risk(
     tol: float = 1e-3,
     max_epochs: int = 1000,
     max_idle: int | None = 10,
+    primal_search: bool = False,
 ) -> BundleResult:
     """Minimise ``lam Omega(w) + R(Xw, y)`` by a bundle method.
 
@@ -304,6 +325,9 @@ def minimize_risk(
         Most iterations.
     max_idle : int >= 1 or None, default=10
         ``inner="qp"``: planes that were not needed in so many iterations in a row are removed.
+    primal_search : bool, default=False
+        Move the best point along the line to each iterate, and take planes near it; L2 alone. Then
+        the trace's objectives are those of the best point.
 
     Returns
     -------
@@ -316,6 +340,7 @@ def minimize_risk(
     """
     loss, regularizer = make_loss(loss), make_regularizer(regularizer)
     check_bundle_parameters(tol, max_epochs, max_idle)
+    check_search(primal_search, regularizer)
     positive("lam", lam)
     if offset is not None:
         one_of("offset", offset, ("eliminated", "feature"))
@@ -336,7 +361,14 @@ def minimize_risk(
     risk = Risk(X, y, loss, weights, offset, counters)
     solver = make_inner(inner, regularizer, risk.dimension, lam, loss.lower_bound, max_idle)
     return minimize_bundle(
-        risk, regularizer, lam, solver, tol=tol, max_epochs=max_epochs, counters=counters
+        risk,
+        regularizer,
+        lam,
+        solver,
+        tol=tol,
+        max_epochs=max_epochs,
+        counters=counters,
+        primal_search=primal_search,
     )
 
 
@@ -346,3 +378,12 @@ def check_bundle_parameters(tol: Any, max_epochs: Any, max_idle: Any) -> None:
     check_iteration_limit(max_epochs)
     if max_idle is not None:
         whole("max_idle", max_idle, at_least=1)
+
+
+def check_search(primal_search: Any, regularizer: Regularizer) -> None:
+    """Raise ValueError unless the search is off, or on with the L2 regulariser."""
+    flag("primal_search", primal_search)
+    if primal_search and not isinstance(regularizer, L2):
+        raise ValueError(
+            f"primal_search=True takes the L2 regulariser alone, got {type(regularizer).__name__}"
+        )

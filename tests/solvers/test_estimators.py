@@ -412,6 +412,7 @@ BAD_VALUES = {
     "regularizer": ["l3", None],
     "inner": ["newton", "lp", None],
     "offset": ["free", None],
+    "primal_search": ["yes", None],
     "max_idle": [0, 2.5, "all"],
     "class_weight": ["uniform", 3],
     "tol": [-1e-3, np.nan, np.inf, None, "small"],

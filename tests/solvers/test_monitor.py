@@ -36,6 +36,7 @@ VARIANTS = [
         ("LinearPegasos", {"batch_size": 7, "output": "averaged"}),
         ("SIMBA", {}),
         ("BundleClassifier", {}),
+        ("BundleClassifier", {"primal_search": True}),
         ("BundleClassifier", {"inner": "line_search", "fit_intercept": True}),
     ]
 ]
