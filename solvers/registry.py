@@ -20,6 +20,7 @@ from solvers.feasibility import (
     SPVN,
     VN,
 )
+from solvers.bundle import BundleClassifier
 from solvers.libsvm import LIBSVM
 from solvers.linear_pegasos import LinearPegasos
 from solvers.linear_sdca import LinearSDCA
@@ -38,7 +39,7 @@ def registry() -> dict[str, type[Solver]]:
     classes: tuple[type[Solver], ...] = (
         *(SMO, SBP, SDCA, Pegasos, SGD, Perceptron, BatchPerceptron),
         *(BSCA, BSGD),
-        *(LinearSDCA, LinearPegasos, SIMBA, RandomFourierFeatures),
+        *(LinearSDCA, LinearPegasos, SIMBA, BundleClassifier, RandomFourierFeatures),
         *(MPKFP, KPCT, KVN, SNKP, ISNKPVN),
         LIBSVM,
     )

@@ -75,15 +75,16 @@ def run(task: TaskJob, solver: str, **params: Any) -> tuple[RunResult, list[Chec
 @pytest.mark.parametrize(
     ("solver", "params"),
     [
-        ("LinearSDCA", {"tol": 1e-4}),
-        ("LinearPegasos", {}),
-        ("SIMBA", {"nu": 0.5}),
+        ("LinearSDCA", {"tol": 1e-4, "random_state": 0}),
+        ("LinearPegasos", {"random_state": 0}),
+        ("SIMBA", {"nu": 0.5, "random_state": 0}),
+        ("BundleClassifier", {"tol": 1e-4}),
     ],
 )
 def test_a_linear_method_is_measured_by_its_inner_products(
     solver: str, params: dict[str, Any]
 ) -> None:
-    result, trace = run(LINEAR, solver, random_state=0, **params)
+    result, trace = run(LINEAR, solver, **params)
     assert result.status in ("converged", "budget")
     assert result.kernel_evals == 0
     assert result.inner_products is not None

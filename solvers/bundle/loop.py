@@ -1,0 +1,389 @@
+"""The bundle method: a regularised risk minimised by planes below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from solvers.bundle.inner import Inner, LineSearch, PlanesByLP, PlanesByQP
+from solvers.bundle.losses import Loss, PointwiseLoss
+from solvers.bundle.names import make_loss, make_regularizer
+from solvers.bundle.products import combination_of, scores_of
+from solvers.bundle.regularizers import L2, Legendre, Regularizer
+from solvers.bundle.search import PrimalSearch
+from solvers.inputs import canonical, check_finite
+from solvers.matrices import Matrix, matmul
+from solvers.oracle import Counters
+from solvers.problem import SolveStatus
+from solvers.validation import check_iteration_limit, flag, one_of, positive, whole
+
+# The inner problem is solved to this part of the gap that is asked for.
+_INNER_SHARE = 0.1
+# A plane that raises the lower bound by less than this part of the gap was taken at a bad place.
+_STALLED = 1e-2
+
+
+@dataclass(frozen=True)
+class BundleTrace:
+    """What each iterate was worth; entry t belongs to the iterate of iteration t, 0 to the start.
+
+    Attributes
+    ----------
+    objective : ndarray of float64, shape (n_iter + 1,)
+        J(w_t), the regularised risk.
+    lower_bound : ndarray of float64, shape (n_iter + 1,)
+        The minimum of the planes' bound, no larger than the optimum.
+    """
+
+    objective: np.ndarray
+    lower_bound: np.ndarray
+
+    @property
+    def gamma(self) -> np.ndarray:
+        """gamma_t = J(w_t) less the lower bound, shape (n_iter + 1,)."""
+        return self.objective - self.lower_bound
+
+    @property
+    def epsilon(self) -> np.ndarray:
+        """epsilon_t: the smallest objective so far less the lower bound, shape (n_iter + 1,)."""
+        return np.minimum.accumulate(self.objective) - self.lower_bound
+
+
+@dataclass(frozen=True)
+class BundleResult:
+    """The best iterate of a bundle method.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (n_features,) or (n_features, n_outputs)
+    intercept : float, or ndarray of float64, shape (n_outputs,)
+        0 without an offset.
+    objective : float
+        Its regularised risk.
+    lower_bound : float
+        Of the optimum.
+    trace : BundleTrace
+    n_iter : int
+        Iterations, each with one pass over the points for the plane and one for the scores.
+    status : {"converged", "budget", "stopped"}
+    """
+
+    weights: np.ndarray
+    intercept: Any
+    objective: float
+    lower_bound: float
+    trace: BundleTrace
+    n_iter: int
+    status: SolveStatus
+
+
+class Risk:
+    """The risk of a linear predictor, as a function of w, and its planes.
+
+    Parameters
+    ----------
+    X : ndarray or csr_matrix, shape (n, n_features)
+    y : ndarray, shape (n,)
+    loss : Loss
+    weights : ndarray of float64, shape (n,)
+        Factors >= 0 of the points, of any sum > 0.
+    offset : {"eliminated", "feature"} or None
+        The offset minimised out for each w; or one more weight, of a constant feature 1; or none.
+    counters : Counters
+        Where inner products are counted, n for each w but 0.
+
+    Raises
+    ------
+    ValueError
+        If the loss cannot take the targets, weights or offset.
+    """
+
+    def __init__(
+        self,
+        X: Matrix,
+        y: np.ndarray,
+        loss: Loss,
+        weights: np.ndarray,
+        offset: str | None,
+        counters: Counters,
+    ) -> None:
+        if offset == "eliminated" and not isinstance(loss, PointwiseLoss):
+            raise ValueError(
+                f"the offset of {type(loss).__name__} cannot be eliminated: take offset='feature' "
+                "or none"
+            )
+        self._X, self._y, self._loss = X, y, loss
+        self._weights = weights / weights.sum()
+        loss.check(y, self._weights)
+        self._offset = offset
+        self._counters = counters
+        self._n_outputs = loss.n_outputs(y)
+        #: Of the scores, at the last point.
+        self.subgradient = np.zeros(0)
+        self.value = 0.0
+        #: The eliminated offset at the last w.
+        self.minimizer = 0.0
+
+    @property
+    def dimension(self) -> int:
+        """Length of w."""
+        return (self._X.shape[1] + (self._offset == "feature")) * self._n_outputs
+
+    def evaluate(self, w: np.ndarray) -> float:
+        """The risk at w, from now on the point of :meth:`plane`."""
+        return self.at(self.scores(w))
+
+    def at(self, scores: np.ndarray) -> float:
+        """The risk where the scores are these."""
+        if self._offset == "eliminated":
+            self.value, self.subgradient, self.minimizer = self._loss.without_offset(  # type: ignore[attr-defined]
+                scores, self._y, self._weights, self.minimizer
+            )
+        else:
+            self.value, self.subgradient = self._loss.evaluate(scores, self._y, self._weights)
+        return self.value
+
+    def plane(self, w: np.ndarray) -> tuple[np.ndarray, float]:
+        """a and b of the plane ``<a, .> + b`` that touches the risk at w, the last point."""
+        a = combination_of(self._X, self.subgradient)
+        if self._offset == "feature":
+            a = np.concatenate([a, self.subgradient.sum(axis=0, keepdims=True)])
+        a = a.ravel()
+        self._counters.inner_products += 1
+        return a, self.value - float(matmul(a, w))
+
+    def split(self, w: np.ndarray, minimizer: float) -> tuple[np.ndarray, Any]:
+        """Weights and intercept of the predictor that w stands for."""
+        weights, intercept = self._parts(w)
+        if self._offset == "feature":
+            return weights.copy(), intercept.copy()
+        return weights.copy(), np.zeros(self._n_outputs) if self._n_outputs > 1 else minimizer
+
+    def _parts(self, w: np.ndarray) -> tuple[np.ndarray, Any]:
+        """Views of the weights of the features and of that of the constant one."""
+        n_features = self._X.shape[1]
+        weights = w.reshape(-1, self._n_outputs) if self._n_outputs > 1 else w
+        return weights[:n_features], weights[n_features] if len(weights) > n_features else 0.0
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """The scores of the points."""
+        weights, intercept = self._parts(w)
+        if not w.any():
+            return np.zeros((self._X.shape[0], *weights.shape[1:]))
+        self._counters.inner_products += self._X.shape[0] * self._n_outputs
+        scores = scores_of(self._X, weights)
+        return scores + intercept if self._offset == "feature" else scores
+
+
+def make_inner(
+    name: str,
+    regularizer: Regularizer,
+    dimension: int,
+    lam: float,
+    floor: float,
+    max_idle: int | None,
+) -> Inner:
+    """The inner solver of this name.
+
+    Raises
+    ------
+    ValueError
+        If it cannot take the regulariser, or the name is unknown.
+    """
+    one_of("inner", name, ("auto", "qp", "line_search", "lp"))
+    name = regularizer.inner[0] if name == "auto" else name
+    if name not in regularizer.inner:
+        raise ValueError(
+            f"inner={name!r} cannot take the {type(regularizer).__name__} regulariser: set "
+            f"inner={' or '.join(map(repr, regularizer.inner))}"
+        )
+    if name == "line_search" and isinstance(regularizer, Legendre):
+        return LineSearch(regularizer, dimension, lam, floor)
+    if name == "lp":
+        return PlanesByLP(dimension, lam, floor)
+    return PlanesByQP(dimension, lam, floor, max_idle)
+
+
+def minimize_bundle(
+    risk: Risk,
+    regularizer: Regularizer,
+    lam: float,
+    inner: Inner,
+    *,
+    tol: float,
+    max_epochs: int,
+    counters: Counters,
+    primal_search: bool = False,
+    pause: Callable[[int, Callable[[], tuple[np.ndarray, Any]]], bool] | None = None,
+) -> BundleResult:
+    """The outer loop (BMRM07 Algorithm 1).
+
+    Parameters
+    ----------
+    risk : Risk
+    regularizer : Regularizer
+    lam : float
+    inner : Inner
+    tol : float
+        Stop when the gap is at most this part of the objective at the start.
+    max_epochs : int
+        Most iterations.
+    counters : Counters
+    primal_search : bool
+        Whether the best point moves along the lines to the iterates; L2 alone.
+    pause : callable, optional
+        Called after each iteration with its number and a function that gives the weights and the
+        intercept of the best iterate; returns whether to stop.
+
+    Returns
+    -------
+    BundleResult
+    """
+    w = inner.start()
+    best = w
+    objective = risk.evaluate(w) + lam * regularizer.value(w)
+    lowest, lower, minimizer = objective, inner.lower_bound, risk.minimizer
+    objectives, bounds = [objective], [lower]
+    gap = tol * objective
+    n_iter, status = 0, "budget"
+
+    search = PrimalSearch(risk, lam, w, objective) if primal_search else None
+    stalled = False
+
+    def snapshot() -> tuple[np.ndarray, Any]:
+        return risk.split(best, minimizer)
+
+    while n_iter < max_epochs and lowest - lower > gap:
+        before = inner.inner_products
+        w = inner.add(*risk.plane(w), _INNER_SHARE * gap)
+        counters.inner_products += inner.inner_products - before
+        stalled = inner.lower_bound - lower <= _STALLED * (lowest - lower)
+        lower = max(lower, inner.lower_bound)
+        n_iter += 1
+        if search is None:
+            objective = risk.evaluate(w) + lam * regularizer.value(w)
+            found, minimum = w, risk.minimizer
+        else:
+            w = search.step(w, stalled=stalled)
+            found, objective, minimum = search.w, search.objective, search.minimizer
+        if objective < lowest:
+            best, lowest, minimizer = found, objective, minimum
+        objectives.append(objective)
+        bounds.append(lower)
+        if pause is not None and pause(n_iter, snapshot):
+            status = "stopped"
+            break
+    if status != "stopped" and lowest - lower <= gap:
+        status = "converged"
+    weights, intercept = snapshot()
+    trace = BundleTrace(np.array(objectives), np.array(bounds))
+    return BundleResult(weights, intercept, lowest, lower, trace, n_iter, status)  # type: ignore[arg-type]
+
+
+def minimize_risk(
+    X: Any,
+    y: Any,
+    loss: str | Loss = "hinge",
+    *,
+    lam: float,
+    regularizer: str | Regularizer = "l2",
+    inner: str = "auto",
+    offset: str | None = None,
+    sample_weight: Any = None,
+    tol: float = 1e-3,
+    max_epochs: int = 1000,
+    max_idle: int | None = 10,
+    primal_search: bool = False,
+) -> BundleResult:
+    """Minimise ``lam Omega(w) + R(Xw, y)`` by a bundle method.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix, shape (n, n_features)
+    y : array-like, shape (n,)
+        What the loss takes: labels -1 and +1, numbers, or classes 0, 1, ...
+    loss : str or Loss, default="hinge"
+        The risk R, a mean over the points or over pairs of them.
+    lam : float > 0
+        Weight of the regulariser.
+    regularizer : {"l2", "entropic", "simplex_entropy", "l1"} or Regularizer, default="l2"
+        Omega.
+    inner : {"auto", "qp", "line_search", "lp"}, default="auto"
+        How the planes give the next w.
+    offset : {"eliminated", "feature"} or None, default=None
+        An offset of the scores, unregularised and minimised out exactly for each w (pointwise
+        losses), or the weight of a constant feature, regularised.
+    sample_weight : array-like, shape (n,), optional
+        Factors >= 0 of the points; 1 by default.
+    tol : float >= 0, default=1e-3
+        Stop when the gap is at most this part of the objective at the start.
+    max_epochs : int >= 1, default=1000
+        Most iterations.
+    max_idle : int >= 1 or None, default=10
+        ``inner="qp"``: planes that were not needed in so many iterations in a row are removed.
+    primal_search : bool, default=False
+        Move the best point along the line to each iterate, and take planes near it; L2 alone. Then
+        the trace's objectives are those of the best point.
+
+    Returns
+    -------
+    BundleResult
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range or data that the loss cannot take.
+    """
+    loss, regularizer = make_loss(loss), make_regularizer(regularizer)
+    check_bundle_parameters(tol, max_epochs, max_idle)
+    check_search(primal_search, regularizer)
+    positive("lam", lam)
+    if offset is not None:
+        one_of("offset", offset, ("eliminated", "feature"))
+    y = np.asarray(y)
+    X = canonical(sparse.csr_matrix(X)) if sparse.issparse(X) else np.asarray(X)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    check_finite(X)
+    if X.ndim != 2 or y.shape != (X.shape[0],) or not len(y):
+        raise ValueError(f"X and y must have as many rows, at least 1: got {X.shape}, {y.shape}")
+    y = y if loss.targets == "classes" else y.astype(np.float64)
+    weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if weights.shape != y.shape or not (
+        np.isfinite(weights).all() and weights.min() >= 0 < weights.max()
+    ):
+        raise ValueError(f"sample_weight must hold {len(y)} finite numbers >= 0, not all 0")
+    counters = Counters()
+    risk = Risk(X, y, loss, weights, offset, counters)
+    solver = make_inner(inner, regularizer, risk.dimension, lam, loss.lower_bound, max_idle)
+    return minimize_bundle(
+        risk,
+        regularizer,
+        lam,
+        solver,
+        tol=tol,
+        max_epochs=max_epochs,
+        counters=counters,
+        primal_search=primal_search,
+    )
+
+
+def check_bundle_parameters(tol: Any, max_epochs: Any, max_idle: Any) -> None:
+    """Raise ValueError for parameters of the loop that are out of range."""
+    positive("tol", tol, zero=True)
+    check_iteration_limit(max_epochs)
+    if max_idle is not None:
+        whole("max_idle", max_idle, at_least=1)
+
+
+def check_search(primal_search: Any, regularizer: Regularizer) -> None:
+    """Raise ValueError unless the search is off, or on with the L2 regulariser."""
+    flag("primal_search", primal_search)
+    if primal_search and not isinstance(regularizer, L2):
+        raise ValueError(
+            f"primal_search=True takes the L2 regulariser alone, got {type(regularizer).__name__}"
+        )

@@ -1,0 +1,75 @@
+"""The two products of an iteration with all points: scores X w, and the combination X'g."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import get_num_threads, njit
+from scipy import sparse
+
+from solvers.matrices import Matrix, matmul
+from solvers.scoring import linear_scores
+from solvers.threads import in_parts
+
+# Rows of single precision are brought to double precision so many at a time.
+_BLOCK = 1024
+# A thread with fewer stored numbers than this costs more than it saves.
+_NUMBERS_PER_THREAD = 2**16
+
+_SUMS = {"error_model": "numpy", "nogil": True, "fastmath": {"reassoc", "nsz", "contract"}}
+
+
+def scores_of(X: Matrix, w: np.ndarray) -> np.ndarray:
+    """X w with float64 sums, shape (n,), or (n, n_outputs) for a matrix w."""
+    if not sparse.issparse(X):
+        if w.ndim == 1:
+            return linear_scores(X, w)
+        return np.column_stack([linear_scores(X, np.ascontiguousarray(v)) for v in w.T])
+    if w.ndim == 2:
+        return np.asarray(X @ w, dtype=np.float64)
+    scores = np.empty(X.shape[0])
+    smallest = max(1, _NUMBERS_PER_THREAD * X.shape[0] // max(1, X.nnz))
+    in_parts(
+        _row_scores, X.shape[0], X.data, X.indices, X.indptr, w, scores, smallest=smallest
+    )  # fmt: skip
+    return scores
+
+
+def combination_of(X: Matrix, g: np.ndarray) -> np.ndarray:
+    """X'g with float64 sums, shape (n_features,), or (n_features, n_outputs) for a matrix g."""
+    if not sparse.issparse(X):
+        if X.dtype == np.float64:
+            return matmul(X.T, g)
+        total = np.zeros((X.shape[1], *g.shape[1:]))
+        for start in range(0, X.shape[0], _BLOCK):
+            block = slice(start, start + _BLOCK)
+            total += matmul(X[block].T.astype(np.float64), g[block])
+        return total
+    if g.ndim == 2:
+        return np.asarray(X.T @ g, dtype=np.float64)
+    parts = min(get_num_threads(), max(1, X.nnz // _NUMBERS_PER_THREAD))
+    sums = np.zeros((parts, X.shape[1]))
+    in_parts(_add_rows, parts, X.data, X.indices, X.indptr, g, sums, smallest=1)
+    return sums[0] if parts == 1 else sums.sum(axis=0)
+
+
+@njit(cache=True, **_SUMS)
+def _row_scores(data, indices, indptr, w, scores, start, stop):
+    """scores_i = <x_i, w> for the rows from start to stop."""
+    for i in range(start, stop):
+        total = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += data[p] * w[np.uint64(indices[p])]
+        scores[i] = total
+
+
+@njit(cache=True, **_SUMS)
+def _add_rows(data, indices, indptr, g, sums, start, stop):
+    """sums[part] = sum of g_i x_i over a part of the rows; points without loss cost nothing."""
+    n, parts = len(g), len(sums)
+    for part in range(start, stop):
+        total = sums[part]
+        for i in range(n * part // parts, n * (part + 1) // parts):
+            factor = g[i]
+            if factor != 0.0:
+                for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                    total[np.uint64(indices[p])] += factor * data[p]

@@ -1,0 +1,170 @@
+"""Regularisers of bundle methods, with what their dual needs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from solvers.matrices import matmul
+
+# exp of more would overflow in a sum of squares; no minimum lies there.
+_LARGEST_EXPONENT = 300.0
+
+
+class Regularizer(ABC):
+    """A convex function Omega of the weights, >= 0, that is 0 at the start of the method."""
+
+    #: The inner solvers that can take it, the usual one first.
+    inner: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def value(self, w: np.ndarray) -> float:
+        """Omega(w).
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (dimension,)
+        """
+
+
+class Legendre(Regularizer):
+    """A strictly convex, differentiable regulariser, known by its conjugate."""
+
+    inner: ClassVar[tuple[str, ...]] = ("line_search",)
+
+    @abstractmethod
+    def conjugate(self, mu: np.ndarray) -> float:
+        """Omega*(mu) = sup over w of <mu, w> - Omega(w).
+
+        Parameters
+        ----------
+        mu : ndarray of float64, shape (dimension,)
+        """
+
+    @abstractmethod
+    def primal(self, mu: np.ndarray) -> np.ndarray:
+        """The w at which that is reached, the gradient of Omega*.
+
+        Parameters
+        ----------
+        mu : ndarray of float64, shape (dimension,)
+        """
+
+
+class L2(Legendre):
+    """1/2 ||w||^2."""
+
+    inner = ("qp", "line_search")
+
+    def value(self, w: np.ndarray) -> float:
+        """1/2 ||w||^2.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (dimension,)
+        """
+        return 0.5 * float(matmul(w, w))
+
+    def conjugate(self, mu: np.ndarray) -> float:
+        """1/2 ||mu||^2.
+
+        Parameters
+        ----------
+        mu : ndarray of float64, shape (dimension,)
+        """
+        return 0.5 * float(matmul(mu, mu))
+
+    def primal(self, mu: np.ndarray) -> np.ndarray:
+        """mu itself.
+
+        Parameters
+        ----------
+        mu : ndarray of float64, shape (dimension,)
+        """
+        return mu.copy()
+
+
+class Entropy(Legendre):
+    """sum_j w_j log w_j - w_j + 1 over w >= 0; it is 0 where all weights are 1."""
+
+    def value(self, w: np.ndarray) -> float:
+        """The unnormalised entropy relative to 1.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (dimension,)
+        """
+        return _negative_entropy(w) + float((1.0 - w).sum())
+
+    def conjugate(self, mu: np.ndarray) -> float:
+        """sum_j exp(mu_j) - 1.
+
+        Parameters
+        ----------
+        mu : ndarray of float64, shape (dimension,)
+        """
+        return float(np.expm1(np.minimum(mu, _LARGEST_EXPONENT)).sum())
+
+    def primal(self, mu: np.ndarray) -> np.ndarray:
+        """exp(mu), elementwise.
+
+        Parameters
+        ----------
+        mu : ndarray of float64, shape (dimension,)
+        """
+        return np.exp(np.minimum(mu, _LARGEST_EXPONENT))
+
+
+class SimplexEntropy(Legendre):
+    """sum_j w_j log w_j + log dimension over w >= 0, sum w = 1; 0 where all weights are equal."""
+
+    def value(self, w: np.ndarray) -> float:
+        """The entropy relative to equal weights.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (dimension,)
+        """
+        return _negative_entropy(w) + float(np.log(len(w)))
+
+    def conjugate(self, mu: np.ndarray) -> float:
+        """The log of the mean of exp(mu).
+
+        Parameters
+        ----------
+        mu : ndarray of float64, shape (dimension,)
+        """
+        top = mu.max()
+        return float(top + np.log(np.exp(mu - top).mean()))
+
+    def primal(self, mu: np.ndarray) -> np.ndarray:
+        """exp(mu) over its sum.
+
+        Parameters
+        ----------
+        mu : ndarray of float64, shape (dimension,)
+        """
+        weights = np.exp(mu - mu.max())
+        return weights / weights.sum()
+
+
+class L1(Regularizer):
+    """||w||_1; not strictly convex, so that the bounds on the number of iterations do not hold."""
+
+    inner = ("lp",)
+
+    def value(self, w: np.ndarray) -> float:
+        """sum_j |w_j|.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (dimension,)
+        """
+        return float(np.abs(w).sum())
+
+
+def _negative_entropy(w: np.ndarray) -> float:
+    """sum_j w_j log w_j, with 0 log 0 = 0."""
+    return float((w * np.log(np.where(w > 0, w, 1.0))).sum())

@@ -1,0 +1,86 @@
+"""A search along the line from the best point so far to the planes' proposal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from solvers.bundle.regularizers import L2
+from solvers.matrices import matmul
+
+if TYPE_CHECKING:
+    from solvers.bundle.loop import Risk
+
+# The next plane touches the risk this part of the way from the best point to the proposal.
+_SHARE = 0.1
+# The search ends within this part of the way.
+_PRECISION = 1e-2
+
+
+class PrimalSearch:
+    """The best point, moved to the minimum of J on the line to each proposal.
+
+    Scores are linear in w, so that a step costs no product with the points ([FS08]_ section 3). The
+    plane is then taken near the best point instead of at the proposal, where planes jump about.
+
+    Parameters
+    ----------
+    risk : Risk
+    lam : float
+    w : ndarray of float64, shape (dimension,)
+        The start.
+    objective : float
+        J there.
+
+    References
+    ----------
+    .. [FS08] Franc, Sonnenburg: Optimized cutting plane algorithm for support vector machines.
+       ICML 2008. BibTeX key ``franc2008optimized``.
+    """
+
+    def __init__(self, risk: Risk, lam: float, w: np.ndarray, objective: float) -> None:
+        self._risk, self._lam = risk, lam
+        self._regularizer = L2()
+        self.w, self._scores = w, risk.scores(w)
+        self.objective, self.minimizer = objective, risk.minimizer
+
+    def step(self, proposal: np.ndarray, *, stalled: bool) -> np.ndarray:
+        """Move the best point and return that of the next plane, at which the risk then stands.
+
+        Parameters
+        ----------
+        proposal : ndarray of float64, shape (dimension,)
+        stalled : bool
+            Take the plane at the proposal itself, which is sure to raise the lower bound.
+        """
+        scores = self._risk.scores(proposal)
+        towards, change = proposal - self.w, scores - self._scores
+        length = self._length(towards, change)
+        w, moved = self.w + length * towards, self._scores + length * change
+        objective = self._risk.at(moved) + self._lam * self._regularizer.value(w)
+        if objective < self.objective:
+            self.w, self._scores, self.objective = w, moved, objective
+            self.minimizer = self._risk.minimizer
+        share = 1.0 if stalled else _SHARE
+        self._risk.at(self._scores + share * (scores - self._scores))
+        return self.w + share * (proposal - self.w)
+
+    def _length(self, towards: np.ndarray, change: np.ndarray) -> float:
+        """How far the minimum of J is, in lengths of the way."""
+        start = self._lam * float(matmul(self.w, towards))
+        growth = self._lam * float(matmul(towards, towards))
+
+        def slope(length: Any) -> float:
+            self._risk.at(self._scores + length * change)
+            return start + length * growth + float((self._risk.subgradient * change).sum())
+
+        near, far = 0.0, 1.0
+        if slope(near) >= 0:
+            return 0.0
+        while slope(far) < 0:
+            near, far = far, 2.0 * far
+            if far > 1e6:
+                return near
+        return float(brentq(slope, near, far, xtol=_PRECISION * far))
