@@ -2,6 +2,14 @@
 
 from solvers.base import Solver, WeightedSolver
 from solvers.batch_perceptron import BatchPerceptron
+from solvers.cuts import (
+    CuttingPlane,
+    LinearChain,
+    MultiClass,
+    StructuredProblem,
+    TwoClasses,
+    Violations,
+)
 from solvers.feasibility import (
     ISNKPVN,
     ISPVN,
@@ -69,6 +77,7 @@ __all__ = [
     "BudgetExpansion",
     "CallableKernel",
     "Counters",
+    "CuttingPlane",
     "FeasibilityCounters",
     "FeasibilityProblem",
     "FeasibilityResult",
@@ -77,11 +86,13 @@ __all__ = [
     "KernelExpansion",
     "KernelOracle",
     "Linear",
+    "LinearChain",
     "LinearModel",
     "LinearPegasos",
     "LinearSDCA",
     "Model",
     "Monitor",
+    "MultiClass",
     "OneVsRest",
     "Orthant",
     "Pegasos",
@@ -95,7 +106,10 @@ __all__ = [
     "SecondOrder",
     "Solution",
     "Solver",
+    "StructuredProblem",
+    "TwoClasses",
     "Verdict",
+    "Violations",
     "VotedExpansion",
     "WeightedSolver",
     "check_certificate",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from solvers.base import Solver
 from solvers.batch_perceptron import BatchPerceptron
+from solvers.cuts import CuttingPlane
 from solvers.libsvm import LIBSVM
 from solvers.linear_pegasos import LinearPegasos
 from solvers.linear_sdca import LinearSDCA
@@ -22,6 +23,7 @@ def registry() -> dict[str, type[Solver]]:
     classes: tuple[type[Solver], ...] = (
         *(SMO, SBP, SDCA, Pegasos, SGD, Perceptron, BatchPerceptron),
         *(LinearSDCA, LinearPegasos, SIMBA, RandomFourierFeatures),
+        CuttingPlane,
         LIBSVM,
     )
     return {solver.__name__: solver for solver in classes}

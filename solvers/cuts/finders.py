@@ -119,9 +119,7 @@ class LinearTimeCuts(_FullPass):
         fits = violations.losses - violations.values
         for _ in range(_MAX_REDRAWS):
             drawn = violating[examples.draw(self.rng, self.n_samples, violating)]
-            factors = np.bincount(drawn, minlength=len(examples)) * (
-                shares.sum() / self.n_samples
-            )
+            factors = np.bincount(drawn, minlength=len(examples)) * (shares.sum() / self.n_samples)
             if offset - float((factors[violating] * fits[violating]).sum()) > threshold:
                 n_drawn = int(sizes[drawn].sum())
                 return average(violations, factors, None, sizes, n_drawn, offset)

@@ -94,14 +94,14 @@ class WorkingSet:
         return weights
 
     def expansion(self) -> np.ndarray:
-        """Coefficients of w for each training point in each channel, shape (n_points, n_channels)."""
+        """Coefficients of w for each training point, float64, shape (n_points, n_channels)."""
         coef = np.zeros((self.oracle.n, self.n_channels))
         for a, cut in zip(self.multipliers, self.cuts, strict=True):
             coef[cut.points] -= a * cut.coef
         return coef
 
     def scores(self) -> np.ndarray:
-        """``<w, phi(x_p)>`` of all points in each channel, float64, shape (n_points, n_channels)."""
+        """``<w, phi(x_p)>`` of all points, float64, shape (n_points, n_channels)."""
         scores = np.zeros((self.oracle.n, self.n_channels))
         rest = np.zeros_like(scores)
         for a, cut in zip(self.multipliers, self.cuts, strict=True):

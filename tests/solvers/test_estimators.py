@@ -15,10 +15,13 @@ from solvers import KernelExpansion, LinearModel, Solver, registry
 
 #: Solvers whose model is an expansion over training points, with any kernel.
 EXPANSIONS = ["SMO", "SBP", "SDCA", "Pegasos", "Perceptron", "SGD", "BatchPerceptron", "LIBSVM"]
+EXPANSIONS += ["CuttingPlane"]
 #: Solvers without a kernel.
 LINEAR = ["LinearSDCA", "LinearPegasos", "SIMBA"]
 NAMES = [*EXPANSIONS, *LINEAR, "RandomFourierFeatures"]
-SEEDED = [name for name in NAMES if name not in ("SMO", "BatchPerceptron", "LIBSVM")]
+#: CuttingPlane draws nothing where no more points violate than it would draw, as here.
+UNSEEDED = ("SMO", "BatchPerceptron", "LIBSVM", "CuttingPlane")
+SEEDED = [name for name in NAMES if name not in UNSEEDED]
 NO_OBJECTIVE = ["Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures"]
 KERNELS = {
     "rbf": lambda A, B: np.exp(-0.7 * np.square(A[:, None] - B).sum(axis=2)),
@@ -401,6 +404,12 @@ BAD_VALUES = {
     "rate": [0.0, -1.0, np.nan, np.inf, "fast"],
     "batch_size": [0, -1, 2.5, "all", 41],
     "n_pairs": [0, -1, 2.5, None],
+    "n_samples": [0, -1, 2.5, None],
+    "patience": [0, 1.5],
+    "max_idle": [0, None],
+    "psi_scale": [0.0, -1.0, None],
+    "constant_feature": [-1.0, np.inf, None],
+    "oracle": ["sampled", None],
     "order": ["cyclic", None],
     "output": ["sampled", None],
     "stopping": ["never", None],

@@ -35,6 +35,9 @@ VARIANTS = [
         ("LinearPegasos", {}),
         ("LinearPegasos", {"batch_size": 7, "output": "averaged"}),
         ("SIMBA", {}),
+        ("CuttingPlane", {"oracle": "exact"}),
+        ("CuttingPlane", {"oracle": "linear", "n_samples": 20}),
+        ("CuttingPlane", {"oracle": "constant", "n_samples": 20}),
     ]
 ]
 
@@ -99,8 +102,8 @@ def test_recording_does_not_change_the_result(rbf_task, name, extra, recording_m
 @pytest.mark.parametrize(("name", "extra"), VARIANTS)
 def test_true_from_record_stops_the_run(rbf_task, name, extra, checkpoints, recording_monitor):
     task = rbf_task
-    if extra.get("working_set") == "large":
-        # Its rounds do the work of thousands of steps: there are few of them.
+    if extra.get("working_set") == "large" or name == "CuttingPlane":
+        # Their rounds do the work of thousands of steps: there are few of them.
         checkpoints = min(checkpoints, 2)
     monitor = recording_monitor(stop_after=checkpoints)
     solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
