@@ -40,6 +40,7 @@ from solvers.linear_pegasos import LinearPegasos
 from solvers.linear_sdca import LinearSDCA
 from solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
 from solvers.monitor import Monitor
+from solvers.nystrom import Nystrom
 from solvers.oracle import Counters, KernelOracle
 from solvers.pegasos import Pegasos
 from solvers.perceptron import Perceptron
@@ -93,6 +94,7 @@ __all__ = [
     "Model",
     "Monitor",
     "MultiClass",
+    "Nystrom",
     "OneVsRest",
     "Orthant",
     "Pegasos",

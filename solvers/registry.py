@@ -8,6 +8,7 @@ from solvers.cuts import CuttingPlane
 from solvers.libsvm import LIBSVM
 from solvers.linear_pegasos import LinearPegasos
 from solvers.linear_sdca import LinearSDCA
+from solvers.nystrom import Nystrom
 from solvers.pegasos import Pegasos
 from solvers.perceptron import Perceptron
 from solvers.random_features import RandomFourierFeatures
@@ -23,7 +24,7 @@ def registry() -> dict[str, type[Solver]]:
     classes: tuple[type[Solver], ...] = (
         *(SMO, SBP, SDCA, Pegasos, SGD, Perceptron, BatchPerceptron),
         *(LinearSDCA, LinearPegasos, SIMBA, RandomFourierFeatures),
-        CuttingPlane,
+        *(CuttingPlane, Nystrom),
         LIBSVM,
     )
     return {solver.__name__: solver for solver in classes}

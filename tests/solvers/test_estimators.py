@@ -15,7 +15,7 @@ from solvers import KernelExpansion, LinearModel, Solver, registry
 
 #: Solvers whose model is an expansion over training points, with any kernel.
 EXPANSIONS = ["SMO", "SBP", "SDCA", "Pegasos", "Perceptron", "SGD", "BatchPerceptron", "LIBSVM"]
-EXPANSIONS += ["CuttingPlane"]
+EXPANSIONS += ["CuttingPlane", "Nystrom"]
 #: Solvers without a kernel.
 LINEAR = ["LinearSDCA", "LinearPegasos", "SIMBA"]
 NAMES = [*EXPANSIONS, *LINEAR, "RandomFourierFeatures"]
@@ -405,6 +405,8 @@ BAD_VALUES = {
     "batch_size": [0, -1, 2.5, "all", 41],
     "n_pairs": [0, -1, 2.5, None],
     "n_samples": [0, -1, 2.5, None],
+    "n_components": [0, 2.5, None],
+    "selection": ["greedy", None],
     "patience": [0, 1.5],
     "max_idle": [0, None],
     "psi_scale": [0.0, -1.0, None],

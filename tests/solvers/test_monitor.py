@@ -9,8 +9,8 @@ import pytest
 
 from solvers import Counters, Monitor, registry
 
-# Random features cost nothing after their one pass: there is nothing to watch before the end.
-AT_THE_END = {"RandomFourierFeatures"}
+# Features cost nothing after their one pass: there is nothing to watch before the end.
+AT_THE_END = {"RandomFourierFeatures", "Nystrom"}
 INSTRUMENTED = [name for name, solver in registry().items() if solver.instrumented]
 VARIANTS = [
     pytest.param(name, extra, id="-".join([name, *map(str, extra.values())]))
