@@ -224,7 +224,8 @@ def incomplete_cholesky(
     distances = oracle.diag().astype(np.float64)
     mean = float(distances.mean())
     smallest = jitter * (mean if mean > 0 else 1.0)
-    factor, pivots = np.zeros((oracle.n, m)), []
+    factor = np.zeros((oracle.n, m))
+    pivots: list[int] = []
     everything = np.arange(oracle.n)
     for j in range(m):
         i = int(distances.argmax())
