@@ -13,6 +13,7 @@ import argparse
 import time
 import warnings
 
+import numba
 import numpy as np
 from scipy import stats
 from threadpoolctl import threadpool_limits
@@ -186,6 +187,7 @@ def main():
     parser.add_argument("--method", action="append", choices=[*SAMPLERS, "SMO"])
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    numba.set_num_threads(1)
     with threadpool_limits(1):
         small = board(500)
         for solver in (CuttingPlane(**options) for options in SAMPLERS.values()):

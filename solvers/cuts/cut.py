@@ -16,8 +16,6 @@ from solvers.threads import in_parts
 # of their computation.
 _BLOCK_BYTES = 4 * 2**20
 _FEWEST_ROWS = 64
-# Points that stand in several cuts are evaluated once if there are this many times fewer of them.
-_WORTH_SHARING = 1.5
 
 
 @dataclass(frozen=True)
@@ -87,44 +85,60 @@ def average(
     )
 
 
-def cut_scores(
-    oracle: KernelOracle, rows: np.ndarray | None, cuts: Sequence[Cut], n_channels: int
-) -> np.ndarray:
-    """``<g_k, phi(x_p)>`` in each channel for some cuts k and points p.
+def combined(cuts: Sequence[Cut], factors: np.ndarray, n_channels: int) -> Cut:
+    """The sum of some cuts, each times its factor, over their distinct points in order.
+
+    Parameters
+    ----------
+    cuts : sequence of Cut
+    factors : ndarray of float64, shape (len(cuts),)
+        Cuts with factor 0 are left out.
+    n_channels : int
+    """
+    some = [(f, cut) for f, cut in zip(factors, cuts, strict=True) if f != 0]
+    points = np.concatenate([cut.points for _, cut in some] + [np.empty(0, dtype=np.int64)])
+    distinct, place = np.unique(points, return_inverse=True)
+    coef = np.zeros((len(distinct), n_channels))
+    if some:
+        np.add.at(coef, place, np.concatenate([f * cut.coef for f, cut in some]))
+    return Cut(0.0, distinct, coef, np.empty(0), 0)
+
+
+def cut_scores(oracle: KernelOracle, rows: np.ndarray | None, cut: Cut) -> np.ndarray:
+    """``<g, phi(x_p)>`` in each channel for some points p.
 
     Parameters
     ----------
     oracle : KernelOracle
-        Asked for an entry for each of the points and each different point of the cuts, or for
-        each point of each cut where few are shared.
+        Asked for an entry for each of the points and each point of the cut.
     rows : ndarray of int64, shape (n_rows,), or None
         None: all points.
-    cuts : sequence of Cut
-    n_channels : int
+    cut : Cut
 
     Returns
     -------
-    ndarray of float64, shape (len(cuts), n_rows, n_channels)
+    ndarray of float64, shape (n_rows, n_channels)
     """
     rows = np.arange(oracle.n) if rows is None else rows
-    scores = np.zeros((len(cuts), len(rows), n_channels))
-    bounds = np.concatenate(([0], np.cumsum([len(cut.points) for cut in cuts]))).astype(np.int64)
-    if bounds[-1] == 0 or len(rows) == 0:
-        return scores
-    columns = np.concatenate([cut.points for cut in cuts])
-    coef = np.ascontiguousarray(np.concatenate([cut.coef for cut in cuts]).T)
-    distinct, place = np.unique(columns, return_inverse=True)
-    shared = len(columns) >= _WORTH_SHARING * len(distinct)
-    if shared:
-        columns = distinct
-    step = max(_FEWEST_ROWS, _BLOCK_BYTES // (len(place) * oracle.dtype.itemsize))
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        block = oracle.fresh_block(rows[part], columns)
-        if shared:
-            block = block.take(place, axis=1)
-        in_parts(_weighted_sums, len(block), block, coef, bounds, scores[:, part])
+    scores = np.zeros((len(rows), cut.coef.shape[1]))
+    if len(cut.points):
+        step = max(_FEWEST_ROWS, _BLOCK_BYTES // (len(cut.points) * oracle.dtype.itemsize))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            weighted_sums(oracle.fresh_block(rows[part], cut.points), cut.coef, scores[part])
     return scores
+
+
+def weighted_sums(block: np.ndarray, coef: np.ndarray, sums: np.ndarray) -> None:
+    """sums = block @ coef with float64 sums, whatever the block's type.
+
+    Parameters
+    ----------
+    block : ndarray, shape (n_rows, m)
+    coef : ndarray of float64, shape (m, n_channels)
+    sums : ndarray of float64, shape (n_rows, n_channels)
+    """
+    in_parts(_weighted_sums, len(block), block, np.ascontiguousarray(coef.T), sums, smallest=256)
 
 
 def squared_norm(oracle: KernelOracle, cut: Cut, allowance: int) -> float:
@@ -148,20 +162,18 @@ def squared_norm(oracle: KernelOracle, cut: Cut, allowance: int) -> float:
 
 
 def _products(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
-    sums = np.zeros((1, len(block), coef.shape[1]))
-    bounds = np.array([0, block.shape[1]])
-    _weighted_sums(block, np.ascontiguousarray(coef.T), bounds, sums, 0, len(block))
-    return sums[0]
+    sums = np.empty((len(block), coef.shape[1]))
+    weighted_sums(block, coef, sums)
+    return sums
 
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
-def _weighted_sums(block, coef, bounds, sums, start, stop):
-    """sums_kis = sum_j coef_sj block_ij over the columns j of cut k, for rows start to stop."""
+def _weighted_sums(block, coef, sums, start, stop):
+    """sums_is = sum_j coef_sj block_ij for rows start to stop."""
     for i in range(start, stop):
         row = block[i]
-        for k in range(len(bounds) - 1):
-            for s in range(len(coef)):
-                factors, total = coef[s], 0.0
-                for j in range(bounds[k], bounds[k + 1]):
-                    total += factors[j] * row[j]
-                sums[k, i, s] = total
+        for s in range(len(coef)):
+            factors, total = coef[s], 0.0
+            for j in range(len(row)):
+                total += factors[j] * row[j]
+            sums[i, s] = total

@@ -164,7 +164,9 @@ class CuttingPlane(WeightedSolver):
 
         def snapshot() -> KernelExpansion:
             intercept = float(working.explicit().sum()) * structure.constant
-            return problem.expansion(working.expansion()[:, 0], intercept)
+            w, coef = working.weights(), np.zeros(problem.n)
+            coef[w.points] = w.coef[:, 0]
+            return problem.expansion(coef, intercept)
 
         def pause(n_cuts: int) -> bool:
             return monitor.due(problem.kernel_evals) and monitor.record(n_cuts, snapshot)

@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.cuts.cut import Cut, average, cut_scores, squared_norm
+from solvers.cuts.cut import Cut, average, combined, cut_scores, squared_norm, weighted_sums
 from solvers.cuts.structure import Examples, StructuredProblem, Violations
 from solvers.cuts.working_set import WorkingSet
+from solvers.matrices import matmul
 from solvers.oracle import KernelOracle
 
 # After so many samples that make no violated cut the exact one is taken.
 _MAX_REDRAWS = 100
+# Entries of a sample with the points of w are kept for the cut up to so many bytes.
+_KEPT_BYTES = 256 * 2**20
 
 
 class Found(NamedTuple):
@@ -80,9 +83,9 @@ class _FullPass(CutFinder):
             return None
         cut = self._make(violations, threshold, working.explicit())
         before = self.oracle.counters.kernel_evals
-        scores = cut_scores(self.oracle, None, [cut], self.structure.n_channels)[0]
+        scores = cut_scores(self.oracle, None, cut)
         self._charge_up_to(before + self.oracle.n * cut.n_drawn)
-        products = working.products(cut)
+        products = working.products(cut, scores)
         squared = float((scores[cut.points] * cut.coef).sum() + (cut.explicit**2).sum())
         return Found(working.keep_scores(cut, scores), products, squared)
 
@@ -130,8 +133,7 @@ class ConstantTimeCuts(CutFinder):
     """A cut of r examples drawn from all, which alone are looked at (Algorithm 2)."""
 
     def find(self, working: WorkingSet) -> Found | None:
-        weights = working.explicit()
-        n_channels = self.structure.n_channels
+        w, explicit = working.weights(), working.explicit()
         for _ in range(self.patience):
             drawn = self.examples.draw(self.rng, self.n_samples)
             index, counts = np.unique(drawn, return_counts=True)
@@ -139,21 +141,46 @@ class ConstantTimeCuts(CutFinder):
             sizes = np.diff(starts)
             n_drawn = int((counts * sizes).sum())
             before = self.oracle.counters.kernel_evals
-            by_cut = cut_scores(self.oracle, points, working.cuts, n_channels)
-            self._charge_up_to(before + n_drawn * sum(cut.n_drawn for cut in working.cuts))
-            scores = -np.einsum("k,kps->ps", working.multipliers, by_cut)
-            violations = self.structure.most_violating(scores, weights, targets, starts)
+            block, scores = self._scores(points, w)
+            violations = self.structure.most_violating(scores, explicit, targets, starts)
             factors = counts / self.n_samples
             self.risk = float((factors * violations.values).sum())
+            textbook = before + n_drawn * sum(cut.n_drawn for cut in working.cuts)
             if self.risk > working.level + self.tol:
                 factors = np.where(violations.values > 0, factors, 0.0)
                 cut = average(violations, factors, points, sizes, n_drawn)
-                place = np.searchsorted(points, cut.points)
-                products = np.einsum("kps,ps->k", by_cut[:, place], cut.coef)
-                for k, other in enumerate(working.cuts):
-                    products[k] += (other.explicit * cut.explicit).sum()
+                if block is not None:
+                    block = block[np.searchsorted(points, cut.points)]
+                products = working.products(cut, self._at_cuts(working, cut, w, block))
+                self._charge_up_to(textbook)
                 return Found(cut, products, self._squared_norm(cut))
+            self._charge_up_to(textbook)
         return None
+
+    def _scores(self, points: np.ndarray, w: Cut) -> tuple[np.ndarray | None, np.ndarray]:
+        """Scores at w of some points; and their entries with those of w, unless they are many."""
+        if len(points) * len(w.points) * self.oracle.dtype.itemsize > _KEPT_BYTES:
+            return None, cut_scores(self.oracle, points, w)
+        block = self.oracle.fresh_block(points, w.points)
+        scores = np.empty((len(points), self.structure.n_channels))
+        weighted_sums(block, w.coef, scores)
+        return block, scores
+
+    def _at_cuts(
+        self, working: WorkingSet, cut: Cut, w: Cut, block: np.ndarray | None
+    ) -> np.ndarray:
+        """Scores of a new cut at the points of the others; elsewhere the array is not filled."""
+        scores = np.empty((self.oracle.n, self.structure.n_channels))
+        if block is None:
+            scores[w.points] = cut_scores(self.oracle, w.points, cut)
+        else:
+            scores[w.points] = matmul(block.T.astype(np.float64), cut.coef)
+        # Cuts that are idle have no part in w.
+        idle = working.multipliers == 0
+        others = combined(working.cuts, idle.astype(float), self.structure.n_channels).points
+        others = np.setdiff1d(others, w.points, assume_unique=True)
+        scores[others] = cut_scores(self.oracle, others, cut)
+        return scores
 
     def _squared_norm(self, cut: Cut) -> float:
         allowance = cut.n_drawn * (cut.n_drawn + 1) // 2

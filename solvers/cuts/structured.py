@@ -349,12 +349,13 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
 
 def _expansion(working: WorkingSet, X: Any) -> StructuredExpansion:
     """The predictor of the cuts as they stand."""
-    coef, kernel = working.expansion(), working.oracle.kernel
-    support = np.flatnonzero(coef.any(axis=1))
+    w, kernel = working.weights(), working.oracle.kernel
+    some = w.coef.any(axis=1)
+    support = w.points[some]
     return StructuredExpansion(
         kernel=kernel,
         points=np.empty((0, 0)) if isinstance(kernel, Precomputed) else X[support],
-        coef=coef[support],
+        coef=w.coef[some],
         weights=working.explicit(),
         support=support,
         n_train=working.oracle.n,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numba import njit
 
-from solvers.cuts.cut import Cut, cut_scores
+from solvers.cuts.cut import Cut, combined, cut_scores
 from solvers.matrices import matmul
 from solvers.oracle import KernelOracle
 from solvers.simplex_qp import SimplexQP
@@ -43,7 +43,7 @@ class WorkingSet:
     ----------
     cuts : list of Cut
     xi : float
-        The highest of the cuts at w, of the w that the multipliers give.
+        The highest of the cuts at w, the w that the multipliers give.
     level : float
         xi less the gap of the dual over C1: w is optimal for a risk that is no higher than this.
     """
@@ -93,27 +93,18 @@ class WorkingSet:
             weights -= a * cut.explicit
         return weights
 
-    def expansion(self) -> np.ndarray:
-        """Coefficients of w for each training point, float64, shape (n_points, n_channels)."""
-        coef = np.zeros((self.oracle.n, self.n_channels))
-        for a, cut in zip(self.multipliers, self.cuts, strict=True):
-            coef[cut.points] -= a * cut.coef
-        return coef
+    def weights(self) -> Cut:
+        """The part of w under the kernel, as the points and coefficients of a cut."""
+        return combined(self.cuts, -self.multipliers, self.n_channels)
 
     def scores(self) -> np.ndarray:
         """``<w, phi(x_p)>`` of all points, float64, shape (n_points, n_channels)."""
-        scores = np.zeros((self.oracle.n, self.n_channels))
-        rest = np.zeros_like(scores)
+        kept = np.array([cut.scores is not None for cut in self.cuts], dtype=bool)
+        rest = combined(self.cuts, np.where(kept, 0.0, -self.multipliers), self.n_channels)
+        scores = cut_scores(self.oracle, None, rest)
         for a, cut in zip(self.multipliers, self.cuts, strict=True):
-            if cut.scores is not None:
-                if a > 0:
-                    _subtract(scores.ravel(), cut.scores.ravel(), a)
-            else:
-                rest[cut.points] -= a * cut.coef
-        left = np.flatnonzero(rest.any(axis=1))
-        if len(left):
-            combined = Cut(0.0, left, rest[left], np.empty(0), 0)
-            scores += cut_scores(self.oracle, None, [combined], self.n_channels)[0]
+            if cut.scores is not None and a > 0:
+                _subtract(scores.ravel(), cut.scores.ravel(), a)
         return scores
 
     def keep_scores(self, cut: Cut, scores: np.ndarray) -> Cut:
@@ -129,20 +120,21 @@ class WorkingSet:
             )
         return cut
 
-    def products(self, cut: Cut) -> np.ndarray:
-        """``<g_k, g>`` of every cut k with this one, from scores where they are kept."""
-        found = np.zeros(len(self.cuts))
-        missing = [k for k, other in enumerate(self.cuts) if other.scores is None]
-        computed = cut_scores(
-            self.oracle, cut.points, [self.cuts[k] for k in missing], self.n_channels
-        )
-        for k, scores in zip(missing, computed, strict=True):
-            found[k] = (scores * cut.coef).sum()
-        for k, other in enumerate(self.cuts):
-            if other.scores is not None:
-                found[k] = (other.scores[cut.points].astype(np.float64) * cut.coef).sum()
-            found[k] += (other.explicit * cut.explicit).sum()
-        return found
+    def products(self, cut: Cut, scores: np.ndarray) -> np.ndarray:
+        """``<g_k, g>`` of every cut k with a new one, float64, shape (len(cuts),).
+
+        Parameters
+        ----------
+        cut : Cut
+            The new one.
+        scores : ndarray of float64, shape (n_points, n_channels)
+            Its scores at least at the points of the others.
+        """
+        found = [
+            (other.coef * scores[other.points]).sum() + (other.explicit * cut.explicit).sum()
+            for other in self.cuts
+        ]
+        return np.array(found, dtype=np.float64)
 
     def add(self, cut: Cut, products: np.ndarray, squared_norm: float) -> None:
         """Take a cut in, find the new optimum, and drop cuts that have long been idle.

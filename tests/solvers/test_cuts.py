@@ -9,8 +9,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from solvers import RBF, SMO, CuttingPlane, KernelOracle, TwoClasses
-from solvers.cuts import working_set
-from solvers.cuts.cut import Cut, cut_scores, squared_norm
+from solvers.cuts import finders, working_set
+from solvers.cuts.cut import Cut, combined, cut_scores, squared_norm
 from solvers.cuts.finders import ExactCuts, LinearTimeCuts
 from solvers.cuts.loop import make_cuts
 from solvers.cuts.structure import Examples
@@ -35,6 +35,13 @@ def parts(task, finder, C=1.0, tol=1e-3, n_samples=40, max_idle=20, cache_bytes=
         oracle, structure, examples, np.random.default_rng(3), finder=finder, total=C * task.n,
         tol=tol, n_samples=n_samples, patience=4, max_idle=max_idle, score_bytes=cache_bytes,
     )  # fmt: skip
+
+
+def dense(cut, n):
+    """The coefficients of all points."""
+    coef = np.zeros(n)
+    coef[cut.points] = cut.coef[:, 0]
+    return coef
 
 
 def steps(finder, working, most=10_000):
@@ -67,7 +74,7 @@ def test_the_dual_of_exact_cuts_certifies_the_optimum(task, optimum, C):
     assert values[-1] <= best * (1 + 1e-9)
     gap = 0.5 * working.squared_norm() + C * task.n * finder.risk - values[-1]
     assert 0 <= gap <= C * task.n * 1e-3
-    coef = working.expansion()[:, 0] * task.y
+    coef = dense(working.weights(), task.n) * task.y
     assert coef.min() >= 0
     assert coef.max() <= C * (1 + 1e-9)
 
@@ -176,7 +183,7 @@ def test_the_state_is_what_it_stands_for(rbf_task, oracle, psi):
         assert np.linalg.eigvalsh(working.qp.Q).min() >= -1e-12
         a = working.multipliers
         w, weights = -a @ V, -a @ U
-        np.testing.assert_allclose(working.expansion()[:, 0], w, atol=1e-11)
+        np.testing.assert_allclose(dense(working.weights(), task.n), w, atol=1e-11)
         np.testing.assert_allclose(working.scores()[:, 0], task.K @ w, atol=1e-9)
         np.testing.assert_allclose(working.explicit(), weights, atol=1e-11)
         heights = [c.offset for c in working.cuts] + V @ task.K @ w + U @ weights
@@ -382,26 +389,43 @@ def test_a_constant_feature_is_a_kernel_with_a_constant(rbf_task):
     assert solver.intercept_[0] == pytest.approx(2.25 * other.dual_coef_.sum(), abs=2e-2)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n_channels", [1, 3])
-@pytest.mark.parametrize("shared", [False, True])
-def test_scores_of_cuts_are_sums_of_kernel_entries(rbf_task, shared, n_channels):
+def test_scores_of_a_sum_of_cuts_are_sums_of_kernel_entries(rbf_task, n_channels, dtype):
     task, rng = rbf_task, np.random.default_rng(8)
-    pool = 10 if shared else task.n
     cuts = [
-        Cut(0.0, rng.choice(pool, m, replace=False), rng.standard_normal((m, n_channels)),
+        Cut(0.0, rng.choice(30, m, replace=False), rng.standard_normal((m, n_channels)),
             np.empty(0), m)
         for m in (7, 0, 10, 4)
     ]  # fmt: skip
-    oracle = KernelOracle(RBF(0.5), task.X, "float64")
-    rows = np.array([4, 90, 17])
-    for some in (rows, None):
-        scores = cut_scores(oracle, some, cuts, n_channels)
-        block = task.K[rows if some is not None else slice(None)]
-        for cut, own in zip(cuts, scores, strict=True):
-            np.testing.assert_allclose(own, block[:, cut.points] @ cut.coef, atol=1e-13)
-    distinct = len(np.unique(np.concatenate([cut.points for cut in cuts])))
-    columns = distinct if shared else 21
-    assert oracle.counters.kernel_evals == (3 + task.n) * columns
+    factors = np.array([2.0, 1.0, -1.0, 0.0])
+    whole = np.zeros((task.n, n_channels))
+    for factor, cut in zip(factors, cuts, strict=True):
+        whole[cut.points] += factor * cut.coef
+    total = combined(cuts, factors, n_channels)
+    np.testing.assert_array_equal(
+        total.points, np.unique(np.concatenate([cuts[0].points, cuts[2].points]))
+    )
+    oracle = KernelOracle(RBF(0.5), task.X, dtype)
+    for rows in (np.array([4, 90, 17]), None):
+        scores = cut_scores(oracle, rows, total)
+        expected = (task.K @ whole)[slice(None) if rows is None else rows]
+        np.testing.assert_allclose(scores, expected, atol=1e-13 if dtype == "float64" else 1e-5)
+    assert oracle.counters.kernel_evals == (3 + task.n) * len(total.points)
+
+
+def test_entries_that_are_too_many_to_keep_are_computed_again(rbf_task, monkeypatch):
+    task = rbf_task
+    params = {"oracle": "constant", "n_samples": 30, **EXACT, **task.params}
+    expected = CuttingPlane(**params).fit(task.X, task.y)
+    monkeypatch.setattr(finders, "_KEPT_BYTES", 0)
+    solver = CuttingPlane(**params).fit(task.X, task.y)
+    assert solver.n_iter_ == expected.n_iter_
+    np.testing.assert_allclose(
+        solver.decision_function(task.X), expected.decision_function(task.X), rtol=1e-6
+    )
+    found, fewer = solver.counters_, expected.counters_
+    assert found.kernel_evals_computed > fewer.kernel_evals_computed
 
 
 @pytest.mark.parametrize("m", [0, 1, 2, 3, 17, 64])
