@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_limits
 from data_loaders.checkers import DEFAULTS, check_parameters, read
 from solvers import LIBSVM, SMO, CuttingPlane
 
-#: CUTS08 section 6.2: r = 1000 for the constant-time sampler, 400 for the linear-time one. With more
-#: patience than its p = 4 the constant-time one ends later and nearer to the exact error.
+#: CUTS08 section 6.2: r = 1000 for the constant-time sampler, 400 for the linear-time one. With
+#: more patience than its p = 4 the constant-time one ends later and nearer to the exact error.
 SAMPLERS = {
     "constant, r=400": {"oracle": "constant", "n_samples": 400},
     "constant, r=1000": {"oracle": "constant", "n_samples": 1000},

@@ -81,8 +81,9 @@ class CuttingPlane(WeightedSolver):
     Kernel evaluations: for each cut n times the number of violating points ("exact"), n r
     ("linear"), or t r^2 + r (r + 1) / 2 with t cuts in use ("constant"; t r^2 for a sample that
     makes no violated cut). Points drawn twice and points that violate nothing are not computed.
-    Memory: n numbers for each cut in use, float32 if n is large; with "constant" r numbers, and the
-    square of the number of cuts. An iteration is a cut. Returns the last w.
+    Memory: n numbers for each cut in use, float32 if n is large; with "constant" the entries of a
+    sample, at most 256 MB. And the square of the number of cuts. An iteration is a cut. Returns the
+    last w.
 
     With exact cuts the primal is within C1 tol of the optimum at the end. Sampled cuts are no lower
     bounds of L, and neither is the value of their dual: see [CUTS08]_ for what holds with high

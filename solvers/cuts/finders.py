@@ -81,7 +81,7 @@ class _FullPass(CutFinder):
         threshold = working.level + self.tol
         if self.risk <= threshold:
             return None
-        cut = self._make(violations, threshold, working.explicit())
+        cut = self._make(violations, threshold)
         before = self.oracle.counters.kernel_evals
         scores = cut_scores(self.oracle, None, cut)
         self._charge_up_to(before + self.oracle.n * cut.n_drawn)
@@ -90,7 +90,7 @@ class _FullPass(CutFinder):
         return Found(working.keep_scores(cut, scores), products, squared)
 
     @abstractmethod
-    def _make(self, violations: Violations, threshold: float, weights: np.ndarray) -> Cut:
+    def _make(self, violations: Violations, threshold: float) -> Cut:
         """A cut above the threshold."""
 
     def _exact(self, violations: Violations) -> Cut:
@@ -104,14 +104,14 @@ class _FullPass(CutFinder):
 class ExactCuts(_FullPass):
     """The cut of all examples (CUTS08 Algorithm 1)."""
 
-    def _make(self, violations: Violations, threshold: float, weights: np.ndarray) -> Cut:
+    def _make(self, violations: Violations, threshold: float) -> Cut:
         return self._exact(violations)
 
 
 class LinearTimeCuts(_FullPass):
     """A cut of r violating examples, with the exact offset and stopping rule (Algorithm 3)."""
 
-    def _make(self, violations: Violations, threshold: float, weights: np.ndarray) -> Cut:
+    def _make(self, violations: Violations, threshold: float) -> Cut:
         violating = np.flatnonzero(violations.values > 0)
         if len(violating) <= self.n_samples:
             return self._exact(violations)

@@ -218,7 +218,7 @@ def test_a_sampled_cut_is_the_exact_one_on_average(rbf_task):
     exact = finder._exact(violations)
     draws = np.zeros((4000, task.n))
     for draw in draws:
-        cut = finder._make(violations, -np.inf, np.empty(0))
+        cut = finder._make(violations, -np.inf)
         assert cut.offset == pytest.approx(exact.offset)
         draw[cut.points] = cut.coef[:, 0]
     whole = np.zeros(task.n)
@@ -232,7 +232,7 @@ def test_a_sample_that_is_never_violated_gives_way_to_the_exact_cut(rbf_task):
     violations = finder.structure.most_violating(
         working.scores(), np.empty(0), finder.examples.targets, finder.examples.starts
     )
-    cut = finder._make(violations, np.inf, np.empty(0))
+    cut = finder._make(violations, np.inf)
     assert len(cut.points) == rbf_task.n
 
 
