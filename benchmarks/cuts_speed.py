@@ -169,7 +169,7 @@ def scaling(gamma, largest, seeds, methods):
     """
     print(f"checkers, gamma {gamma:g}, C 1, {seeds} boards of each size")
     for name in methods:
-        sizes, seconds = [], []
+        sizes, seconds, iterations = [], [], []
         for n in (n for n in SIZES[name] if n <= largest):
             found = []
             for seed in range(seeds):
@@ -179,14 +179,18 @@ def scaling(gamma, largest, seeds, methods):
                     else CuttingPlane(gamma=gamma, random_state=seed, **SAMPLERS[name])
                 )
                 found.append(timed(solver, board(n, seed=seed)))
+                iterations.append(solver.n_iter_)
             sizes += [n] * seeds
             seconds += [run[0] for run in found]
             cpu, _, train, test = np.mean(found, axis=0)
             print(f"{name:<22} {n:>8} points {cpu:8.2f} CPU s, train {100 * train:5.2f} %, "
-                  f"test {100 * test:5.2f} %", flush=True)  # fmt: skip
+                  f"test {100 * test:5.2f} %, {np.mean(iterations[-seeds:]):8.0f} iterations",
+                  flush=True)  # fmt: skip
         if len(sizes) > 2:
             rise, half = slope(sizes, seconds)
-            print(f"{name:<22} slope {rise:.2f} +- {half:.2f}", flush=True)
+            each, margin = slope(sizes, np.divide(seconds, iterations))
+            print(f"{name:<22} slope {rise:.2f} +- {half:.2f}; of the time of an iteration "
+                  f"{each:.2f} +- {margin:.2f}", flush=True)  # fmt: skip
 
 
 def main():
