@@ -10,7 +10,18 @@ from __future__ import annotations
 
 from functools import partial
 
-from data_loaders import checkers, cifar, csv_text, embedded, idx, libsvm, rcv1, splits, transforms
+from data_loaders import (
+    adult,
+    checkers,
+    cifar,
+    csv_text,
+    embedded,
+    idx,
+    libsvm,
+    rcv1,
+    splits,
+    transforms,
+)
 from data_loaders.citations import CITATIONS
 from data_loaders.content import Content, Part
 from data_loaders.files import RemoteFile
@@ -109,6 +120,24 @@ TABLE = (
         # SBP12 table 2, without bias.
         default_gamma=0.05,
         default_C=1.0,
+    ),
+    Source(
+        name="adult-sample",
+        summary="22 697 census records of the training part of adult, tested on its other rows",
+        format="LIBSVM text",
+        split="22 697 rows of a9a drawn once; tested on the others, or on all of a9a",
+        files=tuple(RemoteFile(name, (f"{_LIBSVM_SITE}/{name}",)) for name in ("a9a", "a9a.t")),
+        mirror_folder="adult",
+        read=partial(libsvm.read_pair, train="a9a", test="a9a.t", width=123, classes=(-1, 1)),
+        transform=adult.sample,
+        parameters={"test": "rest"},
+        check_parameters=one_of("adult-sample", test=adult.TESTS),
+        fingerprint="8bcc25a134f472406ab7b57eac8e51c533384849ad40cbd2a01994d2dd8551c3",
+        licence="CC BY 4.0",
+        citation=CITATIONS["adult"],
+        # CUTS08 table 1 has sigma^2 = 20, read here as exp(-||x - z||^2 / sigma^2).
+        default_gamma=0.05,
+        default_C=100.0,
     ),
     Source(
         name="ijcnn1",

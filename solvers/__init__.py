@@ -29,6 +29,16 @@ from solvers.bundle import (
     SquaredHinge,
     minimize_risk,
 )
+from solvers.cuts import (
+    CuttingPlane,
+    LinearChain,
+    MultiClass,
+    StructuredExpansion,
+    StructuredProblem,
+    StructuredSVM,
+    TwoClasses,
+    Violations,
+)
 from solvers.feasibility import (
     ISNKPVN,
     ISPVN,
@@ -59,6 +69,7 @@ from solvers.linear_pegasos import LinearPegasos
 from solvers.linear_sdca import LinearSDCA
 from solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
 from solvers.monitor import Monitor
+from solvers.nystrom import Nystrom
 from solvers.oracle import Counters, KernelOracle
 from solvers.pegasos import Pegasos
 from solvers.perceptron import Perceptron
@@ -105,6 +116,7 @@ __all__ = [
     "BundleTrace",
     "CallableKernel",
     "Counters",
+    "CuttingPlane",
     "Entropy",
     "EpsilonInsensitive",
     "FeasibilityCounters",
@@ -118,6 +130,7 @@ __all__ = [
     "LeastSquares",
     "Legendre",
     "Linear",
+    "LinearChain",
     "LinearModel",
     "LinearPegasos",
     "LinearSDCA",
@@ -125,8 +138,10 @@ __all__ = [
     "Loss",
     "Model",
     "Monitor",
+    "MultiClass",
     "Multiclass",
     "Novelty",
+    "Nystrom",
     "OneVsRest",
     "Orthant",
     "Pegasos",
@@ -147,7 +162,12 @@ __all__ = [
     "Solution",
     "Solver",
     "SquaredHinge",
+    "StructuredExpansion",
+    "StructuredProblem",
+    "StructuredSVM",
+    "TwoClasses",
     "Verdict",
+    "Violations",
     "VotedExpansion",
     "WeightedSolver",
     "check_certificate",

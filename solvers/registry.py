@@ -7,6 +7,8 @@ from typing import Any
 from solvers.base import Solver
 from solvers.batch_perceptron import BatchPerceptron
 from solvers.budget import BSCA, BSGD
+from solvers.bundle import BundleClassifier
+from solvers.cuts import CuttingPlane
 from solvers.feasibility import (
     ISNKPVN,
     ISPVN,
@@ -20,10 +22,10 @@ from solvers.feasibility import (
     SPVN,
     VN,
 )
-from solvers.bundle import BundleClassifier
 from solvers.libsvm import LIBSVM
 from solvers.linear_pegasos import LinearPegasos
 from solvers.linear_sdca import LinearSDCA
+from solvers.nystrom import Nystrom
 from solvers.pegasos import Pegasos
 from solvers.perceptron import Perceptron
 from solvers.random_features import RandomFourierFeatures
@@ -40,6 +42,7 @@ def registry() -> dict[str, type[Solver]]:
         *(SMO, SBP, SDCA, Pegasos, SGD, Perceptron, BatchPerceptron),
         *(BSCA, BSGD),
         *(LinearSDCA, LinearPegasos, SIMBA, BundleClassifier, RandomFourierFeatures),
+        *(CuttingPlane, Nystrom),
         *(MPKFP, KPCT, KVN, SNKP, ISNKPVN),
         LIBSVM,
     )

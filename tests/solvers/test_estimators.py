@@ -17,6 +17,7 @@ from solvers import KernelExpansion, LinearModel, Solver, registry
 EXPANSIONS = [
     *("SMO", "SBP", "SDCA", "Pegasos", "Perceptron", "SGD", "BatchPerceptron", "LIBSVM"),
     *("MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
+    *("CuttingPlane", "Nystrom"),
 ]
 #: Those of them that look for a separator, and count iterations instead of epochs.
 FEASIBILITY = ["MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"]
@@ -25,7 +26,8 @@ LINEAR = ["LinearSDCA", "LinearPegasos", "SIMBA", "BundleClassifier"]
 #: Solvers whose model has points of its own.
 BUDGET = ["BSCA", "BSGD"]
 NAMES = [*EXPANSIONS, *BUDGET, *LINEAR, "RandomFourierFeatures"]
-UNSEEDED = ["SMO", "BatchPerceptron", "LIBSVM", "BundleClassifier", *FEASIBILITY]
+#: CuttingPlane draws nothing where no more points violate than it would draw, as here.
+UNSEEDED = ["SMO", "BatchPerceptron", "LIBSVM", "BundleClassifier", "CuttingPlane", *FEASIBILITY]
 SEEDED = [name for name in NAMES if name not in UNSEEDED]
 NO_OBJECTIVE = ["Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures", *FEASIBILITY]
 KERNELS = {
@@ -418,6 +420,13 @@ BAD_VALUES = {
     "rate": [0.0, -1.0, np.nan, np.inf, "fast"],
     "batch_size": [0, -1, 2.5, "all", 41],
     "n_pairs": [0, -1, 2.5, None],
+    "n_samples": [0, -1, 2.5, None],
+    "n_components": [0, 2.5, None],
+    "selection": ["greedy", None],
+    "patience": [0, 1.5],
+    "psi_scale": [0.0, -1.0, None],
+    "constant_feature": [-1.0, np.inf, None],
+    "oracle": ["sampled", None],
     "order": ["cyclic", None],
     "output": ["sampled", None],
     "stopping": ["never", None],

@@ -9,8 +9,8 @@ import pytest
 
 from solvers import Counters, Monitor, registry
 
-# Random features cost nothing after their one pass: there is nothing to watch before the end.
-AT_THE_END = {"RandomFourierFeatures"}
+# Features cost nothing after their one pass: there is nothing to watch before the end.
+AT_THE_END = {"RandomFourierFeatures", "Nystrom"}
 INSTRUMENTED = [name for name, solver in registry().items() if solver.instrumented]
 VARIANTS = [
     pytest.param(name, extra, id="-".join([name, *map(str, extra.values())]))
@@ -49,6 +49,9 @@ VARIANTS = [
         ("BundleClassifier", {}),
         ("BundleClassifier", {"primal_search": True}),
         ("BundleClassifier", {"inner": "line_search", "fit_intercept": True}),
+        ("CuttingPlane", {"oracle": "exact"}),
+        ("CuttingPlane", {"oracle": "linear", "n_samples": 20}),
+        ("CuttingPlane", {"oracle": "constant", "n_samples": 20}),
     ]
 ]
 
@@ -113,8 +116,8 @@ def test_recording_does_not_change_the_result(rbf_task, name, extra, recording_m
 @pytest.mark.parametrize(("name", "extra"), VARIANTS)
 def test_true_from_record_stops_the_run(rbf_task, name, extra, checkpoints, recording_monitor):
     task = rbf_task
-    if extra.get("working_set") == "large" or name == "BundleClassifier":
-        # Rounds that do the work of thousands of steps, iterations that are whole epochs: few.
+    if extra.get("working_set") == "large" or name == "CuttingPlane":
+        # Their rounds do the work of thousands of steps: there are few of them.
         checkpoints = min(checkpoints, 2)
     monitor = recording_monitor(stop_after=checkpoints)
     solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)

@@ -1,0 +1,179 @@
+"""Cutting planes in terms of kernel entries, and their scores at training points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from solvers.cuts.structure import Violations
+from solvers.oracle import KernelOracle
+from solvers.threads import in_parts
+
+# Blocks of entries are about this large: they stay in a cache of the processor between the steps
+# of their computation.
+_BLOCK_BYTES = 4 * 2**20
+_FEWEST_ROWS = 64
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The lower bound ``offset + <w, g>`` of the risk at w.
+
+    Attributes
+    ----------
+    offset : float
+    points : ndarray of int64, shape (m,)
+        Distinct training points.
+    coef : ndarray of float64, shape (m, n_channels)
+        ``g = sum_p coef_p phi(x_p)`` in each channel.
+    explicit : ndarray of float64, shape (n_explicit,)
+        The part of g outside of the kernel's space.
+    n_drawn : int
+        How many points were drawn for it, those drawn twice and those without effect included.
+    scores : ndarray, shape (n_points, n_channels), or None
+        ``<g, phi(x_p)>`` in each channel for every training point; None if they are not kept.
+    """
+
+    offset: float
+    points: np.ndarray
+    coef: np.ndarray
+    explicit: np.ndarray
+    n_drawn: int
+    scores: np.ndarray | None = None
+
+
+def average(
+    violations: Violations,
+    factors: np.ndarray,
+    points: np.ndarray | None,
+    sizes: np.ndarray,
+    n_drawn: int,
+    offset: float | None = None,
+) -> Cut:
+    """The sum of some examples' bounds of their own losses, each times a factor.
+
+    Parameters
+    ----------
+    violations : Violations
+    factors : ndarray of float64, shape (k,)
+        0 for examples that take no part.
+    points : ndarray of int64 or None
+        The points of the examples one after another; None if these are all points there are.
+    sizes : ndarray of int64, shape (k,)
+        Numbers of points of the examples.
+    n_drawn : int
+        See :class:`Cut`.
+    offset : float, optional
+        By default the sum of the losses, each times its factor.
+    """
+    by_row = factors if len(factors) == len(violations.coef) else np.repeat(factors, sizes)
+    rows = np.flatnonzero(by_row)
+    coef = -by_row[rows, None] * violations.coef[rows]
+    some = coef.any(axis=1)
+    rows = rows[some]
+    if offset is None:
+        offset = float((factors * violations.losses).sum())
+    return Cut(
+        offset=offset,
+        points=rows if points is None else points[rows],
+        coef=coef[some],
+        explicit=-(factors[:, None] * violations.explicit).sum(axis=0),
+        n_drawn=n_drawn,
+    )
+
+
+def combined(cuts: Sequence[Cut], factors: np.ndarray, n_channels: int) -> Cut:
+    """The sum of some cuts, each times its factor, over their distinct points in order.
+
+    Parameters
+    ----------
+    cuts : sequence of Cut
+    factors : ndarray of float64, shape (len(cuts),)
+        Cuts with factor 0 are left out.
+    n_channels : int
+    """
+    some = [(f, cut) for f, cut in zip(factors, cuts, strict=True) if f != 0]
+    points = np.concatenate([cut.points for _, cut in some] + [np.empty(0, dtype=np.int64)])
+    distinct, place = np.unique(points, return_inverse=True)
+    coef = np.zeros((len(distinct), n_channels))
+    if some:
+        np.add.at(coef, place, np.concatenate([f * cut.coef for f, cut in some]))
+    return Cut(0.0, distinct, coef, np.empty(0), 0)
+
+
+def cut_scores(oracle: KernelOracle, rows: np.ndarray | None, cut: Cut) -> np.ndarray:
+    """``<g, phi(x_p)>`` in each channel for some points p.
+
+    Parameters
+    ----------
+    oracle : KernelOracle
+        Asked for an entry for each of the points and each point of the cut.
+    rows : ndarray of int64, shape (n_rows,), or None
+        None: all points.
+    cut : Cut
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows, n_channels)
+    """
+    rows = np.arange(oracle.n) if rows is None else rows
+    scores = np.zeros((len(rows), cut.coef.shape[1]))
+    if len(cut.points):
+        step = max(_FEWEST_ROWS, _BLOCK_BYTES // (len(cut.points) * oracle.dtype.itemsize))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            weighted_sums(oracle.fresh_block(rows[part], cut.points), cut.coef, scores[part])
+    return scores
+
+
+def weighted_sums(block: np.ndarray, coef: np.ndarray, sums: np.ndarray) -> None:
+    """sums = block @ coef with float64 sums, whatever the block's type.
+
+    Parameters
+    ----------
+    block : ndarray, shape (n_rows, m)
+    coef : ndarray of float64, shape (m, n_channels)
+    sums : ndarray of float64, shape (n_rows, n_channels)
+    """
+    in_parts(_weighted_sums, len(block), block, np.ascontiguousarray(coef.T), sums, smallest=256)
+
+
+def squared_norm(oracle: KernelOracle, cut: Cut, allowance: int) -> float:
+    """``||g||^2``, without the explicit part, for at most ``allowance`` entries if possible.
+
+    Half of the entries would do, for they are symmetric; a block of all is faster. The allowance
+    must be no less than ``m (m + 1) / 2`` for a cut of m points.
+    """
+    points, coef = cut.points, cut.coef
+    if len(points) <= 1 or len(points) ** 2 <= allowance:
+        block = oracle.fresh_block(points, points)
+        return float((coef * _products(block, coef)).sum())
+    middle = len(points) // 2
+    block = oracle.fresh_block(points[:middle], points[middle:])
+    total = 2.0 * float((coef[:middle] * _products(block, coef[middle:])).sum())
+    for half in (slice(None, middle), slice(middle, None)):
+        m = len(points[half])
+        part = Cut(0.0, points[half], coef[half], cut.explicit, 0)
+        total += squared_norm(oracle, part, m * (m + 1) // 2)
+    return total
+
+
+def _products(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    sums = np.empty((len(block), coef.shape[1]))
+    weighted_sums(block, coef, sums)
+    return sums
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
+def _weighted_sums(block, coef, sums, start, stop):
+    """sums_is = sum_j coef_sj block_ij for rows start to stop."""
+    for i in range(start, stop):
+        row = block[i]
+        for s in range(len(coef)):
+            factors, total = coef[s], 0.0
+            for j in range(len(row)):
+                total += factors[j] * row[j]
+            sums[i, s] = total

@@ -1,0 +1,197 @@
+"""The three ways to find a violated cut: exact, sampled in linear and in constant time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from solvers.cuts.cut import Cut, average, combined, cut_scores, squared_norm, weighted_sums
+from solvers.cuts.structure import Examples, StructuredProblem, Violations
+from solvers.cuts.working_set import WorkingSet
+from solvers.matrices import matmul
+from solvers.oracle import KernelOracle
+
+# After so many samples that make no violated cut the exact one is taken.
+_MAX_REDRAWS = 100
+# Entries of a sample with the points of w are kept for the cut up to so many bytes.
+_KEPT_BYTES = 256 * 2**20
+
+
+class Found(NamedTuple):
+    """A violated cut, its inner products with those of the working set, and ``||g||^2``."""
+
+    cut: Cut
+    products: np.ndarray
+    squared_norm: float
+
+
+@dataclass
+class CutFinder(ABC):
+    """Finds a cut that lies above the working set's model by more than a tolerance.
+
+    Parameters
+    ----------
+    oracle : KernelOracle
+    structure : StructuredProblem
+    examples : Examples
+    tol : float
+    rng : numpy.random.Generator
+    n_samples : int
+        Number r of examples drawn for a cut.
+    patience : int
+        How many samples in a row must make no violated cut before none is found.
+
+    Attributes
+    ----------
+    risk : float
+        The mean margin loss at the last w, over the examples that were looked at.
+    """
+
+    oracle: KernelOracle
+    structure: StructuredProblem
+    examples: Examples
+    tol: float
+    rng: np.random.Generator
+    n_samples: int = 0
+    patience: int = 1
+    risk: float = np.inf
+
+    @abstractmethod
+    def find(self, working: WorkingSet) -> Found | None:
+        """A violated cut; None if there is none, by this finder's rule."""
+
+    def _charge_up_to(self, evals: int) -> None:
+        """Bring the count of entries asked for to what a run without tricks asks for."""
+        counters = self.oracle.counters
+        counters.kernel_evals = max(counters.kernel_evals, evals)
+
+
+class _FullPass(CutFinder):
+    """Looks at all examples, whose scores are kept for each cut."""
+
+    def find(self, working: WorkingSet) -> Found | None:
+        examples = self.examples
+        violations = self.structure.most_violating(
+            working.scores(), working.explicit(), examples.targets, examples.starts
+        )
+        self.risk = float((examples.shares * violations.values).sum())
+        threshold = working.level + self.tol
+        if self.risk <= threshold:
+            return None
+        cut = self._make(violations, threshold)
+        before = self.oracle.counters.kernel_evals
+        scores = cut_scores(self.oracle, None, cut)
+        self._charge_up_to(before + self.oracle.n * cut.n_drawn)
+        products = working.products(cut, scores)
+        squared = float((scores[cut.points] * cut.coef).sum() + (cut.explicit**2).sum())
+        return Found(working.keep_scores(cut, scores), products, squared)
+
+    @abstractmethod
+    def _make(self, violations: Violations, threshold: float) -> Cut:
+        """A cut above the threshold."""
+
+    def _exact(self, violations: Violations) -> Cut:
+        examples = self.examples
+        sizes = np.diff(examples.starts)
+        violating = violations.values > 0
+        factors = np.where(violating, examples.shares, 0.0)
+        return average(violations, factors, None, sizes, int(sizes[violating].sum()))
+
+
+class ExactCuts(_FullPass):
+    """The cut of all examples (CUTS08 Algorithm 1)."""
+
+    def _make(self, violations: Violations, threshold: float) -> Cut:
+        return self._exact(violations)
+
+
+class LinearTimeCuts(_FullPass):
+    """A cut of r violating examples, with the exact offset and stopping rule (Algorithm 3)."""
+
+    def _make(self, violations: Violations, threshold: float) -> Cut:
+        violating = np.flatnonzero(violations.values > 0)
+        if len(violating) <= self.n_samples:
+            return self._exact(violations)
+        examples, sizes = self.examples, np.diff(self.examples.starts)
+        shares = examples.shares[violating]
+        offset = float((shares * violations.losses[violating]).sum())
+        # What a cut is at w, example by example: <w, dPsi_i> = loss_i - value_i.
+        fits = violations.losses - violations.values
+        for _ in range(_MAX_REDRAWS):
+            drawn = violating[examples.draw(self.rng, self.n_samples, violating)]
+            factors = np.bincount(drawn, minlength=len(examples)) * (shares.sum() / self.n_samples)
+            if offset - float((factors[violating] * fits[violating]).sum()) > threshold:
+                n_drawn = int(sizes[drawn].sum())
+                return average(violations, factors, None, sizes, n_drawn, offset)
+        return self._exact(violations)
+
+
+class ConstantTimeCuts(CutFinder):
+    """A cut of r examples drawn from all, which alone are looked at (Algorithm 2)."""
+
+    def find(self, working: WorkingSet) -> Found | None:
+        w, explicit = working.weights(), working.explicit()
+        for _ in range(self.patience):
+            drawn = self.examples.draw(self.rng, self.n_samples)
+            index, counts = np.unique(drawn, return_counts=True)
+            points, targets, starts = self.examples.take(index)
+            sizes = np.diff(starts)
+            n_drawn = int((counts * sizes).sum())
+            before = self.oracle.counters.kernel_evals
+            block, scores = self._scores(points, w)
+            violations = self.structure.most_violating(scores, explicit, targets, starts)
+            factors = counts / self.n_samples
+            self.risk = float((factors * violations.values).sum())
+            textbook = before + n_drawn * sum(cut.n_drawn for cut in working.cuts)
+            if self.risk > working.level + self.tol:
+                factors = np.where(violations.values > 0, factors, 0.0)
+                cut = average(violations, factors, points, sizes, n_drawn)
+                if block is not None:
+                    block = block[np.searchsorted(points, cut.points)]
+                products = working.products(cut, self._at_cuts(working, cut, w, block))
+                self._charge_up_to(textbook)
+                return Found(cut, products, self._squared_norm(cut))
+            self._charge_up_to(textbook)
+        return None
+
+    def _scores(self, points: np.ndarray, w: Cut) -> tuple[np.ndarray | None, np.ndarray]:
+        """Scores at w of some points; and their entries with those of w, unless they are many."""
+        if len(points) * len(w.points) * self.oracle.dtype.itemsize > _KEPT_BYTES:
+            return None, cut_scores(self.oracle, points, w)
+        block = self.oracle.fresh_block(points, w.points)
+        scores = np.empty((len(points), self.structure.n_channels))
+        weighted_sums(block, w.coef, scores)
+        return block, scores
+
+    def _at_cuts(
+        self, working: WorkingSet, cut: Cut, w: Cut, block: np.ndarray | None
+    ) -> np.ndarray:
+        """Scores of a new cut at the points of the others; elsewhere the array is not filled."""
+        scores = np.empty((self.oracle.n, self.structure.n_channels))
+        if block is None:
+            scores[w.points] = cut_scores(self.oracle, w.points, cut)
+        else:
+            scores[w.points] = matmul(block.T.astype(np.float64), cut.coef)
+        # Cuts that are idle have no part in w.
+        idle = working.multipliers == 0
+        others = combined(working.cuts, idle.astype(float), self.structure.n_channels).points
+        others = np.setdiff1d(others, w.points, assume_unique=True)
+        scores[others] = cut_scores(self.oracle, others, cut)
+        return scores
+
+    def _squared_norm(self, cut: Cut) -> float:
+        allowance = cut.n_drawn * (cut.n_drawn + 1) // 2
+        before = self.oracle.counters.kernel_evals
+        squared = squared_norm(self.oracle, cut, allowance)
+        self._charge_up_to(before + allowance)
+        return squared + float((cut.explicit**2).sum())
+
+
+FINDERS: dict[str, type[CutFinder]] = {
+    "exact": ExactCuts,
+    "linear": LinearTimeCuts,
+    "constant": ConstantTimeCuts,
+}

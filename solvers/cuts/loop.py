@@ -1,0 +1,89 @@
+"""The loop that all cutting-plane methods share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from solvers.cuts.finders import FINDERS, CutFinder
+from solvers.cuts.structure import Examples, StructuredProblem
+from solvers.cuts.working_set import WorkingSet
+from solvers.oracle import KernelOracle
+from solvers.problem import SolveStatus
+from solvers.validation import check_iteration_limit, one_of, positive, whole
+
+
+def check_cut_parameters(
+    C: float, oracle: str, n_samples: int, patience: int, max_idle: int, max_epochs: int
+) -> None:
+    """Raise ValueError for a parameter of the method that is out of range."""
+    positive("C", C)
+    one_of("oracle", oracle, tuple(FINDERS))
+    whole("n_samples", n_samples, at_least=1)
+    whole("patience", patience, at_least=1)
+    whole("max_idle", max_idle, at_least=1)
+    check_iteration_limit(max_epochs)
+
+
+def make_cuts(
+    oracle: KernelOracle,
+    structure: StructuredProblem,
+    examples: Examples,
+    rng: np.random.Generator,
+    *,
+    finder: str,
+    total: float,
+    tol: float,
+    n_samples: int,
+    patience: int,
+    max_idle: int,
+    score_bytes: int,
+) -> tuple[CutFinder, WorkingSet]:
+    """The two parts of a run: what finds cuts, and what keeps them.
+
+    Parameters
+    ----------
+    oracle : KernelOracle
+    structure : StructuredProblem
+    examples : Examples
+    rng : numpy.random.Generator
+    finder : {"exact", "linear", "constant"}
+    total : float
+        C1, the weight of the mean margin loss.
+    tol, n_samples, patience, max_idle, score_bytes
+        See :class:`CutFinder` and :class:`WorkingSet`.
+    """
+    found = FINDERS[finder](oracle, structure, examples, tol, rng, n_samples, patience)
+    working = WorkingSet(
+        oracle, structure.n_channels, structure.n_explicit, total, tol, max_idle, score_bytes
+    )
+    return found, working
+
+
+def add_cuts(
+    finder: CutFinder, working: WorkingSet, max_cuts: int, pause: Callable[[int], bool]
+) -> tuple[int, SolveStatus]:
+    """Add violated cuts until none is found.
+
+    Parameters
+    ----------
+    finder : CutFinder
+    working : WorkingSet
+    max_cuts : int
+    pause : callable
+        Called with the number of cuts so far after each; True ends the run.
+
+    Returns
+    -------
+    n_cuts : int
+    status : {"converged", "budget", "stopped"}
+    """
+    for n_cuts in range(max_cuts):
+        found = finder.find(working)
+        if found is None:
+            return n_cuts, "converged"
+        working.add(*found)
+        if pause(n_cuts + 1):
+            return n_cuts + 1, "stopped"
+    return max_cuts, "budget"

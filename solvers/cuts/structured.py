@@ -1,0 +1,363 @@
+"""Structural SVMs with kernels: several classes, sequences, and structures of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from solvers.cuts.chain import LinearChain
+from solvers.cuts.expansion import StructuredExpansion
+from solvers.cuts.labels import MultiClass
+from solvers.cuts.loop import add_cuts, check_cut_parameters, make_cuts
+from solvers.cuts.structure import Examples, StructuredProblem
+from solvers.cuts.working_set import WorkingSet
+from solvers.inputs import canonical, check_finite, dtype_name, generator
+from solvers.kernels import Kernel, Precomputed, make_kernel
+from solvers.monitor import Monitor
+from solvers.oracle import Counters, KernelOracle
+from solvers.validation import one_of, positive
+
+_NAMED = ("multiclass", "chain")
+
+
+class StructuredSVM(ClassifierMixin, BaseEstimator):
+    """Structural SVM with a kernel, by cutting planes that are exact or sampled.
+
+    Minimises ``1/2 ||w||^2 + C sum_i max_y (Delta(y_i, y) - <w, Psi(x_i, y_i) - Psi(x_i, y)>)``
+    over weights in the kernel's space, one part for each channel of the structure, and plain
+    weights besides ([CUTS08]_; margin rescaling). Inputs are sequences of points: the rows of X,
+    ``lengths`` of them at a time.
+
+    Parameters
+    ----------
+    structure : {"multiclass", "chain"} or StructuredProblem, default="multiclass"
+        "multiclass": one of several classes for each point, with the loss of Crammer and Singer.
+        "chain": one of several states for each point of a sequence, with weights for pairs of
+        consecutive states and the part of wrong states as the loss. Or a structure of one's own.
+    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
+        A callable takes two matrices of points and returns their kernel block.
+    gamma : float > 0, "scale" or "auto", default="scale"
+        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
+    degree : int >= 1, default=3
+        Degree of "poly".
+    coef0 : float, default=0.0
+        Constant of "poly".
+    C : float > 0, default=1.0
+        Weight of an input's loss against ``1/2 ||w||^2``: the C of [CUTS08]_ is this times the
+        number of inputs.
+    oracle : {"exact", "linear", "constant"}, default="linear"
+        How a cut is found; see :class:`CuttingPlane`.
+    n_samples : int >= 1, default=400
+        Number of inputs that a sampled cut is made of.
+    patience : int >= 1, default=4
+        "constant": end when so many samples in a row make no violated cut.
+    max_idle : int >= 1, default=20
+        Drop a cut when its multiplier has been 0 for so many iterations in a row.
+    tol : float >= 0, default=1e-3
+        A cut is violated if it lies above the model by more than this, in units of the mean loss.
+    max_epochs : int >= 1, default=10000
+        Stop after this many cuts; for "exact" and "linear" each is a pass over all points.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of the kernel entries. Sums are float64.
+    cache_size : float >= 0, default=1000.0
+        Bound on the scores of all points that "exact" and "linear" keep for each cut, MB.
+    random_state : int, Generator or None, default=None
+        Seeds the samples.
+
+    Attributes
+    ----------
+    structure_ : StructuredProblem
+    classes_ : ndarray
+        The classes or states, where the structure is given by name.
+    dual_coef_ : ndarray of float64, shape (n_channels, n_support)
+    support_ : ndarray of int64, shape (n_support,)
+        The support vectors, as rows of X.
+    support_vectors_ : ndarray or csr_matrix, shape (n_support, n_features)
+    explicit_coef_ : ndarray of float64, shape (n_explicit,)
+        Weights outside of the kernel's space; for "chain" of pairs of states, row by row.
+    n_iter_ : int
+        Number of cuts.
+    status_ : {"converged", "budget", "stopped"}
+    slack_ : float
+        xi, the highest of the cuts at the last w.
+    counters_ : Counters
+        What the fit cost.
+    model_ : StructuredExpansion
+
+    Notes
+    -----
+    Kernel evaluations: as for :class:`CuttingPlane`, with the points of the drawn inputs; they do
+    not depend on the number of channels. Memory: a number for each point and channel for each
+    cut in use.
+
+    References
+    ----------
+    .. [CUTS08] Yu, Joachims: Training structural SVMs with kernels using sampled cuts. KDD 2008.
+       BibTeX key ``yu2008training``.
+    """
+
+    def __init__(
+        self,
+        structure: str | StructuredProblem = "multiclass",
+        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
+        *,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        C: float = 1.0,
+        oracle: str = "linear",
+        n_samples: int = 400,
+        patience: int = 4,
+        max_idle: int = 20,
+        tol: float = 1e-3,
+        max_epochs: int = 10_000,
+        dtype: str = "float32",
+        cache_size: float = 1000.0,
+        random_state: Any = None,
+    ) -> None:
+        self.structure = structure
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.C = C
+        self.oracle = oracle
+        self.n_samples = n_samples
+        self.patience = patience
+        self.max_idle = max_idle
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.dtype = dtype
+        self.cache_size = cache_size
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, lengths: Any = None, monitor: Monitor | None = None
+    ) -> StructuredSVM:
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_points, n_features)
+            The points of all inputs, one input after another; for ``kernel="precomputed"`` the
+            Gram matrix.
+        y : array-like
+            A class for each point, or a state for each point; for a structure of one's own a
+            sequence with the output of each input.
+        lengths : array-like of int, optional
+            Numbers of points of the inputs. By default "chain" takes all points for one sequence,
+            other structures each point for an input. Not for "multiclass".
+        monitor : Monitor, optional
+            Watches the run.
+
+        Returns
+        -------
+        StructuredSVM
+            The fitted estimator itself.
+
+        Raises
+        ------
+        ValueError
+            For parameters out of range, NaN or infinity in X, labels that are no classes, or
+            lengths that do not fit.
+        """
+        self._check_parameters()
+        X = self._checked(X, y)
+        structure, targets, starts = self._problem(X.shape[0], y, lengths)
+        kernel = make_kernel(
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=X
+        )
+        n = len(starts) - 1
+        self.counters_ = Counters()
+        oracle = KernelOracle(kernel, X, self.dtype, counters=self.counters_)
+        finder, working = make_cuts(
+            oracle,
+            structure,
+            Examples(targets, starts, np.full(n, 1.0 / n)),
+            generator(self.random_state),
+            finder=self.oracle,
+            total=float(self.C) * n,
+            tol=float(self.tol),
+            n_samples=int(self.n_samples),
+            patience=int(self.patience),
+            max_idle=int(self.max_idle),
+            score_bytes=int(self.cache_size * 2**20),
+        )
+        monitor = Monitor() if monitor is None else monitor
+
+        def snapshot() -> StructuredExpansion:
+            return _expansion(working, X)
+
+        def pause(n_cuts: int) -> bool:
+            return monitor.due(self.counters_.kernel_evals) and monitor.record(n_cuts, snapshot)
+
+        monitor.start(self.counters_)
+        self.n_iter_, self.status_ = add_cuts(finder, working, self.max_epochs, pause)
+        self.structure_, self.slack_, self.model_ = structure, working.xi, snapshot()
+        monitor.finish(self.n_iter_, self.model_)
+        for name, value in self.model_.attributes().items():
+            setattr(self, name, value)
+        return self
+
+    def scores(self, X: Any) -> np.ndarray:
+        """f_s(x) of each row of X in each channel, float64, shape (n_points, n_channels).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_points, n_features)
+            For ``kernel="precomputed"`` the entries k(x, x_i), shape (n_points, n).
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return self.model_.decision_function(X)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The scores; for two classes the second's less the first's, shape (n_points,).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_points, n_features)
+        """
+        scores = self.scores(X)
+        if isinstance(self.structure_, MultiClass) and scores.shape[1] == 2:
+            return scores[:, 1] - scores[:, 0]
+        return scores
+
+    def predict(self, X: Any, lengths: Any = None) -> Any:
+        """The output of the highest score of each input.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_points, n_features)
+        lengths : array-like of int, optional
+            See :meth:`fit`.
+
+        Returns
+        -------
+        ndarray or list
+            A class or state for each point; for a structure of one's own the list of the outputs.
+        """
+        scores = self.scores(X)
+        if isinstance(self.structure, str) and self.structure == "multiclass":
+            return self.classes_[scores.argmax(axis=1)]
+        outputs = self._outputs(scores, self._starts(len(scores), lengths))
+        if self.structure == "chain":
+            return self.classes_[np.concatenate([*outputs, np.empty(0, dtype=np.int64)])]
+        return outputs
+
+    def score(self, X: Any, y: Any, lengths: Any = None) -> float:
+        """1 less the mean loss of the predictions, over the largest possible loss.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_points, n_features)
+        y : array-like
+            See :meth:`fit`.
+        lengths : array-like of int, optional
+            See :meth:`fit`.
+        """
+        predicted = self.predict(X, lengths)
+        if self.structure == "multiclass":
+            return float(np.mean(predicted == np.asarray(y)))
+        if self.structure == "chain":
+            starts = self._starts(len(predicted), lengths)
+            right = np.split(predicted == np.asarray(y), starts[1:-1])
+            return float(np.mean([part.mean() for part in right if len(part)]))
+        losses = [self.structure_.loss(t, p) for t, p in zip(y, predicted, strict=True)]
+        return 1.0 - float(np.mean(losses)) / self.structure_.max_loss
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.structure, StructuredProblem):
+            one_of("structure", self.structure, _NAMED)
+        check_cut_parameters(
+            self.C, self.oracle, self.n_samples, self.patience, self.max_idle, self.max_epochs
+        )
+        one_of("dtype", dtype_name(self.dtype), ("float32", "float64"))
+        positive("tol", self.tol, zero=True)
+        positive("cache_size", self.cache_size, zero=True)
+
+    def _checked(self, X: Any, y: Any) -> Any:
+        """X as the kernels want it; y is looked at where it has a class for each point."""
+        checks: dict[str, Any] = {
+            "accept_sparse": "csr",
+            "dtype": [np.float64, np.float32],
+            "order": "C",
+            "ensure_all_finite": False,
+        }
+        if isinstance(self.structure, str):
+            X, _ = validate_data(self, X, y, **checks)
+            check_classification_targets(y)
+        else:
+            X = validate_data(self, X, **checks)
+        check_finite(X)
+        return canonical(X) if sparse.issparse(X) else X
+
+    def _problem(
+        self, n_points: int, y: Any, lengths: Any
+    ) -> tuple[StructuredProblem, Any, np.ndarray]:
+        """The structure, the training outputs, and where each input begins."""
+        starts = self._starts(n_points, lengths)
+        if isinstance(self.structure, StructuredProblem):
+            targets = list(y)
+            if len(targets) != len(starts) - 1:
+                raise ValueError(
+                    f"y must hold an output for each input: got {len(targets)} for "
+                    f"{len(starts) - 1} inputs"
+                )
+            return self.structure, targets, starts
+        self.classes_, labels = np.unique(np.asarray(y).ravel(), return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"StructuredSVM needs two classes in y, got only one class: {self.classes_[0]!r}"
+            )
+        if self.structure == "multiclass":
+            return MultiClass(len(self.classes_)), labels, starts
+        return LinearChain(len(self.classes_)), np.split(labels, starts[1:-1]), starts
+
+    def _starts(self, n_points: int, lengths: Any) -> np.ndarray:
+        """Where the points of each input begin, and the number of points."""
+        if lengths is None:
+            lengths = [n_points] if self.structure == "chain" else np.ones(n_points, dtype=int)
+        elif self.structure == "multiclass":
+            raise ValueError("structure='multiclass' has a point an input: leave out lengths")
+        lengths = np.asarray(lengths)
+        if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < 1).any():
+            raise ValueError("lengths must be whole numbers >= 1, one for each input")
+        if lengths.sum() != n_points:
+            raise ValueError(f"lengths sum to {lengths.sum()}, but X has {n_points} points")
+        return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+
+    def _outputs(self, scores: np.ndarray, starts: np.ndarray) -> list[Any]:
+        weights = self.model_.weights
+        return [
+            self.structure_.argmax(scores[start:stop], weights) for start, stop in pairwise(starts)
+        ]
+
+
+def _expansion(working: WorkingSet, X: Any) -> StructuredExpansion:
+    """The predictor of the cuts as they stand."""
+    w, kernel = working.weights(), working.oracle.kernel
+    some = w.coef.any(axis=1)
+    support = w.points[some]
+    return StructuredExpansion(
+        kernel=kernel,
+        points=np.empty((0, 0)) if isinstance(kernel, Precomputed) else X[support],
+        coef=w.coef[some],
+        weights=working.explicit(),
+        support=support,
+        n_train=working.oracle.n,
+        dtype=working.oracle.dtype.name,
+    )
