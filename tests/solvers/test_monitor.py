@@ -116,8 +116,8 @@ def test_recording_does_not_change_the_result(rbf_task, name, extra, recording_m
 @pytest.mark.parametrize(("name", "extra"), VARIANTS)
 def test_true_from_record_stops_the_run(rbf_task, name, extra, checkpoints, recording_monitor):
     task = rbf_task
-    if extra.get("working_set") == "large" or name == "CuttingPlane":
-        # Their rounds do the work of thousands of steps: there are few of them.
+    if extra.get("working_set") == "large" or name in ("BundleClassifier", "CuttingPlane"):
+        # Rounds that do the work of thousands of steps, iterations that are whole epochs: few.
         checkpoints = min(checkpoints, 2)
     monitor = recording_monitor(stop_after=checkpoints)
     solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
