@@ -142,13 +142,13 @@ def peer_weights(X, y, C, loss):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-@pytest.mark.parametrize(("name", "C"), [("reuters_moneyfx", 1.0), ("adult", 0.01)])
+@pytest.mark.parametrize(("name", "C"), [("reuters_moneyfx", 1.0), ("adult", 0.01), ("adult", 1.0)])
 def test_peers_find_the_same_optimum_on_real_data(name, C, loss):
     data = load(name)
     X, y = data.X_train.astype(np.float64), np.asarray(data.y_train, dtype=np.float64)
     lam = 1 / (C * len(y))
     expected = objective(peer_weights(X, y, C, loss), X, y, lam, loss)
-    found = minimize_risk(X, y, loss, lam=lam, tol=1e-8, max_epochs=3000)
+    found = minimize_risk(X, y, loss, lam=lam, tol=1e-8, max_epochs=3000, primal_search=C == 1.0)
     assert found.status == "converged"
     assert found.objective == pytest.approx(objective(found.weights, X, y, lam, loss), rel=1e-12)
     assert found.objective == pytest.approx(expected, rel=1e-6)
