@@ -227,6 +227,8 @@ def _resolve_gamma(gamma: float | str, X: Matrix | None) -> float:
         if gamma == "auto":
             return 1.0 / X.shape[1]
         spread = X.shape[1] * variance(X)
+        if not np.isfinite(spread):
+            raise ValueError("gamma='scale' needs the variance of X, which overflows: scale X")
         return 1.0 / spread if spread > 0 else 1.0
     if not (_is_number(gamma) and np.isfinite(gamma) and gamma > 0):
         raise ValueError(f"gamma must be a number > 0, 'scale' or 'auto', got {gamma!r}")

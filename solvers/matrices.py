@@ -116,9 +116,10 @@ def _sparse_rows(data, indices, indptr, columns, entries, start, stop):
 
 
 def variance(X: Matrix) -> float:
-    """Variance of all entries together."""
-    if not sparse.issparse(X):
-        return float(np.var(X, dtype=np.float64))
-    size = X.shape[0] * X.shape[1]
-    mean = X.data.sum(dtype=np.float64) / size
-    return float(np.square(X.data, dtype=np.float64).sum() / size - mean**2)
+    """Variance of all entries together; infinite or NaN if it overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not sparse.issparse(X):
+            return float(np.var(X, dtype=np.float64))
+        size = X.shape[0] * X.shape[1]
+        mean = X.data.sum(dtype=np.float64) / size
+        return float(np.square(X.data, dtype=np.float64).sum() / size - mean**2)

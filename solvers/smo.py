@@ -15,7 +15,7 @@ from solvers.monitor import Monitor
 from solvers.problem import Problem, Solution, SolveStatus
 from solvers.smo_inner import TAU, move_pair, single_step
 from solvers.validation import check_iteration_limit, positive
-from solvers.working_sets import Dual, refresh, solve_large
+from solvers.working_sets import Dual, Gradient, refresh, solve_large
 
 
 class SMO(WeightedSolver):
@@ -35,7 +35,8 @@ class SMO(WeightedSolver):
     The textbook variants change one variable at a time without bias, the one with the largest
     exact clipped gain, as in the experiments of [SBP12]_; and two with bias, chosen by the
     second-order rule WSS 2 of [FCL05]_ (section 3; the first index wins a tie, in LIBSVM the last).
-    They keep the gradient in float64 and trust it.
+    They keep the gradient in float64 and trust it, unless the rounding of float32 entries could
+    matter beside ``tol``: then it is recomputed in the same way before the end.
 
     There is no shrinking: a working set already leaves out all that has come to rest.
 
@@ -65,8 +66,9 @@ class SMO(WeightedSolver):
     max_epochs : int >= 1 or None, default=None
         Stop after this many times n iterations; None: max(1e7, 100 n) iterations.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the kernel entries. Sums are float64. The textbook variants have no second look:
-        gaps below 1e-6 of the objective need "float64" there.
+        Type of the kernel entries. Sums are float64. Where float32 entries leave no progress before
+        the end, as with a linear kernel of features far from 0 or of very different units, the
+        status is "budget": scale the features, or use "float64".
     cache_size : float >= 0, default=1024.0
         Bound on the kernel entries in memory, MB (2^20 bytes): an eighth for those of the working
         set (at least 256 x 256 of them), the rest for rows; 0 for no cache.
@@ -78,7 +80,8 @@ class SMO(WeightedSolver):
     alpha_ : ndarray of float64, shape (n,)
         The dual point, fit for ``alpha0``.
     violation_ : float
-        Largest violation of an optimality condition at the end.
+        Largest violation of an optimality condition at the end, with float64 entries where the
+        rounding of float32 ones could matter beside ``tol``.
 
     Notes
     -----
@@ -212,8 +215,13 @@ def _solve_singles(
         return problem.expansion(alpha * y)
 
     n_iter = 0
+    gradient = Gradient(problem, dual, tol)
     i, step, violation = _best_single(alpha, F, diag, C, y)
-    while violation > tol:
+    while violation > tol or not gradient.is_known():
+        if violation <= tol:
+            gradient.recompute()
+            i, step, violation = _best_single(alpha, F, diag, C, y)
+            continue
         if n_iter == limit:
             status = "budget"
             break
@@ -224,6 +232,7 @@ def _solve_singles(
         if monitor.due(problem.kernel_evals) and monitor.record(n_iter, snapshot):
             status = "stopped"
             break
+    gradient.settle(status)
     return Solution(snapshot(), n_iter, status)
 
 
@@ -238,8 +247,13 @@ def _solve_pairs(
         return problem.expansion(alpha * y, dual.bias())
 
     n_iter = 0
+    gradient = Gradient(problem, dual, tol)
     i, violation = _first_of_pair(alpha, F, y, C)
-    while violation > tol:
+    while violation > tol or not gradient.is_known():
+        if violation <= tol:
+            gradient.recompute()
+            i, violation = _first_of_pair(alpha, F, y, C)
+            continue
         if n_iter == limit:
             status = "budget"
             break
@@ -251,6 +265,7 @@ def _solve_pairs(
         if monitor.due(problem.kernel_evals) and monitor.record(n_iter, snapshot):
             status = "stopped"
             break
+    gradient.settle(status)
     return Solution(snapshot(), n_iter, status)
 
 

@@ -109,25 +109,32 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
     matrix = _WorkingMatrix(oracle, largest)
     solve = solve_pairs if dual.with_bias else solve_singles
 
-    n_iter, best, stale = 0, -np.inf, 0
-    # Where F was last computed from scratch.
-    known = dual.alpha.copy() if dual.alpha.any() else None
+    n_iter, best, stale, best_known = 0, -np.inf, 0, -np.inf
+    gradient = Gradient(problem, dual, tol, look_again=not dual.alpha.any())
     status: SolveStatus = "converged"
     while True:
         violation = dual.violation()
         if violation <= tol:
-            if known is not None and not _rounding_matters(oracle, dual.alpha - known, tol):
+            if gradient.is_known():
                 break
-            refresh(problem, dual, tol)
-            known = dual.alpha.copy()
+            gradient.recompute()
             best, stale = -np.inf, 0
             continue
+        if n_iter >= limit:
+            status = "budget"
+            break
         value = dual.value()
         stale = 0 if value > best + 1e-14 * abs(best) else stale + 1
         best = max(best, value)
-        if n_iter >= limit or stale > _PATIENCE:
-            status = "budget"
-            break
+        if stale > _PATIENCE:
+            # Rounding may have led F astray: only what it really is shows whether all is done.
+            gradient.recompute()
+            value = dual.value()
+            if value <= best_known + 1e-6 * abs(best_known):
+                status = "budget"
+                break
+            best, stale, best_known = value, 0, value
+            continue
         members = choose(dual, tol)
         entries, members = matrix.of(members)
         alpha, F = dual.alpha[members], dual.F[members]
@@ -144,7 +151,48 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
         if monitor.due(problem.kernel_evals) and monitor.record(n_iter, _snapshot(problem, dual)):
             status = "stopped"
             break
+    gradient.settle(status)
     return Solution(_snapshot(problem, dual)(), n_iter, status)
+
+
+class Gradient:
+    """Knows how far rounded kernel entries may have led F away from what alpha implies.
+
+    Parameters
+    ----------
+    problem : Problem
+    dual : Dual
+        Its F is right when this is made.
+    tol : float
+        What rounding is compared with.
+    look_again : bool, default=False
+        Whether F is to be recomputed once, however little rounding there is.
+    """
+
+    def __init__(
+        self, problem: Problem, dual: Dual, tol: float, *, look_again: bool = False
+    ) -> None:
+        self._problem, self._dual, self._tol = problem, dual, tol
+        self._look_again = look_again
+        self._alpha = dual.alpha.copy()
+
+    def is_known(self) -> bool:
+        """Whether F is what alpha implies, up to a rounding that does not matter."""
+        if self._look_again:
+            return False
+        change = self._dual.alpha - self._alpha
+        return not _rounding_matters(self._problem.oracle, change, self._tol)
+
+    def settle(self, status: SolveStatus) -> None:
+        """Make F what alpha implies at the end of a run that nobody stopped."""
+        if status != "stopped" and not self.is_known():
+            self.recompute()
+
+    def recompute(self) -> None:
+        """Compute F from scratch."""
+        refresh(self._problem, self._dual, self._tol)
+        self._alpha = self._dual.alpha.copy()
+        self._look_again = False
 
 
 def refresh(problem: Problem, dual: Dual, tol: float) -> None:

@@ -210,7 +210,7 @@ class MPKFP(KernelFeasibilityMethod):
 
 
 class KPCT(KernelFeasibilityMethod):
-    """The normalised kernel perceptron: :class:`PCT` in feature space.
+    """The normalised kernel perceptron, PCT in feature space.
 
     With a linear kernel the same as :class:`PCT`; up to its length the classifier is that of
     :class:`BatchPerceptron` on points of unit length. A baseline of [MPFP14]_.
@@ -306,7 +306,9 @@ class KPCT(KernelFeasibilityMethod):
 
 
 class KVN(KernelFeasibilityMethod):
-    """Von Neumann's algorithm with a kernel: :class:`VN` in feature space. A baseline of [MPFP14]_.
+    """Von Neumann's algorithm with a kernel, VN in feature space.
+
+    A baseline of [MPFP14]_.
 
     Parameters
     ----------

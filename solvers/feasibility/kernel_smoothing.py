@@ -16,7 +16,9 @@ from solvers.validation import positive
 
 
 class SNKP(KernelFeasibilityMethod):
-    """The smooth normalised kernel perceptron: :class:`SPCT` in feature space ([RP14]_).
+    """The smooth normalised kernel perceptron, SPCT in feature space.
+
+    From [RP14]_.
 
     Parameters
     ----------

@@ -256,3 +256,10 @@ def test_a_product_does_not_listen_to_floating_point_flags():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isnan(matmul(np.array([[np.inf]]), np.zeros((1, 1))))[0, 0]
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_a_variance_that_overflows_is_an_error(make):
+    X = 1e160 * np.random.default_rng(0).standard_normal((20, 3))
+    with pytest.raises(ValueError, match="needs the variance of X, which overflows: scale X"):
+        make_kernel("rbf", gamma="scale", X=make(X))
