@@ -8,6 +8,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from reports import formatting
 from reports.figures import COLOR_VARIABLES, INK, MUTED, RULE, SolverStyle
@@ -65,9 +66,15 @@ def draw_maintenance(
     for line in records(of_task(predictions, task)):
         for name, words in (("primal_steps", "subgradient"), ("dual_steps", "coordinate")):
             value = float(line[name])
-            _labelled_line(axes, value, f"predicted for {words} steps, {value:.3g}")
+            _labelled_line(
+                axes,
+                value,
+                f"predicted for {words} steps, {value:.3g}",
+                above=words == "subgradient",
+            )
             sentences.append(f"Predicted for {words} steps: {formatting.percent(value)}.")
     axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("epoch", fontsize=_FONT, color=MUTED, labelpad=3)
     axes.tick_params(length=3, width=0.7, color=MUTED, labelsize=_FONT, labelcolor=INK, pad=3)
     axes.grid(axis="y", color=RULE, lw=0.6)
@@ -79,9 +86,17 @@ def draw_maintenance(
     )
 
 
-def _labelled_line(axes: Axes, value: float, text: str) -> None:
+def _labelled_line(axes: Axes, value: float, text: str, *, above: bool) -> None:
+    """Labels on opposite sides and ends, so that two lines close together keep theirs apart."""
     axes.axhline(value, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
     axes.annotate(
-        text, xy=(0.99, value), xycoords=("axes fraction", "data"), xytext=(0, 2.5),
-        textcoords="offset points", horizontalalignment="right", fontsize=_FONT - 1, color=MUTED,
-    )  # fmt: skip
+        text,
+        xy=(0.99 if above else 0.01, value),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 2.5 if above else -2.5),
+        textcoords="offset points",
+        horizontalalignment="right" if above else "left",
+        verticalalignment="bottom" if above else "top",
+        fontsize=_FONT - 1,
+        color=MUTED,
+    )
