@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from data_loaders.atomic import replacing
-from data_loaders.errors import first_line
-from harness.records import RecordError, Status
+from harness.records import RecordError, Status, Store
 
 SCHEMA_VERSION = 1
 
@@ -165,51 +161,14 @@ class FeasibilityRecord:
         return f"{words[:80]}-{self.key[:16]}.parquet"
 
 
-class FeasibilityStore:
-    """The records of one study: a folder with one Parquet file per run.
+class FeasibilityStore(Store[FeasibilityRecord]):
+    """Records of runs of feasibility methods."""
 
-    Parameters
-    ----------
-    folder : Path
-    """
+    schema = SCHEMA
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def write(self, record: FeasibilityRecord) -> None:
-        """Write one record atomically."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        row = {
-            name: value.encode("utf-8", "backslashreplace").decode()
-            if isinstance(value, str)
-            else value
-            for name, value in asdict(record).items()
-        }
-        with replacing(self.folder / record.file_name) as sink:
-            pq.write_table(pa.Table.from_pylist([row], schema=SCHEMA), sink, compression="zstd")
-
-    def read(self, path: Path) -> FeasibilityRecord:
-        """Read one record.
-
-        Raises
-        ------
-        RecordError
-            If the file is damaged or of another schema.
-        """
-        try:
-            row: dict[str, Any] = pq.ParquetFile(path).read().to_pylist()[0]
-        except (OSError, pa.ArrowException, IndexError) as error:
-            raise RecordError(f"{path}: not a readable record ({first_line(error)})") from None
+    def _record(self, path: Path, row: dict[str, Any]) -> FeasibilityRecord:
         known = {item.name for item in fields(FeasibilityRecord)}
         if row.get("schema_version") != SCHEMA_VERSION or set(row) != known:
             raise RecordError(f"{path}: not a record of a feasibility run of this release")
         row["trace"] = [Stage(**stage) for stage in row["trace"]]
         return FeasibilityRecord(**row)
-
-    def scan(self) -> Iterator[FeasibilityRecord | RecordError]:
-        """Every record of the folder; a damaged file comes as the error that it raised."""
-        for path in sorted(self.folder.glob("*.parquet")):
-            try:
-                yield self.read(path)
-            except RecordError as error:
-                yield error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ from harness.keys import canonical_json, hash_json, numeric_versions
 from harness.pool import LocalPool
 from harness.progress import Progress, SilentProgress
 from harness.recording import now
-from harness.records import EXPECTED_STATUSES, RecordError
+from harness.records import EXPECTED_STATUSES
 from harness.runner import RunSummary, exclusive, write_json
 from harness.sources import closure
 
@@ -260,7 +259,9 @@ class _Session:
             leftover.unlink(missing_ok=True)
         write_json(self.results / "study.json", self._description(command))
         for run in self.runs:
-            record = self._recorded(run)
+            record = self.store.recorded(
+                run.record(self.study).file_name, run.key, self.progress.say
+            )
             if record is None or self._again(record, retry_failed=retry_failed):
                 self.pending.append(run)
             else:
@@ -329,19 +330,6 @@ class _Session:
         elif outcome.status == "data":
             self.data_errors.append(outcome.reason)
         return record
-
-    def _recorded(self, run: PlannedFeasibilityRun) -> FeasibilityRecord | None:
-        path = self.store.folder / run.record(self.study).file_name
-        if not path.is_file():
-            return None
-        try:
-            record = self.store.read(path)
-        except RecordError as error:
-            aside = path.with_name(path.name + ".damaged")
-            os.replace(path, aside)
-            self.progress.say(f"{error}; moved to {aside.name}, the run is done again")
-            return None
-        return record if record.key == run.key else None
 
     def _again(self, record: FeasibilityRecord, *, retry_failed: bool) -> bool:
         """Whether a recorded run is to be run again: it failed, or has more time now."""

@@ -7,11 +7,13 @@ results are the folder of its records, readable with ``pandas.read_parquet(folde
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -199,8 +201,23 @@ class Record:
         return f"{re.sub(r'[^A-Za-z0-9.=]+', '_', words)[:80]}-{self.key[:16]}.parquet"
 
 
-class RecordStore:
-    """The records of one study: a folder with one Parquet file per run.
+class Recorded(Protocol):
+    """What a store keeps: a dataclass with a name for its file and the key of its run."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def file_name(self) -> str: ...
+
+    @property
+    def key(self) -> str: ...
+
+
+R = TypeVar("R", bound=Recorded)
+
+
+class Store(ABC, Generic[R]):
+    """Records of one study: a folder with one Parquet file per run.
 
     Parameters
     ----------
@@ -208,13 +225,19 @@ class RecordStore:
         Created when the first record is written.
     """
 
+    schema: ClassVar[pa.Schema]
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def write(self, record: Record) -> Path:
+    @abstractmethod
+    def _record(self, path: Path, row: dict[str, Any]) -> R:
+        """The record that this row of a file is; RecordError if it is none."""
+
+    def write(self, record: R) -> Path:
         """Write one record atomically: a reader sees all of it or nothing."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        table = pa.Table.from_pylist([_encodable(asdict(record))], schema=SCHEMA)
+        table = pa.Table.from_pylist([_encodable(asdict(record))], schema=self.schema)
         path = self.folder / record.file_name
         with replacing(path) as sink:
             pq.write_table(table, sink, compression="zstd")
@@ -224,21 +247,56 @@ class RecordStore:
         """The record files, sorted by name."""
         return sorted(self.folder.glob("*.parquet"))
 
-    def read(self, path: Path) -> Record:
+    def read(self, path: Path) -> R:
         """Read one record.
 
         Raises
         ------
         RecordError
-            If the file is truncated, empty or of another schema. Version 1, which knew no methods
-            without a kernel, and version 2, which knew no traces of the solvers' own, are brought
-            up to this one.
+            If the file is truncated, empty, or of a schema that cannot be read.
         """
         try:
-            table = pq.ParquetFile(path).read()
-            row: dict[str, Any] = table.to_pylist()[0]
+            row: dict[str, Any] = pq.ParquetFile(path).read().to_pylist()[0]
         except (OSError, pa.ArrowException, IndexError) as error:
             raise RecordError(f"{path}: not a readable record ({first_line(error)})") from None
+        return self._record(path, row)
+
+    def scan(self) -> Iterator[R | RecordError]:
+        """Every record of the folder; a damaged file comes as the error that it raised."""
+        for path in self.paths():
+            try:
+                yield self.read(path)
+            except RecordError as error:
+                yield error
+
+    def recorded(self, file_name: str, key: str, say: Callable[[str], None]) -> R | None:
+        """The record of the run with this key, if there is a readable one.
+
+        A damaged file is moved aside, and ``say`` is told.
+        """
+        path = self.folder / file_name
+        if not path.is_file():
+            return None
+        try:
+            record = self.read(path)
+        except RecordError as error:
+            aside = path.with_name(path.name + ".damaged")
+            os.replace(path, aside)
+            say(f"{error}; moved to {aside.name}, the run is done again")
+            return None
+        return record if record.key == key else None
+
+
+class RecordStore(Store[Record]):
+    """Records of runs of solvers.
+
+    Version 1 of the schema, which knew no methods without a kernel, and version 2, which knew no
+    traces of the solvers' own, are brought up to this one.
+    """
+
+    schema = SCHEMA
+
+    def _record(self, path: Path, row: dict[str, Any]) -> Record:
         _upgrade(row)
         if row.get("schema_version") != SCHEMA_VERSION:
             raise RecordError(
@@ -254,14 +312,6 @@ class RecordStore:
             raise RecordError(f"{path}: not a record of a run ({problem})")
         row["trace"] = [Checkpoint(**checkpoint) for checkpoint in row["trace"]]
         return Record(**row)
-
-    def scan(self) -> Iterator[Record | RecordError]:
-        """Every record of the folder; a damaged file comes as the error that it raised."""
-        for path in self.paths():
-            try:
-                yield self.read(path)
-            except RecordError as error:
-                yield error
 
 
 def _upgrade(row: dict[str, Any]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -31,7 +30,7 @@ from harness.pool import LocalPool
 from harness.preparation import gather_facts, is_foreign, study_limits
 from harness.progress import Progress, SilentProgress
 from harness.recording import compare_with_reference, now, record_of, record_without_run
-from harness.records import EXPECTED_STATUSES, Record, RecordError, RecordStore
+from harness.records import EXPECTED_STATUSES, Record, RecordStore
 from harness.study import Study
 
 _SCHEMA_VERSION = 1
@@ -158,7 +157,7 @@ class _Session:
             leftover.unlink(missing_ok=True)
         write_json(self.results / "study.json", self._description(facts, command))
         for run in self.runs:
-            record = self._recorded(run)
+            record = self.store.recorded(run.file_name, run.key, self.progress.say)
             if record is not None and not self._again(record, retry_failed=retry_failed):
                 self.records[run.key] = self._refreshed(record, run)
                 self.already_recorded += 1
@@ -243,20 +242,6 @@ class _Session:
         record.jobs, record.threads, record.environment = self.jobs, self.threads, self.environment
         self.store.write(record)
         self.records[run.key] = record
-
-    def _recorded(self, run: PlannedRun) -> Record | None:
-        """The record of this very run, if there is a readable one."""
-        path = self.store.folder / run.file_name
-        if not path.is_file():
-            return None
-        try:
-            record = self.store.read(path)
-        except RecordError as error:
-            aside = path.with_name(path.name + ".damaged")
-            os.replace(path, aside)
-            self.progress.say(f"{error}; moved to {aside.name}, the run is done again")
-            return None
-        return record if record.key == run.key else None
 
     def _again(self, record: Record, *, retry_failed: bool) -> bool:
         """Whether a recorded run is to be run again."""

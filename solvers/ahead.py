@@ -58,7 +58,7 @@ class RowsAhead:
         at_most = max(1, min(self._limit, len(self._store) // 2))
         soon = soon[: min(_BLOCKS_AHEAD * at_most, len(self._store) - at_most)]
         # What is there already and wanted soon must not make room for the new rows.
-        self._store.touch(soon)
+        self._store.slots(soon)
         missing = soon[~self._store.holds(soon) & (soon != i)][: at_most - 1]
         self._waiting[missing] = True
         self._computed = np.append(self._computed, missing)

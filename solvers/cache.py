@@ -62,11 +62,6 @@ class RowCache:
         """Whether row i is stored; it does not become the more recently used by it."""
         return bool(self._slot_of_row[i] >= 0)
 
-    def touch(self, index: np.ndarray) -> None:
-        """Make those of these distinct rows that are stored the most recently used, in order."""
-        slots = self._slot_of_row[index]
-        self._touch(slots[slots >= 0])
-
     def holds(self, index: np.ndarray) -> np.ndarray:
         """Whether each row is stored; no row becomes the more recently used by it."""
         return self._slot_of_row[index] >= 0
