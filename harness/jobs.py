@@ -125,6 +125,7 @@ class RunJob:
     solver: str
     params: dict[str, Any]
     checkpoint_factor: float
+    epoch_checkpoints: bool = False
 
 
 @dataclass(frozen=True)

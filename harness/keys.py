@@ -29,6 +29,7 @@ def run_key(
     task: Mapping[str, Any],
     seed: int,
     checkpoint_factor: float,
+    epoch_checkpoints: bool = False,
     versions: Mapping[str, str] | None = None,
 ) -> str:
     """SHA-256, in hexadecimal, of the canonical JSON of all that determines a run.
@@ -45,6 +46,7 @@ def run_key(
         The dataset's fingerprint, the kernel, C and whether there is a bias.
     seed : int
     checkpoint_factor : float
+    epoch_checkpoints : bool
     versions : mapping, optional
         Versions of the numeric libraries; the installed ones by default.
     """
@@ -56,6 +58,7 @@ def run_key(
             "task": task,
             "seed": seed,
             "checkpoint_factor": checkpoint_factor,
+            "epoch_checkpoints": epoch_checkpoints,
             "versions": numeric_versions() if versions is None else dict(versions),
         }
     )

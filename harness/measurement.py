@@ -65,7 +65,11 @@ def measure(job: RunJob, send: Send) -> RunResult:
 
     evaluator = build_evaluator(job.task, dataset, certificate=solver_class.certificate == "dual")
     monitor = TraceMonitor(
-        evaluator, first_checkpoint=dataset.n_train, factor=job.checkpoint_factor, send=send
+        evaluator,
+        first_checkpoint=dataset.n_train,
+        factor=job.checkpoint_factor,
+        each_epoch=job.epoch_checkpoints,
+        send=send,
     )
     # Before monitor.start the solver checks its input: a hang there must be seen as well.
     send(PhaseMessage("solve"))

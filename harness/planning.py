@@ -151,7 +151,7 @@ def plan(study: Study, facts: Facts) -> list[PlannedRun]:
         _plan_run(study, facts, task, entry, seed)
         for task in study.task
         for entry in study.solver
-        for seed in range(study.seeds)
+        for seed in range(min(study.seeds, entry.seeds or study.seeds))
     ]
 
 
@@ -182,6 +182,7 @@ def _plan_run(study: Study, facts: Facts, task: Task, entry: SolverEntry, seed: 
         },
         seed=seed,
         checkpoint_factor=study.budget.checkpoint_factor,
+        epoch_checkpoints=study.budget.epoch_checkpoints,
     )
     return PlannedRun(
         # One record per label: the same configuration under two labels is two runs.
@@ -190,7 +191,13 @@ def _plan_run(study: Study, facts: Facts, task: Task, entry: SolverEntry, seed: 
         solver=entry,
         seed=seed,
         params=params,
-        job=RunJob(job, entry.name, given, study.budget.checkpoint_factor),
+        job=RunJob(
+            task=job,
+            solver=entry.name,
+            params=given,
+            checkpoint_factor=study.budget.checkpoint_factor,
+            epoch_checkpoints=study.budget.epoch_checkpoints,
+        ),
         skip_reason="" if dataset is None else _skip_reason(task, entry, info, dataset),
         failure=failure,
         dataset=dataset,

@@ -41,6 +41,8 @@ class Budget(StudyPart):
         Megabytes (10^6 bytes) that a worker process, its children included, may hold resident.
     checkpoint_factor : float
         Checkpoints come at kernel evaluations that grow by this factor.
+    epoch_checkpoints : bool
+        And at the end of each epoch, of solvers that say where theirs end (BSGD and BSCA).
     compile_timeout, data_timeout, evaluation_timeout : float
         Seconds for building and warming up a solver, for getting the data, and for one evaluation.
         They are there to catch what hangs.
@@ -49,6 +51,7 @@ class Budget(StudyPart):
     timeout: Positive = 60.0
     memory: Positive = 4096.0
     checkpoint_factor: Annotated[float, Field(ge=1.01, allow_inf_nan=False)] = 1.19
+    epoch_checkpoints: bool = False
     compile_timeout: Positive = 60.0
     data_timeout: Positive = 1800.0
     evaluation_timeout: Positive = 600.0
@@ -119,11 +122,14 @@ class SolverEntry(StudyPart):
     params : dict
         Parameters of the estimator. ``nu = "reference"`` takes the value of the task's reference
         optimum.
+    seeds : int or None
+        Run with no more than so many of the study's seeds.
     """
 
     name: Name
     label: Name = ""
     params: dict[str, Any] = {}
+    seeds: Annotated[int, Field(ge=1)] | None = None
 
     @property
     def class_name(self) -> str:

@@ -61,6 +61,8 @@ class TraceMonitor(Monitor):
         Evaluations at the first checkpoint: the number of training points.
     factor : float
         Growth from one checkpoint to the next.
+    each_epoch : bool
+        Whether there are checkpoints at the ends of epochs as well.
     send : callable
         Takes each message.
     """
@@ -71,10 +73,12 @@ class TraceMonitor(Monitor):
         *,
         first_checkpoint: float,
         factor: float,
+        each_epoch: bool = False,
         send: Callable[[Message], None],
     ) -> None:
         self.next_checkpoint = first_checkpoint
         self.factor = factor
+        self.each_epoch = each_epoch
         self.evaluator = evaluator
         self.send = send
         self.clocks = Clocks()
@@ -106,6 +110,12 @@ class TraceMonitor(Monitor):
         self.send(PhaseMessage("solve", self.clocks.wall_s))
         self.clocks.resume()
         return self.diverged
+
+    def epoch_ended(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
+        """Record a checkpoint if they are wanted here and there is none yet."""
+        if not self.each_epoch or (self.last is not None and self.last.n_iter == n_iter):
+            return self.diverged
+        return self.record(n_iter, snapshot)
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -13,6 +13,7 @@ from reports import formatting, statistics
 _FORMATS: dict[str, Callable[[float], str]] = {
     "test_error": formatting.percent,
     "train_error": formatting.percent,
+    "late_spread": formatting.percent,
     "suboptimality": formatting.scientific,
     "kernel_evals": formatting.count,
     "kernel_evals_computed": formatting.count,

@@ -92,7 +92,12 @@ def render(analysis: Analysis, command: str) -> str:
         period=_period(analysis.results.runs),
         cautions=analysis.cautions,
         inner_products=analysis.results.counts_inner_products,
-        budget={name: _with_unit(name, value) for name, value in study.budget.items()},
+        late_spread=_late_epochs(analysis.table),
+        budget={
+            name: _with_unit(name, value)
+            for name, value in study.budget.items()
+            if value is not False
+        },
         band=BAND,
         tasks=_task_views(analysis),
         failures=records(analysis.failures),
@@ -124,6 +129,12 @@ def _key_figures(analysis: Analysis) -> list[tuple[str, str]]:
         ("seeds", str(seeds)),
         ("machine", integrity.machine(analysis.environments)),
     ]
+
+
+def _late_epochs(table: pd.DataFrame) -> int:
+    """How many last epochs the late spread is of; 0 if no run has one."""
+    known = table.loc[table["measure"] == "late_spread", "median"].notna()
+    return statistics.LATE_EPOCHS if bool(known.any()) else 0
 
 
 def _period(runs: pd.DataFrame) -> str:

@@ -12,16 +12,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.frames import by_solver, n_planned, of_task
+from reports.frames import by_solver, n_planned, of_task, records
 
 #: The target error of a task is this factor times the task's best error.
 TARGET_FACTOR = 1.01
+
+#: Epochs at whose ends the test error is compared, for how far it still moves.
+LATE_EPOCHS = 10
 
 #: Measures of the results table and whether the lowest median is marked as the best. Total costs
 #: are not: solvers spend them to reach different accuracies.
 MEASURES: dict[str, bool] = {
     "test_error": True,
     "train_error": False,
+    "late_spread": False,
     "suboptimality": True,
     "kernel_evals": False,
     "kernel_evals_computed": False,
@@ -167,6 +171,32 @@ def costs_to_target(
     )
 
 
+def late_spreads(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.Series:
+    """How far each run's test error still moves: its range over the ends of the last ten epochs.
+
+    Returns
+    -------
+    Series
+        With the index of ``runs``; NaN for runs without a checkpoint at each of these ends.
+    """
+    trace_of = dict(iter(traces.groupby(["task", "solver", "seed"])))
+    spreads = {
+        place: _late_spread(trace_of.get((run["task"], run["solver"], run["seed"])), run["n_train"])
+        for place, run in zip(runs.index, records(runs), strict=True)
+    }
+    return pd.Series(spreads, index=runs.index, dtype=float)
+
+
+def _late_spread(trace: pd.DataFrame | None, n_train: float) -> float:
+    if trace is None or not n_train > 0:
+        return np.nan
+    # Of two checkpoints after the same iteration the last one counts.
+    error_at = dict(zip(trace["n_iter"] / n_train, trace["test_error"], strict=True))
+    last = max(error_at, default=0.0)
+    errors = [error_at.get(last - back, np.nan) for back in range(LATE_EPOCHS)]
+    return float(np.ptp(errors)) if last.is_integer() and last >= LATE_EPOCHS else np.nan
+
+
 def results_table(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
     """Median and range of each measure, per task and solver.
 
@@ -185,6 +215,7 @@ def results_table(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
         of the task all of whose runs ended as planned) and absent (why there is no value).
     """
     finals = floor_suboptimality(runs[runs["ok"]])
+    finals = finals.assign(late_spread=late_spreads(finals, traces))
     costs = costs_to_target(runs, traces, target_errors(runs))
     rows = []
     for task, solver, group in by_solver(runs):

@@ -38,6 +38,10 @@ class Monitor:
         """
         return False
 
+    def epoch_ended(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
+        """An epoch of n iterations has ended and others follow: :meth:`record`, if wanted."""
+        return False
+
     def paused(self) -> AbstractContextManager[None]:
         """What runs inside is not the solver's work (objectives for a trace of its own)."""
         return nullcontext()

@@ -114,9 +114,11 @@ class BudgetSolver(Solver):
             return BudgetExpansion(kernel, rows.points_of(model), coef, dtype=rows.dtype)
 
         self.trace_: list[EpochRecord] = []
-        for _ in range(self.max_epochs):
+        for epoch in range(1, self.max_epochs + 1):
             draws = self._draw_epoch(problem.rng, problem.n)
             stopped = _run_epoch(problem, monitor, iterations, rows, draws, ledger, snapshot)
+            if not stopped and epoch < self.max_epochs:  # the end of the last is that of the fit
+                stopped = monitor.epoch_ended(ledger.n_iter, snapshot)
             self.alpha_ = iterations.alpha
             objectives = None
             if self.record_objectives:

@@ -22,6 +22,7 @@ RUN: dict[str, Any] = {
     "task": {"fingerprint": "f", "kernel": {"name": "rbf", "gamma": 1.0}, "C": 1.0},
     "seed": 0,
     "checkpoint_factor": 1.19,
+    "epoch_checkpoints": False,
     "versions": {"numpy": "2.0"},
 }
 
@@ -40,6 +41,7 @@ def file_of(module: Any) -> Path:
         {"task": {**RUN["task"], "C": 2.0}},
         {"seed": 1},
         {"checkpoint_factor": 1.2},
+        {"epoch_checkpoints": True},
         {"versions": {"numpy": "2.1"}},
     ],
 )

@@ -105,6 +105,13 @@ def test_more_seeds_run_only_the_new_ones(tmp_path: Path, two_solvers: Study) ->
     assert seeds == [2, 2]
 
 
+def test_a_solver_may_have_fewer_seeds(tmp_path: Path, make_study: MakeStudy) -> None:
+    entries = [{"name": "SMO", "seeds": 1}, {"name": "SDCA"}, {"name": "Pegasos", "seeds": 9}]
+    run_study(make_study(task=[TASK], solver=entries, seeds=3), tmp_path, executor=FakeExecutor())
+    found = [("Pegasos", 0), ("Pegasos", 1), ("Pegasos", 2), ("SDCA", 0), ("SDCA", 1), ("SDCA", 2)]
+    assert sorted(records_of(tmp_path)) == [*found, ("SMO", 0)]
+
+
 def test_runs_come_in_the_same_shuffled_order(tmp_path: Path, make_study: MakeStudy) -> None:
     study = make_study(task=[TASK], solver=[{"name": "SMO"}, {"name": "SDCA"}], seeds=8)
     orders = []

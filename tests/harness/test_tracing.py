@@ -92,6 +92,19 @@ def test_checkpoints_stand_on_a_geometric_grid() -> None:
     assert asked == [10 * int(np.ceil(value / 10)) for value in grid]
 
 
+def test_the_end_of_an_epoch_is_a_checkpoint_if_asked_for_and_not_twice() -> None:
+    found = {}
+    for each_epoch in (False, True):
+        monitor, messages = watch(SlowEvaluator(), each_epoch=each_epoch)
+        counters = Counters(kernel_evals=150)
+        monitor.start(counters)
+        monitor.record(10, model)
+        for n_iter in (10, 20, 30):
+            assert monitor.epoch_ended(n_iter, model) is False
+        found[each_epoch] = [item.n_iter for item in checkpoints(messages)]
+    assert found == {False: [10], True: [10, 20, 30]}
+
+
 def test_inner_products_make_checkpoints_due_as_kernel_evaluations_do() -> None:
     monitor, messages = watch(SlowEvaluator(), first_checkpoint=100, factor=2.0)
     counters = Counters(kernel_evals=40)

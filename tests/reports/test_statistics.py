@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,6 +56,34 @@ def test_medians_and_ranges_are_over_runs_that_ended_as_planned(mixed):
     assert value(table, "SBP", "test_error", "n") == 2
     assert value(table, "SMO", "kernel_evals") == 2000
     assert value(table, "SBP", "n_support") == 20
+
+
+def epochs_trace(make, errors):
+    """One checkpoint after each epoch of 800 points, and the end once more."""
+    trace = make.trace([1000 * (k + 1) for k in range(len(errors))], errors)
+    trace = [replace(point, n_iter=800 * (k + 1)) for k, point in enumerate(trace)]
+    return [*trace, trace[-1]]
+
+
+def test_late_spread_is_the_range_over_the_ends_of_the_last_ten_epochs(make, write_results):
+    errors = [0.5, 0.4, 0.20, 0.21, 0.22, 0.18, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2]
+    trace = epochs_trace(make, errors)
+    between = replace(trace[5], n_iter=5000, test_error=0.9)  # no end of an epoch
+    runs = [
+        make.finished("a", "BSCA", 0, [*trace[:6], between, *trace[6:]]),
+        make.finished("a", "BSCA", 1, epochs_trace(make, errors[:9])),  # nine epochs
+        make.finished("a", "SMO", 0, make.trace([10, 20, 30] * 4, [0.3, 0.2, 0.1] * 4)),
+    ]
+    results = load_results(
+        write_results(runs, [make.task("a")], [make.solver("BSCA"), make.solver("SMO")])
+    )
+    spreads = statistics.late_spreads(results.runs, results.traces)
+    assert spreads.iloc[0] == pytest.approx(0.04)
+    assert spreads.iloc[1:].isna().all()
+    table = statistics.results_table(results.runs, results.traces)
+    assert value(table, "BSCA", "late_spread") == pytest.approx(0.04)
+    assert value(table, "BSCA", "late_spread", "n") == 1
+    assert value(table, "SMO", "late_spread", "absent") == statistics.UNKNOWN
 
 
 def test_target_is_a_factor_times_the_lowest_median_error(mixed):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from solvers import SDCA, SMO, Pegasos
+from solvers import SDCA, SMO, Monitor, Pegasos
 from solvers.budget import BSCA, BSGD, STRATEGIES, Merging, Projection, Removal
 
 METHODS = [BSCA, BSGD]
@@ -455,3 +455,25 @@ def test_a_kernel_without_compiled_form_is_refused(rbf_task, method):
         method(kernel="precomputed").fit(rbf_task.K, rbf_task.y)
     with pytest.raises(ValueError, match="does not take a callable kernel"):
         method(kernel=lambda A, B: A @ B.T).fit(rbf_task.X, rbf_task.y)
+
+
+@pytest.mark.parametrize(("stop_after", "epochs"), [(99, 4), (2, 2)])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_monitor_hears_of_the_end_of_each_epoch_but_the_last(
+    rbf_task, method, stop_after, epochs
+):
+    class Epochs(Monitor):
+        def __init__(self):
+            self.ends = []
+
+        def epoch_ended(self, n_iter, snapshot):
+            self.ends.append(n_iter)
+            assert snapshot().n_support == 5
+            return len(self.ends) == stop_after
+
+    monitor = Epochs()
+    solver = method(gamma=0.5, C=10.0, budget=5, max_epochs=4, random_state=0)
+    solver.fit(rbf_task.X, rbf_task.y, monitor=monitor)
+    assert monitor.ends == [rbf_task.n * k for k in (1, 2, 3)][:stop_after]
+    assert solver.n_iter_ == epochs * rbf_task.n
+    assert solver.status_ == ("stopped" if stop_after == 2 else "budget")
