@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from harness.records import RecordError, Status, Store
+from harness.records import RecordError, Status, Store, file_name_of
 
 SCHEMA_VERSION = 1
 
@@ -156,9 +155,7 @@ class FeasibilityRecord:
 
     @property
     def file_name(self) -> str:
-        """Readable and unique: the key alone decides identity."""
-        words = re.sub(r"[^A-Za-z0-9.=]+", "_", f"{self.part}-{self.method}-s{self.seed}")
-        return f"{words[:80]}-{self.key[:16]}.parquet"
+        return file_name_of(self.key, self.part, self.method, self.seed)
 
 
 class FeasibilityStore(Store[FeasibilityRecord]):

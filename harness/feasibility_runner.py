@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import random
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import harness
-from data_loaders.atomic import UNFINISHED
-from harness.environment import environment, version
-from harness.errors import InterruptedRunError, StudyError, UserError
+from harness.errors import StudyError
 from harness.feasibility_records import FeasibilityOutcome, FeasibilityRecord, FeasibilityStore
 from harness.feasibility_study import Cell, FeasibilityStudy, Images, Method
-from harness.jobs import (
-    Ended,
-    Executor,
-    ImagesJob,
-    Job,
-    Limits,
-    Outcome,
-    Phase,
-    SeparationJob,
-    Started,
-)
+from harness.jobs import Executor, ImagesJob, Job, Limits, Outcome, Phase, SeparationJob
 from harness.keys import canonical_json, hash_json, numeric_versions
-from harness.pool import LocalPool
-from harness.progress import Progress, SilentProgress
-from harness.recording import now
-from harness.records import EXPECTED_STATUSES
-from harness.runner import RunSummary, exclusive, write_json
+from harness.progress import Progress
+from harness.records import EXPECTED_STATUSES, file_name_of
+from harness.session import RunSummary, Session
 from harness.sources import closure
 
-_SCHEMA_VERSION = 1
 # A run ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
 _DECIDED_BY_CELLS = ("tol", "history")
@@ -54,6 +36,11 @@ class PlannedFeasibilityRun:
     job: SeparationJob | ImagesJob
     params: dict[str, Any]
     method_class: str
+
+    @property
+    def file_name(self) -> str:
+        """Name of the record's file."""
+        return file_name_of(self.key, self.part.label, self.method.label, self.seed)
 
     def record(self, study: FeasibilityStudy) -> FeasibilityRecord:
         """A record with all that is known before the run."""
@@ -213,114 +200,41 @@ def run_feasibility(
     InterruptedRunError
         If the user interrupts; what was recorded stays.
     """
-    if jobs < 1:
-        raise UserError(f"the number of jobs must be at least 1, not {jobs}")
-    progress = progress or SilentProgress()
-    with exclusive(results), contextlib.ExitStack() as stack:
-        session = _Session(study, results, jobs, threads, progress)
-        session.prepare(command, retry_failed=retry_failed)
-        if executor is None:
-            executor = stack.enter_context(LocalPool(jobs, results / "logs"))
-        try:
-            session.run_pending(executor)
-        except KeyboardInterrupt:
-            executor.close()
-            raise InterruptedRunError(
-                f"interrupted; {len(session.records)} of {len(session.runs)} runs are recorded in "
-                f"{results}; the same command continues{': ' if command else ''}{command}"
-            ) from None
-        finally:
-            progress.close()
-        return session.summary()
+    session = _FeasibilitySession(
+        study,
+        FeasibilityStore(results / "runs"),
+        results,
+        jobs=jobs,
+        threads=threads,
+        progress=progress,
+    )
+    return session.conduct(executor=executor, command=command, retry_failed=retry_failed)
 
 
-@dataclass
-class _Session:
+class _FeasibilitySession(Session[FeasibilityStudy, PlannedFeasibilityRun, FeasibilityRecord]):
     """One call of :func:`run_feasibility`."""
 
-    study: FeasibilityStudy
-    results: Path
-    jobs: int
-    threads: int
-    progress: Progress
-    records: dict[str, FeasibilityRecord] = field(default_factory=dict)
-    pending: list[PlannedFeasibilityRun] = field(default_factory=list)
-    data_errors: list[str] = field(default_factory=list)
-    already: int = 0
+    data_errors: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        self.runs = plan_feasibility(self.study)
-        self.store = FeasibilityStore(self.results / "runs")
-        self.environment = canonical_json(environment())
+    def _plan(self, executor: Executor) -> list[PlannedFeasibilityRun]:
+        return plan_feasibility(self.study)
 
-    def prepare(self, command: str, *, retry_failed: bool) -> None:
-        """Write study.json, and find out what is recorded already."""
-        for leftover in self.store.folder.glob(f"{UNFINISHED}*"):
-            leftover.unlink(missing_ok=True)
-        write_json(self.results / "study.json", self._description(command))
-        for run in self.runs:
-            record = self.store.recorded(
-                run.record(self.study).file_name, run.key, self.progress.say
-            )
-            if record is None or self._again(record, retry_failed=retry_failed):
-                self.pending.append(run)
-            else:
-                self.records[run.key] = record
-        self.already = len(self.records)
-        # Neighbours in time must not be neighbours in the plan: machines drift.
-        random.Random(self.study.name).shuffle(self.pending)
-        if self.already:
-            self.progress.say(
-                f"{self.already} of {len(self.runs)} runs already recorded in {self.results}"
-            )
+    def _data_errors(self) -> Iterable[str]:
+        return self.data_errors
 
-    def run_pending(self, executor: Executor) -> None:
-        """Run what is left; each record is written as soon as its run ends."""
-        by_key = {run.key: run for run in self.pending}
-        started: dict[str, str] = {}
-        for event in executor.execute(self._jobs()):
-            if isinstance(event, Started):
-                started[event.job.tag] = now()
-            elif isinstance(event, Ended):
-                run = by_key[event.job.tag]
-                record = self._record_of(run, event.outcome)
-                record.started_at = started[run.key]
-                self.store.write(record)
-                self.records[run.key] = record
-                done = len(self.records) - self.already
-                self.progress.say(f"[{done}/{len(self.pending)}] {outcome_line(record)}")
-            else:
-                self.progress.refresh()
-
-    def summary(self) -> RunSummary:
-        """What became of the planned runs."""
-        ended = [self.records[run.key] for run in self.runs if run.key in self.records]
-        return RunSummary(
-            results=self.results,
-            planned=len(self.runs),
-            already_recorded=self.already,
-            statuses=dict(Counter(record.status for record in ended)),
-            unexpected=tuple(
-                outcome_line(record) for record in ended if record.status not in EXPECTED_STATUSES
-            ),
-            data_errors=tuple(dict.fromkeys(self.data_errors)),
-        )
-
-    def _jobs(self) -> Iterator[Job]:
+    def _job(self, run: PlannedFeasibilityRun) -> Job:
         budget = self.study.budget
-        for run in self.pending:
-            grace = _GRACE if isinstance(run.job, SeparationJob) else 0.0
-            seconds: dict[Phase, float] = {
-                "data": budget.data_timeout,
-                "compile": budget.compile_timeout,
-                "solve": budget.timeout + grace,
-                "evaluate": budget.evaluation_timeout,
-            }
-            yield Job(run.key, run.job, Limits(seconds, budget.memory), self.threads)
+        grace = _GRACE if isinstance(run.job, SeparationJob) else 0.0
+        seconds: dict[Phase, float] = {
+            "data": budget.data_timeout,
+            "compile": budget.compile_timeout,
+            "solve": budget.timeout + grace,
+            "evaluate": budget.evaluation_timeout,
+        }
+        return Job(run.key, run.job, Limits(seconds, budget.memory), self.threads)
 
     def _record_of(self, run: PlannedFeasibilityRun, outcome: Outcome) -> FeasibilityRecord:
         record = run.record(self.study)
-        record.jobs, record.threads, record.environment = self.jobs, self.threads, self.environment
         record.peak_memory_mb = outcome.peak_memory_mb
         record.reason, record.traceback = outcome.reason, outcome.traceback
         if isinstance(outcome.value, FeasibilityOutcome):
@@ -328,11 +242,18 @@ class _Session:
         elif outcome.status in ("timeout", "memory", "crashed"):
             record.status = outcome.status
         elif outcome.status == "data":
-            self.data_errors.append(outcome.reason)
+            self.data_errors += (outcome.reason,)
         return record
 
+    def _line(self, record: FeasibilityRecord) -> str:
+        return outcome_line(record)
+
+    def _ended(self, record: FeasibilityRecord) -> None:
+        done = len(self.records) - self.already_recorded
+        self.progress.say(f"[{done}/{len(self.pending)}] {outcome_line(record)}")
+
     def _again(self, record: FeasibilityRecord, *, retry_failed: bool) -> bool:
-        """Whether a recorded run is to be run again: it failed, or has more time now."""
+        """It failed, or has more time or memory now."""
         if record.status not in EXPECTED_STATUSES and retry_failed:
             return True
         before: dict[str, float] = json.loads(record.budget)
@@ -341,21 +262,11 @@ class _Session:
             return self.study.budget.timeout > before["timeout"]
         return record.status == "memory" and self.study.budget.memory > before["memory"]
 
-    def _description(self, command: str) -> dict[str, Any]:
-        """The content of study.json."""
+    def _description(self) -> dict[str, Any]:
         study = self.study
         return {
-            "schema_version": _SCHEMA_VERSION,
             "kind": "feasibility",
-            "marginbench": version(),
-            "name": study.name,
-            "title": study.title or study.name,
-            "description": study.description,
             "source": study.source,
-            "budget": study.budget.model_dump(),
-            "jobs": self.jobs,
-            "threads": self.threads,
-            "command": command,
             "parts": [_described(part) for part in study.parts],
             "methods": [method.model_dump() for method in study.method],
             "planned": [

@@ -9,7 +9,7 @@ from typing import Any
 from harness.errors import StudyError
 from harness.jobs import DatasetInfo, ReferenceInfo, RunJob, SolverInfo, TaskJob
 from harness.keys import canonical_json, hash_json, run_key
-from harness.records import Record
+from harness.records import Record, file_name_of
 from harness.study import SolverEntry, Study, Task
 
 # Parameters that the task or the seed decides; the same for every solver of a study.
@@ -90,16 +90,7 @@ class PlannedRun:
     @property
     def file_name(self) -> str:
         """Name of the record's file."""
-        return Record(
-            key=self.key,
-            study="",
-            task=self.task.label,
-            dataset=self.task.dataset,
-            solver=self.solver.label,
-            solver_class="",
-            seed=self.seed,
-            status="failed",
-        ).file_name
+        return file_name_of(self.key, self.task.label, self.solver.label, self.seed)
 
 
 def task_job(task: Task) -> TaskJob:

@@ -196,9 +196,13 @@ class Record:
 
     @property
     def file_name(self) -> str:
-        """Readable and unique: the key alone decides identity."""
-        words = f"{self.task}-{self.solver}-s{self.seed}"
-        return f"{re.sub(r'[^A-Za-z0-9.=]+', '_', words)[:80]}-{self.key[:16]}.parquet"
+        return file_name_of(self.key, self.task, self.solver, self.seed)
+
+
+def file_name_of(key: str, part: str, method: str, seed: int) -> str:
+    """A record's file name, readable and unique: the key alone decides identity."""
+    words = re.sub(r"[^A-Za-z0-9.=]+", "_", f"{part}-{method}-s{seed}")
+    return f"{words[:80]}-{key[:16]}.parquet"
 
 
 class Recorded(Protocol):

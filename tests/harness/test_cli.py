@@ -201,7 +201,7 @@ def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.communicate()
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -225,8 +225,8 @@ def test_a_run_cut_short_goes_on_where_it_was(
     workers = psutil.Process(first.pid).children(recursive=True)
     assert workers
     first.send_signal(how)
-    _, err = first.communicate(timeout=30)
-    wait_for(lambda: all(gone(worker) for worker in workers), 10)
+    _, err = first.communicate(timeout=120)
+    wait_for(lambda: all(gone(worker) for worker in workers), 60)
     if how is signal.SIGINT:
         assert first.returncode == 130
         last = err.splitlines()[-1]
@@ -237,7 +237,7 @@ def test_a_run_cut_short_goes_on_where_it_was(
     assert 2 <= len(kept) < 5
 
     second = script("run", "slow.toml")
-    out, err = second.communicate(timeout=60)
+    out, err = second.communicate(timeout=300)
     assert second.returncode == 0, err
     assert f"{len(kept)} of 5 runs already recorded in results/slow" in err
     assert "5 runs: 5 converged" in out

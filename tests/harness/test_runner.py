@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from harness.errors import BusyError, InterruptedRunError, SolverError, StudyError
+from harness.errors import BusyError, InterruptedRunError, SolverError, StudyError, UserError
 from harness.jobs import (
     DatasetInfo,
     DatasetJob,
@@ -354,3 +354,18 @@ def test_the_summary_is_typed(tmp_path: Path, two_solvers: Study) -> None:
     summary = run_study(two_solvers, tmp_path, executor=FakeExecutor())
     assert isinstance(summary, RunSummary)
     assert summary.results == tmp_path
+
+
+def test_a_folder_keeps_the_runs_of_one_study(tmp_path: Path, make_study: MakeStudy) -> None:
+    first = make_study(name="first", task=[TASK], solver=[{"name": "SMO"}], seeds=1)
+    run_study(first, tmp_path, executor=FakeExecutor())
+    before = (tmp_path / "study.json").read_bytes()
+    other = make_study(name="other", task=[TASK], solver=[{"name": "SDCA"}], seeds=1)
+    with pytest.raises(
+        UserError, match="holds the study 'first'; choose another --out for 'other'"
+    ):
+        run_study(other, tmp_path, executor=FakeExecutor())
+    assert (tmp_path / "study.json").read_bytes() == before
+    assert list(records_of(tmp_path)) == [("SMO", 0)]
+    (tmp_path / "study.json").write_text("{")  # damaged: written anew
+    assert run_study(other, tmp_path, executor=FakeExecutor()).statuses == {"converged": 1}
