@@ -10,7 +10,15 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from reports import figures, formatting, integrity, maintenance_figure, statistics, wording
+from reports import (
+    figures,
+    formatting,
+    integrity,
+    maintenance_figure,
+    scaling_section,
+    statistics,
+    wording,
+)
 from reports.analysis import PANELS, Analysis, Panel
 from reports.cells import make_cell
 from reports.curves import BAND
@@ -49,6 +57,7 @@ def render(analysis: Analysis, command: str) -> str:
         budget={name: wording.with_unit(name, value) for name, value in study.budget.items()},
         band=BAND,
         tasks=_task_views(analysis),
+        families=scaling_section.views(analysis),
         failures=records(analysis.failures),
         skipped=records(analysis.skipped),
         datasets=_dataset_rows(analysis),
