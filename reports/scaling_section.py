@@ -128,11 +128,10 @@ def slope_cell(row: Mapping[str, Any]) -> Cell:
     if math.isnan(row["slope"]):
         n = formatting.plural(int(row["n_sizes"]), "size")
         return Cell(f"{n}, {scaling.FEWEST_SIZES} needed", absent=True)
-    freedom = f"t, {row['degrees_of_freedom']:.0f}{formatting.FIXED}d.f."
     return Cell(
         value=_number(row["slope"]),
         range=f"{_number(row['low'])} to {_number(row['high'])}",
-        note=freedom,
+        note=f"{row['degrees_of_freedom']:.0f}{formatting.FIXED}d.f.",
     )
 
 
