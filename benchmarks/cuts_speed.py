@@ -6,7 +6,8 @@ samples, and how many times faster each is. The error is meant to be within half
 LIBSVM's. ``--points`` and ``--gamma`` change the task (200 000 points and 10 by default: sigma^2 =
 0.05 as ``exp(-||x - z||^2 / (2 sigma^2))``).
 ``python -m benchmarks.cuts_speed --scaling`` prints seconds at several numbers of points instead,
-and the slopes of a straight line through their logarithms with 95 % intervals.
+and the slopes of a straight line through the logarithms of their medians, one for each number of
+points, with 95 % intervals; the study ``cuts08-scaling`` does the same in the harness.
 For asv there are deterministic counts on a small board.
 """
 
@@ -16,10 +17,10 @@ import warnings
 
 import numba
 import numpy as np
-from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from data_loaders.checkers import DEFAULTS, check_parameters, read
+from reports.scaling import FEWEST_SIZES, fit_slope
 from solvers import LIBSVM, SMO, CuttingPlane
 
 #: CUTS08 section 6.2: r = 1000 for the constant-time sampler, 400 for the linear-time one. With
@@ -144,14 +145,16 @@ def compare(n, gamma, methods, seeds):
 
 
 def slope(sizes, seconds):
-    """The slope of log(seconds) over log(sizes), and half the width of its 95 % interval.
+    """The growth of seconds with sizes in words: see :func:`reports.scaling.fit_slope`.
 
     Parameters
     ----------
     sizes, seconds : sequence of float
     """
-    line = stats.linregress(np.log(sizes), np.log(seconds))
-    return line.slope, stats.t.ppf(0.975, len(sizes) - 2) * line.stderr
+    fitted = fit_slope(sizes, seconds)
+    if fitted is None:
+        return f"not fitted, {FEWEST_SIZES} sizes needed"
+    return f"{fitted.slope:.2f} ({fitted.low:.2f} to {fitted.high:.2f})"
 
 
 def scaling(gamma, largest, seeds, methods):
@@ -186,11 +189,9 @@ def scaling(gamma, largest, seeds, methods):
             print(f"{name:<22} {n:>8} points {cpu:8.2f} CPU s, train {100 * train:5.2f} %, "
                   f"test {100 * test:5.2f} %, {np.mean(iterations[-seeds:]):8.0f} iterations",
                   flush=True)  # fmt: skip
-        if len(sizes) > 2:
-            rise, half = slope(sizes, seconds)
-            each, margin = slope(sizes, np.divide(seconds, iterations))
-            print(f"{name:<22} slope {rise:.2f} +- {half:.2f}; of the time of an iteration "
-                  f"{each:.2f} +- {margin:.2f}", flush=True)  # fmt: skip
+        each = slope(sizes, np.divide(seconds, iterations))
+        print(f"{name:<22} slope {slope(sizes, seconds)}; of the time of an iteration {each}",
+              flush=True)  # fmt: skip
 
 
 def main():

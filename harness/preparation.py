@@ -129,6 +129,8 @@ def _references(
             info = datasets[task.label]
             if isinstance(info, str):
                 found[task.label] = info
+            elif not task.reference:
+                found[task.label] = "the study asks for none"
             elif info.n_classes != 2:
                 found[task.label] = f"{task.dataset} has {info.n_classes} classes"
             else:

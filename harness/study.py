@@ -76,7 +76,8 @@ class Task(StudyPart):
     """One optimisation problem: a dataset, a kernel and C.
 
     ``label``, ``gamma`` and ``C`` may be left out of a TOML file; they are filled in from the
-    dataset when the study is loaded. ``gamma`` stays None for a linear kernel.
+    dataset when the study is loaded. ``gamma`` stays None for a linear kernel. Without
+    ``reference`` no optimum is computed, which saves its time where it cannot be had.
     """
 
     dataset: Name
@@ -88,6 +89,7 @@ class Task(StudyPart):
     coef0: Finite = 0.0
     C: Positive | None = None
     fit_intercept: bool = False
+    reference: bool = True
 
     @property
     def kernel_description(self) -> dict[str, Any]:

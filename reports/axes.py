@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullFormatter, NullLocator
 
@@ -42,10 +44,10 @@ def log_ticks(low: float, high: float, most: int = 7) -> list[float]:
 
 def tick_label(value: float, measure: str) -> str:
     """The text of a tick on the axis of a measure (a column of the traces)."""
-    if measure == "test_error":
+    if measure in ("test_error", "train_error"):
         return f"{100 * value:.4g}{formatting.THIN}%"
     exponent = math.floor(math.log10(value) + 1e-9)
-    if measure == "wall_s" and -5 < exponent < 4:
+    if measure in ("wall_s", "cpu_s") and -5 < exponent < 4:
         return f"{value:.6f}".rstrip("0").rstrip(".")
     mantissa = value / 10.0**exponent
     power = formatting.power_of_ten(exponent)
@@ -61,3 +63,10 @@ def set_log_axis(axes: Axes, which: str, low: float, high: float, measure: str) 
     axis.set_major_formatter(FixedFormatter([tick_label(tick, measure) for tick in ticks]))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
+
+
+def padded(values: npt.NDArray[np.float64], below: float, above: float) -> tuple[float, float]:
+    """Limits around positive values with a margin, in fractions of their logarithmic range."""
+    low, high = float(values.min()), float(values.max())
+    span = max(np.log10(high / low), 0.3)
+    return low / 10 ** (below * span), high * 10 ** (above * span)

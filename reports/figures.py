@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from reports import formatting
 from reports.analysis import Panel, PanelData
-from reports.axes import set_log_axis
+from reports.axes import padded, set_log_axis
 from reports.frames import records
 from reports.svg import inline
 
@@ -209,10 +209,10 @@ class _Canvas:
             ]
         ).astype(float)
         costs = costs[costs > 0]
-        set_log_axis(axes, "x", *_padded(costs, 0.025, 0.035), measure=self.panel.cost)
+        set_log_axis(axes, "x", *padded(costs, 0.025, 0.035), measure=self.panel.cost)
         values = np.append(self.drawn(self._values()), self._line_value())
         values = values[np.isfinite(values)]
-        set_log_axis(axes, "y", *_padded(values, 0.1, 0.05), measure=self.panel.value)
+        set_log_axis(axes, "y", *padded(values, 0.1, 0.05), measure=self.panel.value)
         axes.set_ylabel("")
         axes.set_xlabel(data.cost, fontsize=_FONT, color=MUTED, labelpad=3)
         axes.tick_params(length=3, width=0.7, color=MUTED, labelsize=_FONT, labelcolor=INK, pad=3)
@@ -322,13 +322,6 @@ class _Canvas:
             fontsize=_FONT - 1,
             color=MUTED,
         )
-
-
-def _padded(values: Array, below: float, above: float) -> tuple[float, float]:
-    """Limits around positive values with a margin, in fractions of their logarithmic range."""
-    low, high = float(values.min()), float(values.max())
-    span = max(np.log10(high / low), 0.3)
-    return low / 10 ** (below * span), high * 10 ** (above * span)
 
 
 def _marker_places(n: int, offset: float) -> list[int]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,60 +10,24 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from reports import figures, formatting, integrity, maintenance_figure, statistics
+from reports import (
+    figures,
+    formatting,
+    integrity,
+    maintenance_figure,
+    scaling_section,
+    statistics,
+    wording,
+)
 from reports.analysis import PANELS, Analysis, Panel
-from reports.cells import Cell, make_cell
+from reports.cells import make_cell
 from reports.curves import BAND
 from reports.figures import AXIS_LABELS, Reference, SolverStyle
 from reports.frames import of_task, records
 from reports.results import TaskDescription
+from reports.views import LegendEntry, PanelView, ResultRow, TaskView
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_KERNELS = {"rbf": "RBF kernel", "linear": "linear kernel", "poly": "polynomial kernel"}
-_SYMBOLS = {"gamma": "\N{GREEK SMALL LETTER GAMMA}"}
-
-
-@dataclass(frozen=True)
-class LegendEntry:
-    """A solver in the legend of a task."""
-
-    label: str
-    swatch: Markup
-    note: str
-
-
-@dataclass(frozen=True)
-class PanelView:
-    """A panel with its caption; ``svg`` is None when no run has anything to draw."""
-
-    title: str
-    svg: Markup | None
-    note: str
-
-
-@dataclass(frozen=True)
-class ResultRow:
-    """A solver's row of the results table."""
-
-    solver: str
-    runs: str
-    failed: bool
-    statuses: str
-    cells: Mapping[str, Cell]
-
-
-@dataclass(frozen=True)
-class TaskView:
-    """All that the page shows of one task."""
-
-    label: str
-    anchor: str
-    problem: str
-    legend: list[LegendEntry]
-    panels: list[PanelView]
-    marks: str
-    rows: list[ResultRow]
-    target: str
 
 
 def render(analysis: Analysis, command: str) -> str:
@@ -94,12 +56,13 @@ def render(analysis: Analysis, command: str) -> str:
         inner_products=analysis.results.counts_inner_products,
         late_spread=_late_epochs(analysis.table),
         budget={
-            name: _with_unit(name, value)
+            name: wording.with_unit(name, value)
             for name, value in study.budget.items()
             if value is not False
         },
         band=BAND,
         tasks=_task_views(analysis),
+        families=scaling_section.views(analysis),
         failures=records(analysis.failures),
         skipped=records(analysis.skipped),
         datasets=_dataset_rows(analysis),
@@ -316,18 +279,7 @@ def _problem(runs: pd.DataFrame, task: TaskDescription) -> str:
         for name, column in (("n", "n_train"), ("d", "n_features"))
         if (value := _first(mine[column])) is not None
     ]
-    return ", ".join([*sizes, *_kernel_words(task)])
-
-
-def _kernel_words(task: TaskDescription) -> list[str]:
-    name = str(task.kernel.get("name", ""))
-    values = [
-        f"{_SYMBOLS.get(key, key)} = {_value(value)}"
-        for key, value in task.kernel.items()
-        if key != "name"
-    ]
-    bias = "with bias" if task.fit_intercept else "no bias"
-    return [_KERNELS.get(name, f"{name} kernel"), *values, f"C = {_value(task.C)}", bias]
+    return ", ".join([*sizes, *wording.kernel_words(task)])
 
 
 def _dataset_rows(analysis: Analysis) -> list[dict[str, Any]]:
@@ -350,8 +302,8 @@ def _dataset_rows(analysis: Analysis) -> list[dict[str, Any]]:
             numbers
             | {
                 "task": task,
-                "params": _parameters(task.dataset_params),
-                "problem": ", ".join(_kernel_words(task)),
+                "params": wording.parameters(task.dataset_params),
+                "problem": ", ".join(wording.kernel_words(task)),
                 "primal": formatting.DASH if primal is None else f"{primal:.6g}",
                 "gap": formatting.DASH if gap is None else formatting.scientific(gap),
                 "error": formatting.DASH if error is None else formatting.percent(error),
@@ -365,7 +317,7 @@ def _solver_rows(analysis: Analysis) -> list[dict[str, Any]]:
     return [
         {
             "solver": solver,
-            "params": _parameters(solver.params),
+            "params": wording.parameters(solver.params),
             "objective": "yes" if solver.scalarization else "no",
             "certificate": solver.certificate or "none",
             "counts": "yes" if solver.instrumented else "no",
@@ -389,18 +341,3 @@ def environment_rows(distinct: pd.DataFrame) -> list[dict[str, Any]]:
         }
         for name in names
     ]
-
-
-def _parameters(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {_value(value)}" for name, value in values.items())
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, float):
-        return formatting.plain(value)
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _with_unit(name: str, value: Any) -> str:
-    unit = "s" if name.endswith("timeout") else "MB" if name == "memory" else ""
-    return f"{_value(value)}{formatting.THIN}{unit}" if unit else _value(value)

@@ -291,6 +291,27 @@ def test_without_a_reference_only_its_columns_are_missing(
     assert records_of(tmp_path)["SMO", 0].suboptimality == pytest.approx(0.05)
 
 
+def test_a_task_can_do_without_a_reference(tmp_path: Path, make_study: MakeStudy) -> None:
+    class Counting(FakeExecutor):
+        asked = 0
+
+        def answer(self, job: Job) -> Outcome:
+            self.asked += isinstance(job.work, ReferenceJob)
+            return super().answer(job)
+
+    tasks = [TASK | {"label": "with"}, TASK | {"label": "without", "reference": False}]
+    study = make_study(task=tasks, solver=[{"name": "SMO"}, {"name": "SBP"}])
+    executor = Counting()
+    summary = run_study(study, tmp_path, executor=executor)
+    assert executor.asked == 1
+    assert summary.statuses == {"converged": 3, "failed": 1}
+    store = RecordStore(tmp_path / "runs")
+    records = {(r.task, r.solver): r for r in map(store.read, store.paths())}
+    assert records["with", "SMO"].reference_primal == 10.0
+    assert records["without", "SMO"].reference_primal is None
+    assert "the study asks for none" in records["without", "SBP"].reason
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [

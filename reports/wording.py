@@ -1,0 +1,42 @@
+"""Tasks and parameters in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from reports import formatting
+from reports.results import TaskDescription
+
+_KERNELS = {"rbf": "RBF kernel", "linear": "linear kernel", "poly": "polynomial kernel"}
+_SYMBOLS = {"gamma": "\N{GREEK SMALL LETTER GAMMA}"}
+
+
+def kernel_words(task: TaskDescription) -> list[str]:
+    """The kernel, its parameters, C and the bias of a task, as parts of a list."""
+    name = str(task.kernel.get("name", ""))
+    values = [
+        f"{_SYMBOLS.get(key, key)} = {_value(value)}"
+        for key, value in task.kernel.items()
+        if key != "name"
+    ]
+    bias = "with bias" if task.fit_intercept else "no bias"
+    return [_KERNELS.get(name, f"{name} kernel"), *values, f"C = {_value(task.C)}", bias]
+
+
+def parameters(values: Mapping[str, Any]) -> str:
+    """Parameters as "name = value", separated by commas."""
+    return ", ".join(f"{name} = {_value(value)}" for name, value in values.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return formatting.plain(value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def with_unit(name: str, value: Any) -> str:
+    """A limit of the budget with the unit that its name implies."""
+    unit = "s" if name.endswith("timeout") else "MB" if name == "memory" else ""
+    return f"{_value(value)}{formatting.THIN}{unit}" if unit else _value(value)

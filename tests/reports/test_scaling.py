@@ -1,0 +1,224 @@
+"""Growth with the number of training points: families, medians, slopes and their section."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reports.figures import solver_styles
+from reports.results import TaskDescription, load_results
+from reports.scaling import (
+    families,
+    fit_slope,
+    left_out,
+    scaling_medians,
+    scaling_runs,
+    slopes,
+)
+from reports.scaling_figure import draw_scaling
+from reports.scaling_section import slope_cell
+from reports.site import write_report
+
+SIZES = [100, 1000, 10_000]
+
+
+def task(n: int, label: str = "", **changes: Any) -> TaskDescription:
+    described = {
+        "label": label or f"n={n}",
+        "dataset": "checkers",
+        "dataset_params": {"n_train": n, "n_test": 50},
+        "kernel": {"name": "rbf", "gamma": 10.0},
+        "C": 1.0,
+    }
+    return TaskDescription.model_validate(described | changes)
+
+
+def run(name: str, n: float, solver: str, seed: int, seconds: float, **changes: Any) -> Any:
+    row = {
+        "task": name, "n_train": n, "solver": solver, "seed": seed, "status": "converged",
+        "ok": True, "cpu_s": seconds, "n_iter": 10.0, "kernel_evals": 100.0 * n,
+        "test_error": 0.1, "train_error": 0.05,
+    }  # fmt: skip
+    return row | changes
+
+
+def test_an_exact_power_law_has_its_exponent_and_no_width() -> None:
+    found = fit_slope(SIZES, [3.0 * n**1.5 for n in SIZES])
+    assert found is not None
+    assert found.slope == pytest.approx(1.5, abs=1e-12)
+    assert found.high - found.low == pytest.approx(0, abs=1e-6)
+    assert (found.n_sizes, found.degrees_of_freedom) == (3, 1)
+
+
+def test_a_slope_and_its_interval_by_hand() -> None:
+    # log10 n = 2, 3, 4 and log10 s = 0, 1, 3: slope 3/2, residuals 1/6, -2/6, 1/6,
+    # their variance (1/6) / (3 - 2), the slope's (1/6) / 2, and t(0.975; 1) = tan(0.475 pi).
+    found = fit_slope(SIZES, [1.0, 10.0, 1000.0])
+    assert found is not None
+    half = math.tan(0.475 * math.pi) * math.sqrt(1 / 12)
+    assert found.slope == pytest.approx(1.5)
+    assert found.low == pytest.approx(1.5 - half)
+    assert found.high == pytest.approx(1.5 + half)
+
+
+def test_more_repeats_do_not_narrow_the_interval() -> None:
+    once = fit_slope(SIZES, [1.0, 10.0, 1000.0])
+    # The medians of three runs each are the same values.
+    sizes = [size for size in SIZES for _ in range(3)]
+    thrice = fit_slope(sizes, [0.5, 1.0, 7.0, 10.0, 10.0, 10.0, 1.0, 1000.0, 2000.0])
+    assert thrice == once
+
+
+def test_two_sizes_have_no_slope_and_zeros_no_logarithm() -> None:
+    assert fit_slope([1, 1, 2, 2], [1.0, 2.0, 3.0, 4.0]) is None
+    for bad in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="positive and finite"):
+            fit_slope(SIZES, [1.0, bad, 2.0])
+
+
+def test_a_family_differs_in_its_size_alone() -> None:
+    tasks = [
+        *(task(n) for n in reversed(SIZES)),
+        *(task(n, f"wide {n}", kernel={"name": "rbf", "gamma": 20.0}) for n in SIZES),
+        *(task(n, f"two {n}", C=2.0) for n in SIZES[:2]),
+        task(500, "biased", fit_intercept=True),
+        task(500, "noisy", dataset_params={"n_train": 500, "noise": 0.1}),
+        task(500, "not loaded"),
+        task(100, "again"),
+    ]
+    runs = pd.DataFrame(
+        [
+            run(t.label, math.nan if t.label == "not loaded" else t.dataset_params["n_train"],
+                "SMO", 0, 1.0)
+            for t in tasks
+        ]
+    )  # fmt: skip
+    found = families(tasks, runs)
+    assert found["family"].tolist() == [0, 0, 0, 0, 1, 1, 1]
+    assert found["n"].tolist() == [100, 100, 1000, 10_000, *SIZES]
+    assert found["task"].tolist() == [
+        *("n=100", "again", "n=1000", "n=10000", "wide 100", "wide 1000", "wide 10000")
+    ]
+    assert families(tasks[:2], runs).empty
+    assert scaling_runs(runs, families(tasks[:2], runs)).empty
+
+
+@pytest.fixture
+def members() -> pd.DataFrame:
+    """SMO grows like n^2 (one run timed out), cuts like n but miss the largest size."""
+    rows = []
+    for n in SIZES:
+        seconds = n**2 / 1e4
+        rows += [run(f"n={n}", n, "SMO", seed, seconds * (1 + seed / 10)) for seed in range(3)]
+        late = {"ok": False, "status": "timeout"} if n == 10_000 else {}
+        rows += [
+            run(f"n={n}", n, "cuts", seed, n / 100, n_iter=n / 10, **late) for seed in range(2)
+        ]
+    rows[-3] |= {"ok": False, "status": "timeout", "cpu_s": 9e9}  # SMO, 10 000 points, seed 2
+    runs = pd.DataFrame(rows)
+    return scaling_runs(runs, families([task(n) for n in SIZES], runs))
+
+
+def test_medians_and_ranges_are_over_the_runs_with_a_result(members: pd.DataFrame) -> None:
+    table = scaling_medians(members).set_index(["solver", "n", "measure"])
+    seconds = table.loc["SMO"].xs("cpu_s", level="measure")
+    assert seconds["n_runs"].tolist() == [3, 3, 2]
+    assert seconds["median"].tolist() == pytest.approx([1.1, 110.0, 10_500.0])
+    assert seconds["low"].tolist() == pytest.approx([1.0, 100.0, 10_000.0])
+    assert seconds["high"].tolist() == pytest.approx([1.2, 120.0, 11_000.0])
+    each = table.loc["cuts"].xs("cpu_s_per_iteration", level="measure")
+    assert each["median"].tolist() == pytest.approx([0.1, 0.1])
+    assert table.loc["cuts", 1000, "kernel_evals"]["median"] == 100_000
+
+
+def test_slopes_leave_failed_runs_out_and_need_three_sizes(members: pd.DataFrame) -> None:
+    found = slopes(members).set_index(["solver", "measure"])
+    smo = found.loc["SMO", "cpu_s"]
+    expected = np.polyfit(np.log10(SIZES), np.log10([1.1, 110.0, 10_500.0]), 1)[0]
+    assert smo["slope"] == pytest.approx(expected)
+    assert smo["degrees_of_freedom"] == 1
+    assert (smo["n_runs"], smo["left_out"], smo["n_sizes"]) == (8, 1, 3)
+    assert found.loc["SMO", "kernel_evals"]["slope"] == pytest.approx(1.0)
+    cuts = found.loc["cuts", "cpu_s"]
+    assert math.isnan(cuts["slope"])
+    assert (cuts["n_sizes"], cuts["largest"], cuts["left_out"]) == (2, 1000, 2)
+    assert slope_cell(cuts).value == "2 sizes, 3 needed"
+    assert slope_cell(cuts).absent
+
+
+def test_runs_without_a_result_are_counted_by_size(members: pd.DataFrame) -> None:
+    found = left_out(members)[["solver", "n", "status", "count", "n_planned"]]
+    assert found.to_numpy().tolist() == [
+        ["SMO", 10_000.0, "timeout", 1, 3],
+        ["cuts", 10_000.0, "timeout", 2, 2],
+    ]
+
+
+def test_a_cell_gives_slope_interval_and_degrees_of_freedom() -> None:
+    row = {"slope": -0.001, "low": -0.25, "high": 0.25, "degrees_of_freedom": 5.0, "n_sizes": 7}
+    cell = slope_cell(row)
+    assert (cell.value, cell.range) == ("0.00", "\N{MINUS SIGN}0.25 to 0.25")
+    assert "5" in cell.note
+
+
+def test_the_figure_says_where_medians_begin_and_end(members: pd.DataFrame) -> None:
+    medians = scaling_medians(members)
+    styles = solver_styles(["SMO", "cuts"])
+    svg = draw_scaling("cpu_s", medians, styles, "p", "checkers")
+    assert svg is not None
+    assert "<title" in svg
+    assert "checkers: CPU seconds against training points" in svg
+    assert re.search(r"cuts: 1\.00\Ws at 100 points, 10\.0\Ws at 1,000 points\.", svg)
+    zero = medians.assign(low=0.0, median=0.0, high=0.0)
+    assert draw_scaling("test_error", zero, styles, "p", "checkers") is None
+    some = medians.copy()
+    first = (some["measure"] == "train_error") & (some["n"] == 100)
+    some.loc[first, ["low", "median"]] = 0.0
+    drawn = draw_scaling("train_error", some, styles, "p", "checkers")
+    assert drawn is not None
+    assert "none at all" in drawn
+
+
+def test_a_page_has_the_section_only_with_a_family(
+    write_results: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    def records(sizes: list[int]) -> list[Any]:
+        return [
+            make.finished(
+                f"n={n}", "SMO", seed, make.trace([n, 10 * n], [0.2, 0.1]), n_train=n,
+                cpu_s=n / 1000,
+            )
+            for n in sizes
+            for seed in range(2)
+        ]  # fmt: skip
+
+    def tasks(sizes: list[int]) -> list[Any]:
+        return [make.task(f"n={n}", dataset_params={"n_train": n}) for n in sizes]
+
+    solvers = [make.solver("SMO")]
+    missing = [("n=10000", "SMO", 2)]
+    folder = write_results(records(SIZES), tasks(SIZES), solvers, missing)
+    page = write_report(folder, "marginbench run example").read_text(encoding="utf-8")
+    section = page[page.index('id="scaling"') : page.index('id="task-0"')]
+    assert section.count("<figure>") == 4
+    assert section.count("<svg") == 5  # four panels and one key
+    assert ">1.00<" in section
+    assert "1.00 to 1.00" in section
+    assert "6 / 7" in section
+    assert "SMO at 10,000 points (1 of 3 runs: missing)" in section
+    assert 'href="#scaling"' in page
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+    write_results(records(SIZES[:2]), tasks(SIZES[:2]), solvers)
+    assert load_results(folder).runs["n_train"].nunique() == 2
+    page = write_report(folder, "marginbench run example").read_text(encoding="utf-8")
+    assert "scaling" not in page.lower()
