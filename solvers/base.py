@@ -131,6 +131,11 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         monitor.start(self.counters_)
         problem = Problem(X, signs, rng, weights, counters, build_oracle)
         solution = self._solve(problem, monitor)
+        if not isinstance(solution, Solution):
+            raise TypeError(
+                f"{type(self).__name__}._solve returned {type(solution).__name__}, not a "
+                "solvers.Solution"
+            )
         monitor.finish(solution.n_iter, solution.model)
 
         self.model_ = solution.model

@@ -486,3 +486,12 @@ def test_the_limit_of_epochs_ends_the_run(points):
         solver = make(name, max_epochs=2, tol=0.0, random_state=0).fit(X, y)
         assert solver.status_ == "budget"
         assert solver.n_iter_ == 2 * len(y)
+
+
+def test_a_solver_that_returns_no_solution_is_told_so(points):
+    class Forgetful(Solver):
+        def _solve(self, problem, monitor):
+            problem.oracle.diag()
+
+    with pytest.raises(TypeError, match=r"Forgetful\._solve returned NoneType, not a solvers\.Sol"):
+        Forgetful().fit(*points)
