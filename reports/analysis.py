@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from reports import curves, epochs, integrity, statistics
+from reports import bundle_gaps, curves, epochs, integrity, statistics
 from reports.results import StudyResults
 
 
@@ -70,6 +70,8 @@ class Analysis:
     panels: Mapping[Panel, PanelData]
     maintenance: pd.DataFrame
     predicted_fractions: pd.DataFrame
+    bundle_gaps: pd.DataFrame
+    gap_slopes: pd.DataFrame
 
 
 def analyse(results: StudyResults) -> Analysis:
@@ -78,6 +80,7 @@ def analyse(results: StudyResults) -> Analysis:
     raw = statistics.trace_suboptimality(results.traces)
     traces = statistics.floor_suboptimality(raw)
     distinct = integrity.environments(runs)
+    gaps = bundle_gaps.bundle_gaps(runs)
     return Analysis(
         results=results,
         counts=statistics.run_counts(runs),
@@ -89,6 +92,8 @@ def analyse(results: StudyResults) -> Analysis:
         cautions=integrity.cautions(runs, raw, distinct),
         maintenance=epochs.maintenance_curves(epochs.epochs_frame(runs)),
         predicted_fractions=epochs.predicted_fractions(runs),
+        bundle_gaps=gaps,
+        gap_slopes=bundle_gaps.gap_slopes(gaps),
         panels={panel: _panel_data(results, traces, panel) for panel in PANELS},
     )
 
