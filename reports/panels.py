@@ -15,7 +15,6 @@ from reports.formatting import one_decimal
 from reports.frames import of_task, records
 from reports.maintenance_figure import draw_maintenance
 
-
 _GAMMA = "\N{GREEK SMALL LETTER GAMMA}"
 
 
@@ -62,8 +61,8 @@ def _bundle_view(
     if svg is None:
         return []
     note = (
-        f"In units of λ/2 ‖w‖² + mean loss. {_GAMMA} is the objective of an iterate less the best lower "
-        "bound; dashed, ε: the same for the best iterate so far, where it differs."
+        f"In units of λ/2 ‖w‖² + mean loss. {_GAMMA} is the objective of an iterate less the best "
+        "lower bound; dashed, ε: the same for the best iterate so far, where it differs."
     )
     slopes = [
         f"{row['solver']} {one_decimal(row['slope'])}"
@@ -71,7 +70,7 @@ def _bundle_view(
     ]
     if slopes:
         note += (
-            f" Slopes of {_GAMMA} on these axes from iteration {FIRST_OF_SLOPE} on: {'; '.join(slopes)} "
-            f"(the bound for the hinge loss has {one_decimal(-1.0)})."
+            f" Slopes of {_GAMMA} on these axes from iteration {FIRST_OF_SLOPE} on: "
+            f"{'; '.join(slopes)} (the bound for the hinge loss has {one_decimal(-1.0)})."
         )
     return [PanelView(f"Gap {_GAMMA} of bundle methods against iterations", Markup(svg), note)]
