@@ -75,7 +75,7 @@ class SimplexQP:
     @property
     def value(self) -> float:
         """``1/2 b'Qb - h'b`` at the variables as they stand."""
-        return float(matmul(self.b, 0.5 * matmul(self.Q, self.b) - self.h))
+        return float(_value(self._Q, self._h, self._b, self.size))
 
     @property
     def gap(self) -> float:
@@ -126,15 +126,15 @@ class SimplexQP:
         ValueError
             If none would be left.
         """
-        kept = np.delete(np.arange(self.size), np.asarray(indices, dtype=np.intp))
+        present = np.ones(self.size, dtype=np.bool_)
+        present[np.asarray(indices, dtype=np.intp)] = False
+        kept = np.flatnonzero(present)
         if not len(kept):
             raise ValueError(f"cannot remove all {self.size} variables: one must be left")
-        b, k = self.b[kept], len(kept)
-        self._Q[:k, :k] = self._Q[np.ix_(kept, kept)]
-        self._h[:k] = self._h[kept]
-        held = b.sum()
-        self._b[:k] = b * (self.total / held) if held > 0 else self.total / k
-        self.size = k
+        _keep(self._Q, self._h, self._b, kept)
+        self.size = k = len(kept)
+        held = self.b.sum()
+        self._b[:k] = self.b * (self.total / held) if held > 0 else self.total / k
 
     def solve(self, tol: float, *, max_steps: int = 10_000) -> float:
         """Go on until :attr:`gap` is at most ``tol``.
@@ -191,6 +191,26 @@ def _solve(Q, h, b, size, total, tol, max_steps):
         gain += _descend_face(Q, h, b, size, total, g)
         idle = idle + 1 if gain <= _NOISE * total * scale else 0
         steps += 1
+
+
+@njit(cache=True, error_model="numpy")
+def _keep(Q, h, b, kept):
+    """Move what belongs to these variables, in ascending order, to the front."""
+    for r in range(len(kept)):
+        h[r], b[r] = h[kept[r]], b[kept[r]]
+        for c in range(len(kept)):
+            Q[r, c] = Q[kept[r], kept[c]]
+
+
+@njit(cache=True, error_model="numpy")
+def _value(Q, h, b, size):
+    """1/2 b'Qb - h'b."""
+    g = np.empty(size)
+    _gradient(Q, h, b, size, g)
+    value = 0.0
+    for j in range(size):
+        value += 0.5 * b[j] * (g[j] - h[j])
+    return value
 
 
 @njit(cache=True, error_model="numpy")
