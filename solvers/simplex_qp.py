@@ -131,10 +131,12 @@ class SimplexQP:
         kept = np.flatnonzero(present)
         if not len(kept):
             raise ValueError(f"cannot remove all {self.size} variables: one must be left")
-        _keep(self._Q, self._h, self._b, kept)
-        self.size = k = len(kept)
-        held = self.b.sum()
-        self._b[:k] = self.b * (self.total / held) if held > 0 else self.total / k
+        b, k = self.b[kept], len(kept)
+        self._Q[:k, :k] = self._Q[kept][:, kept]
+        self._h[:k] = self._h[kept]
+        held = b.sum()
+        self._b[:k] = b * (self.total / held) if held > 0 else self.total / k
+        self.size = k
 
     def solve(self, tol: float, *, max_steps: int = 10_000) -> float:
         """Go on until :attr:`gap` is at most ``tol``.
@@ -191,15 +193,6 @@ def _solve(Q, h, b, size, total, tol, max_steps):
         gain += _descend_face(Q, h, b, size, total, g)
         idle = idle + 1 if gain <= _NOISE * total * scale else 0
         steps += 1
-
-
-@njit(cache=True, error_model="numpy")
-def _keep(Q, h, b, kept):
-    """Move what belongs to these variables, in ascending order, to the front."""
-    for r in range(len(kept)):
-        h[r], b[r] = h[kept[r]], b[kept[r]]
-        for c in range(len(kept)):
-            Q[r, c] = Q[kept[r], kept[c]]
 
 
 @njit(cache=True, error_model="numpy")
