@@ -119,5 +119,11 @@ CITATIONS: Mapping[str, str] = MappingProxyType(
   title = {{SRAA}: Simulated/Real/Aviation/Auto {UseNet} Data},
   howpublished = {Vectors of the {LIBSVM} data page}
 }""",
+        "random-text": """@inproceedings{smola2007bundle,
+  author = {Smola, Alexander J. and Vishwanathan, S. V. N. and Le, Quoc V.},
+  title = {Bundle Methods for Machine Learning},
+  booktitle = {Advances in Neural Information Processing Systems 20},
+  year = {2007}
+}""",
     }
 )

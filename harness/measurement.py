@@ -124,11 +124,13 @@ def _warm_up(estimator: Solver, dataset: Dataset) -> None:
 
 
 def _epochs(estimator: Solver) -> str:
-    """What the solver noted at the end of each epoch (``trace_``, dataclasses), as JSON.
+    """What the solver noted as it went, as JSON: dataclasses in ``trace_`` or its ``noted()``.
 
     Another ``trace_`` is the estimator's own affair and is left out.
     """
     kept = getattr(estimator, "trace_", None)
+    noted = getattr(kept, "noted", None)
+    kept = noted() if callable(noted) else kept
     if not isinstance(kept, list) or not all(is_dataclass(item) for item in kept):
         return "[]"
     try:

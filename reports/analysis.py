@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from reports import curves, epochs, integrity, scaling, statistics
+from reports import bundle_gaps, curves, epochs, integrity, scaling, statistics
 from reports.results import StudyResults
 
 
@@ -72,6 +72,8 @@ class Analysis:
     predicted_fractions: pd.DataFrame
     families: pd.DataFrame
     scaling_runs: pd.DataFrame
+    bundle_gaps: pd.DataFrame
+    gap_slopes: pd.DataFrame
 
 
 def analyse(results: StudyResults) -> Analysis:
@@ -81,6 +83,7 @@ def analyse(results: StudyResults) -> Analysis:
     traces = statistics.floor_suboptimality(raw)
     distinct = integrity.environments(runs)
     families = scaling.families(results.study.tasks, runs)
+    gaps = bundle_gaps.bundle_gaps(runs)
     return Analysis(
         results=results,
         counts=statistics.run_counts(runs),
@@ -94,6 +97,8 @@ def analyse(results: StudyResults) -> Analysis:
         predicted_fractions=epochs.predicted_fractions(runs),
         families=families,
         scaling_runs=scaling.scaling_runs(runs, families),
+        bundle_gaps=gaps,
+        gap_slopes=bundle_gaps.gap_slopes(gaps),
         panels={panel: _panel_data(results, traces, panel) for panel in PANELS},
     )
 

@@ -47,6 +47,11 @@ def seconds(value: float) -> str:
     return f"{_three_digits(value * 1e3)}{THIN}ms"
 
 
+def one_decimal(value: float) -> str:
+    """With a true minus sign: -1.26 is "−1.3"."""
+    return f"{value:.1f}".replace("-", "\N{MINUS SIGN}")
+
+
 def scientific(value: float) -> str:
     """Two digits and a power of ten: 0.00123 is "1.2×10⁻³"; 0 is "0"."""
     if value == 0:

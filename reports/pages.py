@@ -10,20 +10,13 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from reports import (
-    figures,
-    formatting,
-    integrity,
-    maintenance_figure,
-    scaling_section,
-    statistics,
-    wording,
-)
+from reports import figures, formatting, integrity, scaling_section, statistics, wording
 from reports.analysis import PANELS, Analysis, Panel
 from reports.cells import make_cell
 from reports.curves import BAND
 from reports.figures import AXIS_LABELS, Reference, SolverStyle
 from reports.frames import of_task, records
+from reports.panels import special_panels
 from reports.results import TaskDescription
 from reports.views import LegendEntry, PanelView, ResultRow, TaskView
 
@@ -153,7 +146,7 @@ def _task_view(
                 _panel_view(analysis, task.label, panel, f"{anchor}-panel{place}", styles)
                 for place, panel in enumerate(PANELS)
             ),
-            *_maintenance_view(analysis, task.label, f"{anchor}-maintenance", styles),
+            *special_panels(analysis, task.label, anchor, styles),
         ],
         marks=_marks(analysis, task.label),
         rows=_result_rows(analysis.table, counts),
@@ -179,24 +172,6 @@ def _panel_view(
         svg=None if svg is None else Markup(svg),
         note=_absent_note(analysis, task, panel, data.solvers()),
     )
-
-
-def _maintenance_view(
-    analysis: Analysis, task: str, prefix: str, styles: Mapping[str, SolverStyle]
-) -> list[PanelView]:
-    """How often models on a budget are brought back to it; nothing where there are none."""
-    svg = maintenance_figure.draw_maintenance(
-        analysis.maintenance, analysis.predicted_fractions, styles, prefix, task
-    )
-    if svg is None:
-        return []
-    title = "Budget maintenance: events per iteration, by epoch"
-    note = (
-        "Dashed: the fraction of iterations that add a point at the reference optimum, the sum of "
-        "its dual variables over nC for subgradient steps (BSGD), and the part of them strictly "
-        "between 0 and C for coordinate steps (BSCA)."
-    )
-    return [PanelView(title, Markup(svg), note)]
 
 
 def _absent_note(analysis: Analysis, task: str, panel: Panel, drawn: set[str]) -> str:

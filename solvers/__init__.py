@@ -64,6 +64,7 @@ from solvers.feasibility import (
 )
 from solvers.fourier import FourierExpansion
 from solvers.kernels import RBF, CallableKernel, Kernel, Linear, Polynomial, Precomputed
+from solvers.liblinear import LIBLINEAR
 from solvers.libsvm import LIBSVM
 from solvers.linear_pegasos import LinearPegasos
 from solvers.linear_sdca import LinearSDCA
@@ -93,6 +94,7 @@ __all__ = [
     "KVN",
     "L1",
     "L2",
+    "LIBLINEAR",
     "LIBSVM",
     "MPCFP",
     "MPKFP",

@@ -22,6 +22,7 @@ from solvers.feasibility import (
     SPVN,
     VN,
 )
+from solvers.liblinear import LIBLINEAR
 from solvers.libsvm import LIBSVM
 from solvers.linear_pegasos import LinearPegasos
 from solvers.linear_sdca import LinearSDCA
@@ -44,7 +45,7 @@ def registry() -> dict[str, type[Solver]]:
         *(LinearSDCA, LinearPegasos, SIMBA, BundleClassifier, RandomFourierFeatures),
         *(CuttingPlane, Nystrom),
         *(MPKFP, KPCT, KVN, SNKP, ISNKPVN),
-        LIBSVM,
+        *(LIBSVM, LIBLINEAR),
     )
     return {solver.__name__: solver for solver in classes}
 

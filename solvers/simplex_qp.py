@@ -75,7 +75,7 @@ class SimplexQP:
     @property
     def value(self) -> float:
         """``1/2 b'Qb - h'b`` at the variables as they stand."""
-        return float(matmul(self.b, 0.5 * matmul(self.Q, self.b) - self.h))
+        return float(_value(self._Q, self._h, self._b, self.size))
 
     @property
     def gap(self) -> float:
@@ -126,11 +126,13 @@ class SimplexQP:
         ValueError
             If none would be left.
         """
-        kept = np.delete(np.arange(self.size), np.asarray(indices, dtype=np.intp))
+        present = np.ones(self.size, dtype=np.bool_)
+        present[np.asarray(indices, dtype=np.intp)] = False
+        kept = np.flatnonzero(present)
         if not len(kept):
             raise ValueError(f"cannot remove all {self.size} variables: one must be left")
         b, k = self.b[kept], len(kept)
-        self._Q[:k, :k] = self._Q[np.ix_(kept, kept)]
+        self._Q[:k, :k] = self._Q[kept][:, kept]
         self._h[:k] = self._h[kept]
         held = b.sum()
         self._b[:k] = b * (self.total / held) if held > 0 else self.total / k
@@ -191,6 +193,17 @@ def _solve(Q, h, b, size, total, tol, max_steps):
         gain += _descend_face(Q, h, b, size, total, g)
         idle = idle + 1 if gain <= _NOISE * total * scale else 0
         steps += 1
+
+
+@njit(cache=True, error_model="numpy")
+def _value(Q, h, b, size):
+    """1/2 b'Qb - h'b."""
+    g = np.empty(size)
+    _gradient(Q, h, b, size, g)
+    value = 0.0
+    for j in range(size):
+        value += 0.5 * b[j] * (g[j] - h[j])
+    return value
 
 
 @njit(cache=True, error_model="numpy")

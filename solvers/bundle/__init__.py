@@ -1,7 +1,7 @@
 """Bundle methods: regularised risks minimised by planes below them."""
 
 from solvers.bundle.estimators import BundleClassifier, BundleRegressor
-from solvers.bundle.loop import BundleResult, BundleTrace, minimize_risk
+from solvers.bundle.loop import BundleResult, minimize_risk
 from solvers.bundle.losses import (
     Hinge,
     Logistic,
@@ -14,6 +14,7 @@ from solvers.bundle.losses import (
 from solvers.bundle.rankings import F1, PrecisionAtK, ROCArea
 from solvers.bundle.regression import EpsilonInsensitive, LeastSquares, Quantile
 from solvers.bundle.regularizers import L1, L2, Entropy, Legendre, Regularizer, SimplexEntropy
+from solvers.bundle.trace import BundleTrace
 
 __all__ = [
     "F1",

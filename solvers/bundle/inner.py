@@ -71,7 +71,7 @@ class PlanesByQP(Inner):
         self._qp.add([], 0.0, floor)
         # The plane of variable i > 0 is in row slots[i - 1]; rows of removed planes are used again.
         self._planes = np.zeros((16, dimension))
-        self._slots: list[int] = []
+        self._slots = np.zeros(0, dtype=np.int64)
         self._free: list[int] = []
         self._idle = np.zeros(0, dtype=np.int64)
         self.lower_bound = floor
@@ -98,29 +98,33 @@ class PlanesByQP(Inner):
         if slot == len(self._planes):
             self._planes = np.concatenate([self._planes, np.zeros_like(self._planes)])
         self._planes[slot] = a
-        self._slots.append(slot)
-        used = self._planes[: len(self._slots) + len(self._free)]
-        products = matmul(used, a)[self._slots] / self._lam
-        self.inner_products += len(self._slots)
-        self._qp.add(np.append(0.0, products[:-1]), products[-1], b)
+        self._slots = np.append(self._slots, slot)
+        count = len(self._slots)
+        used = self._planes[: count + len(self._free)]
+        # The first variable is the constant plane's.
+        products = np.zeros(count + 1)
+        products[1:] = matmul(used, a)[self._slots]
+        products /= self._lam
+        self.inner_products += count
+        self._qp.add(products[:-1], products[-1], b)
         self._qp.solve(tol)
         self.lower_bound = -self._qp.value
         alpha = np.zeros(len(used))
-        alpha[self._slots] = self._qp.b[1:]
-        w = matmul(alpha, used) / -self._lam
+        alpha[self._slots] = self._qp.b[1:] / -self._lam
+        w = matmul(alpha, used)
         self._drop_idle()
         return w
 
     def _drop_idle(self) -> None:
-        self._idle = np.where(self._qp.b[1:] <= _INACTIVE, np.append(self._idle, 0) + 1, 0)
+        self._idle = np.append(self._idle, 0) + 1
+        self._idle[self._qp.b[1:] > _INACTIVE] = 0
         if self._max_idle is None:
             return
-        idle = np.flatnonzero(self._idle > self._max_idle)
-        if len(idle):
-            self._qp.remove(idle + 1)
-            self._idle = np.delete(self._idle, idle)
-            self._free += [self._slots[i] for i in idle]
-            self._slots = np.delete(self._slots, idle).tolist()
+        needed = self._idle <= self._max_idle
+        if not needed.all():
+            self._qp.remove(np.flatnonzero(~needed) + 1)
+            self._free += self._slots[~needed].tolist()
+            self._idle, self._slots = self._idle[needed], self._slots[needed]
 
 
 class LineSearch(Inner):

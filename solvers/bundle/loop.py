@@ -15,6 +15,7 @@ from solvers.bundle.names import make_loss, make_regularizer
 from solvers.bundle.products import combination_of, scores_of
 from solvers.bundle.regularizers import L2, Legendre, Regularizer
 from solvers.bundle.search import PrimalSearch
+from solvers.bundle.trace import BundleTrace
 from solvers.inputs import canonical, check_finite
 from solvers.matrices import Matrix, matmul
 from solvers.oracle import Counters
@@ -25,32 +26,6 @@ from solvers.validation import check_iteration_limit, flag, one_of, positive, wh
 _INNER_SHARE = 0.1
 # A plane that raises the lower bound by less than this part of the gap was taken at a bad place.
 _STALLED = 1e-2
-
-
-@dataclass(frozen=True)
-class BundleTrace:
-    """What each iterate was worth; entry t belongs to the iterate of iteration t, 0 to the start.
-
-    Attributes
-    ----------
-    objective : ndarray of float64, shape (n_iter + 1,)
-        J(w_t), the regularised risk.
-    lower_bound : ndarray of float64, shape (n_iter + 1,)
-        The minimum of the planes' bound, no larger than the optimum.
-    """
-
-    objective: np.ndarray
-    lower_bound: np.ndarray
-
-    @property
-    def gamma(self) -> np.ndarray:
-        """gamma_t = J(w_t) less the lower bound, shape (n_iter + 1,)."""
-        return self.objective - self.lower_bound
-
-    @property
-    def epsilon(self) -> np.ndarray:
-        """epsilon_t: the smallest objective so far less the lower bound, shape (n_iter + 1,)."""
-        return np.minimum.accumulate(self.objective) - self.lower_bound
 
 
 @dataclass(frozen=True)

@@ -160,3 +160,17 @@ def test_what_a_solver_notes_at_each_epoch_is_kept() -> None:
     assert result.evaluation_s is not None
     assert result.evaluation_s > 0
     assert run(GAUSSIAN, "SDCA", gamma=3.0)[0].epochs == "[]"
+
+
+def test_what_a_bundle_method_knew_by_iteration_is_kept() -> None:
+    result, trace = run(LINEAR, "BundleClassifier", tol=1e-4)
+    steps = json.loads(result.epochs)
+    assert [step["n_iter"] for step in steps][:2] == [0, 1]
+    assert steps[-1]["n_iter"] == result.n_iter
+    assert all(step["gamma"] >= step["epsilon"] > -1e-15 for step in steps)
+    # In units of lambda / 2 ||w||^2 + mean loss, at w = 0: J = 1.
+    assert steps[0]["gamma"] == 1.0
+    assert steps[-1]["epsilon"] <= 1e-4
+    assert trace[-1].primal is not None
+    claimed = steps[-1]["lower_bound"] + steps[-1]["epsilon"]
+    assert claimed == pytest.approx(trace[-1].primal / 300, rel=1e-6)

@@ -101,3 +101,25 @@ def test_a_damaged_file_is_computed_again_with_a_note(damage: str) -> None:
     assert "damaged" in again.note
     assert again.hash == first.hash
     assert compute(job())[0].note == ""
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0])
+def test_a_linear_task_without_bias_has_the_same_optimum_by_either_way(
+    C: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = {"n_train": 400, "n_test": 50, "n_features": 60, "density": 0.1}
+    task = TaskJob("random-text", text, {"name": "linear"}, C, False)
+    by_ascent, _ = compute(ReferenceJob(task, 1e-7))
+    (path,) = references_folder().glob("*.parquet")
+    path.unlink()
+    # One pass is not enough: SMO has to do it.
+    monkeypatch.setattr("harness.reference._LINEAR_EPOCHS", 1)
+    by_smo, _ = compute(ReferenceJob(task, 1e-7))
+    assert by_ascent.hash != by_smo.hash
+    for found in (by_ascent, by_smo):
+        assert found.gap == found.primal - found.dual <= 1e-7 * found.primal
+        assert found.nu == pytest.approx(by_smo.nu, rel=1e-3)
+    assert by_ascent.dual <= by_smo.primal
+    assert by_smo.dual <= by_ascent.primal
+    assert by_ascent.alpha_sum == pytest.approx(by_smo.alpha_sum, rel=1e-2)
+    assert by_ascent.n_support > 0

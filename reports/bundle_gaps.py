@@ -1,0 +1,67 @@
+"""What bundle methods knew by iteration: pure functions from DataFrame to DataFrame."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from reports.frames import by_solver, records
+
+#: Slopes are taken from this iteration on: the first ones depend on the start.
+FIRST_OF_SLOPE = 10
+# Fewer iterations than this have no slope to speak of.
+_FEWEST_OF_SLOPE = 5
+
+
+def bundle_gaps(runs: pd.DataFrame) -> pd.DataFrame:
+    """gamma_t and epsilon_t (BMRM07 section 3.2) by iteration.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Of :class:`reports.results.StudyResults`; the column ``epochs`` holds JSON.
+
+    Returns
+    -------
+    DataFrame
+        Columns task, solver, n_iter, gamma, epsilon, one row for each iteration noted but the
+        start. Of each solver's first run on a task that ended as planned: the methods draw nothing,
+        so other seeds only repeat it.
+    """
+    rows = []
+    for task, solver, group in by_solver(runs[runs["ok"]]):
+        first = records(group.sort_values("seed").head(1))[0]
+        for noted in json.loads(first["epochs"] or "[]"):
+            if noted.get("gamma") is not None and noted.get("n_iter"):
+                values = {name: noted.get(name) for name in ("n_iter", "gamma", "epsilon")}
+                rows.append({"task": task, "solver": solver} | values)
+    frame = pd.DataFrame(rows, columns=["task", "solver", "n_iter", "gamma", "epsilon"])
+    return frame.astype({"n_iter": float, "gamma": float, "epsilon": float})
+
+
+def gap_slopes(gaps: pd.DataFrame) -> pd.DataFrame:
+    """How fast gamma_t falls: the slope of its logarithm over that of t, by least squares.
+
+    The iterations noted lie about evenly on the logarithmic axis, so that each decade weighs the
+    same. -1 is the rate of the bound for losses with kinks (BMRM07 Theorem 5).
+
+    Parameters
+    ----------
+    gaps : DataFrame
+        Of :func:`bundle_gaps`.
+
+    Returns
+    -------
+    DataFrame
+        Columns task, solver, slope; of iterations from :data:`FIRST_OF_SLOPE` on. Without solvers
+        that ended before there was anything to fit.
+    """
+    rows = []
+    falling = gaps[(gaps["n_iter"] >= FIRST_OF_SLOPE) & (gaps["gamma"] > 0)]
+    for task, solver, group in by_solver(falling):
+        if len(group) >= _FEWEST_OF_SLOPE:
+            slope = np.polyfit(np.log(group["n_iter"]), np.log(group["gamma"]), 1)[0]
+            rows.append({"task": task, "solver": solver, "slope": float(slope)})
+    return pd.DataFrame(rows, columns=["task", "solver", "slope"])

@@ -1,0 +1,93 @@
+"""The gaps of bundle methods by iteration, as numbers and as a figure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from reports import formatting
+from reports.bundle_figure import draw_bundle_gaps
+from reports.bundle_gaps import bundle_gaps, gap_slopes
+from reports.figures import solver_styles
+
+
+def steps(gaps: dict[int, tuple[float | None, float]]) -> str:
+    return json.dumps(
+        [
+            {"n_iter": t, "gamma": gamma, "epsilon": epsilon, "lower_bound": 0.1}
+            for t, (gamma, epsilon) in gaps.items()
+        ]
+    )
+
+
+def run(solver: str, seed: int, epochs: str, **changes: Any) -> dict[str, Any]:
+    return {"task": "a", "solver": solver, "seed": seed, "ok": True, "epochs": epochs} | changes
+
+
+FALLING = {t: (3.0 / t**2, 2.0 / t**2) for t in (1, 10, 20, 40, 80, 160)}
+RUNS = pd.DataFrame(
+    [
+        run("planes", 1, steps({0: (1.0, 1.0), 1: (9.0, 9.0)})),
+        run("planes", 0, steps({0: (1.0, 1.0), **FALLING})),
+        run("mixture", 0, steps({1: (5.0, 5.0)}), ok=False),
+        run("mixture", 1, steps({0: (1.0, 1.0), 1: (0.5, 0.5), 2: (0.6, 0.4), 3: (None, 0.1)})),
+        run("SMO", 0, "[]"),
+        run("SMO", 1, ""),
+        run("BSCA", 0, json.dumps([{"epoch": 1, "n_iter": 200, "maintenance": 3}])),
+        run("planes", 0, steps({0: (1.0, 1.0)}), task="b"),
+    ]
+)
+
+
+def test_gaps_are_those_of_the_first_run_that_ended() -> None:
+    gaps = bundle_gaps(RUNS)
+    assert set(gaps["task"]) == {"a"}
+    planes = gaps[gaps["solver"] == "planes"]
+    assert planes["n_iter"].tolist() == list(FALLING)
+    assert planes["gamma"].tolist() == [gamma for gamma, _ in FALLING.values()]
+    assert planes["epsilon"].tolist() == [epsilon for _, epsilon in FALLING.values()]
+    mixture = gaps[gaps["solver"] == "mixture"]
+    assert mixture["gamma"].tolist() == [0.5, 0.6]
+    assert mixture["epsilon"].tolist() == [0.5, 0.4]
+    assert len(gaps) == len(planes) + len(mixture)
+
+
+def test_slopes_are_powers_of_the_iteration() -> None:
+    slopes = gap_slopes(bundle_gaps(RUNS))
+    # The mixture ended before the slope is taken.
+    assert slopes["solver"].tolist() == ["planes"]
+    assert slopes["slope"].tolist() == [pytest.approx(-2.0)]
+    other_start = dict.fromkeys((1, 2, 3), (10.0, 1.0))
+    other = pd.DataFrame([run("planes", 0, steps({**FALLING, **other_start}))])
+    assert gap_slopes(bundle_gaps(other))["slope"].tolist() == [pytest.approx(-2.0)]
+
+
+def test_a_gap_of_zero_has_no_logarithm() -> None:
+    closed = pd.DataFrame([run("planes", 0, steps({**FALLING, 320: (0.0, 0.0)}))])
+    assert gap_slopes(bundle_gaps(closed))["slope"].tolist() == [pytest.approx(-2.0)]
+    svg = draw_bundle_gaps(bundle_gaps(closed), solver_styles(["planes"]), "p", "a")
+    assert svg is not None
+    assert "after 160 iterations" in svg
+
+
+def test_no_runs_make_empty_frames() -> None:
+    gaps = bundle_gaps(RUNS.iloc[:0])
+    assert gaps.empty
+    assert gap_slopes(gaps).empty
+    assert draw_bundle_gaps(gaps, {}, "p", "a") is None
+
+
+def test_the_figure_says_what_it_shows_and_is_left_out_where_there_is_nothing() -> None:
+    gaps = bundle_gaps(RUNS)
+    styles = solver_styles(["planes", "mixture"])
+    svg = draw_bundle_gaps(gaps, styles, "p", "a")
+    assert svg is not None
+    assert f"planes ends at {formatting.scientific(3 / 160**2)} after 160 iterations." in svg
+    assert "iteration t" in svg
+    assert "stroke-dasharray" in svg
+    same = gaps.assign(epsilon=gaps["gamma"])
+    assert "stroke-dasharray" not in (draw_bundle_gaps(same, styles, "p", "a") or "")
+    assert draw_bundle_gaps(gaps, styles, "p", "b") is None
