@@ -1,4 +1,4 @@
-"""The datasets that can be loaded: one entry of a table each.
+"""The datasets that can be loaded: one entry of a table each, here or in a module beside this.
 
 A new dataset is one entry, and one reader if its format is new. A reader is a function
 ``read(files, params) -> Content`` that parses local files (or generates) and splits; what it
@@ -12,13 +12,8 @@ from functools import partial
 
 from data_loaders import (
     adult,
-    checkers,
-    cifar,
     csv_text,
-    embedded,
-    idx,
     libsvm,
-    random_text,
     rcv1,
     splits,
     transforms,
@@ -28,23 +23,13 @@ from data_loaders.content import Content, Part
 from data_loaders.files import RemoteFile
 from data_loaders.parameters import one_of
 from data_loaders.source import Source
+from data_loaders.table_images import IMAGES
+from data_loaders.table_offline import OFFLINE
 
 _LIBSVM_SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
 _TICK_SITE = "https://raw.githubusercontent.com/X-DataInitiative/tick-datasets/master/binary"
 _UCI_SITE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _FIGSHARE = "https://ndownloader.figshare.com/files"
-_MNIST_SITES = (
-    "https://ossci-datasets.s3.amazonaws.com/mnist",
-    "https://storage.googleapis.com/cvdf-datasets/mnist",
-)
-_FASHION_SITE = (
-    "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
-)
-#: Where Debian's package dataset-fashion-mnist puts its files.
-_FASHION_FOLDER = "/usr/share/datasets/fashion-mnist"
-
-_TEN_CLASSES = (*range(10), "none")
-_IDX_NAMES = tuple(name for pair in idx.FILES for name in pair)
 #: The numbers and SHA-256 of the files of RCV1-v2, as scikit-learn has them.
 _RCV1_FILES = {
     rcv1.TRAIN[0]: (5976057, "5468f656d0ba7a83afc7ad44841cf9a53048a5c083eedc005dcdb5cc768924ae"),
@@ -65,46 +50,7 @@ def _every_row(whole: Part, origin: str, step: int, first: int) -> Content:
 
 
 TABLE = (
-    Source(
-        name="digits",
-        summary="handwritten digits of 8x8 pixels, eight against the rest",
-        format="scikit-learn",
-        split="every third row is the test part",
-        read=embedded.read_digits,
-        transform=embedded.eight_against_rest,
-        fingerprint="ea7295ec9e77303841c43cc81de1b72597e6c73f000d06753f6e689ff5b0c3bf",
-        licence="CC BY 4.0",
-        citation=CITATIONS["digits"],
-        default_gamma=0.02,
-        default_C=10.0,
-    ),
-    Source(
-        name="breast-cancer",
-        summary="cell nuclei of breast masses (Wisconsin, diagnostic), benign against malignant",
-        format="scikit-learn",
-        split="every third row is the test part",
-        read=embedded.read_breast_cancer,
-        transform=embedded.standardised,
-        fingerprint="c191c4f2093673a3980553b41e973e864770c97f9b7a1844ae7bd80068a1e483",
-        licence="CC BY 4.0",
-        citation=CITATIONS["breast-cancer"],
-        default_gamma=0.03,
-        default_C=10.0,
-    ),
-    Source(
-        name="checkers",
-        summary="points of a 4x4 checkers board in the plane, colour against colour",
-        format="generator",
-        split="two independent samples of one seed",
-        read=checkers.read,
-        parameters=checkers.DEFAULTS,
-        check_parameters=checkers.check_parameters,
-        licence="BSD-3-Clause (generated)",
-        citation=CITATIONS["checkers"],
-        # CUTS08 table 1 has sigma^2 = 0.05, read here as exp(-||x - z||^2 / sigma^2).
-        default_gamma=20.0,
-        default_C=1.0,
-    ),
+    *OFFLINE,
     Source(
         name="adult",
         summary="census records as 123 binary features, income over 50 000 dollars or not",
@@ -192,46 +138,6 @@ TABLE = (
         # accuracy printed there, 96.33 %; in [-1, 1], distances double and that is 2^-5.
         default_gamma=2.0**-5,
         default_C=32.0,
-    ),
-    Source(
-        name="mnist",
-        summary="handwritten digits of 28x28 pixels, eight (or another digit) against the rest",
-        format="IDX",
-        split="as published",
-        files=tuple(
-            RemoteFile(name, tuple(f"{site}/{name}" for site in _MNIST_SITES))
-            for name in _IDX_NAMES
-        ),
-        read=partial(idx.read_images, n_classes=10),
-        transform=transforms.images,
-        parameters={"positive": 8},
-        check_parameters=one_of("mnist", positive=_TEN_CLASSES),
-        fingerprint="25019ca8d5ae2baf6d91cf28515f26bff6ba74b2b254f4732e82785e47f043f9",
-        licence="CC BY-SA 3.0",
-        citation=CITATIONS["mnist"],
-        # SBP12 table 2, without bias.
-        default_gamma=0.02,
-        default_C=1.0,
-    ),
-    Source(
-        name="fashion-mnist",
-        summary="pictures of clothing of 28x28 pixels, shirts (or another kind) against the rest",
-        format="IDX",
-        split="as published",
-        files=tuple(
-            RemoteFile(name, (f"{_FASHION_SITE}/{name}",), installed=f"{_FASHION_FOLDER}/{name}")
-            for name in _IDX_NAMES
-        ),
-        read=partial(idx.read_images, n_classes=10),
-        transform=transforms.images,
-        # Shirts are the kind that is hardest to tell apart.
-        parameters={"positive": 6},
-        check_parameters=one_of("fashion-mnist", positive=_TEN_CLASSES),
-        fingerprint="c2b87e0b6fadb6637f7bd6a3c44add6c30a3ed976946841cdd9b2d0c4082f6b6",
-        licence="MIT",
-        citation=CITATIONS["fashion-mnist"],
-        default_gamma=0.02,
-        default_C=1.0,
     ),
     Source(
         name="reuters_moneyfx",
@@ -353,27 +259,6 @@ TABLE = (
         default_C=32.0,
     ),
     Source(
-        name="cifar10",
-        summary="colour pictures of 32x32 pixels, aeroplanes (or another kind) against the rest",
-        format="CIFAR binary",
-        split="as published",
-        files=(
-            RemoteFile(
-                "cifar-10-binary.tar.gz",
-                ("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",),
-            ),
-        ),
-        read=partial(cifar.read_binary, name="cifar-10-binary.tar.gz"),
-        transform=transforms.images,
-        parameters={"positive": 0, "scale": "norm"},
-        check_parameters=one_of("cifar10", positive=_TEN_CLASSES, scale=transforms.IMAGE_SCALES),
-        licence="not stated",
-        citation=CITATIONS["cifar10"],
-        # MPFP14 section 7.2, its points taken to have norm 1; that problem has no C.
-        default_gamma=5.5,
-        default_C=10.0,
-    ),
-    Source(
         name="rcv1",
         summary="Reuters stories (RCV1-v2) by TF-IDF of words, topic CCAT (or another) or not",
         format="LIBSVM text",
@@ -404,17 +289,5 @@ TABLE = (
         default_gamma=1.0,
         default_C=1.0,
     ),
-    Source(
-        name="random-text",
-        summary="random sparse points like documents, on either side of a noisy hyperplane",
-        format="generator",
-        split="two independent samples of one seed",
-        read=random_text.read,
-        parameters=random_text.DEFAULTS,
-        check_parameters=random_text.check_parameters,
-        licence="BSD-3-Clause (generated)",
-        citation=CITATIONS["random-text"],
-        default_gamma=1.0,
-        default_C=1.0,
-    ),
+    *IMAGES,
 )
