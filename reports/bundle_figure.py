@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pandas as pd
-import seaborn as sns
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from reports import formatting
 from reports.axes import set_log_axis
-from reports.figures import COLOR_VARIABLES, INK, MUTED, RULE, SolverStyle
+from reports.canvas import as_svg, dress, panel_axes
+from reports.figures import SolverStyle
 from reports.frames import by_solver, of_task
-from reports.svg import inline
 
-_SIZE = (5.4, 3.55)
-_FONT = 10.0
 _PADDING = 1.25
 
 
@@ -43,10 +38,7 @@ def draw_bundle_gaps(
     mine = mine[(mine["gamma"] > 0) & (mine["epsilon"] > 0)]
     if mine.empty:
         return None
-    figure = Figure(figsize=_SIZE)
-    figure.patch.set_visible(False)
-    axes: Axes = figure.add_axes((0.12, 0.16, 0.86, 0.81))
-    axes.patch.set_visible(False)
+    axes = panel_axes()
     sentences = []
     for _, solver, curve in by_solver(mine):
         style = styles[solver]
@@ -66,14 +58,6 @@ def draw_bundle_gaps(
     set_log_axis(axes, "x", 1 / _PADDING, longest * _PADDING, measure="n_iter")
     low, high = float(values.min()) / _PADDING, float(values.max()) * _PADDING
     set_log_axis(axes, "y", low, high, measure="gamma")
-    axes.set_xlabel("iteration t", fontsize=_FONT, color=MUTED, labelpad=3)
-    axes.tick_params(length=3, width=0.7, color=MUTED, labelsize=_FONT, labelcolor=INK, pad=3)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="y", color=RULE, lw=0.6)
-    axes.set_axisbelow(True)
-    sns.despine(ax=axes, left=True)
-    axes.spines["bottom"].set(color=MUTED, linewidth=0.7)
+    dress(axes, "iteration t")
     title = f"{task}: gamma_t against iterations"
-    return inline(
-        figure, prefix, title=title, description=" ".join(sentences), colors=COLOR_VARIABLES
-    )
+    return as_svg(axes, prefix, title=title, description=" ".join(sentences))

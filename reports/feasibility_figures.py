@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from reports.axes import set_log_axis
-from reports.figures import COLOR_VARIABLES, INK, MUTED, RULE, SolverStyle
-from reports.svg import inline
-
-_SIZE = (5.4, 3.55)
-_FONT = 10.0
+from reports.canvas import as_svg, dress, panel_axes
+from reports.figures import SolverStyle
 
 
 @dataclass(frozen=True)
@@ -50,10 +46,7 @@ def draw_curves(
         Unique on the page.
     title : str
     """
-    figure = Figure(figsize=_SIZE)
-    figure.patch.set_visible(False)
-    axes = figure.add_axes((0.138, 0.158, 0.842, 0.815))
-    axes.patch.set_visible(False)
+    axes = panel_axes()
     known = [curve for curve in curves if len(curve.x)]
     for curve in known:
         style = styles[curve.label]
@@ -71,14 +64,8 @@ def draw_curves(
     else:
         name = "wall_s" if x[1] == "seconds" else x[1]
         set_log_axis(axes, "x", places.min() / 1.3, places.max() * 1.3, name)
-    axes.set_xlabel(x[0], fontsize=_FONT, color=MUTED, labelpad=3)
-    axes.tick_params(length=3, width=0.7, color=MUTED, labelsize=_FONT, labelcolor=INK, pad=3)
-    axes.grid(axis="y", color=RULE, lw=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set(color=MUTED, linewidth=0.7)
+    dress(axes, x[0])
     ends = ". ".join(
         f"{curve.label} from {curve.median[0]:.3g} to {curve.median[-1]:.3g}" for curve in known
     )
-    return inline(figure, prefix, title=title, description=f"{ends}.", colors=COLOR_VARIABLES)
+    return as_svg(axes, prefix, title=title, description=f"{ends}.")

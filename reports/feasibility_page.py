@@ -15,7 +15,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from reports import figures, formatting, integrity
+from reports import canvas, figures, formatting, integrity
 from reports.feasibility import (
     FeasibilityResults,
     fewest_iterations,
@@ -77,7 +77,7 @@ def render(results: FeasibilityResults, command: str) -> str:
     failed = runs[~runs["ended"]]
     return environment.get_template("feasibility.html").render(
         study=study,
-        palette=figures.PALETTE,
+        palette=canvas.PALETTE,
         key_figures=[
             ("runs planned", str(len(runs))),
             ("ended with a certificate", str(int(runs["solved"].sum()))),

@@ -10,46 +10,28 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import seaborn as sns
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports import formatting
 from reports.analysis import Panel, PanelData
 from reports.axes import padded, set_log_axis
+from reports.canvas import (
+    COLOR_VARIABLES,
+    GROUND,
+    PALETTE,
+    as_svg,
+    dress,
+    labelled_line,
+    panel_axes,
+)
 from reports.frames import records
 from reports.svg import inline
 
-#: Colours of the solvers on light and on dark ground. The first seven are told apart with any
-#: colour vision (after Okabe and Ito, 2008); markers tell all ten apart.
-PALETTE: tuple[tuple[str, str], ...] = (
-    ("#0b6fb3", "#58a9e6"),
-    ("#d55e00", "#f0883e"),
-    ("#0a8f6a", "#3fc79a"),
-    ("#b3558f", "#e08fc0"),
-    ("#c98a00", "#e9b949"),
-    ("#3aa6dc", "#8fd0f5"),
-    ("#3d2f94", "#9d92f0"),
-    ("#8a2353", "#d8698f"),
-    ("#7f7f1f", "#c6c65a"),
-    ("#6e7177", "#a9adb5"),
-)
 _MARKERS = "os^DvPX<>p"
 _DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.4, 1.4), (6, 1.6, 1.4, 1.6))
 
-INK, MUTED, RULE = "#1f2328", "#656a72", "#dcdcd6"
-_GROUND = "#fdfdfb"
-#: CSS custom properties of the page by the colour that stands for them in a figure.
-COLOR_VARIABLES: dict[str, str] = {
-    INK: "--ink",
-    MUTED: "--muted",
-    RULE: "--rule",
-    _GROUND: "--card",
-} | {light: f"--solver-{place}" for place, (light, _) in enumerate(PALETTE)}
-
 Array = npt.NDArray[np.float64]
 
-_SIZE = (5.4, 3.55)  # inches: 389 x 256 units, 1 unit about 1 px on a phone
-_FONT = 10.0
 _MARKERS_PER_CURVE = 6
 _NEAR = 30.0  # the resolution is drawn if within this factor of the lowest suboptimality
 
@@ -139,13 +121,7 @@ def draw_panel(
         canvas.draw_solver(solver, style, place / max(len(styles), 1))
     canvas.finish()
     title = f"{task}: {AXIS_LABELS[panel.value]} against {data.cost}"
-    return inline(
-        canvas.figure,
-        prefix,
-        title=title,
-        description=describe(panel, data, list(styles)),
-        colors=COLOR_VARIABLES,
-    )
+    return as_svg(canvas.axes, prefix, title=title, description=describe(panel, data, list(styles)))
 
 
 def describe(panel: Panel, data: PanelData, labels: Sequence[str]) -> str:
@@ -178,10 +154,7 @@ class _Canvas:
 
     def __init__(self, panel: Panel, data: PanelData, reference: Reference) -> None:
         self.panel, self.data, self.reference = panel, data, reference
-        self.figure = Figure(figsize=_SIZE)
-        self.figure.patch.set_visible(False)
-        self.axes: Axes = self.figure.add_axes((0.138, 0.158, 0.842, 0.815))
-        self.axes.patch.set_visible(False)
+        self.axes = panel_axes()
         self.floor = self._zero_floor()
         self._set_axes()
 
@@ -213,14 +186,7 @@ class _Canvas:
         values = np.append(self.drawn(self._values()), self._line_value())
         values = values[np.isfinite(values)]
         set_log_axis(axes, "y", *padded(values, 0.1, 0.05), measure=self.panel.value)
-        axes.set_ylabel("")
-        axes.set_xlabel(data.cost, fontsize=_FONT, color=MUTED, labelpad=3)
-        axes.tick_params(length=3, width=0.7, color=MUTED, labelsize=_FONT, labelcolor=INK, pad=3)
-        axes.grid(axis="y", color=RULE, lw=0.6)
-        axes.set_axisbelow(True)
-        sns.despine(ax=axes, left=True)
-        axes.spines["bottom"].set(color=MUTED, linewidth=0.7)
-        axes.tick_params(axis="y", length=0)
+        dress(axes, data.cost)
 
     def _line_value(self) -> float:
         """The value of the reference line; NaN where there is none."""
@@ -271,7 +237,7 @@ class _Canvas:
             marker=style.marker,
             markersize=4.6,
             markeredgewidth=0.7,
-            markeredgecolor=_GROUND,
+            markeredgecolor=GROUND,
             markevery=_marker_places(len(cost), offset),
         )
 
@@ -283,7 +249,7 @@ class _Canvas:
         self.axes.plot([x, x], [low, high], **line)
         self.axes.plot(
             [x], [y], ls="", marker=style.marker, ms=8, color=style.color,
-            markeredgecolor=_GROUND, markeredgewidth=0.9,
+            markeredgecolor=GROUND, markeredgewidth=0.9,
         )  # fmt: skip
 
     def _draw_failed(self, run: pd.DataFrame, style: SolverStyle) -> None:
@@ -302,26 +268,13 @@ class _Canvas:
         value = self._line_value()
         if self.panel.value == "suboptimality":
             if np.isfinite(value):
-                self._labelled_line(value, "resolution of the certificate")
+                labelled_line(self.axes, value, "resolution of the certificate")
             return
         if np.isfinite(value):
             error = float(self.reference.test_error or 0.0)
-            self._labelled_line(value, f"reference optimum, {formatting.percent(error)}")
+            labelled_line(self.axes, value, f"reference optimum, {formatting.percent(error)}")
         if value != self.floor and (self._values() <= 0).any():
-            self._labelled_line(self.floor, "no test error")
-
-    def _labelled_line(self, value: float, text: str) -> None:
-        self.axes.axhline(value, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
-        self.axes.annotate(
-            text,
-            xy=(0.008, value),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, -2.5),
-            verticalalignment="top",
-            textcoords="offset points",
-            fontsize=_FONT - 1,
-            color=MUTED,
-        )
+            labelled_line(self.axes, self.floor, "no test error")
 
 
 def _marker_places(n: int, offset: float) -> list[int]:

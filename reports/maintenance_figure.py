@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pandas as pd
-import seaborn as sns
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from reports import formatting
-from reports.figures import COLOR_VARIABLES, INK, MUTED, RULE, SolverStyle
+from reports.canvas import as_svg, dress, labelled_line, panel_axes
+from reports.figures import SolverStyle
 from reports.frames import by_solver, of_task, records
-from reports.svg import inline
-
-_SIZE = (5.4, 3.55)
-_FONT = 10.0
 
 
 def draw_maintenance(
@@ -47,10 +41,7 @@ def draw_maintenance(
     mine = of_task(curves, task)
     if mine.empty:
         return None
-    figure = Figure(figsize=_SIZE)
-    figure.patch.set_visible(False)
-    axes: Axes = figure.add_axes((0.12, 0.16, 0.86, 0.81))
-    axes.patch.set_visible(False)
+    axes = panel_axes()
     sentences = []
     for _, solver, curve in by_solver(mine):
         style = styles[solver]
@@ -66,37 +57,13 @@ def draw_maintenance(
     for line in records(of_task(predictions, task)):
         for name, words in (("primal_steps", "subgradient"), ("dual_steps", "coordinate")):
             value = float(line[name])
-            _labelled_line(
-                axes,
-                value,
-                f"predicted for {words} steps, {value:.3g}",
-                above=words == "subgradient",
-            )
+            # On opposite sides and ends, so that two lines close together keep their labels apart.
+            first = words == "subgradient"
+            text = f"predicted for {words} steps, {value:.3g}"
+            labelled_line(axes, value, text, above=first, right=first)
             sentences.append(f"Predicted for {words} steps: {formatting.percent(value)}.")
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("epoch", fontsize=_FONT, color=MUTED, labelpad=3)
-    axes.tick_params(length=3, width=0.7, color=MUTED, labelsize=_FONT, labelcolor=INK, pad=3)
-    axes.grid(axis="y", color=RULE, lw=0.6)
-    axes.set_axisbelow(True)
-    sns.despine(ax=axes, left=True)
+    dress(axes, "epoch")
     title = f"{task}: maintenance events per iteration, by epoch"
-    return inline(
-        figure, prefix, title=title, description=" ".join(sentences), colors=COLOR_VARIABLES
-    )
-
-
-def _labelled_line(axes: Axes, value: float, text: str, *, above: bool) -> None:
-    """Labels on opposite sides and ends, so that two lines close together keep theirs apart."""
-    axes.axhline(value, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
-    axes.annotate(
-        text,
-        xy=(0.99 if above else 0.01, value),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, 2.5 if above else -2.5),
-        textcoords="offset points",
-        horizontalalignment="right" if above else "left",
-        verticalalignment="bottom" if above else "top",
-        fontsize=_FONT - 1,
-        color=MUTED,
-    )
+    return as_svg(axes, prefix, title=title, description=" ".join(sentences))

@@ -10,7 +10,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from reports import figures, formatting, integrity, scaling_section, statistics, wording
+from reports import canvas, figures, formatting, integrity, scaling_section, statistics, wording
 from reports.analysis import PANELS, Analysis, Panel
 from reports.cells import make_cell
 from reports.curves import BAND
@@ -42,7 +42,7 @@ def render(analysis: Analysis, command: str) -> str:
     study = analysis.results.study
     return environment.get_template("report.html").render(
         study=study,
-        palette=figures.PALETTE,
+        palette=canvas.PALETTE,
         key_figures=_key_figures(analysis),
         period=_period(analysis.results.runs),
         cautions=analysis.cautions,

@@ -7,17 +7,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from reports import formatting
 from reports.axes import padded, set_log_axis
-from reports.figures import COLOR_VARIABLES, INK, MUTED, RULE, SolverStyle
-from reports.svg import inline
-
-_SIZE = (5.4, 3.55)
-_FONT = 10.0
+from reports.canvas import as_svg, dress, labelled_line, panel_axes
+from reports.figures import SolverStyle
 
 #: The measures that are drawn: caption, and how a value reads.
 PANELS: dict[str, tuple[str, Callable[[float], str]]] = {
@@ -61,10 +56,7 @@ def draw_scaling(
     values = mine[["low", "high"]].to_numpy(np.float64).ravel()
     if not (values > 0).any():
         return None
-    figure = Figure(figsize=_SIZE)
-    figure.patch.set_visible(False)
-    axes: Axes = figure.add_axes((0.138, 0.158, 0.842, 0.815))
-    axes.patch.set_visible(False)
+    axes = panel_axes()
     # A logarithmic axis has no zero: no error at all is drawn below the least one.
     floor = float(values[values > 0].min()) / 2
     _set_axes(axes, measure, mine["n"].to_numpy(np.float64), _drawn(values, floor))
@@ -75,26 +67,19 @@ def draw_scaling(
             _draw_solver(axes, curve, style, floor)
             sentences.append(_sentence(solver, curve, PANELS[measure][1]))
     if (values <= 0).any():
-        _label_zero(axes, floor)
-    return inline(
-        figure,
+        labelled_line(axes, floor, "none at all")
+    return as_svg(
+        axes,
         prefix,
         title=f"{family}: {PANELS[measure][0]} against training points",
         description=" ".join(sentences),
-        colors=COLOR_VARIABLES,
     )
 
 
 def _set_axes(axes: Axes, measure: str, sizes: Array, values: Array) -> None:
     set_log_axis(axes, "x", *padded(sizes, 0.03, 0.03), measure="n")
     set_log_axis(axes, "y", *padded(values, 0.08, 0.05), measure=measure)
-    axes.set_xlabel("training points", fontsize=_FONT, color=MUTED, labelpad=3)
-    axes.tick_params(length=3, width=0.7, color=MUTED, labelsize=_FONT, labelcolor=INK, pad=3)
-    axes.grid(axis="y", color=RULE, lw=0.6)
-    axes.set_axisbelow(True)
-    sns.despine(ax=axes, left=True)
-    axes.spines["bottom"].set(color=MUTED, linewidth=0.7)
-    axes.tick_params(axis="y", length=0)
+    dress(axes, "training points")
 
 
 def _draw_solver(axes: Axes, curve: pd.DataFrame, style: SolverStyle, floor: float) -> None:
@@ -120,17 +105,3 @@ def _sentence(solver: str, curve: pd.DataFrame, say: Callable[[float], str]) -> 
         for place in (0, -1)
     ]
     return f"{solver}: {ends[0]}." if len(curve) == 1 else f"{solver}: {ends[0]}, {ends[1]}."
-
-
-def _label_zero(axes: Axes, floor: float) -> None:
-    axes.axhline(floor, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
-    axes.annotate(
-        "none at all",
-        xy=(0.008, floor),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, -2.5),
-        textcoords="offset points",
-        verticalalignment="top",
-        fontsize=_FONT - 1,
-        color=MUTED,
-    )

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reports import figures
+from reports import canvas, figures
 from reports.analysis import PANELS, Panel, analyse
 from reports.figures import Reference
 from reports.results import load_results
@@ -79,7 +79,7 @@ def test_zero_errors_are_drawn_at_a_marked_floor(draw, make):
 def test_a_failed_run_is_drawn_even_if_alone(draw, make):
     trace = make.trace([10, 100], [0.4, 0.2])
     svg = draw(make.record("a", "SMO", 0, status="timeout", trace=trace))
-    assert figures.PALETTE[0][0] in svg
+    assert canvas.PALETTE[0][0] in svg
     assert "1 run of SMO failed on the way" in svg
 
 
