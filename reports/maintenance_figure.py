@@ -12,6 +12,9 @@ from reports.canvas import as_svg, dress, labelled_line, panel_axes
 from reports.figures import SolverStyle
 from reports.frames import by_solver, of_task, records
 
+# Below this part of the panel's height a label has no room under its line.
+_NEAR_AXIS = 0.08
+
 
 def draw_maintenance(
     curves: pd.DataFrame,
@@ -50,17 +53,19 @@ def draw_maintenance(
         )
         axes.plot(
             curve["epoch"], curve["median"], color=style.color, lw=1.4, marker=style.marker, ms=4,
-            dashes=style.dashes or (None, None),
+            markevery=max(1, len(curve) // 12), dashes=style.dashes or (None, None),
         )  # fmt: skip
         end = float(curve["median"].iloc[-1])
         sentences.append(f"{solver} ends at {formatting.percent(end)}.")
     for line in records(of_task(predictions, task)):
         for name, words in (("primal_steps", "subgradient"), ("dual_steps", "coordinate")):
             value = float(line[name])
-            # On opposite sides and ends, so that two lines close together keep their labels apart.
+            # At opposite ends and, above the axis, on opposite sides, so that two lines close
+            # together keep their labels apart.
             first = words == "subgradient"
             text = f"predicted for {words} steps, {value:.3g}"
-            labelled_line(axes, value, text, above=first, right=first)
+            low = value < _NEAR_AXIS * float(mine["high"].max())
+            labelled_line(axes, value, text, above=first or low, right=first)
             sentences.append(f"Predicted for {words} steps: {formatting.percent(value)}.")
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
