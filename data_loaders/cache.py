@@ -307,7 +307,10 @@ def _make(entry: _Entry, scratch: Path) -> None:
     """Fetch, parse, check, transform and write."""
     source = entry.source
     files = gather(source.name, source.files, scratch, source.mirror_folder)
-    raw = source.read(files, entry.header.params)
+    try:
+        raw = source.read(files, entry.header.params)
+    except MemoryError as error:
+        raise DataError(f"{source.name}: does not fit into memory ({error})") from None
     if source.fingerprint is not None:
         got = fingerprint(raw)
         if got != source.fingerprint:

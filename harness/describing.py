@@ -62,7 +62,7 @@ def describe_solver(job: DescribeJob) -> SolverInfo:
             local_folder=spec.folder,
             package=None if spec.module is None else cls.__module__.partition(".")[0],
         ),
-        summary=(inspect.getdoc(cls) or "").partition("\n")[0],
+        summary=inspect.cleandoc(cls.__doc__ or "").partition("\n")[0],
         defaults=defaults,
         required=tuple(required),
         supports_bias=bool(cls.supports_bias),

@@ -168,6 +168,7 @@ def _describe_task(task: Any, facts: Facts) -> dict[str, Any]:
         "kernel": task.kernel_description,
         "C": task.C,
         "fit_intercept": task.fit_intercept,
+        "reference": task.reference,
         "citation": "" if isinstance(info, str) else info.citation,
         "licence": "" if isinstance(info, str) else info.licence,
     }

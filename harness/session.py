@@ -29,7 +29,7 @@ from harness.keys import canonical_json
 from harness.pool import LocalPool
 from harness.progress import Progress, SilentProgress
 from harness.recording import now
-from harness.records import EXPECTED_STATUSES, Recorded, Store
+from harness.records import EXPECTED_STATUSES, Recorded, RecordError, Store
 
 _SCHEMA_VERSION = 1
 
@@ -72,6 +72,7 @@ class RunSummary:
 class RunRecord(Recorded, Protocol):
     """What a session reads and fills in of a record."""
 
+    study: str
     status: Any
     started_at: str
     jobs: int
@@ -235,7 +236,7 @@ class Session(ABC, Generic[StudyT, RunT, RecordT]):
     def _prepare(self, command: str, *, retry_failed: bool) -> None:
         """Write study.json, and find out what is recorded already."""
         path = self.results / "study.json"
-        _check_same_study(path, self.study.name)
+        self._check_same_study(path)
         for leftover in self.store.folder.glob(f"{UNFINISHED}*"):
             leftover.unlink(missing_ok=True)
         study = self.study
@@ -266,6 +267,20 @@ class Session(ABC, Generic[StudyT, RunT, RecordT]):
             self.progress.say(
                 f"{self.already_recorded} of {len(self.runs)} runs already recorded in "
                 f"{self.results}"
+            )
+
+    def _check_same_study(self, path: Path) -> None:
+        """A folder keeps the runs of one study: its page would lose those of another."""
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))["name"]
+        except (OSError, ValueError, KeyError, TypeError):
+            # None yet, or a damaged one, which is written anew; then the records tell.
+            known = (item.study for item in self.store.scan() if not isinstance(item, RecordError))
+            found = next(known, self.study.name)
+        if found != self.study.name:
+            raise UserError(
+                f"{self.results}: holds the study {found!r}; choose another --out for "
+                f"{self.study.name!r}"
             )
 
     def _run_pending(self, executor: Executor) -> None:
@@ -313,18 +328,6 @@ class Session(ABC, Generic[StudyT, RunT, RecordT]):
         done = f"{len(self.records)} of {len(self.runs)} runs are recorded in {self.results}"
         again = f": {command}" if command else ""
         return f"interrupted; {done}; the same command continues{again}"
-
-
-def _check_same_study(path: Path, name: str) -> None:
-    """A folder keeps the runs of one study: its page would lose those of another."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))["name"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return  # none yet, or a damaged one, which is written anew
-    if found != name:
-        raise UserError(
-            f"{path.parent}: holds the study {found!r}; choose another --out for {name!r}"
-        )
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
 from reports import formatting
-from reports.axes import set_log_axis
+from reports.axes import padded, set_log_axis
 from reports.canvas import as_svg, dress, panel_axes
 from reports.figures import SolverStyle
 from reports.frames import by_solver, of_task
@@ -54,8 +55,8 @@ def draw_bundle_gaps(
             f"{formatting.integer(float(last['n_iter']))} iterations."
         )
     values = mine[["gamma", "epsilon"]].to_numpy()
-    longest = max(float(mine["n_iter"].max()), 3.0)
-    set_log_axis(axes, "x", 1 / _PADDING, longest * _PADDING, measure="n_iter")
+    iterations = np.append(mine["n_iter"].to_numpy(float), [1.0, 3.0])
+    set_log_axis(axes, "x", *padded(iterations, 0.04, 0.07), measure="n_iter")
     low, high = float(values.min()) / _PADDING, float(values.max()) * _PADDING
     set_log_axis(axes, "y", low, high, measure="gamma")
     dress(axes, "iteration t")

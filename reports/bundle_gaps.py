@@ -7,10 +7,12 @@ import json
 import numpy as np
 import pandas as pd
 
-from reports.frames import by_solver, records
+from reports.frames import by_solver, is_number, records
 
 #: Slopes are taken from this iteration on: the first ones depend on the start.
 FIRST_OF_SLOPE = 10
+# The fields of a bundle method's notes.
+_NOTED = {"n_iter", "gamma", "epsilon", "lower_bound"}
 # Fewer iterations than this have no slope to speak of.
 _FEWEST_OF_SLOPE = 5
 
@@ -34,10 +36,11 @@ def bundle_gaps(runs: pd.DataFrame) -> pd.DataFrame:
     for task, solver, group in by_solver(runs[runs["ok"]]):
         first = records(group.sort_values("seed").head(1))[0]
         for noted in json.loads(first["epochs"] or "[]"):
-            if noted.get("gamma") is not None and noted.get("n_iter"):
-                values = {name: noted.get(name) for name in ("n_iter", "gamma", "epsilon")}
-                rows.append({"task": task, "solver": solver} | values)
+            # A solver of the user's own may note other things under such names.
+            if noted.keys() == _NOTED and all(is_number(value) for value in noted.values()):
+                rows.append({"task": task, "solver": solver} | noted)
     frame = pd.DataFrame(rows, columns=["task", "solver", "n_iter", "gamma", "epsilon"])
+    frame = frame[frame["n_iter"] != 0]  # the start has no place on a logarithmic axis
     return frame.astype({"n_iter": float, "gamma": float, "epsilon": float})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,10 @@ from harness.cli import build_app, run_app
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+
+# Columns of the table in a file or a pipe, where nothing says how wide a line may be.
+_WIDTH = 110
 
 
 def main() -> None:
@@ -25,6 +30,8 @@ def _report(results: Path, command: str) -> Path:
 
     page = write_report(results, command)
     console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH
     # Captured: on a closed pipe rich would end the process with a code of its own.
     with console.capture() as text:
         console.print(_summary(results))

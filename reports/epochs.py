@@ -6,7 +6,7 @@ import json
 
 import pandas as pd
 
-from reports.frames import records
+from reports.frames import is_number, records
 
 #: Columns of :func:`epochs_frame`, NaN for what a solver did not note.
 MEASURES = (
@@ -34,11 +34,13 @@ def epochs_frame(runs: pd.DataFrame) -> pd.DataFrame:
     for run in records(runs[runs["ok"]]):
         identity = {name: run[name] for name in ("task", "solver", "seed")}
         for noted in json.loads(run["epochs"] or "[]"):
-            if noted.get("maintenance") is None or not noted.get("iterations"):
-                continue
-            objectives = noted.get("objectives") or {}
-            values = {name: noted.get(name) for name in MEASURES}
-            rows.append(identity | values | {name: objectives.get(name) for name in OBJECTIVES})
+            # A solver of the user's own may note other things under such names.
+            objectives = noted.get("objectives")
+            found = noted | (objectives if isinstance(objectives, dict) else {})
+            values = {name: found.get(name) for name in (*MEASURES, *OBJECTIVES)}
+            known = {name: value for name, value in values.items() if is_number(value)}
+            if known.keys() >= {"epoch", "maintenance", "iterations"} and known["iterations"]:
+                rows.append(identity | known)
     frame = pd.DataFrame(rows, columns=["task", "solver", "seed", *MEASURES, *OBJECTIVES])
     numbers = [*MEASURES, *OBJECTIVES]
     frame[numbers] = frame[numbers].astype(float)

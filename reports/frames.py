@@ -13,6 +13,11 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", frame.to_dict("records"))
 
 
+def is_number(value: object) -> bool:
+    """Whether a value of a record's JSON is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def by_solver(frame: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """The rows of each task and solver, in order of first appearance."""
     for (task, solver), group in frame.groupby(["task", "solver"], sort=False):

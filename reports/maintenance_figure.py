@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
@@ -12,6 +12,8 @@ from reports.canvas import as_svg, dress, labelled_line, panel_axes
 from reports.figures import SolverStyle
 from reports.frames import by_solver, of_task, records
 
+# Which steps a class makes: the column of their prediction, and in words.
+_STEPS = {"BSGD": ("primal_steps", "subgradient"), "BSCA": ("dual_steps", "coordinate")}
 # Below this part of the panel's height a label has no room under its line.
 _NEAR_AXIS = 0.08
 
@@ -22,6 +24,7 @@ def draw_maintenance(
     styles: Mapping[str, SolverStyle],
     prefix: str,
     task: str,
+    classes: Collection[str] = tuple(_STEPS),
 ) -> str | None:
     """Maintenance events per iteration in each epoch, and what Lemma 2 predicts for the optimum.
 
@@ -35,6 +38,8 @@ def draw_maintenance(
     prefix : str
         Unique on the page, for the ids of the SVG.
     task : str
+    classes : collection of str
+        Classes of the study's solvers; what is predicted for the steps of others is not drawn.
 
     Returns
     -------
@@ -58,7 +63,7 @@ def draw_maintenance(
         end = float(curve["median"].iloc[-1])
         sentences.append(f"{solver} ends at {formatting.percent(end)}.")
     for line in records(of_task(predictions, task)):
-        for name, words in (("primal_steps", "subgradient"), ("dual_steps", "coordinate")):
+        for name, words in (_STEPS[name] for name in _STEPS if name in classes):
             value = float(line[name])
             # At opposite ends and, above the axis, on opposite sides, so that two lines close
             # together keep their labels apart.

@@ -145,6 +145,7 @@ def _task_view(
             *(
                 _panel_view(analysis, task.label, panel, f"{anchor}-panel{place}", styles)
                 for place, panel in enumerate(PANELS)
+                if task.reference or panel.value != "suboptimality"
             ),
             *special_panels(analysis, task.label, anchor, styles),
         ],
@@ -254,7 +255,8 @@ def _problem(runs: pd.DataFrame, task: TaskDescription) -> str:
         for name, column in (("n", "n_train"), ("d", "n_features"))
         if (value := _first(mine[column])) is not None
     ]
-    return ", ".join([*sizes, *wording.kernel_words(task)])
+    unknown = [] if task.reference else ["no reference optimum"]
+    return ", ".join([*sizes, *wording.kernel_words(task), *unknown])
 
 
 def _dataset_rows(analysis: Analysis) -> list[dict[str, Any]]:

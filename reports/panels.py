@@ -32,7 +32,10 @@ def _maintenance_view(
     analysis: Analysis, task: str, prefix: str, styles: Mapping[str, SolverStyle]
 ) -> list[PanelView]:
     """How often models on a budget are brought back to it; nothing where there are none."""
-    svg = draw_maintenance(analysis.maintenance, analysis.predicted_fractions, styles, prefix, task)
+    classes = {solver.class_.rpartition(":")[2] for solver in analysis.results.study.solvers}
+    svg = draw_maintenance(
+        analysis.maintenance, analysis.predicted_fractions, styles, prefix, task, classes
+    )
     if svg is None:
         return []
     title = "Budget maintenance: events per iteration, by epoch"

@@ -50,6 +50,7 @@ class TaskDescription(_Described):
     kernel: dict[str, Any]
     C: float
     fit_intercept: bool = False
+    reference: bool = True
     citation: str = ""
     licence: str = ""
 

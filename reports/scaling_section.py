@@ -102,7 +102,9 @@ def _rows(slopes: pd.DataFrame, members: pd.DataFrame) -> list[ScalingRow]:
     rows = []
     for solver, group in slopes.groupby("solver", sort=False):
         cells = {row["measure"]: row for row in records(group)}
-        runs = members[members["solver"] == solver]
+        runs = members[(members["solver"] == solver) & (members["status"] != "skipped")]
+        if runs.empty:
+            continue
         rows.append(
             ScalingRow(
                 solver=str(solver),
@@ -142,6 +144,7 @@ def _number(value: float) -> str:
 
 def _left_out_sentence(left_out: pd.DataFrame) -> str:
     """Which runs are in no figure and no slope."""
+    left_out = left_out[left_out["status"] != "skipped"]  # said elsewhere, and no loss of time
     if left_out.empty:
         return ""
     listed = "; ".join(

@@ -44,7 +44,9 @@ class LIBLINEAR(WeightedSolver):
     Notes
     -----
     Kernel evaluations: none; what it does is not counted. Points are copied to double precision.
-    Returns the last w. LinearSVC does not give the dual variables, so there is no certificate.
+    ``class_weight="balanced"`` counts points by their ``sample_weight``, as in all solvers here;
+    LinearSVC counts each once. Returns the last w. LinearSVC does not give the dual variables, so
+    there is no certificate.
 
     References
     ----------
@@ -85,7 +87,7 @@ class LIBLINEAR(WeightedSolver):
             C=self.C,
             fit_intercept=False,
             tol=self.tol,
-            max_iter=self.max_epochs,
+            max_iter=min(self.max_epochs, np.iinfo(np.int32).max),
             random_state=int(problem.rng.integers(2**31)),
         )
         with warnings.catch_warnings():

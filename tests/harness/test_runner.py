@@ -388,5 +388,8 @@ def test_a_folder_keeps_the_runs_of_one_study(tmp_path: Path, make_study: MakeSt
         run_study(other, tmp_path, executor=FakeExecutor())
     assert (tmp_path / "study.json").read_bytes() == before
     assert list(records_of(tmp_path)) == [("SMO", 0)]
-    (tmp_path / "study.json").write_text("{")  # damaged: written anew
-    assert run_study(other, tmp_path, executor=FakeExecutor()).statuses == {"converged": 1}
+    (tmp_path / "study.json").write_text("{")  # damaged: the records tell
+    with pytest.raises(UserError, match="holds the study 'first'"):
+        run_study(other, tmp_path, executor=FakeExecutor())
+    assert run_study(first, tmp_path, executor=FakeExecutor()).already_recorded == 1
+    assert json.loads((tmp_path / "study.json").read_text())["name"] == "first"

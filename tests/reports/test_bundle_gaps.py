@@ -55,6 +55,19 @@ def test_gaps_are_those_of_the_first_run_that_ended() -> None:
     assert len(gaps) == len(planes) + len(mixture)
 
 
+def test_what_other_solvers_note_under_these_names_is_not_taken_for_a_gap() -> None:
+    rubbish = [
+        {"n_iter": 1, "gamma": "scale", "epsilon": 0.1, "lower_bound": 0.0},
+        {"n_iter": "one", "gamma": 1.0, "epsilon": 0.1, "lower_bound": 0.0},
+        {"n_iter": 1, "gamma": True, "epsilon": 0.1, "lower_bound": 0.0},
+        {"n_iter": 1, "gamma": 0.5, "epsilon": 0.1},  # the width of a kernel, say
+        {"n_iter": 1, "gamma": [1], "epsilon": {}, "lower_bound": None},
+    ]
+    runs = pd.DataFrame([run("mine", 0, json.dumps([item])) for item in rubbish])
+    for seed in range(len(runs)):
+        assert bundle_gaps(runs[seed : seed + 1]).empty
+
+
 def test_slopes_are_powers_of_the_iteration() -> None:
     slopes = gap_slopes(bundle_gaps(RUNS))
     # The mixture ended before the slope is taken.

@@ -57,6 +57,17 @@ def test_objectives_come_along_where_they_were_noted() -> None:
     assert frame["maintenance_fraction"].tolist() == [0.015]
 
 
+def test_what_other_solvers_note_under_these_names_is_left_out() -> None:
+    good = noted(1, 3)
+    for change in ({"maintenance": "often"}, {"epoch": None}, {"iterations": 0}, {"epoch": True}):
+        frame = epochs_frame(pd.DataFrame([run(0, [], epochs=json.dumps([good | change]))]))
+        assert frame.empty
+    odd = good | {"n_support": "many", "objectives": ["none"]}
+    frame = epochs_frame(pd.DataFrame([run(0, [], epochs=json.dumps([odd]))]))
+    assert frame["maintenance"].tolist() == [3.0]
+    assert frame["n_support"].isna().all()
+
+
 def test_predictions_are_those_of_the_reference_optimum() -> None:
     found = predicted_fractions(RUNS)
     assert found["task"].tolist() == ["a"]
@@ -73,3 +84,7 @@ def test_the_figure_says_what_it_shows_and_is_left_out_where_there_is_nothing() 
     assert "predicted for subgradient steps, 0.25" in svg
     assert "predicted for coordinate steps, 0.05" in svg
     assert draw_maintenance(curves, predicted_fractions(RUNS), styles, "p", "b") is None
+    alone = draw_maintenance(curves, predicted_fractions(RUNS), styles, "p", "a", {"BSCA", "SMO"})
+    assert alone is not None
+    assert "coordinate steps" in alone
+    assert "subgradient steps" not in alone

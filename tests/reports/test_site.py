@@ -231,3 +231,14 @@ def test_inner_products_are_named_where_there_are_any(make, write_results):
     without = write_results(records[:1], [make.task("a")], solvers[:1])
     page = Page(write_report(without, "c").read_text(encoding="utf-8")).text
     assert "inner products" not in page
+
+
+def test_a_task_without_a_reference_has_no_panels_of_suboptimality(make, write_results):
+    known, unknown = make.task("a"), make.task("b") | {"reference": False}
+    trace = make.trace([10, 100], [0.4, 0.2])
+    none = {"reference_primal": None, "reference_gap": None, "reference_test_error": None}
+    records = [make.finished("a", "SMO", 0, trace), make.finished("b", "SMO", 0, trace, **none)]
+    folder = write_results(records, [known, unknown], [make.solver("SMO")])
+    page = write_report(folder, "marginbench run").read_text()
+    assert page.count("Relative suboptimality against kernel evaluations") == 1
+    assert page.count("no reference optimum") == 1
