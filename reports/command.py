@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # Columns of the table in a file or a pipe, where nothing says how wide a line may be.
 _WIDTH = 110
+_WIDEST = 1000
 
 
 def main() -> None:
@@ -25,6 +26,7 @@ def _report(results: Path, command: str) -> Path:
     """Write the page, and print the same results as a table."""
     # Imported here: the other commands write no report.
     from rich.console import Console
+    from rich.measure import Measurement
 
     from reports.site import write_report
 
@@ -32,9 +34,13 @@ def _report(results: Path, command: str) -> Path:
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH
+    tables = _summary(results)
+    # Lines that are too long for a terminal wrap; what a table leaves out is lost.
+    roomy = console.options.update(max_width=_WIDEST)
+    console.width = max(console.width, Measurement.get(console, roomy, tables).minimum + 4)
     # Captured: on a closed pipe rich would end the process with a code of its own.
     with console.capture() as text:
-        console.print(_summary(results))
+        console.print(tables)
     print(text.get(), end="")
     return page
 

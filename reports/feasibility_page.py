@@ -107,9 +107,16 @@ def summary(results: FeasibilityResults) -> RenderableType:
     parts: list[RenderableType] = []
     for part in results.study["parts"]:
         view = _part_view(results, part)
-        table = Table(title=Text(f"{part['label']}: {view['problem']}"), title_justify="left")
-        for heading in view["headings"]:
-            table.add_column(heading, justify="left" if heading == "Method" else "right")
+        title = Text(f"{part['label']}: {view['problem']}", style="bold")
+        table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+        for place, heading in enumerate(view["headings"]):
+            # Words break between them where the terminal is narrow; nothing is cut.
+            words = [word for row in view["rows"] for word in row[place].value.split(" ")]
+            table.add_column(
+                heading.lower(),
+                justify="left" if heading == "Method" else "right",
+                min_width=max(map(len, words), default=0),
+            )
         for row in view["rows"]:
             table.add_row(*(Text(entry.value) for entry in row))
         parts += [table, Text()]

@@ -13,9 +13,10 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
-from reports import ReportError
+from reports import ReportError, formatting
 from reports.analysis import analyse
 from reports.cells import make_cell
+from reports.command import _report
 from reports.results import load_results
 from reports.site import write_report
 from reports.text import summary
@@ -242,3 +243,17 @@ def test_a_task_without_a_reference_has_no_panels_of_suboptimality(make, write_r
     page = write_report(folder, "marginbench run").read_text()
     assert page.count("Relative suboptimality against kernel evaluations") == 1
     assert page.count("no reference optimum") == 1
+
+
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_a_narrow_terminal_loses_no_unit(columns, make, write_results, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", columns)
+    trace = make.trace([10, 100], [0.4, 0.2], seconds=[0.001, 0.0157])
+    blind = make.finished("a", "LIBLINEAR", 0, make.trace([None], [0.1], seconds=[2.43]))
+    records = [make.finished("a", "BundleClassifier", 0, trace), blind]
+    solvers = [make.solver("BundleClassifier"), make.solver("LIBLINEAR", instrumented=False)]
+    _report(write_results(records, [make.task("a")], solvers), "marginbench run")
+    printed = capsys.readouterr().out
+    assert f"15.7{formatting.THIN}ms" in printed
+    assert f"2.43{formatting.THIN}s" in printed
+    assert "instrumented" in printed
