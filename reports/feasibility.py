@@ -93,9 +93,11 @@ def load_feasibility(folder: Path) -> FeasibilityResults:
         record = found.get(key)
         row = {name: run[name] for name in ("part", "method", "seed")}
         if record is None:
-            rows.append(row | dict.fromkeys(_COLUMNS) | {"status": "missing", "reason": ""})
+            missing = {"limit": None, "status": "missing", "reason": ""}
+            rows.append(row | dict.fromkeys(_COLUMNS) | missing)
             continue
-        rows.append(row | {name: getattr(record, name) for name in _COLUMNS})
+        limit = json.loads(record.budget).get("timeout")
+        rows.append(row | {name: getattr(record, name) for name in _COLUMNS} | {"limit": limit})
         stages += [row | {"n": sizes[run["part"]]} | vars(stage) for stage in record.trace]
     runs = pd.DataFrame(rows)
     runs["ended"] = runs["status"].isin(EXPECTED_STATUSES)
@@ -104,7 +106,16 @@ def load_feasibility(folder: Path) -> FeasibilityResults:
         found in answers[part] for part, found in zip(runs["part"], runs["found"], strict=True)
     ]
     runs["solved"] = runs["ended"] & pd.Series(right, index=runs.index)
-    numbers = [*_MEASURES, "phi_lo", "phi_up", "gamma", "train_error", "test_error", "tuning_s"]
+    numbers = [
+        *_MEASURES,
+        "limit",
+        "phi_lo",
+        "phi_up",
+        "gamma",
+        "train_error",
+        "test_error",
+        "tuning_s",
+    ]
     runs[numbers] = runs[numbers].astype(float)
     return FeasibilityResults(study, runs, pd.DataFrame(stages, columns=_STAGE_COLUMNS))
 

@@ -85,6 +85,7 @@ def render(results: FeasibilityResults, command: str) -> str:
             ("failed", str(len(failed))),
             ("machine", integrity.machine(environments)),
         ],
+        limit=_limit_words(runs, study["budget"]["timeout"]),
         legend=_legend(study),
         figures=_figures(results),
         parts=[_part_view(results, part) for part in study["parts"]],
@@ -95,6 +96,13 @@ def render(results: FeasibilityResults, command: str) -> str:
         commits=integrity.commits(environments),
         command=command,
     )
+
+
+def _limit_words(runs: pd.DataFrame, planned: float) -> str:
+    """The limit of seconds that the runs were given; not always that of the last invocation."""
+    known = runs["limit"].dropna()
+    ends = sorted({f"{value:g}" for value in (known.min(), known.max())}, key=float)
+    return " to ".join(ends) if len(known) else f"{planned:g}"
 
 
 def summary(results: FeasibilityResults) -> RenderableType:

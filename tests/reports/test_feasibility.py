@@ -172,6 +172,15 @@ def test_the_page_shows_every_part_escaped_and_nests(folder):
     assert write_report(folder, "marginbench run example").read_text(encoding="utf-8") == page
 
 
+def test_the_limit_is_that_of_the_records(folder):
+    assert "or after 60 seconds of iterations" in write_report(folder, "c").read_text()
+    store = FeasibilityStore(folder / "runs")
+    longer = next(item for item in store.scan() if item.method == "MPLFP")
+    longer.budget = '{"timeout": 400.0}'
+    store.write(longer)
+    assert "or after 60 to 400 seconds of iterations" in write_report(folder, "c").read_text()
+
+
 def test_the_terminal_shows_the_same_numbers(folder):
     console = Console(width=150)
     with console.capture() as text:
