@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from solvers.base import Solver
+from solvers.compiling import njit
 from solvers.kernels import Kernel
 from solvers.models import KernelExpansion
 from solvers.monitor import Monitor
@@ -125,7 +125,7 @@ class BatchPerceptron(Solver):
         return Solution(snapshot(), t, status)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _add_row(margins, y, row, sign):
     """margins_j += sign y_j K_ij; returns the index of the smallest."""
     worst = 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from solvers.compiling import njit
 from solvers.kernels import Kernel, Points
 from solvers.matrices import Matrix, matmul
 from solvers.threads import in_parts
@@ -51,7 +51,7 @@ def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
     return _float64_product(Z, weights)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
+@njit(error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
 def _weighted_sums(block, coef, sums, start, stop):
     """sums_i = sum_j coef_j block_ij for the rows from start to stop, with float64 sums."""
     for i in range(start, stop):

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from solvers.base import WeightedSolver
+from solvers.compiling import njit
 from solvers.kernels import Kernel
 from solvers.matrices import matmul
 from solvers.models import KernelExpansion
@@ -240,7 +240,7 @@ def _changes(
     return draws[_targets(alpha, margins, diag, bounds, draws) != alpha[draws]]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _target(alpha, margins, diag, bounds, i):
     """The best value of one variable."""
     slope = 1.0 - margins[i]
@@ -249,7 +249,7 @@ def _target(alpha, margins, diag, bounds, i):
     return bounds[i] if slope > 0.0 else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _targets(alpha, margins, diag, bounds, index):
     """The best value of each of these variables, if only it changed."""
     targets = np.empty(len(index))
@@ -258,7 +258,7 @@ def _targets(alpha, margins, diag, bounds, index):
     return targets
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _next_change(alpha, margins, diag, bounds, draws, position, shrinking, state):
     """The first draw from ``position`` on that changes its variable, and the new value.
 
@@ -286,7 +286,7 @@ def _next_change(alpha, margins, diag, bounds, draws, position, shrinking, state
     return position, 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _add_row(margins, y, row, coef):
     """margins_j += coef y_j K_ij."""
     for j in range(len(margins)):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numba import njit
 
+from solvers.compiling import njit
 from solvers.matrices import Matrix
 from solvers.models import KernelExpansion, Model
 
@@ -97,7 +97,7 @@ class VotedExpansion(Model):
         return cls(last, arrays["mistakes"], arrays["survivals"])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def votes(block, signs, mistakes, survivals, noise, low, high):
     """Least and greatest votes for each row of a kernel block, into ``low`` and ``high``.
 

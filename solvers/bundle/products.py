@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import get_num_threads
 from scipy import sparse
 
+from solvers.compiling import njit
 from solvers.matrices import Matrix, matmul
 from solvers.scoring import linear_scores
 from solvers.threads import in_parts
@@ -52,7 +53,7 @@ def combination_of(X: Matrix, g: np.ndarray) -> np.ndarray:
     return sums[0] if parts == 1 else sums.sum(axis=0)
 
 
-@njit(cache=True, **_SUMS)
+@njit(**_SUMS)
 def _row_scores(data, indices, indptr, w, scores, start, stop):
     """scores_i = <x_i, w> for the rows from start to stop."""
     one = np.uint64(1)
@@ -70,7 +71,7 @@ def _row_scores(data, indices, indptr, w, scores, start, stop):
         scores[i] = even + odd
 
 
-@njit(cache=True, **_SUMS)
+@njit(**_SUMS)
 def _add_rows(data, indices, indptr, g, sums, start, stop):
     """sums[part] = sum of g_i x_i over a part of the rows; points without loss cost nothing."""
     n, parts = len(g), len(sums)

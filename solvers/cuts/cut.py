@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from solvers.compiling import njit
 from solvers.cuts.structure import Violations
 from solvers.oracle import KernelOracle
 from solvers.threads import in_parts
@@ -167,7 +167,7 @@ def _products(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
     return sums
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
+@njit(error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
 def _weighted_sums(block, coef, sums, start, stop):
     """sums_is = sum_j coef_sj block_ij for rows start to stop."""
     for i in range(start, stop):

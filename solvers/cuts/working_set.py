@@ -6,8 +6,8 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
+from solvers.compiling import njit
 from solvers.cuts.cut import Cut, combined, cut_scores
 from solvers.matrices import matmul
 from solvers.oracle import KernelOracle
@@ -165,7 +165,7 @@ class WorkingSet:
                 del self.cuts[k], self._idle[k]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _subtract(sums, values, factor):
     """sums -= factor values, in float64."""
     for i in range(len(sums)):

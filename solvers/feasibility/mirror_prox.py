@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from solvers.compiling import njit
 from solvers.feasibility.checking import lower_bound, rounding_of_lower_bound, upper_bound
 from solvers.feasibility.columns import ColumnSpace
 from solvers.feasibility.cones import geometry_of, unit_value
@@ -123,7 +123,7 @@ def on_features(space: FeatureSpace, progress: Progress) -> FeasibilityResult:
     return progress.result(average(), w_sum[0])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _move(log_x, y, y_lead, y_sum, w_sum, x, w, Gx, Gw, x_step, y_step):
     """The prox steps of an iteration of MPKFP, and its sums; min of A'y_sum and ||A w_sum||^2."""
     _step_into_ball(y_lead, x, Gx, y_step)
@@ -140,7 +140,7 @@ def _move(log_x, y, y_lead, y_sum, w_sum, x, w, Gx, Gw, x_step, y_step):
     return low, square
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _step_into_ball(y, x, Gx, step):
     """y += step A x, then onto the unit ball."""
     square = 0.0
