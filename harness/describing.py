@@ -11,6 +11,7 @@ from scipy import sparse
 
 from harness.errors import SolverError
 from harness.jobs import DatasetInfo, DatasetJob, DescribeJob, SolverInfo
+from harness.judging import SVM
 from harness.keys import source_hash
 from harness.loading import SolverSpec, load_class, shown_name, source_file
 
@@ -59,6 +60,7 @@ def describe_solver(job: DescribeJob) -> SolverInfo:
         shown=shown_name(cls, spec),
         source_hash=source_hash(
             source_file(cls),
+            SVM,
             local_folder=spec.folder,
             package=None if spec.module is None else cls.__module__.partition(".")[0],
         ),

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import harness
 from harness.errors import StudyError
 from harness.feasibility_records import FeasibilityOutcome, FeasibilityRecord, FeasibilityStore
 from harness.feasibility_study import Cell, FeasibilityStudy, Images, Method
-from harness.jobs import Executor, ImagesJob, Job, Limits, Outcome, Phase, SeparationJob
-from harness.keys import canonical_json, hash_json, numeric_versions
+from harness.jobs import DatasetInfo, Executor, ImagesJob, Job, Limits, Outcome, SeparationJob
+from harness.judging import CELLS, IMAGES
+from harness.keys import canonical_json, hash_json, numeric_versions, source_hash
+from harness.loading import source_file
+from harness.preparation import load_datasets, study_limits
 from harness.progress import Progress
+from harness.recording import now
 from harness.records import EXPECTED_STATUSES, file_name_of
 from harness.session import RunSummary, Session
-from harness.sources import closure
 
 # A run ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
@@ -27,7 +29,13 @@ _DECIDED_BY_IMAGES = ("kernel", "gamma", "max_iter", "history")
 
 @dataclass(frozen=True)
 class PlannedFeasibilityRun:
-    """One method on one instance of a cell or of images."""
+    """One method on one instance of a cell or of images.
+
+    Attributes
+    ----------
+    failure : str
+        Why the run cannot even start; empty if it can.
+    """
 
     key: str
     part: Cell | Images
@@ -36,6 +44,7 @@ class PlannedFeasibilityRun:
     job: SeparationJob | ImagesJob
     params: dict[str, Any]
     method_class: str
+    failure: str = ""
 
     @property
     def file_name(self) -> str:
@@ -63,20 +72,55 @@ def problem_of(part: Cell | Images) -> dict[str, Any]:
     return {name: value for name, value in part.model_dump().items() if name not in left_out}
 
 
-def plan_feasibility(study: FeasibilityStudy) -> list[PlannedFeasibilityRun]:
+def plan_feasibility(
+    study: FeasibilityStudy, datasets: Mapping[str, DatasetInfo | str]
+) -> list[PlannedFeasibilityRun]:
     """Every run of the study: cells with the methods on columns, images with those with a kernel.
+
+    Parameters
+    ----------
+    study : FeasibilityStudy
+    datasets : mapping
+        Label of images -> their dataset, or why it cannot be loaded.
+
+    Raises
+    ------
+    StudyError
+        As :func:`check_methods`.
+    """
+    sources: dict[tuple[str, bool], str] = {}
+    runs = []
+    for part, method, cls in _combinations(study):
+        images = isinstance(part, Images)
+        if (method.name, images) not in sources:
+            sources[method.name, images] = source_hash(
+                source_file(cls), IMAGES if images else CELLS
+            )
+        runs += [
+            _planned(study, part, method, cls, seed, sources[method.name, images], datasets)
+            for seed in range(part.instances)
+        ]
+    return runs
+
+
+def check_methods(study: FeasibilityStudy) -> None:
+    """Check that every part has a method, and each method its parameters.
 
     Raises
     ------
     StudyError
         For a parameter that a method does not have, or a part without a method.
     """
+    for part, method, cls in _combinations(study):
+        _parameters(method, cls, part)
+
+
+def _combinations(study: FeasibilityStudy) -> Iterator[tuple[Cell | Images, Method, type[Any]]]:
+    """Every part with each method that is for it, and the method's class."""
     from solvers import Solver
     from solvers.registry import feasibility_methods
 
     known = feasibility_methods()
-    sources: dict[tuple[str, bool], dict[str, str]] = {}
-    runs = []
     for part in study.parts:
         images = isinstance(part, Images)
         fit = [
@@ -86,14 +130,7 @@ def plan_feasibility(study: FeasibilityStudy) -> list[PlannedFeasibilityRun]:
             needed = "with a kernel (MPKFP)" if images else "on columns (MPLFP)"
             raise StudyError(f"{part.label!r} needs a method {needed}; the study has none")
         for method in fit:
-            cls = known[method.name]
-            if (method.name, images) not in sources:
-                sources[method.name, images] = _source_hashes(cls.__module__, images=images)
-            runs += [
-                _planned(study, part, method, cls, seed, sources[method.name, images])
-                for seed in range(part.instances)
-            ]
-    return runs
+            yield part, method, known[method.name]
 
 
 def _planned(
@@ -102,20 +139,31 @@ def _planned(
     method: Method,
     cls: type[Any],
     seed: int,
-    source: dict[str, str],
+    source: str,
+    datasets: Mapping[str, DatasetInfo | str],
 ) -> PlannedFeasibilityRun:
     params = _parameters(method, cls, part)
     method_class = f"{cls.__module__}:{cls.__name__}"
+    dataset = datasets[part.label] if isinstance(part, Images) else None
     identity = {
         "source": source,
         "params": params,
         "problem": problem_of(part),
+        "fingerprint": dataset.fingerprint if isinstance(dataset, DatasetInfo) else None,
         "seed": seed,
         "versions": numeric_versions(),
         "labels": [part.label, method.label],
     }
-    job = _job(study, part, method, seed, method_class)
-    return PlannedFeasibilityRun(hash_json(identity), part, method, seed, job, params, method_class)
+    return PlannedFeasibilityRun(
+        key=hash_json(identity),
+        part=part,
+        method=method,
+        seed=seed,
+        job=_job(study, part, method, seed, method_class),
+        params=params,
+        method_class=method_class,
+        failure=dataset if isinstance(dataset, str) else "",
+    )
 
 
 def _parameters(method: Method, cls: type[Any], part: Cell | Images) -> dict[str, Any]:
@@ -136,14 +184,6 @@ def _parameters(method: Method, cls: type[Any], part: Cell | Images) -> dict[str
                 raise StudyError(f"method {method.label!r}: {name!r} is decided by [[{section}]]")
     given = {"tol": part.tol} if isinstance(part, Cell) else {}
     return defaults | given | method.params
-
-
-def _source_hashes(module: str, *, images: bool) -> dict[str, str]:
-    """Hashes of the method's source, of all it imports of the project, and of what measures it."""
-    root = Path(harness.__file__).resolve().parents[1]
-    measuring = "image_classes.py" if images else "separation.py"
-    files = [root.joinpath(*module.split(".")).with_suffix(".py"), root / "harness" / measuring]
-    return {name: hash_json(path.read_text("utf-8")) for name, path in closure(files).items()}
 
 
 def _job(
@@ -217,21 +257,32 @@ class _FeasibilitySession(Session[FeasibilityStudy, PlannedFeasibilityRun, Feasi
     data_errors: tuple[str, ...] = ()
 
     def _plan(self, executor: Executor) -> list[PlannedFeasibilityRun]:
-        return plan_feasibility(self.study)
+        check_methods(self.study)
+        datasets = load_datasets(
+            self.study.images,
+            executor,
+            study_limits(self.study),
+            threads=self.threads,
+            say=self.progress.say,
+        )
+        self.data_errors = tuple(found for found in datasets.values() if isinstance(found, str))
+        return plan_feasibility(self.study, datasets)
 
     def _data_errors(self) -> Iterable[str]:
         return self.data_errors
 
+    def _without_run(self, run: PlannedFeasibilityRun) -> FeasibilityRecord | None:
+        if not run.failure:
+            return None
+        record = run.record(self.study)
+        record.started_at, record.reason = now(), run.failure
+        return record
+
     def _job(self, run: PlannedFeasibilityRun) -> Job:
-        budget = self.study.budget
+        limits = study_limits(self.study)
         grace = _GRACE if isinstance(run.job, SeparationJob) else 0.0
-        seconds: dict[Phase, float] = {
-            "data": budget.data_timeout,
-            "compile": budget.compile_timeout,
-            "solve": budget.timeout + grace,
-            "evaluate": budget.evaluation_timeout,
-        }
-        return Job(run.key, run.job, Limits(seconds, budget.memory), self.threads)
+        seconds = {**limits.seconds, "solve": limits.seconds["solve"] + grace}
+        return Job(run.key, run.job, Limits(seconds, limits.memory), self.threads)
 
     def _record_of(self, run: PlannedFeasibilityRun, outcome: Outcome) -> FeasibilityRecord:
         record = run.record(self.study)

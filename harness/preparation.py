@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from harness.errors import SolverError
+from harness.feasibility_study import FeasibilityStudy, Images
 from harness.jobs import (
     DatasetInfo,
     DatasetJob,
@@ -53,12 +54,12 @@ def gather_facts(study: Study, executor: Executor, *, say: Say, threads: int = 1
     limits = study_limits(study)
     solvers = _solvers(study, executor, limits, threads, say)
     check_parameters(study, solvers)
-    datasets = _datasets(study, executor, limits, threads, say)
+    datasets = load_datasets(study.task, executor, limits, threads=threads, say=say)
     references = _references(study, executor, datasets, threads, say)
     return Facts(datasets=datasets, solvers=solvers, references=references)
 
 
-def study_limits(study: Study) -> Limits:
+def study_limits(study: Study | FeasibilityStudy) -> Limits:
     """The limits of a run of this study."""
     budget = study.budget
     return Limits(
@@ -94,13 +95,30 @@ def _solvers(
     return {entry.label: found[entry.name] for entry in study.solver}
 
 
-def _datasets(
-    study: Study, executor: Executor, limits: Limits, threads: int, say: Say
+def load_datasets(
+    parts: Sequence[Task | Images],
+    executor: Executor,
+    limits: Limits,
+    *,
+    threads: int,
+    say: Say,
 ) -> dict[str, DatasetInfo | str]:
-    wanted = {_dataset_tag(task): task for task in study.task}
+    """The datasets of tasks or of images by their labels, or why they cannot be loaded.
+
+    Parameters
+    ----------
+    parts : sequence of Task or Images
+    executor : Executor
+    limits : Limits
+    threads : int
+    say : callable
+        Takes one line for the user.
+    """
+    tags = {part.label: _dataset_tag(part) for part in parts}
+    wanted = {_dataset_tag(part): part for part in parts}
     jobs = (
-        Job(tag, DatasetJob(task.dataset, dict(task.dataset_params)), limits, threads)
-        for tag, task in wanted.items()
+        Job(tag, DatasetJob(part.dataset, dict(part.dataset_params)), limits, threads)
+        for tag, part in wanted.items()
     )
     found: dict[str, DatasetInfo | str] = {}
     for job, outcome in _run(executor, jobs, say, "loading {}"):
@@ -110,7 +128,7 @@ def _datasets(
                 say(note)
         else:
             found[job.tag] = _data_reason(wanted[job.tag].dataset, outcome)
-    return {task.label: found[_dataset_tag(task)] for task in study.task}
+    return {label: found[tag] for label, tag in tags.items()}
 
 
 def _references(
@@ -169,8 +187,8 @@ def _run(
                 say(words.format(tag) + " ...")
 
 
-def _dataset_tag(task: Task) -> str:
-    return f"{task.dataset} {canonical_json(task.dataset_params)}".removesuffix(" {}")
+def _dataset_tag(part: Task | Images) -> str:
+    return f"{part.dataset} {canonical_json(part.dataset_params)}".removesuffix(" {}")
 
 
 def _data_reason(dataset: str, outcome: Outcome) -> str:

@@ -11,12 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import harness.feasibility_runner as runner
+from data_loaders import load
 from harness import image_classes, separation
 from harness.errors import StudyError, UserError
 from harness.feasibility_records import FeasibilityStore, Stage
-from harness.feasibility_runner import plan_feasibility, run_feasibility
+from harness.feasibility_runner import check_methods, plan_feasibility, run_feasibility
 from harness.feasibility_study import FeasibilityStudy, select_parts
-from harness.jobs import Ended, ImagesJob, Outcome, SeparationJob, Started
+from harness.jobs import DatasetInfo, Ended, ImagesJob, Outcome, SeparationJob, Started
 from harness.records import RecordError
 from harness.study_file import load_study, parse_study
 
@@ -202,7 +203,7 @@ def test_a_damaged_record_is_put_aside_and_done_again(study, tmp_path):
 
 def test_the_key_knows_what_changes_a_run(study):
     def keys(study):
-        return [run.key for run in plan_feasibility(study)]
+        return [run.key for run in plan_feasibility(study, {})]
 
     first = keys(study)
     assert len(set(first)) == 6
@@ -213,6 +214,51 @@ def test_the_key_knows_what_changes_a_run(study):
         assert other != first
     published = STUDY.replace("MPLFP = 1.5", "MPLFP = 2.5")
     assert keys(parse_study(published.encode(), where="other")) == first
+
+
+def digits():
+    """A study of images of digits, which need not be fetched."""
+    head = 'kind = "feasibility"\nname = "images"\n'
+    return parse_study((head + IMAGES.replace('"mnist"', '"digits"')).encode(), where="images")
+
+
+def dataset(fingerprint):
+    return DatasetInfo(fingerprint, 100, 50, 64, False, 10, "", "")
+
+
+def test_the_key_of_images_knows_their_data():
+    def key(found):
+        (run,) = plan_feasibility(digits(), {"digits": found})
+        return run.key
+
+    assert key(dataset("a")) == key(replace(dataset("a"), citation="other"))
+    assert len({key(dataset("a")), key(dataset("b")), key("it is not there")}) == 3
+
+
+def test_images_are_loaded_and_run_by_workers(tmp_path):
+    summary = run_feasibility(digits(), tmp_path)
+    assert summary.exit_code == 0
+    record = recorded(tmp_path)["digits", "MPKFP", 0]
+    fingerprint = load("digits").fingerprint
+    (planned,) = plan_feasibility(digits(), {"digits": dataset(fingerprint)})
+    assert record.key == planned.key
+    assert record.test_error < 0.5
+    assert run_feasibility(digits(), tmp_path).already_recorded == 1
+
+
+def test_images_that_cannot_be_loaded_leave_records_with_the_reason(tmp_path, monkeypatch):
+    head = 'kind = "feasibility"\nname = "images"\n'
+    images = parse_study((head + IMAGES).encode(), where="images")
+    monkeypatch.setenv("MARGINBENCH_MIRROR", str(tmp_path / "no-mirror"))
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
+    summary = run_feasibility(images, tmp_path / "results")
+    assert (summary.exit_code, summary.statuses) == (3, {"failed": 1})
+    (reason,) = summary.data_errors
+    assert reason.startswith("mnist: ")
+    record = recorded(tmp_path / "results")["digits", "MPKFP", 0]
+    assert (record.status, record.reason) == ("failed", reason)
+    assert record.started_at
+    assert record.n_iter is None
 
 
 def test_runs_go_through_worker_processes(study, tmp_path):
@@ -274,17 +320,17 @@ def test_a_file_that_makes_no_sense_is_refused_in_one_line(old, new, message):
 def test_parts_without_methods_and_parameters_without_a_method_are_refused(study):
     linear = STUDY[: STUDY.index("[[method]]")] + '[[method]]\nname = "MPKFP"\n'
     with pytest.raises(StudyError, match=r"'easy' needs a method on columns \(MPLFP\)"):
-        plan_feasibility(parse_study(linear.encode(), where="f"))
+        check_methods(parse_study(linear.encode(), where="f"))
     wrong = STUDY.replace("max_iter = 3", "max_itr = 3")
     with pytest.raises(StudyError, match="method 'PCT, 3 steps': unknown parameter 'max_itr'"):
-        plan_feasibility(parse_study(wrong.encode(), where="f"))
+        check_methods(parse_study(wrong.encode(), where="f"))
     decided = STUDY.replace("max_iter = 3", "tol = 0.5")
     with pytest.raises(StudyError, match=r"'tol' is decided by \[\[cell\]\]"):
-        plan_feasibility(parse_study(decided.encode(), where="f"))
+        check_methods(parse_study(decided.encode(), where="f"))
     head = 'kind = "feasibility"\nname = "i"\n'
     images = parse_study((head + IMAGES + "params = { gamma = 1.0 }").encode(), where="f")
     with pytest.raises(StudyError, match=r"'gamma' is decided by \[\[images\]\]"):
-        plan_feasibility(images)
+        check_methods(images)
     with pytest.raises(StudyError, match="needs at least one"):
         parse_study((head + '[[method]]\nname = "MPLFP"').encode(), where="f")
     with pytest.raises(StudyError, match="unknown dataset 'minst'"):
@@ -359,7 +405,7 @@ def test_the_shipped_studies_of_feasibility_are_planned():
     assert {(g, m, n, 20 if n == 5000 else 3) for g in ("ldfp", "lap") for m in (100, 1000)
             for n in (5000, 50_000)} == sizes  # fmt: skip
     assert all(part.kappa == 1.0 for part in table.cell)
-    assert len(plan_feasibility(table)) == 2 * 2 * (20 + 3) * len(table.method)
+    assert len(plan_feasibility(table, {})) == 2 * 2 * (20 + 3) * len(table.method)
     figure = load_study("mpfp14-figure1")
     assert [part.kappa for part in figure.cell] == list(range(1, 11))
     assert {(part.m, part.n) for part in figure.cell} == {(100, 5000)}
@@ -368,7 +414,7 @@ def test_the_shipped_studies_of_feasibility_are_planned():
 
 
 def test_a_job_names_its_class_and_limit(study):
-    planned = plan_feasibility(study)[0]
+    planned = plan_feasibility(study, {})[0]
     assert planned.job == SeparationJob(
         generator="ldfp", m=8, n=100, kappa=1.5, seed=0,
         method="solvers.feasibility.methods:MPLFP", params={"tol": 0.0}, max_seconds=20.0,
