@@ -207,24 +207,36 @@ def test_code_of_users_is_left_to_numba(tree: Path, tmp_path: Path) -> None:
     assert len(list(chosen.glob("marginbench-*/*.code"))) == 2
 
 
-def test_old_folders_are_removed_and_recent_ones_never(tree: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "cache" / "compiled"
+@pytest.mark.parametrize(
+    ("days", "kept"),
+    [
+        ([2, 3, 4, 5, 6, 7], [2, 3, 4, 5]),  # a few stay, however old
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 2], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),  # all that are in use
+    ],
+)
+def test_old_folders_are_removed_and_recent_ones_never(
+    tree: Path, tmp_path: Path, days: list[float], kept: list[float]
+) -> None:
+    cache = tmp_path / "cache"
     now = time.time()
-    days = {f"marginbench-{day:032x}": day for day in range(10)}
-    for name, day in days.items():
-        (folder / name).mkdir(parents=True)
-        (folder / name / "old.code").write_text("")
-        os.utime(folder / name, (now - 86_400 * day, now - 86_400 * day))
-    (folder / "marginbench-notes").mkdir()
-    os.utime(folder / "marginbench-notes", (0, 0))
-    python(tree, CALL, MARGINBENCH_CACHE=str(tmp_path / "cache"))
-    left = {file.name for file in folder.iterdir()} & set(days)
-    assert left == {name for name, day in days.items() if day < 4}
-    assert (folder / "marginbench-notes").is_dir()
-    (own,) = {file.name for file in folder.iterdir()} - set(days) - {"marginbench-notes"}
-    os.utime(folder / own, (0, 0))
-    python(tree, CALL, MARGINBENCH_CACHE=str(tmp_path / "cache"))
-    assert (folder / own).stat().st_mtime >= now
+    folders = {day: cache / "compiled" / f"marginbench-{n:032x}" for n, day in enumerate(days)}
+    notes = cache / "compiled" / "marginbench-notes"
+    for day, folder in {**folders, 99: notes}.items():
+        folder.mkdir(parents=True)
+        (folder / "old.code").write_text("")
+        os.utime(folder, (now - 86_400 * day, now - 86_400 * day))
+    python(tree, CALL, MARGINBENCH_CACHE=str(cache))
+    assert [day for day, folder in folders.items() if folder.is_dir()] == kept
+    assert notes.is_dir()
+
+
+def test_a_process_that_only_reads_marks_the_folder_as_used(tree: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    python(tree, CALL, MARGINBENCH_CACHE=str(cache))
+    (folder,) = (cache / "compiled").iterdir()
+    os.utime(folder, (0, 0))
+    assert python(tree, CALL, MARGINBENCH_CACHE=str(cache)) == "11.0 1 0"
+    assert folder.stat().st_mtime > time.time() - 3600
 
 
 def test_processes_at_once_share_a_cache(tree: Path, tmp_path: Path) -> None:
