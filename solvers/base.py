@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from solvers.declaration import hyperparameters
 from solvers.inputs import canonical, check_finite, class_weights, dtype_name, generator
 from solvers.kernels import Kernel, make_kernel
 from solvers.matrices import Matrix
@@ -24,9 +25,9 @@ from solvers.validation import flag, one_of, positive
 class Solver(ClassifierMixin, BaseEstimator, ABC):
     """Base class of the solvers: checks the input, builds the problem, calls :meth:`_solve`.
 
-    A new solver derives from this class, lists what it supports in the class attributes, takes its
-    parameters in ``__init__`` and implements ``_solve``. Parameters that it does not take keep the
-    class attribute's value below.
+    A new solver derives from this class, lists what it supports in the class attributes, declares
+    its parameters with :func:`hyperparameters` or takes them in an ``__init__`` of its own, and
+    implements ``_solve``. Parameters that it does not take keep the class attribute's value below.
 
     Attributes
     ----------
@@ -226,12 +227,20 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         return X, y
 
 
+@hyperparameters
 class WeightedSolver(Solver):
     """Base class of the solvers whose method admits a weight for each point's loss.
 
-    They take ``sample_weight`` in :meth:`fit` and have a parameter ``class_weight``; the problem's
-    ``weights`` hold the product, so that the summed loss is ``C sum_i weights_i hinge_i``.
+    They take ``sample_weight`` in :meth:`fit`, too; the problem's ``weights`` hold the product with
+    those of the classes, so that the summed loss is ``C sum_i weights_i hinge_i``.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Factors of the losses of each class; "balanced": ``n / (2 n_class)``.
     """
+
+    class_weight: Any = None
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any = None, monitor: Monitor | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from solvers.declaration import hyperparameters
 from solvers.feasibility.kernel_methods import KernelFeasibilityMethod
 from solvers.inputs import canonical, check_finite
 from solvers.kernels import Points, Precomputed, make_kernel
@@ -39,6 +41,7 @@ class _Stages(Monitor):
         return False
 
 
+@hyperparameters
 class OneVsRest(ClassifierMixin, BaseEstimator):
     """A kernel feasibility method for several classes, each against the rest.
 
@@ -49,7 +52,7 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
     ----------
     method : KernelFeasibilityMethod
         Its parameters hold for each class.
-    stages : iterable of int >= 1, default=()
+    stages : iterable of int >= 1
         Numbers of iterations after which the predictor is kept as it stands, for
         :meth:`staged_decision_function`. A class that ends earlier keeps its last predictor.
 
@@ -68,9 +71,8 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         What the fit cost.
     """
 
-    def __init__(self, method: KernelFeasibilityMethod, *, stages: Iterable[int] = ()) -> None:
-        self.method = method
-        self.stages = stages
+    method: KernelFeasibilityMethod = field(kw_only=False)
+    stages: Iterable[int] = ()
 
     def fit(self, X: Any, y: Any) -> OneVsRest:
         """Train one predictor for each class.
