@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from solvers.declaration import hyperparameters
-from solvers.inputs import canonical, check_finite, class_weights, dtype_name, generator
+from solvers.inputs import class_weights, dtype_name, generator, new_points, training_points
 from solvers.kernels import Kernel, make_kernel
 from solvers.matrices import Matrix
 from solvers.monitor import Monitor
@@ -154,8 +153,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         X : array-like or sparse matrix, shape (n_points, n_features)
             For ``kernel="precomputed"`` the entries k(x, x_i), shape (n_points, n).
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = new_points(self, X)
         return self.model_.decision_function(X)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -199,16 +197,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         return weights
 
     def _check_training_set(self, X: Any, y: Any) -> tuple[Matrix, np.ndarray]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr" if self.supports_sparse else False,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-        )
-        check_finite(X)
+        X, y = training_points(self, X, y, accept_sparse=self.supports_sparse)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         self.classes_ = np.unique(y)
@@ -222,8 +211,6 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
                 "Only binary classification is supported. The type of the target is "
                 f"{kind} ({len(self.classes_)} values)."
             )
-        if sparse.issparse(X):
-            X = canonical(X)
         return X, y
 
 

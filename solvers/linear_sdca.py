@@ -129,6 +129,43 @@ class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
         return Solution(snapshot(), ascent.n_iter, status)
 
 
+def ascend(
+    features: Matrix, problem: Problem, C: float, tol: float, max_epochs: int
+) -> tuple[DualAscent, SolveStatus]:
+    """Solve the linear SVM on features of the points to a duality gap, at no charge.
+
+    Parameters
+    ----------
+    features : ndarray or csr_matrix, shape (n, n_features)
+    problem : Problem
+        Gives the labels, the weights of the losses and the draws.
+    C : float
+    tol : float
+        In units of the weighted mean of the losses.
+    max_epochs : int
+
+    Returns
+    -------
+    ascent : DualAscent
+    status : {"converged", "budget"}
+    """
+    ascent = DualAscent(
+        features,
+        problem.y,
+        C * problem.weights,
+        order="permutation",
+        shrinking=True,
+        rng=problem.rng,
+        counters=Counters(),
+    )
+    for _ in range(max_epochs):
+        ascent.epoch(lambda: math.inf, lambda: False)
+        ascent.end_epoch(tol)
+        if ascent.complete and ascent.gap() <= tol:
+            return ascent, "converged"
+    return ascent, "budget"
+
+
 @dataclass
 class DualAscent:
     """The state of dual coordinate ascent on one training set.

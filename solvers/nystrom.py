@@ -10,12 +10,12 @@ from scipy.linalg import cholesky, solve_triangular
 from solvers.base import WeightedSolver
 from solvers.declaration import hyperparameters
 from solvers.kernels import Precomputed
-from solvers.linear_sdca import DualAscent
+from solvers.linear_sdca import ascend
 from solvers.matrices import matmul
 from solvers.monitor import Monitor
-from solvers.oracle import Counters, KernelOracle
+from solvers.oracle import KernelOracle
 from solvers.parameters import KernelParameters, SoftMarginParameters, SolverParameters
-from solvers.problem import Problem, Solution, SolveStatus
+from solvers.problem import Problem, Solution
 from solvers.validation import check_iteration_limit, one_of, positive, whole
 
 # What is added to the diagonal of the landmarks' Gram matrix, relative to its mean: entries are
@@ -101,22 +101,7 @@ class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelPara
             landmarks, whole_factor = incomplete_cholesky(problem.oracle, m, jitter)
             factor = whole_factor[landmarks]
             features = whole_factor.astype(problem.oracle.dtype, copy=False)
-        ascent = DualAscent(
-            features,
-            problem.y,
-            float(self.C) * problem.weights,
-            order="permutation",
-            shrinking=True,
-            rng=problem.rng,
-            counters=Counters(),
-        )
-        status: SolveStatus = "budget"
-        for _ in range(self.max_epochs):
-            ascent.epoch(lambda: math.inf, lambda: False)
-            ascent.end_epoch(self.tol)
-            if ascent.complete and ascent.gap() <= self.tol:
-                status = "converged"
-                break
+        ascent, status = ascend(features, problem, float(self.C), self.tol, self.max_epochs)
         self.landmarks_ = landmarks
         coef = np.zeros(problem.n)
         coef[landmarks] = solve_triangular(factor, ascent.w, lower=True, trans="T")

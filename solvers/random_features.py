@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import field
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from solvers.base import WeightedSolver
 from solvers.declaration import hyperparameters
 from solvers.fourier import FourierExpansion, draw_frequencies, fourier_features
-from solvers.inputs import generator
+from solvers.inputs import generator, new_points
 from solvers.kernels import RBF, Kernel, make_kernel
-from solvers.linear_sdca import DualAscent
+from solvers.linear_sdca import ascend
 from solvers.matrices import Matrix
 from solvers.monitor import Monitor
-from solvers.oracle import Counters
 from solvers.parameters import SeedParameters, SoftMarginParameters, SolverParameters
-from solvers.problem import Problem, Solution, SolveStatus
+from solvers.problem import Problem, Solution
 from solvers.rows import finite_squared_norms
 from solvers.validation import check_iteration_limit, positive, whole
 
@@ -113,8 +111,7 @@ class RandomFourierMap(
         ----------
         X : array-like or sparse matrix, shape (n_points, n_features)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = new_points(self, X)
         return fourier_features(X, self.frequencies_, X.dtype)
 
     def __sklearn_tags__(self) -> Any:
@@ -186,23 +183,9 @@ class RandomFourierFeatures(
         n, n_features = problem.X.shape
         finite_squared_norms(problem.X)
         frequencies = draw_frequencies(problem.rng, kernel.gamma, self.n_pairs, n_features)
-        ascent = DualAscent(
-            fourier_features(problem.X, frequencies, self.dtype),
-            problem.y,
-            float(self.C) * problem.weights,
-            order="permutation",
-            shrinking=True,
-            rng=problem.rng,
-            counters=Counters(),
-        )
+        features = fourier_features(problem.X, frequencies, self.dtype)
         problem.counters.inner_products += self.n_pairs * n
-        status: SolveStatus = "budget"
-        for _ in range(self.max_epochs):
-            ascent.epoch(lambda: math.inf, lambda: False)
-            ascent.end_epoch(self.tol)
-            if ascent.complete and ascent.gap() <= self.tol:
-                status = "converged"
-                break
+        ascent, status = ascend(features, problem, float(self.C), self.tol, self.max_epochs)
         return Solution(FourierExpansion(frequencies, ascent.w), ascent.n_iter, status)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from solvers.base import WeightedSolver
 from solvers.bundle.loop import (
@@ -22,7 +21,7 @@ from solvers.bundle.losses import Loss
 from solvers.bundle.names import make_loss, make_regularizer
 from solvers.bundle.regularizers import Regularizer
 from solvers.declaration import hyperparameters
-from solvers.inputs import canonical, check_finite
+from solvers.inputs import new_points, training_points
 from solvers.models import LinearModel
 from solvers.monitor import Monitor
 from solvers.oracle import Counters
@@ -239,19 +238,8 @@ class BundleRegressor(RegressorMixin, BundleParameters, BaseEstimator):
             For parameters out of range, or NaN or infinity in the data.
         """
         self._check_bundle_parameters("numbers", "regressor")
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            y_numeric=True,
-            order="C",
-            ensure_all_finite=False,
-        )
-        check_finite(X)
+        X, y = training_points(self, X, y, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
-        X = canonical(X) if sparse.issparse(X) else X
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         finite_squared_norms(X)
         self.counters_ = Counters()
@@ -267,8 +255,7 @@ class BundleRegressor(RegressorMixin, BundleParameters, BaseEstimator):
         ----------
         X : array-like or sparse matrix, shape (n_points, n_features)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = new_points(self, X)
         return linear_scores(X, self.coef_) + self.intercept_
 
     def __sklearn_tags__(self) -> Any:

@@ -8,10 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from solvers.cuts.chain import LinearChain
 from solvers.cuts.expansion import StructuredExpansion
@@ -21,7 +19,7 @@ from solvers.cuts.parameters import CutParameters
 from solvers.cuts.structure import Examples, StructuredProblem
 from solvers.cuts.working_set import WorkingSet
 from solvers.declaration import hyperparameters
-from solvers.inputs import canonical, check_finite, dtype_name, generator
+from solvers.inputs import dtype_name, generator, new_points, training_points
 from solvers.kernels import Kernel, Precomputed, make_kernel
 from solvers.monitor import Monitor
 from solvers.oracle import Counters, KernelOracle
@@ -158,8 +156,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         X : array-like or sparse matrix, shape (n_points, n_features)
             For ``kernel="precomputed"`` the entries k(x, x_i), shape (n_points, n).
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = new_points(self, X)
         return self.model_.decision_function(X)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -233,19 +230,11 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
 
     def _checked(self, X: Any, y: Any) -> Any:
         """X as the kernels want it; y is looked at where it has a class for each point."""
-        checks: dict[str, Any] = {
-            "accept_sparse": "csr",
-            "dtype": [np.float64, np.float32],
-            "order": "C",
-            "ensure_all_finite": False,
-        }
-        if isinstance(self.structure, str):
-            X, _ = validate_data(self, X, y, **checks)
-            check_classification_targets(y)
-        else:
-            X = validate_data(self, X, **checks)
-        check_finite(X)
-        return canonical(X) if sparse.issparse(X) else X
+        if not isinstance(self.structure, str):
+            return training_points(self, X)[0]
+        X, y = training_points(self, X, y)
+        check_classification_targets(y)
+        return X
 
     def _problem(
         self, n_points: int, y: Any, lengths: Any
