@@ -39,6 +39,7 @@ from solvers.cuts import (
     TwoClasses,
     Violations,
 )
+from solvers.declaration import hyperparameters
 from solvers.feasibility import (
     ISNKPVN,
     ISPVN,
@@ -72,6 +73,13 @@ from solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
 from solvers.monitor import Monitor
 from solvers.nystrom import Nystrom
 from solvers.oracle import Counters, KernelOracle
+from solvers.parameters import (
+    CachedKernelParameters,
+    KernelParameters,
+    SeedParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
 from solvers.pegasos import Pegasos
 from solvers.perceptron import Perceptron
 from solvers.problem import Problem, Solution
@@ -116,6 +124,7 @@ __all__ = [
     "BundleRegressor",
     "BundleResult",
     "BundleTrace",
+    "CachedKernelParameters",
     "CallableKernel",
     "Counters",
     "CuttingPlane",
@@ -129,6 +138,7 @@ __all__ = [
     "Kernel",
     "KernelExpansion",
     "KernelOracle",
+    "KernelParameters",
     "LeastSquares",
     "Legendre",
     "Linear",
@@ -160,9 +170,12 @@ __all__ = [
     "RandomFourierMap",
     "Regularizer",
     "SecondOrder",
+    "SeedParameters",
     "SimplexEntropy",
+    "SoftMarginParameters",
     "Solution",
     "Solver",
+    "SolverParameters",
     "SquaredHinge",
     "StructuredExpansion",
     "StructuredProblem",
@@ -173,6 +186,7 @@ __all__ = [
     "VotedExpansion",
     "WeightedSolver",
     "check_certificate",
+    "hyperparameters",
     "minimize_risk",
     "registry",
 ]
