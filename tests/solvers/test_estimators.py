@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 from solvers import KernelExpansion, LinearModel, Solver, registry
 
@@ -30,6 +30,11 @@ NAMES = [*EXPANSIONS, *BUDGET, *LINEAR, "RandomFourierFeatures"]
 UNSEEDED = ["SMO", "BatchPerceptron", "LIBSVM", "BundleClassifier", "CuttingPlane", *FEASIBILITY]
 SEEDED = [name for name in NAMES if name not in UNSEEDED]
 NO_OBJECTIVE = ["Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures", *FEASIBILITY]
+#: One solver of each family, on which the quick tests run all of scikit-learn's checks.
+REPRESENTATIVES = [
+    *("SMO", "Pegasos", "Perceptron", "BSCA", "LinearSDCA", "BundleClassifier"),
+    *("RandomFourierFeatures", "MPKFP", "CuttingPlane", "LIBSVM"),
+]
 KERNELS = {
     "rbf": lambda A, B: np.exp(-0.7 * np.square(A[:, None] - B).sum(axis=2)),
     "linear": lambda A, B: A @ B.T,
@@ -49,6 +54,11 @@ def make_exact(name, **params):
 
 def coefficients(solver):
     return solver.dual_coef_ if hasattr(solver, "dual_coef_") else solver.coef_
+
+
+def stored(X, storage):
+    """The points as an array of float64 or float32, or as a sparse matrix."""
+    return {"dense": X, "float32": X.astype(np.float32), "csr": sparse.csr_matrix(X)}[storage]
 
 
 def takes_kernel(name, kernel):
@@ -94,61 +104,58 @@ def test_the_registry_holds_every_solver_by_its_class_name():
         assert issubclass(solver_class, Solver)
 
 
-@parametrize_with_checks(
-    [
-        *(make_exact(name) for name in NAMES),
-        *(make_exact(name, budget=8) for name in BUDGET),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-@parametrize_with_checks(
-    [registry()[name]() for name in NAMES], expected_failed_checks=expected_failures
-)
-def test_scikit_learn_checks_with_default_parameters(estimator, check):
-    if check.func.__name__ == "check_methods_subset_invariance":
-        pytest.skip("compares to seven digits; float32 entries depend on the block in the last bit")
-    check(estimator)
-
-
 @pytest.mark.parametrize(
-    "labels",
-    [(-1, 1), (0, 1), (3, 7), ("ham", "spam"), (False, True), (-1.0, 1.0), (1, 2)],
-    ids=str,
+    "name",
+    [
+        pytest.param(name, marks=[] if name in REPRESENTATIVES else pytest.mark.slow)
+        for name in NAMES
+    ],
 )
-def test_any_two_labels_will_do(name, points, labels):
-    X, y = points
-    named = np.array(labels)[(y > 0).astype(int)]
-    solver = make_exact(name).fit(X, named)
-    expected = make_exact(name).fit(X, y)
-    np.testing.assert_array_equal(solver.classes_, sorted(labels))
-    np.testing.assert_array_equal(coefficients(solver), coefficients(expected))
-    np.testing.assert_array_equal(
-        solver.predict(X), np.array(labels)[(expected.decision_function(X) > 0).astype(int)]
+def test_scikit_learn_checks(name):
+    # In float64: float32 entries depend on the block in the last bit, and one check looks at that.
+    estimator = make_exact(name, budget=8)
+    check_estimator(
+        estimator,
+        expected_failed_checks=expected_failures(estimator),
+        on_skip=None,
+        on_fail="raise",
     )
-    assert solver.score(X, named) == expected.score(X, y) > 0.7
 
 
-@pytest.mark.parametrize("kernel", sorted(KERNELS))
-def test_scores_are_the_kernel_expansion(expansion, points, kernel):
+LABELS = [(-1, 1), (0, 1), (3, 7), ("ham", "spam"), (False, True), (-1.0, 1.0), (1, 2)]
+
+
+def test_any_two_labels_will_do(name, points):
     X, y = points
-    Z = np.random.default_rng(1).standard_normal((11, 3))
-    solver = make_exact(expansion, kernel=kernel, gamma=0.7, degree=2, coef0=0.5).fit(X, y)
-    K = KERNELS[kernel](Z, solver.support_vectors_)
-    by_hand = K @ solver.dual_coef_[0] + solver.intercept_[0]
-    scale = np.abs(solver.dual_coef_).sum() * np.abs(K).max()
-    atol = (1e-6 if expansion == "LIBSVM" else 1e-13) * scale
-    np.testing.assert_allclose(solver.decision_function(Z), by_hand, rtol=0, atol=atol)
-    assert solver.decision_function(Z).dtype == np.float64
+    expected = make_exact(name).fit(X, y)
+    positive = expected.decision_function(X) > 0
+    # All solvers leave the labels to their base class.
+    for labels in LABELS if name == "SMO" else [("ham", "spam")]:
+        named = np.array(labels)[(y > 0).astype(int)]
+        solver = make_exact(name).fit(X, named)
+        np.testing.assert_array_equal(solver.classes_, sorted(labels))
+        np.testing.assert_array_equal(coefficients(solver), coefficients(expected))
+        np.testing.assert_array_equal(solver.predict(X), np.array(labels)[positive.astype(int)])
+        assert solver.score(X, named) == expected.score(X, y) > 0.7
+
+
+def test_scores_are_the_kernel_expansion(expansion, points):
+    for kernel in sorted(KERNELS):
+        X, y = points
+        Z = np.random.default_rng(1).standard_normal((11, 3))
+        solver = make_exact(expansion, kernel=kernel, gamma=0.7, degree=2, coef0=0.5).fit(X, y)
+        K = KERNELS[kernel](Z, solver.support_vectors_)
+        by_hand = K @ solver.dual_coef_[0] + solver.intercept_[0]
+        scale = np.abs(solver.dual_coef_).sum() * np.abs(K).max()
+        atol = (1e-6 if expansion == "LIBSVM" else 1e-13) * scale
+        np.testing.assert_allclose(solver.decision_function(Z), by_hand, rtol=0, atol=atol)
+        assert solver.decision_function(Z).dtype == np.float64
 
 
 @pytest.mark.parametrize("storage", ["dense", "float32", "csr"])
 def test_attributes_of_a_linear_solver(points, storage):
     X, y = points
-    X = {"dense": X, "float32": X.astype(np.float32), "csr": sparse.csr_matrix(X)}[storage]
+    X = stored(X, storage)
     for name in LINEAR:
         solver = make(name, random_state=0).fit(X, y)
         assert isinstance(solver.model_, LinearModel)
@@ -167,7 +174,7 @@ def test_attributes_of_a_linear_solver(points, storage):
 @pytest.mark.parametrize("storage", ["dense", "float32", "csr"])
 def test_fitted_attributes(expansion, points, storage):
     X, y = points
-    X = {"dense": X, "float32": X.astype(np.float32), "csr": sparse.csr_matrix(X)}[storage]
+    X = stored(X, storage)
     solver = make(expansion, random_state=0)
     assert solver.fit(X, y) is solver
     n_support = solver.model_.n_support
@@ -328,20 +335,47 @@ def assert_one_line(failure):
     assert "\n" not in str(failure.value)
 
 
-@pytest.mark.parametrize("storage", ["dense", "csr", "float32"])
-@pytest.mark.parametrize(
-    ("value", "word"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")], ids=str
-)
-def test_a_value_that_is_not_finite_is_named_with_its_position(name, points, value, word, storage):
-    X, y = points
-    X = X.copy()
-    X[:9] = 0.0
-    X[17, 2] = value
-    X[30, 1] = value
-    X = {"dense": X, "float32": X.astype(np.float32), "csr": sparse.csr_matrix(X)}[storage]
-    with pytest.raises(ValueError, match=rf"{word}.* row 17, column 2") as failure:
-        make(name).fit(X, y)
-    assert_one_line(failure)
+def with_value(value, storage):
+    """The points with a value that is not finite in two rows, the first of them row 17."""
+
+    def spoil(X, y):
+        X = X.copy()
+        X[:9] = 0.0
+        X[17, 2] = X[30, 1] = value
+        return stored(X, storage), y
+
+    return spoil
+
+
+MISTAKES = {
+    "NaN": (with_value(np.nan, "dense"), r"NaN.* row 17, column 2"),
+    "infinity": (with_value(np.inf, "dense"), r"inf.* row 17, column 2"),
+    "-infinity, csr": (with_value(-np.inf, "csr"), r"inf.* row 17, column 2"),
+    "NaN, csr": (with_value(np.nan, "csr"), r"NaN.* row 17, column 2"),
+    "NaN, float32": (with_value(np.nan, "float32"), r"NaN.* row 17, column 2"),
+    "one class": (
+        lambda X, y: (X, np.full(40, 7)),
+        r"needs two classes in y, got only one class.*7",
+    ),
+    "three classes": (
+        lambda X, y: (X, np.arange(40) % 3),
+        "Only binary classification is supported.*3 values",
+    ),
+    "no points": (lambda X, y: (np.empty((0, 3)), []), "0 sample"),
+    "no features": (lambda X, y: (np.empty((4, 0)), [0, 1, 0, 1]), "0 feature"),
+    "no points, csr": (lambda X, y: (sparse.csr_matrix((0, 3)), []), "0 sample"),
+    "lengths that differ": (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_data_is_one_line(points, mistake):
+    spoil, message = MISTAKES[mistake]
+    X, y = spoil(*points)
+    for name in NAMES:
+        with pytest.raises(ValueError, match=message) as failure:
+            make(name).fit(X, y)
+        assert_one_line(failure)
 
 
 def test_huge_finite_values_are_not_taken_for_infinity(expansion):
@@ -375,96 +409,10 @@ def test_a_kernel_that_overflows_is_an_error(expansion, points, bias):
         solver.fit(X, y)
 
 
-def test_one_class_is_refused(name, points):
-    with pytest.raises(
-        ValueError, match=r"needs two classes in y, got only one class.*7"
-    ) as failure:
-        make(name).fit(points[0], np.full(40, 7))
-    assert_one_line(failure)
-
-
-def test_three_classes_are_refused(name, points):
-    with pytest.raises(ValueError, match="Only binary classification is supported") as failure:
-        make(name).fit(points[0], np.arange(40) % 3)
-    assert_one_line(failure)
-    assert "3 values" in str(failure.value)
-
-
-@pytest.mark.parametrize("X", [np.empty((0, 3)), np.empty((4, 0)), sparse.csr_matrix((0, 3))])
-def test_empty_X_is_refused(name, X):
-    with pytest.raises(ValueError, match=r"0 (sample|feature)") as failure:
-        make(name).fit(X, np.arange(X.shape[0]) % 2)
-    assert_one_line(failure)
-
-
-def test_lengths_that_differ_are_refused(name, points):
-    with pytest.raises(ValueError, match="inconsistent numbers of samples") as failure:
-        make(name).fit(points[0], points[1][:-1])
-    assert_one_line(failure)
-
-
 def test_scores_of_other_features_are_refused(name, points):
     solver = make(name).fit(*points)
     with pytest.raises(ValueError, match="X has 2 features") as failure:
         solver.decision_function(np.zeros((3, 2)))
-    assert_one_line(failure)
-
-
-BAD_VALUES = {
-    "C": [0.0, -1.0, np.nan, np.inf, None, "1", True],
-    "nu": [-0.1, np.nan, np.inf, None, "1"],
-    "budget": [0, -1, 2.5, None, True],
-    "maintenance": ["forget", None, 7],
-    "record_objectives": ["yes", None],
-    "norm_bound": [0.0, -1.0, np.nan, np.inf, None],
-    "target_margin": [-0.1, np.nan, np.inf, None],
-    "rate": [0.0, -1.0, np.nan, np.inf, "fast"],
-    "batch_size": [0, -1, 2.5, "all", 41],
-    "n_pairs": [0, -1, 2.5, None],
-    "n_samples": [0, -1, 2.5, None],
-    "n_components": [0, 2.5, None],
-    "selection": ["greedy", None],
-    "patience": [0, 1.5],
-    "psi_scale": [0.0, -1.0, None],
-    "constant_feature": [-1.0, np.inf, None],
-    "oracle": ["sampled", None],
-    "order": ["cyclic", None],
-    "output": ["sampled", None],
-    "stopping": ["never", None],
-    "shrinking": ["yes", None],
-    "projection": ["yes", None],
-    "loss": ["hing", "least_squares", None],
-    "regularizer": ["l3", None],
-    "inner": ["newton", "lp", None],
-    "offset": ["free", None],
-    "primal_search": ["yes", None],
-    "max_idle": [0, 2.5, "all"],
-    "class_weight": ["uniform", 3],
-    "tol": [-1e-3, np.nan, np.inf, None, "small"],
-    "max_epochs": [0, -1, 2.5, "ten", True],
-    "cache_size": [-1.0, np.nan, np.inf, None, "1GB"],
-    "dtype": ["float16", "int64", "flaot32", None],
-    "gamma": [0.0, -1.0, np.nan, np.inf, None, "scal"],
-    "random_state": ["seed", -1, 1.5],
-    "kernel": ["rbff", None, 7],
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "parameter", "value"),
-    [
-        (name, parameter, value)
-        for name in NAMES
-        for parameter in registry()[name]().get_params()
-        for value in BAD_VALUES.get(parameter, [])
-    ],
-    ids=str,
-)
-def test_a_parameter_out_of_range_is_named_with_its_value(points, name, parameter, value):
-    solver = registry()[name](**{parameter: value})
-    with pytest.raises(ValueError, match=parameter) as failure:
-        solver.fit(*points)
-    assert repr(value) in str(failure.value)
     assert_one_line(failure)
 
 
@@ -473,12 +421,12 @@ def test_an_intercept_that_is_neither_true_nor_false_is_refused(points):
         make("SMO", fit_intercept="no").fit(*points)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not registry()[name].supports_bias])
-def test_a_bias_that_is_not_supported_is_refused(points, name):
-    with pytest.raises(
-        ValueError, match=f"{name} has no unregularised bias: set fit_intercept=False"
-    ):
-        make(name, fit_intercept=True).fit(*points)
+def test_a_bias_that_is_not_supported_is_refused(points):
+    for name in (name for name in NAMES if not registry()[name].supports_bias):
+        with pytest.raises(
+            ValueError, match=f"{name} has no unregularised bias: set fit_intercept=False"
+        ):
+            make(name, fit_intercept=True).fit(*points)
 
 
 def test_the_limit_of_epochs_ends_the_run(points):
