@@ -81,7 +81,7 @@ class Change:
 
     def __str__(self) -> str:
         where = self.path.relative_to(SOURCE).as_posix()
-        return f"{where}:{self.place[0]}  {self.old} -> {self.new or 'nothing'}"
+        return f"{where}:{self.place[0]}:{self.place[1] + 1}  {self.old} -> {self.new or 'nothing'}"
 
 
 class Finder(ast.NodeVisitor):
