@@ -114,6 +114,16 @@ def test_rows_for_loops_and_fresh_blocks_cost_every_entry_they_give(cache_bytes)
         assert oracle.counters.kernel_evals_computed == kernel.count
 
 
+def test_rows_for_loops_are_computed_once_while_the_cache_holds_them():
+    oracle = KernelOracle(CountingKernel(), X, "float64", 10**6)
+    for index, computed in (([4], 1), ([4], 1), ([4, 1], 2), ([1, 7, 4], 3), ([7], 3)):
+        oracle.stored_rows(np.array(index))
+        assert oracle.counters.kernel_evals_computed == computed * N
+    for i in (1, 4, 7):
+        oracle.row(i)
+    assert oracle.counters.kernel_evals_computed == 3 * N
+
+
 class ModelCache:
     """Least recently used rows in an OrderedDict; counts the rows that had to be computed."""
 
