@@ -35,7 +35,7 @@ class Slow(SMO):
 """
 STUDY = """
 name = "slow"
-seeds = 5
+seeds = 3
 [[task]]
 dataset = "checkers"
 dataset_params = { n_train = 200, n_test = 100 }
@@ -223,7 +223,7 @@ def test_a_run_cut_short_goes_on_where_it_was(
 ) -> None:
     records = RecordStore(tmp_path / "results" / "slow" / "runs")
     first = script("run", "slow.toml")
-    wait_for(lambda: len(records.paths()) >= 2)
+    wait_for(lambda: len(records.paths()) >= 1)
     workers = psutil.Process(first.pid).children(recursive=True)
     assert workers
     first.send_signal(how)
@@ -236,16 +236,16 @@ def test_a_run_cut_short_goes_on_where_it_was(
         assert last.endswith("the same command continues: marginbench run slow.toml")
         assert "Traceback" not in err
     kept = {path: path.stat().st_mtime_ns for path in records.paths()}
-    assert 2 <= len(kept) < 5
+    assert 1 <= len(kept) < 3
 
     second = script("run", "slow.toml")
     out, err = second.communicate(timeout=300)
     assert second.returncode == 0, err
-    assert f"{len(kept)} of 5 runs already recorded in results/slow" in err
-    assert "5 runs: 5 converged" in out
-    assert len(records.paths()) == 5
+    assert f"{len(kept)} of 3 runs already recorded in results/slow" in err
+    assert "3 runs: 3 converged" in out
+    assert len(records.paths()) == 3
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    assert sorted(records.read(path).seed for path in records.paths()) == [0, 1, 2, 3, 4]
+    assert sorted(records.read(path).seed for path in records.paths()) == [0, 1, 2]
     assert (
         tmp_path / "results" / "slow" / "report.html"
     ).read_text() == "marginbench run slow.toml"

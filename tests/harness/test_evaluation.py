@@ -127,6 +127,41 @@ def test_with_a_bias_a_dual_point_must_balance_the_classes(points: Any) -> None:
     assert evaluator.evaluate(expansion(KERNELS[0], X, balanced, 0.1)).gap is None
 
 
+@pytest.mark.parametrize("C", [0.02, 50.0])
+def test_a_dual_point_may_leave_its_box_by_a_millionth_of_C(points: Any, C: float) -> None:
+    X, y, _, _ = points
+    slack = 1e-6 * C
+    for alpha, feasible in (
+        (-slack, True),
+        (-1.01 * slack, False),
+        (C + slack, True),
+        (C + 1.01 * slack, False),
+    ):
+        coef = 0.5 * C * y
+        coef[3] = alpha * y[3]
+        found = build(points, C=C).evaluate(expansion(KERNELS[0], X, coef))
+        assert (found.dual is not None) == feasible
+
+
+@pytest.mark.parametrize("C", [0.02, 50.0])
+def test_classes_may_be_out_of_balance_by_a_millionth_of_the_larger_of_C_and_the_sum(
+    points: Any, C: float
+) -> None:
+    X, y, _, _ = points
+    positive, negative = np.flatnonzero(y == 1), np.flatnonzero(y == -1)
+    # One pair of points: the sum of alpha is below C. Ten pairs: it is ten times as large.
+    for pairs, size in ((1, 0.4 * C), (10, C)):
+        scale = max(C, 2 * pairs * size)
+        for excess, feasible in ((0.98e-6, True), (1.02e-6, False)):
+            coef = np.zeros(N_TRAIN)
+            coef[positive[:pairs]], coef[negative[:pairs]] = size, -size
+            coef[positive[0]] -= excess * scale
+            found = build(points, C=C, fit_intercept=True).evaluate(
+                expansion(KERNELS[0], X, coef, 0.1)
+            )
+            assert (found.dual is not None) == feasible
+
+
 def test_the_gap_of_an_optimum_is_tiny_and_never_negative(points: Any) -> None:
     X, y, _, _ = points
     for fit_intercept in (False, True):

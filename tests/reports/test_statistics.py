@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from reports import statistics
@@ -104,6 +105,22 @@ def test_cost_to_target_is_of_the_first_checkpoint_there(mixed):
     assert [by_run["SBP", seed] for seed in range(3)] == [math.inf, 70, math.inf]
     assert math.isnan(by_run["LIBSVM", 0])
     assert ("Pegasos", 0) not in by_run
+
+
+def test_an_error_is_at_the_target_up_to_a_rounding_and_no_further(make, write_results):
+    hair = 0.25 + 1e-12
+    above = math.nextafter(hair, 1.0)
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 20, 30], [0.4, hair, hair])),
+        make.finished("a", "SMO", 1, make.trace([10, 20, 30], [0.4, above, above])),
+        make.finished("a", "SMO", 2, make.trace([10, 20, 30], [0.4, hair, above])),
+    ]
+    results = load_results(write_results(records, [make.task("a")], [make.solver("SMO")]))
+    targets = pd.DataFrame({"task": ["a"], "target_error": [0.25]})
+    costs = statistics.costs_to_target(results.runs, results.traces, targets)
+    assert costs["evals_to_target"].tolist() == [20, math.inf, 20]
+    assert costs["reached"].tolist() == [True, False, True]
+    assert costs["kept"].tolist() == [True, False, False]
 
 
 def test_median_cost_to_target_counts_the_runs_that_never_reach_it(mixed):

@@ -8,7 +8,7 @@ import pytest
 from solvers import SBP, SMO
 from solvers.holdout import Split
 
-COSTS = [1.0, 10.0, 100.0]
+COSTS = [1.0, 10.0, pytest.param(100.0, marks=pytest.mark.slow)]
 
 
 def two_basins(c, y, volume):
