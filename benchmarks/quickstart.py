@@ -4,9 +4,9 @@ The ``track_`` numbers are deterministic for a seed, so any change of them is a 
 ``time_`` and ``peakmem_`` depend on the machine and only advise. Lower is better everywhere.
 """
 
-from harness.study_file import load_study
-from harness.workbench import estimator_and_data, planned_runs, watch
-from solvers import registry
+from marginbench.harness.study_file import load_study
+from marginbench.harness.workbench import estimator_and_data, planned_runs, watch
+from marginbench.solvers import registry
 
 _STUDY = load_study("quickstart")
 

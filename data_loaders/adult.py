@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from data_loaders.content import Content, Part
-from data_loaders.errors import DataError
-from data_loaders.parameters import Parameters
-from data_loaders.transforms import as_float32
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.errors import DataError
+from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.transforms import as_float32
 
 #: What the sample is tested on: the rows that were not drawn, or all rows, drawn ones included.
 TESTS = ("rest", "all")

@@ -10,10 +10,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from data_loaders.content import Content, Part
-from data_loaders.errors import DataError
-from data_loaders.files import LocalFile
-from data_loaders.parameters import Parameters
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.errors import DataError
+from marginbench.data_loaders.files import LocalFile
+from marginbench.data_loaders.parameters import Parameters
 
 N_CELLS = 16
 _MAX_POINTS = 10**8

@@ -8,11 +8,11 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from data_loaders.content import Content, Part
-from data_loaders.errors import DataError, first_line
-from data_loaders.files import LocalFile
-from data_loaders.parameters import Parameters
-from data_loaders.streams import reading
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.errors import DataError, first_line
+from marginbench.data_loaders.files import LocalFile
+from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.streams import reading
 
 N_CLASSES = 10
 _PIXELS = 3 * 32 * 32

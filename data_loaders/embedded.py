@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from data_loaders import splits
-from data_loaders.content import Content, Part
-from data_loaders.files import LocalFile
-from data_loaders.parameters import Parameters
-from data_loaders.transforms import moments
+from marginbench.data_loaders import splits
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.files import LocalFile
+from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.transforms import moments
 
 
 def read_digits(files: Mapping[str, LocalFile], params: Parameters) -> Content:

@@ -6,7 +6,7 @@ import numbers
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from data_loaders.errors import DataError, suggest
+from marginbench.data_loaders.errors import DataError, suggest
 
 Value: TypeAlias = int | float | str
 Parameters: TypeAlias = Mapping[str, Value]

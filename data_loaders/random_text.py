@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.sparse import csr_matrix
 
-from data_loaders.content import Content, Part
-from data_loaders.errors import DataError
-from data_loaders.files import LocalFile
-from data_loaders.parameters import Parameters
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.errors import DataError
+from marginbench.data_loaders.files import LocalFile
+from marginbench.data_loaders.parameters import Parameters
 
 #: Points, features and density of the abstracts in BMRM07 table 1 (astro-ph).
 DEFAULTS: Parameters = MappingProxyType(

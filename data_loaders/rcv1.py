@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from data_loaders import libsvm
-from data_loaders.content import Content, Part
-from data_loaders.errors import DataError, suggest
-from data_loaders.files import LocalFile
-from data_loaders.parameters import Parameters, one_of
-from data_loaders.streams import reading, shown
+from marginbench.data_loaders import libsvm
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.errors import DataError, suggest
+from marginbench.data_loaders.files import LocalFile
+from marginbench.data_loaders.parameters import Parameters, one_of
+from marginbench.data_loaders.streams import reading, shown
 
 TRAIN = ("lyrl2004_vectors_train.dat.gz",)
 TEST = tuple(f"lyrl2004_vectors_test_pt{part}.dat.gz" for part in range(4))

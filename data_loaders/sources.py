@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from data_loaders.errors import DataError, suggest
-from data_loaders.source import Source
-from data_loaders.table import TABLE
+from marginbench.data_loaders.errors import DataError, suggest
+from marginbench.data_loaders.source import Source
+from marginbench.data_loaders.table import TABLE
 
 __all__ = ["Source", "find", "sources"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from data_loaders import (
+from marginbench.data_loaders import (
     adult,
     csv_text,
     libsvm,
@@ -18,13 +18,13 @@ from data_loaders import (
     splits,
     transforms,
 )
-from data_loaders.citations import CITATIONS
-from data_loaders.content import Content, Part
-from data_loaders.files import RemoteFile
-from data_loaders.parameters import one_of
-from data_loaders.source import Source
-from data_loaders.table_images import IMAGES
-from data_loaders.table_offline import OFFLINE
+from marginbench.data_loaders.citations import CITATIONS
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.parameters import one_of
+from marginbench.data_loaders.source import Source
+from marginbench.data_loaders.table_images import IMAGES
+from marginbench.data_loaders.table_offline import OFFLINE
 
 _LIBSVM_SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
 _TICK_SITE = "https://raw.githubusercontent.com/X-DataInitiative/tick-datasets/master/binary"

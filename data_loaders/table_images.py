@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from data_loaders import cifar, idx, transforms
-from data_loaders.citations import CITATIONS
-from data_loaders.files import RemoteFile
-from data_loaders.parameters import one_of
-from data_loaders.source import Source
+from marginbench.data_loaders import cifar, idx, transforms
+from marginbench.data_loaders.citations import CITATIONS
+from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.parameters import one_of
+from marginbench.data_loaders.source import Source
 
 _MNIST_SITES = (
     "https://ossci-datasets.s3.amazonaws.com/mnist",

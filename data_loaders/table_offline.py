@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from data_loaders import checkers, embedded, random_text
-from data_loaders.citations import CITATIONS
-from data_loaders.source import Source
+from marginbench.data_loaders import checkers, embedded, random_text
+from marginbench.data_loaders.citations import CITATIONS
+from marginbench.data_loaders.source import Source
 
 OFFLINE = (
     Source(

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from harness.errors import SolverError
-from harness.jobs import DatasetInfo, DatasetJob, DescribeJob, SolverInfo
-from harness.keys import source_hash
-from harness.loading import SolverSpec, load_class, shown_name, source_file
+from marginbench.harness.errors import SolverError
+from marginbench.harness.jobs import DatasetInfo, DatasetJob, DescribeJob, SolverInfo
+from marginbench.harness.keys import source_hash
+from marginbench.harness.loading import SolverSpec, load_class, shown_name, source_file
 
 
 def describe_dataset(job: DatasetJob) -> DatasetInfo:
@@ -23,7 +23,7 @@ def describe_dataset(job: DatasetJob) -> DatasetInfo:
     DataError
         If it cannot be loaded.
     """
-    from data_loaders import DataWarning, load
+    from marginbench.data_loaders import DataWarning, load
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness.records import RecordError, Status, Store, file_name_of
+from marginbench.harness.records import RecordError, Status, Store, file_name_of
 
 SCHEMA_VERSION = 1
 

@@ -8,16 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import harness
-from harness.errors import StudyError
-from harness.feasibility_records import FeasibilityOutcome, FeasibilityRecord, FeasibilityStore
-from harness.feasibility_study import Cell, FeasibilityStudy, Images, Method
-from harness.jobs import Executor, ImagesJob, Job, Limits, Outcome, Phase, SeparationJob
-from harness.keys import canonical_json, hash_json, numeric_versions
-from harness.progress import Progress
-from harness.records import EXPECTED_STATUSES, file_name_of
-from harness.session import RunSummary, Session
-from harness.sources import closure
+from marginbench import harness
+from marginbench.harness.errors import StudyError
+from marginbench.harness.feasibility_records import (
+    FeasibilityOutcome,
+    FeasibilityRecord,
+    FeasibilityStore,
+)
+from marginbench.harness.feasibility_study import Cell, FeasibilityStudy, Images, Method
+from marginbench.harness.jobs import Executor, ImagesJob, Job, Limits, Outcome, Phase, SeparationJob
+from marginbench.harness.keys import canonical_json, hash_json, numeric_versions
+from marginbench.harness.progress import Progress
+from marginbench.harness.records import EXPECTED_STATUSES, file_name_of
+from marginbench.harness.session import RunSummary, Session
+from marginbench.harness.sources import closure
 
 # A run ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
@@ -71,8 +75,8 @@ def plan_feasibility(study: FeasibilityStudy) -> list[PlannedFeasibilityRun]:
     StudyError
         For a parameter that a method does not have, or a part without a method.
     """
-    from solvers import Solver
-    from solvers.registry import feasibility_methods
+    from marginbench.solvers import Solver
+    from marginbench.solvers.registry import feasibility_methods
 
     known = feasibility_methods()
     sources: dict[tuple[str, bool], dict[str, str]] = {}
@@ -120,7 +124,7 @@ def _planned(
 
 def _parameters(method: Method, cls: type[Any], part: Cell | Images) -> dict[str, Any]:
     """Every parameter of the method; StudyError for one that it has not, or that is decided."""
-    from data_loaders import suggest
+    from marginbench.data_loaders import suggest
 
     defaults: dict[str, Any] = cls().get_params()
     for name in method.params:
@@ -191,7 +195,7 @@ def run_feasibility(
     Parameters
     ----------
     study, results, jobs, threads, retry_failed, command, progress, executor
-        As for :func:`harness.runner.run_study`.
+        As for :func:`marginbench.harness.runner.run_study`.
 
     Raises
     ------

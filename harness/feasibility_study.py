@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from data_loaders import suggest
-from harness.errors import StudyError
-from harness.selection import split_names
-from harness.study import Budget, Name, Positive, StudyPart, fill_in_labels
+from marginbench.data_loaders import suggest
+from marginbench.harness.errors import StudyError
+from marginbench.harness.selection import split_names
+from marginbench.harness.study import Budget, Name, Positive, StudyPart, fill_in_labels
 
 MAX_INSTANCES = 10_000
 Count = Annotated[int, Field(ge=1)]
@@ -26,7 +26,7 @@ class Cell(StudyPart):
     m, n : int
         Dimension and number of columns.
     kappa : float
-        As in :func:`data_loaders.ldfp` and :func:`data_loaders.lap`.
+        As in :func:`marginbench.data_loaders.ldfp` and :func:`marginbench.data_loaders.lap`.
     tol : float
         The methods' own: the length of a convex combination that passes for 0. On separable
         problems it must be far below the margin, or it ends runs before they separate; 0 never

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
-from data_loaders import DataError, load
-from harness.feasibility_records import FeasibilityOutcome, Stage
-from harness.jobs import ImagesJob, Message, PhaseMessage
-from harness.separation import class_of
-from solvers.feasibility.one_vs_rest import OneVsRest
+from marginbench.data_loaders import DataError, load
+from marginbench.harness.feasibility_records import FeasibilityOutcome, Stage
+from marginbench.harness.jobs import ImagesJob, Message, PhaseMessage
+from marginbench.harness.separation import class_of
+from marginbench.solvers.feasibility.one_vs_rest import OneVsRest
 
 Send = Callable[[Message], None]
 

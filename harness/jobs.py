@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from harness.records import Checkpoint
+from marginbench.harness.records import Checkpoint
 
 #: What a worker is doing. Only "solve" is the solver's own time.
 Phase = Literal["start", "data", "compile", "solve", "evaluate", "idle"]

@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from harness.sources import closure
+from marginbench.harness.sources import closure
 
 # Changes to what the harness measures must not be mixed with older measurements.
 _MEASUREMENT = ("evaluation.py", "tracing.py")

@@ -13,11 +13,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from data_loaders import suggest
-from harness.errors import SolverError, first_line
+from marginbench.data_loaders import suggest
+from marginbench.harness.errors import SolverError, first_line
 
 if TYPE_CHECKING:
-    from solvers import Solver
+    from marginbench.solvers import Solver
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def load_class(text: str, folder: str | Path | None = None) -> type[Solver]:
     SolverError
         If there is no such file or class, importing raises, or the class is not a Solver.
     """
-    from solvers import Solver, registry
+    from marginbench.solvers import Solver, registry
 
     spec = SolverSpec.parse(text, folder).checked()
     if spec.registry_name is not None:
@@ -127,7 +127,7 @@ def load_class(text: str, folder: str | Path | None = None) -> type[Solver]:
         )
     if not (inspect.isclass(found) and issubclass(found, Solver)):
         raise SolverError(
-            f"{where}: {spec.class_name} is not a solver; derive it from solvers.Solver"
+            f"{where}: {spec.class_name} is not a solver; derive it from marginbench.Solver"
         )
     return found
 

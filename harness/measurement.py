@@ -14,16 +14,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from harness.errors import EvaluationError
-from harness.evaluation import Evaluation, Evaluator
-from harness.jobs import Message, PhaseMessage, RunJob, RunResult, TaskJob
-from harness.loading import load_class
-from harness.tracing import TraceMonitor
-from solvers.kernels import make_kernel
+from marginbench.harness.errors import EvaluationError
+from marginbench.harness.evaluation import Evaluation, Evaluator
+from marginbench.harness.jobs import Message, PhaseMessage, RunJob, RunResult, TaskJob
+from marginbench.harness.loading import load_class
+from marginbench.harness.tracing import TraceMonitor
+from marginbench.solvers.kernels import make_kernel
 
 if TYPE_CHECKING:
-    from data_loaders import Dataset
-    from solvers import Solver
+    from marginbench.data_loaders import Dataset
+    from marginbench.solvers import Solver
 
 Send = Callable[[Message], None]
 
@@ -85,7 +85,7 @@ def measure(job: RunJob, send: Send) -> RunResult:
 
 def load_task_data(task: TaskJob) -> Dataset:
     """The task's dataset. Its arrays are read-only: no solver changes what it is judged by."""
-    from data_loaders import load
+    from marginbench.data_loaders import load
 
     return load(task.dataset, task.dataset_params or None)
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.errors import StudyError
-from harness.jobs import DatasetInfo, ReferenceInfo, RunJob, SolverInfo, TaskJob
-from harness.keys import canonical_json, hash_json, run_key
-from harness.records import Record, file_name_of
-from harness.study import SolverEntry, Study, Task
+from marginbench.harness.errors import StudyError
+from marginbench.harness.jobs import DatasetInfo, ReferenceInfo, RunJob, SolverInfo, TaskJob
+from marginbench.harness.keys import canonical_json, hash_json, run_key
+from marginbench.harness.records import Record, file_name_of
+from marginbench.harness.study import SolverEntry, Study, Task
 
 # Parameters that the task or the seed decides; the same for every solver of a study.
 _DECIDED_BY_TASK = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
@@ -113,7 +113,7 @@ def check_parameters(study: Study, solvers: Mapping[str, SolverInfo]) -> None:
     StudyError
         For a parameter that the class does not have, one that the task decides, or a missing one.
     """
-    from data_loaders import suggest
+    from marginbench.data_loaders import suggest
 
     for entry in study.solver:
         info = solvers[entry.label]

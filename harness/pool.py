@@ -20,8 +20,8 @@ from types import TracebackType
 
 import psutil
 
-from harness import worker
-from harness.jobs import (
+from marginbench.harness import worker
+from marginbench.harness.jobs import (
     CheckpointMessage,
     Ended,
     Event,

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.errors import EvaluationError
-from solvers.fourier import FourierExpansion
-from solvers.kernels import RBF, Kernel, Linear, Points, Polynomial
-from solvers.matrices import Matrix, matmul, squared_norms
-from solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
-from solvers.scoring import linear_scores
-from solvers.voting import VotedExpansion, votes
+from marginbench.harness.errors import EvaluationError
+from marginbench.solvers.kernels import RBF, Kernel, Linear, Points, Polynomial
+from marginbench.solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
+from marginbench.solvers.models.fourier import FourierExpansion
+from marginbench.solvers.models.scoring import linear_scores
+from marginbench.solvers.models.voting import VotedExpansion, votes
+from marginbench.solvers.numeric.matrices import Matrix, matmul, squared_norms
 
 Array = npt.NDArray[Any]
 
@@ -127,7 +127,7 @@ def predictor_of(model: object, points: TaskPoints) -> Predictor:
         return _OnFeatures(model, points)
     if isinstance(model, VotedExpansion):
         return _Votes(model, points)
-    what = "a model of another kind" if isinstance(model, Model) else "no solvers.Model"
+    what = "a model of another kind" if isinstance(model, Model) else "no marginbench.Model"
     raise EvaluationError(
         f"model_ is a {type(model).__name__}, {what}: its scores cannot be recomputed"
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from harness.errors import SolverError
-from harness.jobs import (
+from marginbench.harness.errors import SolverError
+from marginbench.harness.jobs import (
     DatasetInfo,
     DatasetJob,
     DescribeJob,
@@ -20,9 +20,9 @@ from harness.jobs import (
     SolverInfo,
     Started,
 )
-from harness.keys import canonical_json
-from harness.planning import Facts, check_parameters, task_job
-from harness.study import Study, Task
+from marginbench.harness.keys import canonical_json
+from marginbench.harness.planning import Facts, check_parameters, task_job
+from marginbench.harness.study import Study, Task
 
 Say = Callable[[str], None]
 

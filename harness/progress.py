@@ -12,8 +12,8 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from harness.planning import PlannedRun
-from harness.records import EXPECTED_STATUSES, Record
+from marginbench.harness.planning import PlannedRun
+from marginbench.harness.records import EXPECTED_STATUSES, Record
 
 
 class Progress(Protocol):

@@ -6,10 +6,10 @@ import math
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from harness.jobs import Outcome, ReferenceInfo, RunResult
-from harness.planning import PlannedRun
-from harness.records import Record
-from harness.study import Study
+from marginbench.harness.jobs import Outcome, ReferenceInfo, RunResult
+from marginbench.harness.planning import PlannedRun
+from marginbench.harness.records import Record
+from marginbench.harness.study import Study
 
 
 def now() -> str:

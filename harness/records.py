@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data_loaders.atomic import replacing
-from data_loaders.errors import first_line
+from marginbench.data_loaders.atomic import replacing
+from marginbench.data_loaders.errors import first_line
 
 SCHEMA_VERSION = 3
 

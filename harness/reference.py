@@ -21,15 +21,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from platformdirs import user_cache_dir
 
-from data_loaders.atomic import replacing
-from harness.errors import ReferenceFailure
-from harness.evaluation import Evaluation, Evaluator
-from harness.jobs import Message, PhaseMessage, ReferenceInfo, ReferenceJob, TaskJob
-from harness.keys import canonical_json, hash_json
-from harness.measurement import build_evaluator, load_task_data
+from marginbench.data_loaders.atomic import replacing
+from marginbench.harness.errors import ReferenceFailure
+from marginbench.harness.evaluation import Evaluation, Evaluator
+from marginbench.harness.jobs import Message, PhaseMessage, ReferenceInfo, ReferenceJob, TaskJob
+from marginbench.harness.keys import canonical_json, hash_json
+from marginbench.harness.measurement import build_evaluator, load_task_data
 
 if TYPE_CHECKING:
-    from data_loaders import Dataset
+    from marginbench.data_loaders import Dataset
 
 _VERSION = 1
 # Below this violation of the optimality conditions, float64 sums are mostly noise.
@@ -198,7 +198,7 @@ def _certify(
     job: ReferenceJob, dataset: Dataset, task: str, send: Callable[[Message], None]
 ) -> Certificate:
     """Solve, tighter and tighter, until the recomputed gap is small enough; by SMO in general."""
-    from solvers import SMO, KernelExpansion
+    from marginbench.solvers import SMO, KernelExpansion
 
     evaluator = build_evaluator(job.task, dataset, certificate=True)
     smo_tol, best = job.tol * 10.0, math.inf
@@ -248,7 +248,7 @@ def _certify_linear(
     send: Callable[[Message], None],
 ) -> tuple[Certificate | None, float]:
     """By dual coordinate ascent on w, which needs no kernel; None if that converges too slowly."""
-    from solvers import LinearModel, LinearSDCA
+    from marginbench.solvers import LinearModel, LinearSDCA
 
     tol, solved_s = job.tol, 0.0
     for _ in range(_LINEAR_ATTEMPTS):

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.jobs import Executor, Job, Limits, Outcome
-from harness.planning import Facts, PlannedRun, plan
-from harness.preparation import gather_facts, is_foreign, study_limits
-from harness.progress import Progress
-from harness.recording import compare_with_reference, record_of, record_without_run
-from harness.records import EXPECTED_STATUSES, Record, RecordStore
-from harness.session import RunSummary, Session
-from harness.study import Study
+from marginbench.harness.jobs import Executor, Job, Limits, Outcome
+from marginbench.harness.planning import Facts, PlannedRun, plan
+from marginbench.harness.preparation import gather_facts, is_foreign, study_limits
+from marginbench.harness.progress import Progress
+from marginbench.harness.recording import compare_with_reference, record_of, record_without_run
+from marginbench.harness.records import EXPECTED_STATUSES, Record, RecordStore
+from marginbench.harness.session import RunSummary, Session
+from marginbench.harness.study import Study
 
 _TIMEOUTS = ("timeout", "compile_timeout", "data_timeout", "evaluation_timeout")
 

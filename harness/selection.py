@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from data_loaders import DataError, Source, sources, suggest
-from harness.errors import StudyError
-from harness.study import MAX_SEEDS, SolverEntry, Study, Task
+from marginbench.data_loaders import DataError, Source, sources, suggest
+from marginbench.harness.errors import StudyError
+from marginbench.harness.study import MAX_SEEDS, SolverEntry, Study, Task
 
 Entry = TypeVar("Entry", Task, SolverEntry)
 
@@ -156,7 +156,7 @@ def resolve_solver_name(name: str, *, where: str, folder: str | None = None) -> 
     SolverError
         For a file that does not exist or does not define the class.
     """
-    from harness.loading import SolverSpec
+    from marginbench.harness.loading import SolverSpec
 
     if ":" in name:
         return SolverSpec.parse(name, folder).checked().text
@@ -177,7 +177,7 @@ def dataset_names() -> list[str]:
 
 
 def solver_names() -> list[str]:
-    from solvers import registry
+    from marginbench.solvers import registry
 
     return list(registry())
 

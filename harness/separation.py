@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from data_loaders.feasibility import FeasibilityInstance, lap, ldfp
-from harness.feasibility_records import FeasibilityOutcome, Stage
-from harness.jobs import Message, PhaseMessage, SeparationJob
-from solvers.feasibility.checking import check_certificate
-from solvers.feasibility.problem import FeasibilityProblem
+from marginbench.data_loaders.feasibility import FeasibilityInstance, lap, ldfp
+from marginbench.harness.feasibility_records import FeasibilityOutcome, Stage
+from marginbench.harness.jobs import Message, PhaseMessage, SeparationJob
+from marginbench.solvers.feasibility.checking import check_certificate
+from marginbench.solvers.feasibility.problem import FeasibilityProblem
 
 Send = Callable[[Message], None]
 

@@ -14,9 +14,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from filelock import FileLock, Timeout
 
-from data_loaders.atomic import UNFINISHED, replacing
-from harness.environment import environment, version
-from harness.errors import (
+from marginbench.data_loaders.atomic import UNFINISHED, replacing
+from marginbench.harness.environment import environment, version
+from marginbench.harness.errors import (
     EXIT_DATA,
     EXIT_OK,
     EXIT_RUNS,
@@ -24,12 +24,12 @@ from harness.errors import (
     InterruptedRunError,
     UserError,
 )
-from harness.jobs import Ended, Executor, Job, Outcome, Started
-from harness.keys import canonical_json
-from harness.pool import LocalPool
-from harness.progress import Progress, SilentProgress
-from harness.recording import now
-from harness.records import EXPECTED_STATUSES, Recorded, RecordError, Store
+from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
+from marginbench.harness.keys import canonical_json
+from marginbench.harness.pool import LocalPool
+from marginbench.harness.progress import Progress, SilentProgress
+from marginbench.harness.recording import now
+from marginbench.harness.records import EXPECTED_STATUSES, Recorded, RecordError, Store
 
 _SCHEMA_VERSION = 1
 

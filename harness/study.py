@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from harness.errors import StudyError
+from marginbench.harness.errors import StudyError
 
 MAX_SEEDS = 10_000
 

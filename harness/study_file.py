@@ -11,11 +11,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from data_loaders import suggest
-from harness.errors import StudyError
-from harness.feasibility_study import Cell, FeasibilityStudy, Images, Method
-from harness.selection import complete_task, dataset_names, find, resolve_solver_name
-from harness.study import SolverEntry, Study, Task
+from marginbench.data_loaders import suggest
+from marginbench.harness.errors import StudyError
+from marginbench.harness.feasibility_study import Cell, FeasibilityStudy, Images, Method
+from marginbench.harness.selection import complete_task, dataset_names, find, resolve_solver_name
+from marginbench.harness.study import SolverEntry, Study, Task
 
 
 def study_names() -> list[str]:
@@ -25,7 +25,7 @@ def study_names() -> list[str]:
 
 def _shipped() -> dict[str, Any]:
     """Name -> TOML file of each study that ships with marginbench."""
-    folder = resources.files("studies")
+    folder = resources.files("marginbench.studies")
     return {
         item.name.removesuffix(".toml"): item
         for item in folder.iterdir()
@@ -116,7 +116,7 @@ def _known_task(task: Task, number: int, where: str) -> Task:
 
 def _known_parts(study: FeasibilityStudy, where: str) -> FeasibilityStudy:
     """The study with names in their own spelling."""
-    from solvers.registry import feasibility_methods
+    from marginbench.solvers.registry import feasibility_methods
 
     images = []
     for number, part in enumerate(study.images, 1):

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 
-from harness.errors import EvaluationError
-from harness.evaluation import Evaluation, Evaluator
-from harness.jobs import CheckpointMessage, Message, PhaseMessage
-from harness.records import Checkpoint
-from solvers.models import Model
-from solvers.monitor import Monitor
-from solvers.oracle import Counters
+from marginbench.harness.errors import EvaluationError
+from marginbench.harness.evaluation import Evaluation, Evaluator
+from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.harness.records import Checkpoint
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.kernels.oracle import Counters
+from marginbench.solvers.models import Model
 
 
 @dataclass

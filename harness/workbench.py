@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.jobs import (
+from marginbench.harness.jobs import (
     CheckpointMessage,
     Ended,
     Event,
@@ -20,18 +20,18 @@ from harness.jobs import (
     RunResult,
     Started,
 )
-from harness.loading import load_class
-from harness.measurement import load_task_data, measure
-from harness.planning import PlannedRun, plan
-from harness.preparation import gather_facts
-from harness.records import Checkpoint
-from harness.selection import select
-from harness.study import Study
-from harness.worker import perform
+from marginbench.harness.loading import load_class
+from marginbench.harness.measurement import load_task_data, measure
+from marginbench.harness.planning import PlannedRun, plan
+from marginbench.harness.preparation import gather_facts
+from marginbench.harness.records import Checkpoint
+from marginbench.harness.selection import select
+from marginbench.harness.study import Study
+from marginbench.harness.worker import perform
 
 if TYPE_CHECKING:
-    from data_loaders import Dataset
-    from solvers import Solver
+    from marginbench.data_loaders import Dataset
+    from marginbench.solvers import Solver
 
 
 class InProcess:

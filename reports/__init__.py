@@ -5,7 +5,7 @@ Importing this package is light; pandas and matplotlib are imported when a repor
 
 from __future__ import annotations
 
-from harness.errors import UserError
+from marginbench.harness.errors import UserError
 
 
 class ReportError(UserError):

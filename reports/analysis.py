@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from reports import bundle_gaps, curves, epochs, integrity, scaling, statistics
-from reports.results import StudyResults
+from marginbench.reports import bundle_gaps, curves, epochs, integrity, scaling, statistics
+from marginbench.reports.results import StudyResults
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ PANELS = (
 
 @dataclass(frozen=True)
 class PanelData:
-    """The statistics that one kind of panel draws, for all tasks; see :mod:`reports.curves`.
+    """The statistics that one kind of panel draws, for all tasks: :mod:`.curves`.
 
     ``cost`` says in words what is spent.
     """

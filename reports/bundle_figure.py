@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from reports import formatting
-from reports.axes import padded, set_log_axis
-from reports.canvas import as_svg, dress, panel_axes
-from reports.figures import SolverStyle
-from reports.frames import by_solver, of_task
+from marginbench.reports import formatting
+from marginbench.reports.axes import padded, set_log_axis
+from marginbench.reports.canvas import as_svg, dress, panel_axes
+from marginbench.reports.figures import SolverStyle
+from marginbench.reports.frames import by_solver, of_task
 
 _PADDING = 1.25
 
@@ -24,7 +24,7 @@ def draw_bundle_gaps(
     Parameters
     ----------
     gaps : DataFrame
-        Of :func:`reports.bundle_gaps.bundle_gaps`.
+        Of :func:`marginbench.reports.bundle_gaps.bundle_gaps`.
     styles : mapping of str to SolverStyle
     prefix : str
         Unique on the page, for the ids of the SVG.

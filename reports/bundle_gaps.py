@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 
-from reports.frames import by_solver, is_number, records
+from marginbench.reports.frames import by_solver, is_number, records
 
 #: Slopes are taken from this iteration on: the first ones depend on the start.
 FIRST_OF_SLOPE = 10
@@ -23,7 +23,7 @@ def bundle_gaps(runs: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     runs : DataFrame
-        Of :class:`reports.results.StudyResults`; the column ``epochs`` holds JSON.
+        Of :class:`marginbench.reports.results.StudyResults`; the column ``epochs`` holds JSON.
 
     Returns
     -------

@@ -6,7 +6,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.svg import inline
+from marginbench.reports.svg import inline
 
 INK, MUTED, RULE = "#1f2328", "#656a72", "#dcdcd6"
 GROUND = "#fdfdfb"

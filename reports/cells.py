@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reports import formatting, statistics
+from marginbench.reports import formatting, statistics
 
 #: How a value of each measure reads.
 _FORMATS: dict[str, Callable[[float], str]] = {
@@ -50,7 +50,7 @@ class Cell:
 
 
 def make_cell(row: Mapping[str, Any]) -> Cell:
-    """The cell of one row of :func:`reports.statistics.results_table`."""
+    """The cell of one row of :func:`marginbench.reports.statistics.results_table`."""
     if row["absent"]:
         no_run = row["absent"] == statistics.NO_RUN
         return Cell(formatting.DASH if no_run else row["absent"], absent=True)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli import build_app, run_app
+from marginbench.harness.cli import build_app, run_app
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,7 +28,7 @@ def _report(results: Path, command: str) -> Path:
     from rich.console import Console
     from rich.measure import Measurement
 
-    from reports.site import write_report
+    from marginbench.reports.site import write_report
 
     page = write_report(results, command)
     console = Console()
@@ -46,14 +46,14 @@ def _report(results: Path, command: str) -> Path:
 
 
 def _summary(results: Path) -> RenderableType:
-    from reports.feasibility import is_feasibility, load_feasibility
+    from marginbench.reports.feasibility import is_feasibility, load_feasibility
 
     if is_feasibility(results):
-        from reports import feasibility_page
+        from marginbench.reports import feasibility_page
 
         return feasibility_page.summary(load_feasibility(results))
-    from reports.results import load_results
-    from reports.text import summary
+    from marginbench.reports.results import load_results
+    from marginbench.reports.text import summary
 
     return summary(load_results(results))
 

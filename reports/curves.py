@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from reports.frames import by_solver, n_planned
+from marginbench.reports.frames import by_solver, n_planned
 
 Array = npt.NDArray[np.float64]
 
@@ -56,7 +56,7 @@ def curves(
     Parameters
     ----------
     runs, traces : DataFrame
-        Of :class:`reports.results.StudyResults`.
+        Of :class:`marginbench.reports.results.StudyResults`.
     cost, value : str
         Columns of ``traces``; rows where either is unknown are left out.
     n_points : int

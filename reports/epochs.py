@@ -6,7 +6,7 @@ import json
 
 import pandas as pd
 
-from reports.frames import is_number, records
+from marginbench.reports.frames import is_number, records
 
 #: Columns of :func:`epochs_frame`, NaN for what a solver did not note.
 MEASURES = (
@@ -22,7 +22,7 @@ def epochs_frame(runs: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     runs : DataFrame
-        Of :class:`reports.results.StudyResults`; the column ``epochs`` holds JSON.
+        Of :class:`marginbench.reports.results.StudyResults`; the column ``epochs`` holds JSON.
 
     Returns
     -------

@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from harness.feasibility_records import FeasibilityRecord, FeasibilityStore, Stage
-from harness.records import EXPECTED_STATUSES
-from reports import ReportError
+from marginbench.harness.feasibility_records import FeasibilityRecord, FeasibilityStore, Stage
+from marginbench.harness.records import EXPECTED_STATUSES
+from marginbench.reports import ReportError
 
 #: What a method must have found to have solved a problem of each generator.
 _ANSWERS = {"ldfp": ("separable",), "lap": ("inseparable",)}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.axes import set_log_axis
-from reports.canvas import as_svg, dress, panel_axes
-from reports.figures import SolverStyle
+from marginbench.reports.axes import set_log_axis
+from marginbench.reports.canvas import as_svg, dress, panel_axes
+from marginbench.reports.figures import SolverStyle
 
 
 @dataclass(frozen=True)

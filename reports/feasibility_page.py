@@ -15,17 +15,17 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from reports import canvas, figures, formatting, integrity
-from reports.feasibility import (
+from marginbench.reports import canvas, figures, formatting, integrity
+from marginbench.reports.feasibility import (
     FeasibilityResults,
     fewest_iterations,
     gap_ratio,
     load_feasibility,
     results_table,
 )
-from reports.feasibility_figures import Curve, draw_curves
-from reports.frames import records
-from reports.pages import environment_rows
+from marginbench.reports.feasibility_figures import Curve, draw_curves
+from marginbench.reports.frames import records
+from marginbench.reports.pages import environment_rows
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NONE = formatting.DASH
@@ -51,7 +51,7 @@ def write_feasibility_report(folder: Path, command: str) -> Path:
     command : str
         The command line that reproduces the results.
     """
-    from data_loaders.atomic import replacing
+    from marginbench.data_loaders.atomic import replacing
 
     page = render(load_feasibility(folder), command)
     path = folder / "report.html"

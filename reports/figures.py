@@ -12,10 +12,10 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from reports import formatting
-from reports.analysis import Panel, PanelData
-from reports.axes import padded, set_log_axis
-from reports.canvas import (
+from marginbench.reports import formatting
+from marginbench.reports.analysis import Panel, PanelData
+from marginbench.reports.axes import padded, set_log_axis
+from marginbench.reports.canvas import (
     COLOR_VARIABLES,
     GROUND,
     PALETTE,
@@ -24,8 +24,8 @@ from reports.canvas import (
     labelled_line,
     panel_axes,
 )
-from reports.frames import records
-from reports.svg import inline
+from marginbench.reports.frames import records
+from marginbench.reports.svg import inline
 
 _MARKERS = "os^DvPX<>p"
 _DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.4, 1.4), (6, 1.6, 1.4, 1.6))

@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from reports.formatting import plural
-from reports.frames import by_solver, records
-from reports.results import json_object
-from reports.statistics import resolution
+from marginbench.reports.formatting import plural
+from marginbench.reports.frames import by_solver, records
+from marginbench.reports.results import json_object
+from marginbench.reports.statistics import resolution
 
 _UNKNOWN = "unknown"
 
@@ -74,9 +74,9 @@ def cautions(runs: pd.DataFrame, traces: pd.DataFrame, distinct: pd.DataFrame) -
     Parameters
     ----------
     runs : DataFrame
-        Of :class:`reports.results.StudyResults`.
+        Of :class:`marginbench.reports.results.StudyResults`.
     traces : DataFrame
-        With suboptimality: :func:`reports.statistics.trace_suboptimality`.
+        With suboptimality: :func:`marginbench.reports.statistics.trace_suboptimality`.
     distinct : DataFrame
         Of :func:`environments`.
     """

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from reports import formatting
-from reports.canvas import as_svg, dress, labelled_line, panel_axes
-from reports.figures import SolverStyle
-from reports.frames import by_solver, of_task, records
+from marginbench.reports import formatting
+from marginbench.reports.canvas import as_svg, dress, labelled_line, panel_axes
+from marginbench.reports.figures import SolverStyle
+from marginbench.reports.frames import by_solver, of_task, records
 
 # Which steps a class makes: the column of their prediction, and in words.
 _STEPS = {"BSGD": ("primal_steps", "subgradient"), "BSCA": ("dual_steps", "coordinate")}

@@ -10,15 +10,23 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from reports import canvas, figures, formatting, integrity, scaling_section, statistics, wording
-from reports.analysis import PANELS, Analysis, Panel
-from reports.cells import make_cell
-from reports.curves import BAND
-from reports.figures import AXIS_LABELS, Reference, SolverStyle
-from reports.frames import of_task, records
-from reports.panels import special_panels
-from reports.results import TaskDescription
-from reports.views import LegendEntry, PanelView, ResultRow, TaskView
+from marginbench.reports import (
+    canvas,
+    figures,
+    formatting,
+    integrity,
+    scaling_section,
+    statistics,
+    wording,
+)
+from marginbench.reports.analysis import PANELS, Analysis, Panel
+from marginbench.reports.cells import make_cell
+from marginbench.reports.curves import BAND
+from marginbench.reports.figures import AXIS_LABELS, Reference, SolverStyle
+from marginbench.reports.frames import of_task, records
+from marginbench.reports.panels import special_panels
+from marginbench.reports.results import TaskDescription
+from marginbench.reports.views import LegendEntry, PanelView, ResultRow, TaskView
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from markupsafe import Markup
 
-from reports.analysis import Analysis
-from reports.bundle_figure import draw_bundle_gaps
-from reports.bundle_gaps import FIRST_OF_SLOPE
-from reports.figures import SolverStyle
-from reports.formatting import one_decimal
-from reports.frames import of_task, records
-from reports.maintenance_figure import draw_maintenance
-from reports.views import PanelView
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.bundle_figure import draw_bundle_gaps
+from marginbench.reports.bundle_gaps import FIRST_OF_SLOPE
+from marginbench.reports.figures import SolverStyle
+from marginbench.reports.formatting import one_decimal
+from marginbench.reports.frames import of_task, records
+from marginbench.reports.maintenance_figure import draw_maintenance
+from marginbench.reports.views import PanelView
 
 _GAMMA = "\N{GREEK SMALL LETTER GAMMA}"
 

@@ -11,8 +11,14 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness.records import EXPECTED_STATUSES, Checkpoint, Record, RecordError, RecordStore
-from reports import ReportError
+from marginbench.harness.records import (
+    EXPECTED_STATUSES,
+    Checkpoint,
+    Record,
+    RecordError,
+    RecordStore,
+)
+from marginbench.reports import ReportError
 
 #: Statuses of runs that ended as planned and so have a result ("skipped" ones have none).
 OK_STATUSES: frozenset[str] = frozenset(EXPECTED_STATUSES - {"skipped"})
@@ -114,8 +120,8 @@ class StudyResults:
         why in ``reason``.
     traces : DataFrame
         One row per checkpoint of these runs: task, solver, seed, status, ok, minimises, the
-        number of the checkpoint, the fields of :class:`harness.records.Checkpoint`, and the
-        reference optimum of the task. A run that ended as planned without a trace has its
+        number of the checkpoint, the fields of :class:`marginbench.harness.records.Checkpoint`,
+        and the reference optimum of the task. A run that ended as planned without a trace has its
         final state as its only checkpoint.
     """
 

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from reports.frames import of_task
-from reports.results import TaskDescription
+from marginbench.reports.frames import of_task
+from marginbench.reports.results import TaskDescription
 
 #: Sizes that a family, and a fitted slope, must have.
 FEWEST_SIZES = 3
@@ -95,7 +95,7 @@ def families(tasks: Iterable[TaskDescription], runs: pd.DataFrame) -> pd.DataFra
     ----------
     tasks : iterable of TaskDescription
     runs : DataFrame
-        Of :class:`reports.results.StudyResults`; tells the number of training points.
+        Of :class:`marginbench.reports.results.StudyResults`; tells the number of training points.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def scaling_runs(runs: pd.DataFrame, grouped: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     runs : DataFrame
-        Of :class:`reports.results.StudyResults`.
+        Of :class:`marginbench.reports.results.StudyResults`.
     grouped : DataFrame
         Of :func:`families`.
 

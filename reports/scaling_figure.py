@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from reports import formatting
-from reports.axes import padded, set_log_axis
-from reports.canvas import as_svg, dress, labelled_line, panel_axes
-from reports.figures import SolverStyle
+from marginbench.reports import formatting
+from marginbench.reports.axes import padded, set_log_axis
+from marginbench.reports.canvas import as_svg, dress, labelled_line, panel_axes
+from marginbench.reports.figures import SolverStyle
 
 #: The measures that are drawn: caption, and how a value reads.
 PANELS: dict[str, tuple[str, Callable[[float], str]]] = {
@@ -39,7 +39,7 @@ def draw_scaling(
     measure : str
         A key of :data:`PANELS`.
     medians : DataFrame
-        Of :func:`reports.scaling.scaling_medians`, of one family.
+        Of :func:`marginbench.reports.scaling.scaling_medians`, of one family.
     styles : mapping of str to SolverStyle
         By solver label; also the drawing order.
     prefix : str

@@ -10,13 +10,13 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from reports import formatting, scaling, wording
-from reports.analysis import Analysis
-from reports.cells import Cell
-from reports.figures import SolverStyle, solver_styles, swatch
-from reports.frames import records
-from reports.scaling_figure import PANELS, draw_scaling
-from reports.views import LegendEntry, PanelView
+from marginbench.reports import formatting, scaling, wording
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.cells import Cell
+from marginbench.reports.figures import SolverStyle, solver_styles, swatch
+from marginbench.reports.frames import records
+from marginbench.reports.scaling_figure import PANELS, draw_scaling
+from marginbench.reports.views import LegendEntry, PanelView
 
 _MINUS = "\N{MINUS SIGN}"
 
@@ -126,7 +126,7 @@ def _sizes_cell(row: Mapping[str, Any]) -> Cell:
 
 
 def slope_cell(row: Mapping[str, Any]) -> Cell:
-    """The cell of one row of :func:`reports.scaling.slopes`."""
+    """The cell of one row of :func:`marginbench.reports.scaling.slopes`."""
     if math.isnan(row["slope"]):
         n = formatting.plural(int(row["n_sizes"]), "size")
         return Cell(f"{n}, {scaling.FEWEST_SIZES} needed", absent=True)

@@ -26,17 +26,17 @@ def write_report(results_dir: Path, command: str) -> Path:
         If the folder is not a results folder.
     """
     # Imported here: pandas and matplotlib are slow to import, and most commands write no report.
-    from data_loaders.atomic import replacing
-    from reports.feasibility import is_feasibility
+    from marginbench.data_loaders.atomic import replacing
+    from marginbench.reports.feasibility import is_feasibility
 
     results_dir = Path(results_dir)
     if is_feasibility(results_dir):
-        from reports.feasibility_page import write_feasibility_report
+        from marginbench.reports.feasibility_page import write_feasibility_report
 
         return write_feasibility_report(results_dir, command)
-    from reports.analysis import analyse
-    from reports.pages import render
-    from reports.results import load_results
+    from marginbench.reports.analysis import analyse
+    from marginbench.reports.pages import render
+    from marginbench.reports.results import load_results
 
     page = render(analyse(load_results(results_dir)), command)
     path = results_dir / "report.html"

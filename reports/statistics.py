@@ -2,7 +2,7 @@
 
 Rules that hold everywhere: medians and ranges are over the runs that ended as planned, and carry
 their number ``n``; a failed run counts as never reaching a target; an unknown count stays
-unknown. ``runs`` and ``traces`` are those of :class:`reports.results.StudyResults`.
+unknown. ``runs`` and ``traces`` are those of :class:`marginbench.reports.results.StudyResults`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.frames import by_solver, n_planned, of_task, records
+from marginbench.reports.frames import by_solver, n_planned, of_task, records
 
 #: The target error of a task is this factor times the task's best error.
 TARGET_FACTOR = 1.01

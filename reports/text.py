@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from reports.analysis import Analysis
-    from reports.results import StudyResults
+    from marginbench.reports.analysis import Analysis
+    from marginbench.reports.results import StudyResults
 
 _COLUMNS = {
     "test_error": "test\nerror",
@@ -28,7 +28,7 @@ def summary(results: StudyResults) -> RenderableType:
     Parameters
     ----------
     results : StudyResults
-        Of :func:`reports.results.load_results`.
+        Of :func:`marginbench.reports.results.load_results`.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def summary(results: StudyResults) -> RenderableType:
         Medians over the runs that ended as planned, formatted as on the page.
     """
     # Imported here: pandas and matplotlib are slow to import, and most commands need neither.
-    from reports.analysis import analyse
+    from marginbench.reports.analysis import analyse
 
     analysis = analyse(results)
     parts: list[RenderableType] = []
@@ -46,8 +46,8 @@ def summary(results: StudyResults) -> RenderableType:
 
 
 def _task_table(analysis: Analysis, task: str) -> Table:
-    from reports.cells import make_cell
-    from reports.frames import of_task, records
+    from marginbench.reports.cells import make_cell
+    from marginbench.reports.frames import of_task, records
 
     cells = {
         (row["solver"], row["measure"]): make_cell(row)
@@ -83,8 +83,8 @@ def _task_table(analysis: Analysis, task: str) -> Table:
 
 
 def _outcome_lines(analysis: Analysis) -> list[Text]:
-    from reports.formatting import plural
-    from reports.frames import records
+    from marginbench.reports.formatting import plural
+    from marginbench.reports.frames import records
 
     lines = [Text("Medians over seeds of the runs that ended as planned.", style="dim")]
     for row in records(analysis.failures):

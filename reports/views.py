@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from reports.cells import Cell
+from marginbench.reports.cells import Cell
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from reports import formatting
-from reports.results import TaskDescription
+from marginbench.reports import formatting
+from marginbench.reports.results import TaskDescription
 
 _KERNELS = {"rbf": "RBF kernel", "linear": "linear kernel", "poly": "polynomial kernel"}
 _SYMBOLS = {"gamma": "\N{GREEK SMALL LETTER GAMMA}"}

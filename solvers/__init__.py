@@ -1,9 +1,9 @@
 """Reference solvers, kernels, the counting oracle, models and objectives."""
 
-from solvers.base import Solver, WeightedSolver
-from solvers.batch_perceptron import BatchPerceptron
-from solvers.budget import BSCA, BSGD
-from solvers.bundle import (
+from marginbench.solvers.approximate.nystrom import Nystrom
+from marginbench.solvers.approximate.random_features import RandomFourierFeatures, RandomFourierMap
+from marginbench.solvers.budget import BSCA, BSGD
+from marginbench.solvers.bundle import (
     F1,
     L1,
     L2,
@@ -29,7 +29,7 @@ from solvers.bundle import (
     SquaredHinge,
     minimize_risk,
 )
-from solvers.cuts import (
+from marginbench.solvers.cuts import (
     CuttingPlane,
     LinearChain,
     MultiClass,
@@ -39,7 +39,7 @@ from solvers.cuts import (
     TwoClasses,
     Violations,
 )
-from solvers.feasibility import (
+from marginbench.solvers.feasibility import (
     ISNKPVN,
     ISPVN,
     KPCT,
@@ -62,27 +62,27 @@ from solvers.feasibility import (
     Verdict,
     check_certificate,
 )
-from solvers.fourier import FourierExpansion
-from solvers.kernels import RBF, CallableKernel, Kernel, Linear, Polynomial, Precomputed
-from solvers.liblinear import LIBLINEAR
-from solvers.libsvm import LIBSVM
-from solvers.linear_pegasos import LinearPegasos
-from solvers.linear_sdca import LinearSDCA
-from solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
-from solvers.monitor import Monitor
-from solvers.nystrom import Nystrom
-from solvers.oracle import Counters, KernelOracle
-from solvers.pegasos import Pegasos
-from solvers.perceptron import Perceptron
-from solvers.problem import Problem, Solution
-from solvers.random_features import RandomFourierFeatures, RandomFourierMap
-from solvers.registry import registry
-from solvers.sbp import SBP
-from solvers.sdca import SDCA
-from solvers.sgd import SGD
-from solvers.simba import SIMBA
-from solvers.smo import SMO
-from solvers.voting import VotedExpansion
+from marginbench.solvers.interface.base import Solver, WeightedSolver
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.kernels import RBF, CallableKernel, Kernel, Linear, Polynomial, Precomputed
+from marginbench.solvers.kernels.oracle import Counters, KernelOracle
+from marginbench.solvers.linear.pegasos import LinearPegasos
+from marginbench.solvers.linear.sdca import LinearSDCA
+from marginbench.solvers.linear.simba import SIMBA
+from marginbench.solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
+from marginbench.solvers.models.fourier import FourierExpansion
+from marginbench.solvers.models.voting import VotedExpansion
+from marginbench.solvers.peers.liblinear import LIBLINEAR
+from marginbench.solvers.peers.libsvm import LIBSVM
+from marginbench.solvers.registry import registry
+from marginbench.solvers.sbp.sbp import SBP
+from marginbench.solvers.smo.smo import SMO
+from marginbench.solvers.stochastic.batch_perceptron import BatchPerceptron
+from marginbench.solvers.stochastic.pegasos import Pegasos
+from marginbench.solvers.stochastic.perceptron import Perceptron
+from marginbench.solvers.stochastic.sdca import SDCA
+from marginbench.solvers.stochastic.sgd import SGD
 
 __all__ = [
     "BSCA",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from solvers.base import Solver
-from solvers.batch_perceptron import BatchPerceptron
-from solvers.budget import BSCA, BSGD
-from solvers.bundle import BundleClassifier
-from solvers.cuts import CuttingPlane
-from solvers.feasibility import (
+from marginbench.solvers.approximate.nystrom import Nystrom
+from marginbench.solvers.approximate.random_features import RandomFourierFeatures
+from marginbench.solvers.budget import BSCA, BSGD
+from marginbench.solvers.bundle import BundleClassifier
+from marginbench.solvers.cuts import CuttingPlane
+from marginbench.solvers.feasibility import (
     ISNKPVN,
     ISPVN,
     KPCT,
@@ -22,19 +22,19 @@ from solvers.feasibility import (
     SPVN,
     VN,
 )
-from solvers.liblinear import LIBLINEAR
-from solvers.libsvm import LIBSVM
-from solvers.linear_pegasos import LinearPegasos
-from solvers.linear_sdca import LinearSDCA
-from solvers.nystrom import Nystrom
-from solvers.pegasos import Pegasos
-from solvers.perceptron import Perceptron
-from solvers.random_features import RandomFourierFeatures
-from solvers.sbp import SBP
-from solvers.sdca import SDCA
-from solvers.sgd import SGD
-from solvers.simba import SIMBA
-from solvers.smo import SMO
+from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.linear.pegasos import LinearPegasos
+from marginbench.solvers.linear.sdca import LinearSDCA
+from marginbench.solvers.linear.simba import SIMBA
+from marginbench.solvers.peers.liblinear import LIBLINEAR
+from marginbench.solvers.peers.libsvm import LIBSVM
+from marginbench.solvers.sbp.sbp import SBP
+from marginbench.solvers.smo.smo import SMO
+from marginbench.solvers.stochastic.batch_perceptron import BatchPerceptron
+from marginbench.solvers.stochastic.pegasos import Pegasos
+from marginbench.solvers.stochastic.perceptron import Perceptron
+from marginbench.solvers.stochastic.sdca import SDCA
+from marginbench.solvers.stochastic.sgd import SGD
 
 
 def registry() -> dict[str, type[Solver]]:

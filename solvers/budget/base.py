@@ -10,17 +10,23 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from solvers.base import Solver
-from solvers.budget.expansion import SIZE, Expansion, empty_expansion
-from solvers.budget.ledger import Ledger
-from solvers.budget.maintenance import Maintenance, Rule, strategy_of
-from solvers.budget.rows import TrainingRows
-from solvers.budget.trace import BudgetObjectives, EpochRecord, budget_objectives
-from solvers.kernels import RBF, Kernel, make_kernel
-from solvers.models import BudgetExpansion
-from solvers.monitor import Monitor
-from solvers.problem import Problem, Solution
-from solvers.validation import check_iteration_limit, flag, one_of, positive, whole
+from marginbench.solvers.budget.expansion import SIZE, Expansion, empty_expansion
+from marginbench.solvers.budget.ledger import Ledger
+from marginbench.solvers.budget.maintenance import Maintenance, Rule, strategy_of
+from marginbench.solvers.budget.rows import TrainingRows
+from marginbench.solvers.budget.trace import BudgetObjectives, EpochRecord, budget_objectives
+from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.kernels import RBF, Kernel, make_kernel
+from marginbench.solvers.models import BudgetExpansion
+from marginbench.solvers.numeric.validation import (
+    check_iteration_limit,
+    flag,
+    one_of,
+    positive,
+    whole,
+)
 
 # More kernel evaluations than any call makes.
 _NO_LIMIT = 2**62

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from solvers.budget.base import BudgetSolver
-from solvers.budget.expansion import Expansion
-from solvers.budget.maintenance import Maintenance, Rule
-from solvers.budget.rows import TrainingRows
-from solvers.budget.steps import ASCENT, iterate
-from solvers.kernels import Kernel
-from solvers.problem import Problem
+from marginbench.solvers.budget.base import BudgetSolver
+from marginbench.solvers.budget.expansion import Expansion
+from marginbench.solvers.budget.maintenance import Maintenance, Rule
+from marginbench.solvers.budget.rows import TrainingRows
+from marginbench.solvers.budget.steps import ASCENT, iterate
+from marginbench.solvers.interface.problem import Problem
+from marginbench.solvers.kernels import Kernel
 
 
 class BSCA(BudgetSolver):
@@ -41,7 +41,7 @@ class BSCA(BudgetSolver):
         The most points that the model may have after any iteration.
     maintenance : str or Maintenance, default="merge"
         What keeps to the budget: "merge" (only for "rbf"), "project", "remove", a name of
-        ``solvers.budget.STRATEGIES``, or one of ``Merging``, ``Projection``, ``Removal``.
+        ``budget.STRATEGIES``, or one of ``Merging``, ``Projection``, ``Removal``.
     order : {"permutation", "iid"}, default="permutation"
         A fresh permutation in each epoch (the authors' code), or independent uniform draws
         (the paper).

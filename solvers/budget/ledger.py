@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from solvers.budget.clock import HAS_TICKS
-from solvers.budget.expansion import (
+from marginbench.solvers.budget.clock import HAS_TICKS
+from marginbench.solvers.budget.expansion import (
     CHANGES,
     COALESCED,
     COMPUTED,
@@ -20,8 +20,8 @@ from solvers.budget.expansion import (
     TICKS,
     Expansion,
 )
-from solvers.budget.trace import BudgetObjectives, EpochRecord
-from solvers.oracle import Counters
+from marginbench.solvers.budget.trace import BudgetObjectives, EpochRecord
+from marginbench.solvers.kernels.oracle import Counters
 
 
 class Ledger:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.budget.merging import (
+from marginbench.solvers.budget.merging import (
     FIXED_POINT,
     GOLDEN,
     LOOKUP_COST,
@@ -16,7 +16,7 @@ from solvers.budget.merging import (
     Search,
     merge_tables,
 )
-from solvers.validation import one_of, positive, whole
+from marginbench.solvers.numeric.validation import one_of, positive, whole
 
 REMOVAL, PROJECTION, MERGING = range(3)
 

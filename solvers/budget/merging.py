@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.budget.arithmetic import smallest, squared_distances, width_of
-from solvers.budget.compiling import compiled
-from solvers.budget.expansion import COMPUTED, SEARCH_EVALS, SIZE, drop
-from solvers.budget.pairs import (
+from marginbench.solvers.budget.arithmetic import smallest, squared_distances, width_of
+from marginbench.solvers.budget.compiling import compiled
+from marginbench.solvers.budget.expansion import COMPUTED, SEARCH_EVALS, SIZE, drop
+from marginbench.solvers.budget.pairs import (
     best_weight,
     degradation,
     fill_tables,
@@ -50,7 +50,7 @@ class Tables(NamedTuple):
 
 
 class Search(NamedTuple):
-    """How the best merge of a pair is found; see :class:`solvers.budget.Merging`."""
+    """How the best merge of a pair is found; see :class:`marginbench.solvers.budget.Merging`."""
 
     kind: int
     same_sign: bool

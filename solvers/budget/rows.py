@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from solvers.budget.arithmetic import KernelCode, kernel_code
-from solvers.budget.compiling import compiled
-from solvers.budget.expansion import SIZE, Expansion
-from solvers.kernels import RBF, Kernel
-from solvers.matrices import Matrix
+from marginbench.solvers.budget.arithmetic import KernelCode, kernel_code
+from marginbench.solvers.budget.compiling import compiled
+from marginbench.solvers.budget.expansion import SIZE, Expansion
+from marginbench.solvers.kernels import RBF, Kernel
+from marginbench.solvers.numeric.matrices import Matrix
 
 # A block of rows stays in the second-level cache beside the model.
 _BLOCK_BYTES = 256 * 2**10

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from solvers.budget.arithmetic import GAUSSIAN, kernel_row, weighted_sum, width_of
-from solvers.budget.clock import ticks
-from solvers.budget.compiling import compiled
-from solvers.budget.expansion import (
+from marginbench.solvers.budget.arithmetic import GAUSSIAN, kernel_row, weighted_sum, width_of
+from marginbench.solvers.budget.clock import ticks
+from marginbench.solvers.budget.compiling import compiled
+from marginbench.solvers.budget.expansion import (
     CHANGES,
     COALESCED,
     COMPUTED,
@@ -22,9 +22,9 @@ from solvers.budget.expansion import (
     drop,
     lightest,
 )
-from solvers.budget.maintenance import MERGING, PROJECTION
-from solvers.budget.merging import find_partners, merge_chosen
-from solvers.budget.projection import extend_gram, project
+from marginbench.solvers.budget.maintenance import MERGING, PROJECTION
+from marginbench.solvers.budget.merging import find_partners, merge_chosen
+from marginbench.solvers.budget.projection import extend_gram, project
 
 ASCENT, DESCENT = range(2)
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.kernels import Kernel
-from solvers.matrices import Matrix, matmul
-from solvers.models import BudgetExpansion
-from solvers.objectives import primal_value
-from solvers.scoring import expansion_scores
+from marginbench.solvers.kernels import Kernel
+from marginbench.solvers.models import BudgetExpansion
+from marginbench.solvers.models.objectives import primal_value
+from marginbench.solvers.models.scoring import expansion_scores
+from marginbench.solvers.numeric.matrices import Matrix, matmul
 
 
 @dataclass(frozen=True)

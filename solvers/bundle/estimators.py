@@ -9,8 +9,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from solvers.base import WeightedSolver
-from solvers.bundle.loop import (
+from marginbench.solvers.bundle.loop import (
     BundleResult,
     Risk,
     check_bundle_parameters,
@@ -18,17 +17,18 @@ from solvers.bundle.loop import (
     make_inner,
     minimize_bundle,
 )
-from solvers.bundle.losses import Loss
-from solvers.bundle.names import make_loss, make_regularizer
-from solvers.bundle.regularizers import Regularizer
-from solvers.inputs import canonical, check_finite
-from solvers.models import LinearModel
-from solvers.monitor import Monitor
-from solvers.oracle import Counters
-from solvers.problem import Problem, Solution
-from solvers.rows import finite_squared_norms
-from solvers.scoring import linear_scores
-from solvers.validation import flag, one_of, positive
+from marginbench.solvers.bundle.losses import Loss
+from marginbench.solvers.bundle.names import make_loss, make_regularizer
+from marginbench.solvers.bundle.regularizers import Regularizer
+from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.inputs import canonical, check_finite
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.kernels.oracle import Counters
+from marginbench.solvers.models import LinearModel
+from marginbench.solvers.models.scoring import linear_scores
+from marginbench.solvers.numeric.sample_loops import finite_squared_norms
+from marginbench.solvers.numeric.validation import flag, one_of, positive
 
 
 class BundleClassifier(WeightedSolver):

@@ -9,18 +9,24 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from solvers.bundle.inner import Inner, LineSearch, PlanesByLP, PlanesByQP
-from solvers.bundle.losses import Loss, PointwiseLoss
-from solvers.bundle.names import make_loss, make_regularizer
-from solvers.bundle.products import combination_of, scores_of
-from solvers.bundle.regularizers import L2, Legendre, Regularizer
-from solvers.bundle.search import PrimalSearch
-from solvers.bundle.trace import BundleTrace
-from solvers.inputs import canonical, check_finite
-from solvers.matrices import Matrix, matmul
-from solvers.oracle import Counters
-from solvers.problem import SolveStatus
-from solvers.validation import check_iteration_limit, flag, one_of, positive, whole
+from marginbench.solvers.bundle.inner import Inner, LineSearch, PlanesByLP, PlanesByQP
+from marginbench.solvers.bundle.losses import Loss, PointwiseLoss
+from marginbench.solvers.bundle.names import make_loss, make_regularizer
+from marginbench.solvers.bundle.products import combination_of, scores_of
+from marginbench.solvers.bundle.regularizers import L2, Legendre, Regularizer
+from marginbench.solvers.bundle.search import PrimalSearch
+from marginbench.solvers.bundle.trace import BundleTrace
+from marginbench.solvers.interface.inputs import canonical, check_finite
+from marginbench.solvers.interface.problem import SolveStatus
+from marginbench.solvers.kernels.oracle import Counters
+from marginbench.solvers.numeric.matrices import Matrix, matmul
+from marginbench.solvers.numeric.validation import (
+    check_iteration_limit,
+    flag,
+    one_of,
+    positive,
+    whole,
+)
 
 # The inner problem is solved to this part of the gap that is asked for.
 _INNER_SHARE = 0.1

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from solvers.bundle.compiled import (
+from marginbench.solvers.bundle.compiled import (
     balanced_hinge_pass,
     hinge_pass,
     logistic_pass,
     squared_hinge_pass,
     weighted_quantile,
 )
-from solvers.matrices import matmul
-from solvers.validation import positive
+from marginbench.solvers.numeric.matrices import matmul
+from marginbench.solvers.numeric.validation import positive
 
 # Slopes in the offset, a weighted mean, that are no more than rounding.
 _FLAT = 1e-15

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from solvers.bundle.losses import Loss
-from solvers.matrices import matmul
-from solvers.validation import positive, whole
+from marginbench.solvers.bundle.losses import Loss
+from marginbench.solvers.numeric.matrices import matmul
+from marginbench.solvers.numeric.validation import positive, whole
 
 
 class ROCArea(Loss):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.bundle.losses import PointwiseLoss
-from solvers.validation import positive
+from marginbench.solvers.bundle.losses import PointwiseLoss
+from marginbench.solvers.numeric.validation import positive
 
 
 class LeastSquares(PointwiseLoss):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import brentq
 
-from solvers.bundle.regularizers import L2
-from solvers.matrices import matmul
+from marginbench.solvers.bundle.regularizers import L2
+from marginbench.solvers.numeric.matrices import matmul
 
 if TYPE_CHECKING:
-    from solvers.bundle.loop import Risk
+    from marginbench.solvers.bundle.loop import Risk
 
 # The next plane touches the risk this part of the way from the best point to the proposal.
 _SHARE = 0.1

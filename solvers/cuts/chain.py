@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from solvers.cuts.structure import StructuredProblem, Violations
-from solvers.validation import whole
+from marginbench.solvers.cuts.structure import StructuredProblem, Violations
+from marginbench.solvers.numeric.validation import whole
 
 
 class LinearChain(StructuredProblem):

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from solvers.base import WeightedSolver
-from solvers.cuts.labels import TwoClasses
-from solvers.cuts.loop import add_cuts, check_cut_parameters, make_cuts
-from solvers.cuts.structure import Examples
-from solvers.kernels import Kernel
-from solvers.models import KernelExpansion
-from solvers.monitor import Monitor
-from solvers.problem import Problem, Solution
-from solvers.validation import positive
+from marginbench.solvers.cuts.labels import TwoClasses
+from marginbench.solvers.cuts.loop import add_cuts, check_cut_parameters, make_cuts
+from marginbench.solvers.cuts.structure import Examples
+from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.kernels import Kernel
+from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.validation import positive
 
 
 class CuttingPlane(WeightedSolver):

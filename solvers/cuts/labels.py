@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from solvers.cuts.structure import StructuredProblem, Violations
-from solvers.validation import positive, whole
+from marginbench.solvers.cuts.structure import StructuredProblem, Violations
+from marginbench.solvers.numeric.validation import positive, whole
 
 
 class TwoClasses(StructuredProblem):

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solvers.cuts.finders import FINDERS, CutFinder
-from solvers.cuts.structure import Examples, StructuredProblem
-from solvers.cuts.working_set import WorkingSet
-from solvers.oracle import KernelOracle
-from solvers.problem import SolveStatus
-from solvers.validation import check_iteration_limit, one_of, positive, whole
+from marginbench.solvers.cuts.finders import FINDERS, CutFinder
+from marginbench.solvers.cuts.structure import Examples, StructuredProblem
+from marginbench.solvers.cuts.working_set import WorkingSet
+from marginbench.solvers.interface.problem import SolveStatus
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.validation import check_iteration_limit, one_of, positive, whole
 
 
 def check_cut_parameters(

@@ -12,17 +12,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from solvers.cuts.chain import LinearChain
-from solvers.cuts.expansion import StructuredExpansion
-from solvers.cuts.labels import MultiClass
-from solvers.cuts.loop import add_cuts, check_cut_parameters, make_cuts
-from solvers.cuts.structure import Examples, StructuredProblem
-from solvers.cuts.working_set import WorkingSet
-from solvers.inputs import canonical, check_finite, dtype_name, generator
-from solvers.kernels import Kernel, Precomputed, make_kernel
-from solvers.monitor import Monitor
-from solvers.oracle import Counters, KernelOracle
-from solvers.validation import one_of, positive
+from marginbench.solvers.cuts.chain import LinearChain
+from marginbench.solvers.cuts.expansion import StructuredExpansion
+from marginbench.solvers.cuts.labels import MultiClass
+from marginbench.solvers.cuts.loop import add_cuts, check_cut_parameters, make_cuts
+from marginbench.solvers.cuts.structure import Examples, StructuredProblem
+from marginbench.solvers.cuts.working_set import WorkingSet
+from marginbench.solvers.interface.inputs import canonical, check_finite, dtype_name, generator
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.kernels import Kernel, Precomputed, make_kernel
+from marginbench.solvers.kernels.oracle import Counters, KernelOracle
+from marginbench.solvers.numeric.validation import one_of, positive
 
 _NAMED = ("multiclass", "chain")
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numba import njit
 
-from solvers.cuts.cut import Cut, combined, cut_scores
-from solvers.matrices import matmul
-from solvers.oracle import KernelOracle
-from solvers.simplex_qp import SimplexQP
+from marginbench.solvers.cuts.cut import Cut, combined, cut_scores
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.matrices import matmul
+from marginbench.solvers.numeric.simplex_qp import SimplexQP
 
 # Multipliers up to this part of their sum count as zero.
 _INACTIVE = 1e-12

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from solvers.feasibility.checking import lower_bound, rounding_of_lower_bound, upper_bound
-from solvers.feasibility.passes import (
+from marginbench.solvers.feasibility.checking import (
+    lower_bound,
+    rounding_of_lower_bound,
+    upper_bound,
+)
+from marginbench.solvers.feasibility.passes import (
     mirror_columns,
     mirror_rows,
     mirror_sparse,
@@ -14,11 +18,11 @@ from solvers.feasibility.passes import (
     smooth_rows,
     smooth_sparse,
 )
-from solvers.feasibility.problem import FeasibilityProblem
-from solvers.feasibility.products import block_width
-from solvers.feasibility.result import FeasibilityCounters
-from solvers.feasibility.spaces import ElementSpace
-from solvers.matrices import matmul
+from marginbench.solvers.feasibility.problem import FeasibilityProblem
+from marginbench.solvers.feasibility.products import block_width
+from marginbench.solvers.feasibility.result import FeasibilityCounters
+from marginbench.solvers.feasibility.spaces import ElementSpace
+from marginbench.solvers.numeric.matrices import matmul
 
 _SPARSE_WIDTH = 256
 # Errors of the bounds from running sums, which come from products in A's own type.
@@ -100,7 +104,7 @@ class ColumnSpace(ElementSpace):
         vectors: tuple[np.ndarray, ...],
         images: tuple[np.ndarray, np.ndarray],
     ) -> tuple[float, float, float, float]:
-        """Four products in one pass, not counted (:func:`solvers.feasibility.passes.mirror_rows`).
+        """Four products in one pass, not counted (:func:`.passes.mirror_rows`).
 
         Parameters
         ----------

@@ -17,9 +17,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
-from solvers.feasibility.simplex import softmax
-from solvers.matrices import Matrix, as_dense, matmul, squared_norms
-from solvers.validation import whole
+from marginbench.solvers.feasibility.simplex import softmax
+from marginbench.solvers.numeric.matrices import Matrix, as_dense, matmul, squared_norms
+from marginbench.solvers.numeric.validation import whole
 
 # Up to this many rows or columns the spectral norm comes from a dense eigenvalue problem.
 _EXACT_UP_TO = 500

@@ -9,18 +9,18 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from solvers.base import Solver
-from solvers.feasibility import greedy, mirror_prox
-from solvers.feasibility.features import FeatureSpace
-from solvers.feasibility.problem import as_problem
-from solvers.feasibility.progress import Progress, check_limits
-from solvers.feasibility.result import FeasibilityResult
-from solvers.kernels import Kernel
-from solvers.models import KernelExpansion
-from solvers.monitor import Monitor
-from solvers.oracle import KernelOracle
-from solvers.problem import Problem, Solution, SolveStatus
-from solvers.validation import one_of, positive
+from marginbench.solvers.feasibility import greedy, mirror_prox
+from marginbench.solvers.feasibility.features import FeatureSpace
+from marginbench.solvers.feasibility.problem import as_problem
+from marginbench.solvers.feasibility.progress import Progress, check_limits
+from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
+from marginbench.solvers.kernels import Kernel
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.validation import one_of, positive
 
 
 class KernelFeasibilityMethod(Solver):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from solvers.feasibility import smoothing
-from solvers.feasibility.features import FeatureSpace
-from solvers.feasibility.kernel_methods import KernelFeasibilityMethod
-from solvers.feasibility.progress import Progress
-from solvers.feasibility.result import FeasibilityResult
-from solvers.feasibility.smooth_methods import check_rounds, first_mu
-from solvers.kernels import Kernel
-from solvers.validation import positive
+from marginbench.solvers.feasibility import smoothing
+from marginbench.solvers.feasibility.features import FeatureSpace
+from marginbench.solvers.feasibility.kernel_methods import KernelFeasibilityMethod
+from marginbench.solvers.feasibility.progress import Progress
+from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.feasibility.smooth_methods import check_rounds, first_mu
+from marginbench.solvers.kernels import Kernel
+from marginbench.solvers.numeric.validation import positive
 
 
 class SNKP(KernelFeasibilityMethod):

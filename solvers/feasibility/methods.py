@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Literal
 
 from sklearn.base import BaseEstimator
 
-from solvers.feasibility import greedy, mirror_prox
-from solvers.feasibility.columns import ColumnSpace
-from solvers.feasibility.problem import FeasibilityProblem, as_problem
-from solvers.feasibility.progress import Progress, check_limits
-from solvers.feasibility.result import FeasibilityResult
-from solvers.validation import one_of
+from marginbench.solvers.feasibility import greedy, mirror_prox
+from marginbench.solvers.feasibility.columns import ColumnSpace
+from marginbench.solvers.feasibility.problem import FeasibilityProblem, as_problem
+from marginbench.solvers.feasibility.progress import Progress, check_limits
+from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.numeric.validation import one_of
 
 
 class FeasibilityMethod(BaseEstimator, ABC):

@@ -8,16 +8,20 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from solvers.feasibility.checking import lower_bound, rounding_of_lower_bound, upper_bound
-from solvers.feasibility.columns import ColumnSpace
-from solvers.feasibility.cones import geometry_of, unit_value
-from solvers.feasibility.features import FeatureSpace
-from solvers.feasibility.problem import FeasibilityProblem
-from solvers.feasibility.progress import Progress
-from solvers.feasibility.result import FeasibilityCounters, FeasibilityResult
-from solvers.feasibility.simplex import into_ball, softmax
-from solvers.feasibility.spaces import Space
-from solvers.matrices import Matrix, matmul
+from marginbench.solvers.feasibility.checking import (
+    lower_bound,
+    rounding_of_lower_bound,
+    upper_bound,
+)
+from marginbench.solvers.feasibility.columns import ColumnSpace
+from marginbench.solvers.feasibility.cones import geometry_of, unit_value
+from marginbench.solvers.feasibility.features import FeatureSpace
+from marginbench.solvers.feasibility.problem import FeasibilityProblem
+from marginbench.solvers.feasibility.progress import Progress
+from marginbench.solvers.feasibility.result import FeasibilityCounters, FeasibilityResult
+from marginbench.solvers.feasibility.simplex import into_ball, softmax
+from marginbench.solvers.feasibility.spaces import Space
+from marginbench.solvers.numeric.matrices import Matrix, matmul
 
 
 def step_sizes(diameter: float, lipschitz: float) -> tuple[float, float]:

@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from solvers.feasibility.kernel_methods import KernelFeasibilityMethod
-from solvers.inputs import canonical, check_finite
-from solvers.kernels import Points, Precomputed, make_kernel
-from solvers.matrices import matmul
-from solvers.monitor import Monitor
-from solvers.oracle import Counters, KernelOracle
-from solvers.validation import whole
+from marginbench.solvers.feasibility.kernel_methods import KernelFeasibilityMethod
+from marginbench.solvers.interface.inputs import canonical, check_finite
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.kernels import Points, Precomputed, make_kernel
+from marginbench.solvers.kernels.oracle import Counters, KernelOracle
+from marginbench.solvers.numeric.matrices import matmul
+from marginbench.solvers.numeric.validation import whole
 
 # Blocks of entries against new points are at most this large.
 _BLOCK_BYTES = 64 * 2**20

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from solvers.feasibility.products import (
+from marginbench.solvers.feasibility.products import (
     FAST,
     add2_columns,
     add2_rows,

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from solvers.feasibility.result import (
+from marginbench.solvers.feasibility.result import (
     FeasibilityCounters,
     FeasibilityResult,
     FeasibilityStatus,
     HistoryPoint,
 )
-from solvers.feasibility.spaces import Space
-from solvers.monitor import Monitor
-from solvers.validation import one_of, positive, whole
+from marginbench.solvers.feasibility.spaces import Space
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.numeric.validation import one_of, positive, whole
 
 
 class Progress:
@@ -27,7 +27,7 @@ class Progress:
     ----------
     space : Space
     max_iter, tol, stop, history
-        The method's parameters, see :class:`solvers.feasibility.MPLFP`.
+        The method's parameters, see :class:`marginbench.solvers.feasibility.MPLFP`.
     max_seconds : float
         End after the first iteration that is done later than this.
     gap_certifies : bool

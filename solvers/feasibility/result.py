@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from solvers.oracle import Counters
+from marginbench.solvers.kernels.oracle import Counters
 
 FeasibilityStatus = Literal["separable", "inseparable", "budget"]
 
@@ -19,7 +19,8 @@ class FeasibilityCounters(Counters):
     Attributes
     ----------
     kernel_evals, kernel_evals_computed, matvec_entries, inner_products : int
-        As in :class:`solvers.Counters`. A product with A or A' is n inner products of m numbers.
+        As in :class:`marginbench.Counters`. A product with A or A' is n inner products of m
+        numbers.
     iterations : int
     matvecs : int
         Products of A or A' (or of a Gram matrix) with a vector, wherever they were made: a pass

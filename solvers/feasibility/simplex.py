@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from solvers.matrices import matmul
+from marginbench.solvers.numeric.matrices import matmul
 
 
 def softmax(exponents: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

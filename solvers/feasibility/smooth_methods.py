@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from solvers.feasibility import smoothing
-from solvers.feasibility.columns import ColumnSpace
-from solvers.feasibility.methods import FeasibilityMethod
-from solvers.feasibility.progress import Progress
-from solvers.feasibility.result import FeasibilityResult
-from solvers.validation import one_of, positive, whole
+from marginbench.solvers.feasibility import smoothing
+from marginbench.solvers.feasibility.columns import ColumnSpace
+from marginbench.solvers.feasibility.methods import FeasibilityMethod
+from marginbench.solvers.feasibility.progress import Progress
+from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.numeric.validation import one_of, positive, whole
 
 
 class SPCT(FeasibilityMethod):

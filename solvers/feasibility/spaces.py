@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from solvers.oracle import Counters
+from marginbench.solvers.kernels.oracle import Counters
 
 
 class Space(ABC):

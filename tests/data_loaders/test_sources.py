@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from data_loaders import DataError, fetch, find, load, sources, suggest, verify
+from marginbench.data_loaders import DataError, fetch, find, load, sources, suggest, verify
 
 
 def rows(X: np.ndarray) -> set[bytes]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.study import Study
+from marginbench.harness.study import Study
 
 SMALL_STUDY = {
     "name": "small",

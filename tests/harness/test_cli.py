@@ -14,10 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-import data_loaders
-import harness
-from harness.cli import build_app, run_app
-from harness.records import RecordStore
+from marginbench import data_loaders, harness
+from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.records import RecordStore
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -25,7 +24,7 @@ ROOT = Path(harness.__file__).resolve().parents[1]
 
 SLOW_SOLVER = """
 import time
-from solvers import SMO
+from marginbench.solvers import SMO
 
 class Slow(SMO):
     def _solve(self, problem, monitor):
@@ -46,7 +45,7 @@ name = "slow.py:Slow"
 """
 SCRIPT = """
 from pathlib import Path
-from harness.cli import build_app, run_app
+from marginbench.harness.cli import build_app, run_app
 
 def write_report(results, command):
     path = results / "report.html"
@@ -166,7 +165,7 @@ def test_a_damaged_description_is_said_so(run: Run, tmp_path: Path) -> None:
 
 def test_help_needs_no_heavy_module() -> None:
     code = (
-        "import sys, harness.cli as c; c.build_app(lambda d, s: d); "
+        "import sys, marginbench.harness.cli as c; c.build_app(lambda d, s: d); "
         "print(sorted({'numpy', 'numba', 'sklearn', 'pyarrow', 'pydantic'} & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import harness.predictors
-from harness.errors import EvaluationError
-from harness.evaluation import Evaluator
-from solvers import (
+import marginbench.harness.predictors
+from marginbench.harness.errors import EvaluationError
+from marginbench.harness.evaluation import Evaluator
+from marginbench.solvers import (
     RBF,
     SMO,
     BudgetExpansion,
@@ -89,7 +89,7 @@ def test_small_blocks_change_nothing(points: Any, monkeypatch: pytest.MonkeyPatc
     X, y, _, _ = points
     model = expansion(KERNELS[0], X, 0.5 * y)
     whole = build(points).evaluate(model)
-    monkeypatch.setattr(harness.predictors, "BLOCK_BYTES", 12 * N_TRAIN * 7)
+    monkeypatch.setattr(marginbench.harness.predictors, "BLOCK_BYTES", 12 * N_TRAIN * 7)
     assert build(points).evaluate(model).primal == pytest.approx(whole.primal, rel=1e-13)
     assert build(points).evaluate(model).test_error == whole.test_error
 

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import harness.feasibility_runner as runner
-from harness import image_classes, separation
-from harness.errors import StudyError, UserError
-from harness.feasibility_records import FeasibilityStore, Stage
-from harness.feasibility_runner import plan_feasibility, run_feasibility
-from harness.feasibility_study import FeasibilityStudy, select_parts
-from harness.jobs import Ended, ImagesJob, Outcome, SeparationJob, Started
-from harness.records import RecordError
-from harness.study_file import load_study, parse_study
+import marginbench.harness.feasibility_runner as runner
+from marginbench.harness import image_classes, separation
+from marginbench.harness.errors import StudyError, UserError
+from marginbench.harness.feasibility_records import FeasibilityStore, Stage
+from marginbench.harness.feasibility_runner import plan_feasibility, run_feasibility
+from marginbench.harness.feasibility_study import FeasibilityStudy, select_parts
+from marginbench.harness.jobs import Ended, ImagesJob, Outcome, SeparationJob, Started
+from marginbench.harness.records import RecordError
+from marginbench.harness.study_file import load_study, parse_study
 
 STUDY = """
 kind = "feasibility"
@@ -175,7 +175,7 @@ def test_a_run_that_fails_leaves_a_record(study, tmp_path, status):
 
 
 def test_a_false_certificate_is_wrong(study, tmp_path, monkeypatch):
-    from solvers import MPLFP
+    from marginbench.solvers import MPLFP
 
     solve = MPLFP.solve
 
@@ -311,7 +311,8 @@ def images_job(**changes):
     job = ImagesJob(
         dataset="mnist", dataset_params={}, n_train=100, n_validation=40, unit_norm=True,
         gammas=(1e-4, 2.0), tuning_iterations=10, stages=(1, 5, 30), seed=0,
-        method="solvers.feasibility.kernel_methods:MPKFP", params={"tol": 0.0, "dtype": "float64"},
+        method="marginbench.solvers.feasibility.kernel_methods:MPKFP",
+        params={"tol": 0.0, "dtype": "float64"},
     )  # fmt: skip
     return replace(job, **changes)
 
@@ -371,6 +372,7 @@ def test_a_job_names_its_class_and_limit(study):
     planned = plan_feasibility(study)[0]
     assert planned.job == SeparationJob(
         generator="ldfp", m=8, n=100, kappa=1.5, seed=0,
-        method="solvers.feasibility.methods:MPLFP", params={"tol": 0.0}, max_seconds=20.0,
+        method="marginbench.solvers.feasibility.methods:MPLFP", params={"tol": 0.0},
+        max_seconds=20.0,
     )  # fmt: skip
     assert runner.problem_of(study.cell[1])["generator"] == "lap"

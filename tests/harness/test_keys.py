@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-import harness.sources
-import solvers.pegasos
-import solvers.sbp
-import solvers.smo
-from harness.keys import run_key, source_hash
-from harness.sources import closure
+import marginbench.harness.sources
+import marginbench.solvers.sbp.sbp
+import marginbench.solvers.smo.smo
+import marginbench.solvers.stochastic.pegasos
+from marginbench.harness.keys import run_key, source_hash
+from marginbench.harness.sources import closure
 
 RUN: dict[str, Any] = {
     "source_hash": "0" * 64,
-    "solver_class": "solvers.smo:SMO",
+    "solver_class": "marginbench.solvers.smo.smo:SMO",
     "params": {"C": 1.0, "tol": 1e-3},
     "task": {"fingerprint": "f", "kernel": {"name": "rbf", "gamma": 1.0}, "C": 1.0},
     "seed": 0,
@@ -35,7 +35,7 @@ def file_of(module: Any) -> Path:
     "change",
     [
         {"source_hash": "1" * 64},
-        {"solver_class": "solvers.smo:Other"},
+        {"solver_class": "marginbench.solvers.smo.smo:Other"},
         {"params": {"C": 1.0, "tol": 1e-4}},
         {"params": {"C": 1.0, "tol": 1e-3, "nu": 0.1}},
         {"task": {**RUN["task"], "C": 2.0}},
@@ -56,27 +56,31 @@ def test_the_key_does_not_depend_on_the_order_of_parameters() -> None:
 
 
 def test_a_solver_depends_on_what_it_imports_and_on_no_other_solver() -> None:
-    names = set(closure([file_of(solvers.smo)]))
-    assert {"solvers/smo.py", "solvers/base.py", "solvers/oracle.py"} <= names
-    assert "solvers/cache.py" in names  # imported by the oracle
-    assert not names & {"solvers/sbp.py", "solvers/pegasos.py", "solvers/__init__.py"}
+    names = set(closure([file_of(marginbench.solvers.smo.smo)]))
+    assert {"solvers/smo/smo.py", "solvers/interface/base.py", "solvers/kernels/oracle.py"} <= names
+    assert "solvers/kernels/row_cache.py" in names  # imported by the oracle
+    assert not names & {
+        "solvers/sbp/sbp.py",
+        "solvers/stochastic/pegasos.py",
+        "solvers/__init__.py",
+    }
 
 
 def test_a_users_file_depends_on_the_solver_it_names(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text("from solvers import SBP\nclass Mine(SBP): pass\n")
+    file.write_text("from marginbench import SBP\nclass Mine(SBP): pass\n")
     names = set(closure([file], tmp_path))
-    assert {"mine.py", "solvers/sbp.py", "solvers/base.py"} <= names
-    assert "solvers/smo.py" not in names
+    assert {"mine.py", "solvers/sbp/sbp.py", "solvers/interface/base.py"} <= names
+    assert "solvers/smo/smo.py" not in names
 
 
 @pytest.fixture
 def copied_solvers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the package ``solvers`` that the closure takes for the real one."""
     folder = tmp_path / "solvers"
-    shutil.copytree(file_of(solvers.smo).parent, folder)
+    shutil.copytree(file_of(marginbench.solvers.smo.smo).parent, folder)
     roots = (("solvers", folder),)
-    monkeypatch.setattr(harness.sources, "project_roots", lambda: roots)
+    monkeypatch.setattr(marginbench.harness.sources, "project_roots", lambda: roots)
     return folder
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import SolverError
-from harness.loading import SolverSpec, load_class, shown_name
-from solvers import SMO
+from marginbench.harness.errors import SolverError
+from marginbench.harness.loading import SolverSpec, load_class, shown_name
+from marginbench.solvers import SMO
 
 GOOD = """
-from solvers import SMO
+from marginbench.solvers import SMO
 
 class Mine(SMO):
     '''A solver of one's own.'''
@@ -20,8 +20,8 @@ class Mine(SMO):
 
 def test_names_of_the_registry_and_of_modules() -> None:
     assert load_class("SMO") is SMO
-    assert load_class("solvers.smo:SMO") is SMO
-    assert shown_name(SMO, SolverSpec.parse("SMO")) == "solvers.smo:SMO"
+    assert load_class("marginbench.solvers.smo.smo:SMO") is SMO
+    assert shown_name(SMO, SolverSpec.parse("SMO")) == "marginbench.solvers.smo.smo:SMO"
 
 
 def test_a_file_with_modules_of_its_own(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_file_with_modules_of_its_own(tmp_path: Path) -> None:
         (
             "class Mine: pass\n",
             "solver.py:Mine",
-            "{path}: Mine is not a solver; derive it from solvers.Solver",
+            "{path}: Mine is not a solver; derive it from marginbench.Solver",
         ),
         (
             f"{GOOD}\nraise OSError('no licence')\n",
@@ -75,4 +75,4 @@ def test_a_module_that_is_not_there() -> None:
     with pytest.raises(SolverError, match=r"unknown solver 'SMQ' \(did you mean 'SMO'"):
         load_class("SMQ")
     with pytest.raises(SolverError, match=r"solvers\.smo defines no class 'SMQ'"):
-        load_class("solvers.smo:SMQ")
+        load_class("marginbench.solvers.smo.smo:SMQ")

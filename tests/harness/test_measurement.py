@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.jobs import CheckpointMessage, Message, RunJob, RunResult, TaskJob
-from harness.measurement import measure
-from harness.records import Checkpoint
+from marginbench.harness.jobs import CheckpointMessage, Message, RunJob, RunResult, TaskJob
+from marginbench.harness.measurement import measure
+from marginbench.harness.records import Checkpoint
 
 DATA = {"n_train": 300, "n_test": 200}
 LINEAR = TaskJob("checkers", DATA, {"name": "linear"}, 1.0, False)
@@ -20,7 +20,7 @@ GAUSSIAN = TaskJob("checkers", DATA, {"name": "rbf", "gamma": 3.0}, 1.0, False)
 LIARS = '''
 from dataclasses import replace
 import numpy as np
-from solvers import LinearModel, LinearSDCA, Perceptron, Solution, Solver
+from marginbench.solvers import LinearModel, LinearSDCA, Perceptron, Solution, Solver
 
 
 class OnAnyTask(Solver):

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.records import Record, RecordStore
-from harness.runner import RunSummary, run_study
-from harness.study import Study
+from marginbench.harness.records import Record, RecordStore
+from marginbench.harness.runner import RunSummary, run_study
+from marginbench.harness.study import Study
 
 SOLVERS = '''
 import ctypes
@@ -26,7 +26,7 @@ import sys
 import time
 from dataclasses import replace
 import numpy as np
-from solvers import SMO, KernelExpansion, Solution, Solver
+from marginbench.solvers import SMO, KernelExpansion, Solution, Solver
 
 
 class _Base(Solver):

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness.progress import Forecast, LiveProgress, PlainProgress, outcome_line, span
-from harness.records import Record
+from marginbench.harness.progress import Forecast, LiveProgress, PlainProgress, outcome_line, span
+from marginbench.harness.records import Record
 
 
 def planned(task: str, solver: str, seed: int) -> Any:

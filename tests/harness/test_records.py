@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data_loaders.atomic import replacing
-from harness.records import SCHEMA, Checkpoint, Record, RecordError, RecordStore
+from marginbench.data_loaders.atomic import replacing
+from marginbench.harness.records import SCHEMA, Checkpoint, Record, RecordError, RecordStore
 
 CHECKPOINT = Checkpoint(1, 10, 10, 0.1, 0.1, 3, 0.2, 0.3, 5.0, 4.0)
 
@@ -23,7 +23,7 @@ def record(**changes: Any) -> Record:
         "task": "t / <odd>",
         "dataset": "digits",
         "solver": "SMO",
-        "solver_class": "solvers.smo:SMO",
+        "solver_class": "marginbench.solvers.smo.smo:SMO",
         "seed": 0,
         "status": "converged",
         "trace": [CHECKPOINT],

@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from harness.errors import BusyError, InterruptedRunError, SolverError, StudyError, UserError
-from harness.jobs import (
+from marginbench.harness.errors import (
+    BusyError,
+    InterruptedRunError,
+    SolverError,
+    StudyError,
+    UserError,
+)
+from marginbench.harness.jobs import (
     DatasetInfo,
     DatasetJob,
     DescribeJob,
@@ -25,11 +31,11 @@ from harness.jobs import (
     RunResult,
     Started,
 )
-from harness.records import Record, RecordStore
-from harness.runner import RunSummary, run_study
-from harness.selection import select
-from harness.study import Study
-from harness.worker import perform
+from marginbench.harness.records import Record, RecordStore
+from marginbench.harness.runner import RunSummary, run_study
+from marginbench.harness.selection import select
+from marginbench.harness.study import Study
+from marginbench.harness.worker import perform
 
 MakeStudy = Callable[..., Study]
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
@@ -133,8 +139,8 @@ def test_the_description_of_the_study(tmp_path: Path, two_solvers: Study) -> Non
     assert found["tasks"][0]["kernel"] == {"name": "rbf", "gamma": 0.1}
     assert found["tasks"][0]["citation"] == "cite"
     assert [solver["class"] for solver in found["solvers"]] == [
-        "solvers.smo:SMO",
-        "solvers.sdca:SDCA",
+        "marginbench.solvers.smo.smo:SMO",
+        "marginbench.solvers.stochastic.sdca:SDCA",
     ]
     files = {run["file"]: run["key"] for run in found["planned"]}
     store = RecordStore(tmp_path / "runs")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import SolverError, StudyError
-from harness.selection import select
-from harness.study import SolverEntry, Study, Task
-from harness.study_file import load_study, parse_study, study_names
+from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.selection import select
+from marginbench.harness.study import SolverEntry, Study, Task
+from marginbench.harness.study_file import load_study, parse_study, study_names
 
 VALID = """
 name = "mine"

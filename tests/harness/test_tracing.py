@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.errors import EvaluationError
-from harness.evaluation import Evaluation, Evaluator
-from harness.jobs import CheckpointMessage, Message, PhaseMessage
-from harness.records import Checkpoint
-from harness.tracing import TraceMonitor
-from solvers import RBF, SBP, Counters, KernelExpansion, Pegasos, Solver
+from marginbench.harness.errors import EvaluationError
+from marginbench.harness.evaluation import Evaluation, Evaluator
+from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.harness.records import Checkpoint
+from marginbench.harness.tracing import TraceMonitor
+from marginbench.solvers import RBF, SBP, Counters, KernelExpansion, Pegasos, Solver
 
 PAUSE = 0.05
 

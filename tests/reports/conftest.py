@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.records import Checkpoint, Record, RecordStore
-from reports.site import write_report
+from marginbench.harness.records import Checkpoint, Record, RecordStore
+from marginbench.reports.site import write_report
 
 ENVIRONMENT = json.dumps(
     {
@@ -39,7 +39,7 @@ def make_record(task: str, solver: str, seed: int, **fields: Any) -> Record:
         "key": make_key(task, solver, seed),
         "study": "example",
         "dataset": "digits",
-        "solver_class": "solvers.smo:SMO",
+        "solver_class": "marginbench.solvers.smo.smo:SMO",
         "status": "converged",
         "environment": ENVIRONMENT,
         "started_at": f"2024-05-06T07:08:{seed:02d}+00:00",

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from reports.site import write_report
+from marginbench.reports.site import write_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 ARGUMENTS = [

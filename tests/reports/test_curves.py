@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reports import curves
-from reports.results import load_results
+from marginbench.reports import curves
+from marginbench.reports.results import load_results
 
 
 def at(curve, cost, column):

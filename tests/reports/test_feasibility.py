@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from harness.feasibility_records import FeasibilityRecord, FeasibilityStore, Stage
-from reports import ReportError
-from reports.command import _summary
-from reports.feasibility import (
+from marginbench.harness.feasibility_records import FeasibilityRecord, FeasibilityStore, Stage
+from marginbench.reports import ReportError
+from marginbench.reports.command import _summary
+from marginbench.reports.feasibility import (
     fewest_iterations,
     gap_ratio,
     is_feasibility,
     load_feasibility,
     results_table,
 )
-from reports.site import write_report
+from marginbench.reports.site import write_report
 
 HOSTILE = "<b>PCT</b> & {{ 1 }}"
 METHODS = ["MPLFP", "SPCT", HOSTILE]
@@ -37,7 +37,8 @@ def record(part, method, seed, iterations, **fields):
     stages = [Stage(t, 0.01 * t, 4 * t, -0.5 / t, 1.5 / t) for t in (1, 10)]
     values = {
         "key": f"{part}-{method}-{seed}", "study": "s", "part": part, "problem": "{}",
-        "method": method, "method_class": "solvers.feasibility.methods:X", "params": "{}",
+        "method": method, "method_class": "marginbench.solvers.feasibility.methods:X",
+        "params": "{}",
         "seed": seed, "budget": '{"timeout": 60.0}', "started_at": "2026-01-01T00:00:00+00:00",
         "status": "converged", "found": "separable", "n_iter": iterations,
         "matvecs": None if iterations is None else 2 * iterations,

@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reports import canvas, figures
-from reports.analysis import PANELS, Panel, analyse
-from reports.figures import Reference
-from reports.results import load_results
+from marginbench.reports import canvas, figures
+from marginbench.reports.analysis import PANELS, Panel, analyse
+from marginbench.reports.figures import Reference
+from marginbench.reports.results import load_results
 
 EVALS = Panel("kernel_evals", "test_error")
 REFERENCE = Reference(test_error=0.01, resolution=1e-6, n_test=200)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reports import formatting
-from reports.axes import log_ticks, tick_label
+from marginbench.reports import formatting
+from marginbench.reports.axes import log_ticks, tick_label
 
 THIN = formatting.THIN
 

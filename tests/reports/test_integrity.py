@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from reports.analysis import analyse
-from reports.results import load_results
+from marginbench.reports.analysis import analyse
+from marginbench.reports.results import load_results
 
 
 def environment(**changes):

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records import RecordStore
-from reports import ReportError
-from reports.results import load_results
+from marginbench.harness.records import RecordStore
+from marginbench.reports import ReportError
+from marginbench.reports.results import load_results
 
 
 def test_a_row_per_planned_run_in_study_order(make, write_results):

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reports.figures import solver_styles
-from reports.results import TaskDescription, load_results
-from reports.scaling import (
+from marginbench.reports.figures import solver_styles
+from marginbench.reports.results import TaskDescription, load_results
+from marginbench.reports.scaling import (
     families,
     fit_slope,
     left_out,
@@ -23,9 +23,9 @@ from reports.scaling import (
     scaling_runs,
     slopes,
 )
-from reports.scaling_figure import draw_scaling
-from reports.scaling_section import slope_cell
-from reports.site import write_report
+from marginbench.reports.scaling_figure import draw_scaling
+from marginbench.reports.scaling_section import slope_cell
+from marginbench.reports.site import write_report
 
 SIZES = [100, 1000, 10_000]
 

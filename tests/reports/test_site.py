@@ -13,13 +13,13 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
-from reports import ReportError, formatting
-from reports.analysis import analyse
-from reports.cells import make_cell
-from reports.command import _report
-from reports.results import load_results
-from reports.site import write_report
-from reports.text import summary
+from marginbench.reports import ReportError, formatting
+from marginbench.reports.analysis import analyse
+from marginbench.reports.cells import make_cell
+from marginbench.reports.command import _report
+from marginbench.reports.results import load_results
+from marginbench.reports.site import write_report
+from marginbench.reports.text import summary
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\" {{ 7 * 7 }}"
 VOID = {"meta", "link", "br"}
@@ -199,7 +199,7 @@ def test_a_failed_write_leaves_the_old_page(make, write_results, monkeypatch):
 
 def test_importing_reports_is_light():
     heavy = "{'pandas', 'matplotlib', 'seaborn', 'jinja2', 'pyarrow'}"
-    code = f"import sys, reports.site, reports.text; print({heavy} & set(sys.modules))"
+    code = f"import sys, marginbench.reports.site, marginbench.reports.text; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reports import statistics
-from reports.cells import make_cell
-from reports.results import load_results
+from marginbench.reports import statistics
+from marginbench.reports.cells import make_cell
+from marginbench.reports.results import load_results
 
 
 def value(table, solver, measure, column="median"):

@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
-from reports.results import load_results
-from reports.text import summary
+from marginbench.reports.results import load_results
+from marginbench.reports.text import summary
 
 
 def printed(results, width):

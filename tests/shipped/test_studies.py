@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.study_file import load_study, study_names
+from marginbench.harness.study_file import load_study, study_names
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def quickstart(tmp_path_factory):
 
 def marginbench(folder, *arguments):
     return subprocess.run(
-        [sys.executable, "-m", "reports.command", *arguments],
+        [sys.executable, "-m", "marginbench.reports.command", *arguments],
         cwd=folder,
         env=os.environ
         | {"MARGINBENCH_CACHE": str(folder / "cache"), "PYTHONPATH": os.pathsep.join(sys.path)},

@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from solvers import SBP, SDCA, SGD, Counters, KernelOracle, Pegasos, Perceptron
-from solvers.ahead import RowsAhead
-from solvers.cache import RowCache
+from marginbench.solvers import SBP, SDCA, SGD, Counters, KernelOracle, Pegasos, Perceptron
+from marginbench.solvers.kernels.prefetch import RowsAhead
+from marginbench.solvers.kernels.row_cache import RowCache
 
 SOLVERS = {
     "SBP": SBP(nu=0.02, gamma=0.001),

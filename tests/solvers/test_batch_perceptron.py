@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import BatchPerceptron
+from marginbench.solvers import BatchPerceptron
 
 
 def literal(Q, steps, target=0.0):

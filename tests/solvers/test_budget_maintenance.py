@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from solvers.budget import STRATEGIES, Merging
-from solvers.budget.arithmetic import KernelCode, exp_negative, squared_distances
-from solvers.budget.compiling import compiled
-from solvers.budget.expansion import SEARCH_EVALS, SIZE, empty_expansion
-from solvers.budget.pairs import best_weight
-from solvers.budget.projection import extend_gram
-from solvers.budget.steps import maintain
+from marginbench.solvers.budget import STRATEGIES, Merging
+from marginbench.solvers.budget.arithmetic import KernelCode, exp_negative, squared_distances
+from marginbench.solvers.budget.compiling import compiled
+from marginbench.solvers.budget.expansion import SEARCH_EVALS, SIZE, empty_expansion
+from marginbench.solvers.budget.pairs import best_weight
+from marginbench.solvers.budget.projection import extend_gram
+from marginbench.solvers.budget.steps import maintain
 
 GAUSS = KernelCode(0, 0, 0.0, 0.0)
 MERGING = [name for name, strategy in STRATEGIES.items() if isinstance(strategy, Merging)]

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from solvers.budget import Merging, merge_tables
-from solvers.budget.pairs import (
+from marginbench.solvers.budget import Merging, merge_tables
+from marginbench.solvers.budget.pairs import (
     best_weight,
     degradation,
     fixed_point_weight,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from solvers import SDCA, SMO, Monitor, Pegasos
-from solvers.budget import BSCA, BSGD, STRATEGIES, Merging, Projection, Removal
+from marginbench.solvers import SDCA, SMO, Monitor, Pegasos
+from marginbench.solvers.budget import BSCA, BSGD, STRATEGIES, Merging, Projection, Removal
 
 METHODS = [BSCA, BSGD]
 GOLDEN = (math.sqrt(5) - 1) / 2

@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
-from solvers import SDCA, SMO, Counters
-from solvers.bundle import (
+from marginbench.solvers import SDCA, SMO, Counters
+from marginbench.solvers.bundle import (
     F1,
     Hinge,
     LeastSquares,
@@ -22,9 +22,9 @@ from solvers.bundle import (
     SquaredHinge,
     minimize_risk,
 )
-from solvers.bundle.inner import LineSearch, PlanesByQP
-from solvers.bundle.loop import Risk, minimize_bundle
-from solvers.bundle.regularizers import L2
+from marginbench.solvers.bundle.inner import LineSearch, PlanesByQP
+from marginbench.solvers.bundle.loop import Risk, minimize_bundle
+from marginbench.solvers.bundle.regularizers import L2
 
 LAMS = [0.5, 0.005, 0.0005]
 

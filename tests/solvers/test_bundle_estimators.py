@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from data_loaders import load
-from solvers import (
+from marginbench.data_loaders import load
+from marginbench.solvers import (
     BundleClassifier,
     BundleRegressor,
     LinearSDCA,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from solvers.bundle import (
+from marginbench.solvers.bundle import (
     F1,
     EpsilonInsensitive,
     Hinge,
@@ -22,7 +22,7 @@ from solvers.bundle import (
     ROCArea,
     SquaredHinge,
 )
-from solvers.bundle.compiled import weighted_quantile
+from marginbench.solvers.bundle.compiled import weighted_quantile
 
 # Each with the loss of one point, written again.
 POINTWISE = {

@@ -14,7 +14,7 @@ SCRIPT = """
 import json, resource
 import numpy as np
 from scipy import sparse
-from solvers import BundleClassifier
+from marginbench.solvers import BundleClassifier
 
 rng = np.random.default_rng(0)
 n, d, per_row = 160_000, 47_236, 76

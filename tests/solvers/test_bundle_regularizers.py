@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from solvers.bundle import (
+from marginbench.solvers.bundle import (
     EpsilonInsensitive,
     Quantile,
     minimize_risk,
 )
-from solvers.bundle.inner import PlanesByLP
-from solvers.bundle.regularizers import L1
+from marginbench.solvers.bundle.inner import PlanesByLP
+from marginbench.solvers.bundle.regularizers import L1
 
 
 def regression_lp(loss, X, y, penalty, lower, upper):

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from solvers import Counters
-from solvers.bundle import (
+from marginbench.solvers import Counters
+from marginbench.solvers.bundle import (
     F1,
     Hinge,
     Logistic,
     minimize_risk,
 )
-from solvers.bundle.loop import Risk
-from solvers.bundle.products import _add_rows, combination_of, scores_of
+from marginbench.solvers.bundle.loop import Risk
+from marginbench.solvers.bundle.products import _add_rows, combination_of, scores_of
 
 
 @pytest.mark.parametrize("inner", ["qp", "line_search"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.bundle import BundleTrace
+from marginbench.solvers.bundle import BundleTrace
 
 
 def test_a_trace_is_noted_at_evenly_spread_iterations():

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from solvers import RBF, SMO, CuttingPlane, KernelOracle, TwoClasses
-from solvers.cuts import finders, working_set
-from solvers.cuts.cut import Cut, combined, cut_scores, squared_norm
-from solvers.cuts.finders import ExactCuts, LinearTimeCuts
-from solvers.cuts.loop import make_cuts
-from solvers.cuts.structure import Examples
-from solvers.simplex_qp import SimplexQP
+from marginbench.solvers import RBF, SMO, CuttingPlane, KernelOracle, TwoClasses
+from marginbench.solvers.cuts import finders, working_set
+from marginbench.solvers.cuts.cut import Cut, combined, cut_scores, squared_norm
+from marginbench.solvers.cuts.finders import ExactCuts, LinearTimeCuts
+from marginbench.solvers.cuts.loop import make_cuts
+from marginbench.solvers.cuts.structure import Examples
+from marginbench.solvers.numeric.simplex_qp import SimplexQP
 
 ORACLES = ["exact", "linear", "constant"]
 EXACT = {"dtype": "float64", "random_state": 0}

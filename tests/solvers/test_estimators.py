@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from solvers import KernelExpansion, LinearModel, Solver, registry
+from marginbench.solvers import KernelExpansion, LinearModel, Solver, registry
 
 #: Solvers whose model is an expansion over training points, with any kernel.
 EXPANSIONS = [

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from solvers import (
+from marginbench.solvers import (
     ISNKPVN,
     KPCT,
     KVN,

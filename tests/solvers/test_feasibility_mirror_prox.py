@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from data_loaders import lap, ldfp
-from solvers import (
+from marginbench.data_loaders import lap, ldfp
+from marginbench.solvers import (
     MPCFP,
     MPKFP,
     MPLFP,

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 
-from solvers.feasibility import products
-from solvers.feasibility.passes import (
+from marginbench.solvers.feasibility import products
+from marginbench.solvers.feasibility.passes import (
     exponentials,
     smooth_columns,
     smooth_rows,
     smooth_sparse,
 )
-from solvers.feasibility.simplex import blend, into_ball, project_to_simplex, softmax
+from marginbench.solvers.feasibility.simplex import blend, into_ball, project_to_simplex, softmax
 
 # Shapes with and without a remainder of the fourfold loops.
 SHAPES = [(1, 1), (4, 8), (7, 13), (9, 6)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import KernelOracle
-from solvers.holdout import Split, Stabilisation
+from marginbench.solvers import KernelOracle
+from marginbench.solvers.sbp.holdout import Split, Stabilisation
 
 Y = np.where(np.arange(50) % 5 == 0, 1.0, -1.0)
 

@@ -10,9 +10,9 @@ import pytest
 from scipy import sparse
 from sklearn.svm import SVC
 
-from solvers import RBF, CallableKernel, KernelOracle, Linear, Polynomial, Precomputed
-from solvers.kernels import make_kernel
-from solvers.matrices import matmul
+from marginbench.solvers import RBF, CallableKernel, KernelOracle, Linear, Polynomial, Precomputed
+from marginbench.solvers.kernels import make_kernel
+from marginbench.solvers.numeric.matrices import matmul
 
 KERNELS = [
     pytest.param(RBF(0.3), lambda p, q: math.exp(-0.3 * sum((p - q) ** 2)), id="rbf"),

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from solvers import LIBLINEAR, LinearSDCA
+from marginbench.solvers import LIBLINEAR, LinearSDCA
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])

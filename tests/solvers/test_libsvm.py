@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from solvers import LIBSVM, SMO
+from marginbench.solvers import LIBSVM, SMO
 
 
 @pytest.mark.parametrize("C", [1.0, 100.0])

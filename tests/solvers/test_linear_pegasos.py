@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from solvers import LinearPegasos, Pegasos
+from marginbench.solvers import LinearPegasos, Pegasos
 
 COSTS = [0.1, 1.0, 100.0]
 

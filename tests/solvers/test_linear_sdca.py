@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from solvers import SDCA, LinearModel, LinearSDCA
+from marginbench.solvers import SDCA, LinearModel, LinearSDCA
 
 COSTS = [0.1, 1.0, 100.0]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from solvers import (
+from marginbench.solvers import (
     RBF,
     SMO,
     BudgetExpansion,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from solvers import Counters, Monitor, registry
+from marginbench.solvers import Counters, Monitor, registry
 
 # Features cost nothing after their one pass: there is nothing to watch before the end.
 AT_THE_END = {"RandomFourierFeatures", "Nystrom"}

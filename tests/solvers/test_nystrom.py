@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import RBF, SMO, KernelOracle, Nystrom
-from solvers.nystrom import incomplete_cholesky, nystrom_features
-from solvers.oracle import Counters
-from solvers.problem import Problem
+from marginbench.solvers import RBF, SMO, KernelOracle, Nystrom
+from marginbench.solvers.approximate.nystrom import incomplete_cholesky, nystrom_features
+from marginbench.solvers.interface.problem import Problem
+from marginbench.solvers.kernels.oracle import Counters
 
 
 def problem_of(task, kernel=None, dtype="float64"):

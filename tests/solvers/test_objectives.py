@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solvers import objectives
+from marginbench.solvers.models import objectives
 
 MARGINS = np.array([2.0, 1.0, 0.25, -1.0])  # hinge losses 0, 0, 0.75, 2
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers import RBF, Counters, KernelOracle
-from solvers.cache import RowCache
+from marginbench.solvers import RBF, Counters, KernelOracle
+from marginbench.solvers.kernels.row_cache import RowCache
 
 N = 9
 X = np.random.default_rng(0).standard_normal((N, 3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import Pegasos
+from marginbench.solvers import Pegasos
 
 COSTS = [1.0, 10.0, 100.0]
 STRATEGIES = ["maintained", "on_demand"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import SMO, KernelExpansion, Perceptron, VotedExpansion, voting
+from marginbench.solvers import SMO, KernelExpansion, Perceptron, VotedExpansion, voting
 
 STRATEGIES = ["maintained", "on_demand"]
 

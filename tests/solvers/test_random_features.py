@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from solvers import (
+from marginbench.solvers import (
     RBF,
     SMO,
     FourierExpansion,

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from solvers import SBP
-from solvers import sbp as sbp_module
-from solvers.holdout import Split
+from marginbench.solvers import SBP
+from marginbench.solvers.sbp import sbp as sbp_module
+from marginbench.solvers.sbp.holdout import Split
 
 COSTS = [1.0, 10.0, 100.0]
 

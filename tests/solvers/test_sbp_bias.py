@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import SBP, SMO
-from solvers.holdout import Split
+from marginbench.solvers import SBP, SMO
+from marginbench.solvers.sbp.holdout import Split
 
 COSTS = [1.0, 10.0, 100.0]
 

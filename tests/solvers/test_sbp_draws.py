@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers.sbp_draws import Covered, DrawStream, OneBasinDraws, TwoBasinDraws
+from marginbench.solvers.sbp.draws import Covered, DrawStream, OneBasinDraws, TwoBasinDraws
 
 POSITIVE = np.arange(12) % 3 == 0
 EVERYTHING = Covered(np.inf, 12, np.inf, 12)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers.sbp_state import Coefficients, DrawBound, Path
+from marginbench.solvers.sbp.state import Coefficients, DrawBound, Path
 
 steps = st.lists(
     st.tuples(st.integers(0, 4), st.floats(1e-6, 1.0), st.floats(1e-3, 1.0), st.booleans()),

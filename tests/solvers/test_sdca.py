@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import SDCA, SMO
+from marginbench.solvers import SDCA, SMO
 
 COSTS = [1.0, 10.0, 100.0]
 

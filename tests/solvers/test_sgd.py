@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import SGD
+from marginbench.solvers import SGD
 
 
 def twin(K, y, bound, epochs, seed):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from solvers import SIMBA
-from solvers.rows import _fill_slacks, primal_dual_steps
-from solvers.water_level import water_level
+from marginbench.solvers import SIMBA
+from marginbench.solvers.numeric.sample_loops import _fill_slacks, primal_dual_steps
+from marginbench.solvers.numeric.water_level import water_level
 
 
 def best_slacks(p, capacity):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from solvers.simplex_qp import SimplexQP
+from marginbench.solvers.numeric.simplex_qp import SimplexQP
 
 
 def interior_point(Q, h, total):

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.svm import SVC
 
-from solvers import SMO
+from marginbench.solvers import SMO
 
 # lambda n = 1, 0.1, 0.01 with C = 1 / (lambda n).
 COSTS = [1.0, 10.0, 100.0]

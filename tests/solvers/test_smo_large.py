@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
-from data_loaders import load
-from solvers import RBF, SMO, KernelOracle
-from solvers.smo_inner import _largest, _largest_positive
-from solvers.working_sets import Dual, _Choice, _working_set_size, _WorkingMatrix
+from marginbench.data_loaders import load
+from marginbench.solvers import RBF, SMO, KernelOracle
+from marginbench.solvers.smo.inner import _largest, _largest_positive
+from marginbench.solvers.smo.working_sets import Dual, _Choice, _working_set_size, _WorkingMatrix
 
 N, GAMMA, C = 1500, 10.0, 5.0
 # An eighth of it holds fewer entries than the smallest working set: 256 of 1500 variables.

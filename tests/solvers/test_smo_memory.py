@@ -13,7 +13,7 @@ pytest.importorskip("resource", reason="the peak of a process's memory is known 
 SCRIPT = """
 import json, resource
 import numpy as np
-from solvers import SMO
+from marginbench.solvers import SMO
 
 rng = np.random.default_rng(0)
 y = np.where(rng.random(500_000) < 0.5, 1.0, -1.0)

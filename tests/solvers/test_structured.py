@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from solvers import (
+from marginbench.solvers import (
     CuttingPlane,
     LinearChain,
     Model,

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import pytest
 
-from solvers.threads import in_parts
+from marginbench.solvers.numeric.threads import in_parts
 
 
 @numba.njit(nogil=True)

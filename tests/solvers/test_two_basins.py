@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from solvers import SMO
-from solvers.two_basins import TwoBasins, two_basin_level
+from marginbench.solvers import SMO
+from marginbench.solvers.sbp.two_basins import TwoBasins, two_basin_level
 
 EPS = np.finfo(np.float64).eps
 

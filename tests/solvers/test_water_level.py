@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from solvers.water_level import _level_by_selection, water_level
+from marginbench.solvers.numeric.water_level import _level_by_selection, water_level
 
 EPS = np.finfo(np.float64).eps
 

@@ -1,0 +1,156 @@
+"""Stochastic gradient descent on the training loss in a ball."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.kernels import Kernel
+from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.draws import draw_by_weight
+from marginbench.solvers.numeric.validation import check_iteration_limit, positive
+
+
+class SGD(WeightedSolver):
+    """Kernel SVM without bias in its norm-constrained form, by stochastic gradient descent.
+
+    Minimises the weighted mean of the hinge losses over ``||w|| <= norm_bound``. Step t draws a
+    point, uniformly or with probability proportional to its weight, which is unbiased; if
+    its margin is below 1, ``y_i Phi_i`` times ``norm_bound / (max_i ||Phi_i|| sqrt(t))`` is added
+    to w, which then goes back into the ball ([Zin03]_; a row of Table 1 of [SBP12]_). With the norm
+    of an SVM's optimum as the bound, both problems have the same solution.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
+        A callable takes two matrices of points and returns their kernel block.
+    gamma : float > 0, "scale" or "auto", default="scale"
+        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
+    degree : int >= 1, default=3
+        Degree of "poly".
+    coef0 : float, default=0.0
+        Constant of "poly".
+    norm_bound : float > 0, default=10.0
+        Largest ||w||.
+    fit_intercept : bool, default=False
+        Must be False.
+    max_epochs : int >= 1, default=10
+        Stop after this many epochs of n steps.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the losses of each class.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of the kernel entries. Sums are float64.
+    cache_size : float >= 0, default=200.0
+        Bound on the cached kernel rows, MB; 0 for no cache.
+    random_state : int, Generator or None, default=None
+        Seeds the draws.
+
+    Notes
+    -----
+    Kernel evaluations: n for each draw with margin below 1, and the diagonal. Memory: 3n numbers
+    and the cache. Returns the average of the w after each step.
+
+    References
+    ----------
+    .. [Zin03] Zinkevich: Online convex programming and generalized infinitesimal gradient ascent.
+       ICML 2003. BibTeX key ``zinkevich2003online``.
+    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
+       ICML 2012. BibTeX key ``cotter2012kernelized``.
+    """
+
+    scalarization = None
+
+    def __init__(
+        self,
+        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
+        *,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        norm_bound: float = 10.0,
+        fit_intercept: bool = False,
+        max_epochs: int = 10,
+        class_weight: Any = None,
+        dtype: str = "float32",
+        cache_size: float = 200.0,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.norm_bound = norm_bound
+        self.fit_intercept = fit_intercept
+        self.max_epochs = max_epochs
+        self.class_weight = class_weight
+        self.dtype = dtype
+        self.cache_size = cache_size
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        positive("norm_bound", self.norm_bound)
+        check_iteration_limit(self.max_epochs)
+
+    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        n, y, oracle, bound = problem.n, problem.y, problem.oracle, float(self.norm_bound)
+        diag = oracle.diag()
+        if not diag.max() > 0:
+            raise ValueError("every k(x, x) is 0: there is no direction to move in")
+        step_scale = bound / np.sqrt(diag.max())
+        alpha, alpha_sum, margins = np.zeros(n), np.zeros(n), np.zeros(n)
+        squared_norm, t, summed = 0.0, 0, 0
+
+        def snapshot() -> KernelExpansion:
+            # The iterates since the last change are all alike.
+            return problem.expansion((alpha_sum + (t - summed) * alpha) / t * y)
+
+        for _ in range(self.max_epochs):
+            draws, position = draw_by_weight(problem.rng, problem.weights, n), 0
+            while position < n:
+                found = _next_violation(margins, draws, position)
+                t += min(found, n - 1) - position + 1
+                position = found + 1
+                if found < n:
+                    i = draws[found]
+                    step = step_scale / np.sqrt(t)
+                    squared_norm += 2 * step * margins[i] + step * step * diag[i]
+                    scale = min(1.0, bound / np.sqrt(squared_norm)) if squared_norm > 0 else 1.0
+                    squared_norm *= scale * scale
+                    alpha_sum += (t - 1 - summed) * alpha
+                    summed = t - 1
+                    alpha[i] += step
+                    alpha *= scale
+                    row = oracle.row_ahead(i, partial(_violations, margins, draws[position:]))
+                    _move(margins, y, row, step * y[i], scale)
+                if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
+                    return Solution(snapshot(), t, "stopped")
+        return Solution(snapshot(), t, "budget")
+
+
+def _violations(margins: np.ndarray, draws: np.ndarray, count: int) -> np.ndarray:
+    """Of the first ``count`` draws those that have margin below 1 now."""
+    draws = draws[:count]
+    return draws[margins[draws] < 1.0]
+
+
+@njit(cache=True, error_model="numpy")
+def _next_violation(margins, draws, position):
+    """Position of the first draw with margin below 1; past the end if there is none."""
+    for p in range(position, len(draws)):
+        if margins[draws[p]] < 1.0:
+            return p
+    return len(draws)
+
+
+@njit(cache=True, error_model="numpy")
+def _move(margins, y, row, signed_step, scale):
+    """margins_j <- scale (margins_j + signed_step y_j K_ij)."""
+    for j in range(len(margins)):
+        margins[j] = scale * (margins[j] + signed_step * y[j] * row[j])

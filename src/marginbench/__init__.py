@@ -1,0 +1,46 @@
+"""marginbench: a benchmark suite and comparison harness for large-margin solvers.
+
+>>> from marginbench import SMO, load
+>>> digits = load("digits")
+>>> model = SMO(gamma=0.1, C=10.0).fit(digits.X_train, digits.y_train)
+>>> model.counters_.kernel_evals > 0
+True
+
+Everything is imported when it is first asked for: ``import marginbench`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from marginbench.data_loaders import DataError, Dataset, lap, ldfp, load
+    from marginbench.harness.errors import StudyError, UserError
+    from marginbench.solvers import *  # noqa: F403
+
+#: Where the public names are defined; all others are those of marginbench.solvers.
+_HOMES = {
+    "DataError": "data_loaders",
+    "Dataset": "data_loaders",
+    "lap": "data_loaders",
+    "ldfp": "data_loaders",
+    "load": "data_loaders",
+    "StudyError": "harness.errors",
+    "UserError": "harness.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return __dir__()
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = import_module(f"{__name__}.{_HOMES.get(name, 'solvers')}")
+    if name not in _HOMES and name not in home.__all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(home, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOMES, *import_module(f"{__name__}.solvers").__all__])
