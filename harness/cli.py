@@ -184,7 +184,7 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
 
 def _chosen_study(name: str, **selection: Any) -> tuple[Any, Callable[..., Any]]:
     """The selected part of a study, and the function that runs a study of its kind."""
-    from marginbench.harness.feasibility_study import FeasibilityStudy, select_parts
+    from marginbench.harness.feasibility.study import FeasibilityStudy, select_parts
     from marginbench.harness.selection import select
     from marginbench.harness.study_file import load_study
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from marginbench import harness
 from marginbench.harness.errors import StudyError
-from marginbench.harness.feasibility_records import (
+from marginbench.harness.feasibility.records import (
     FeasibilityOutcome,
     FeasibilityRecord,
     FeasibilityStore,
 )
-from marginbench.harness.feasibility_study import Cell, FeasibilityStudy, Images, Method
+from marginbench.harness.feasibility.study import Cell, FeasibilityStudy, Images, Method
 from marginbench.harness.jobs import Executor, ImagesJob, Job, Limits, Outcome, Phase, SeparationJob
 from marginbench.harness.keys import canonical_json, hash_json, numeric_versions
 from marginbench.harness.progress import Progress

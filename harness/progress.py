@@ -12,7 +12,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from marginbench.harness.planning import PlannedRun
+from marginbench.harness.svm.planning import PlannedRun
 from marginbench.harness.records import EXPECTED_STATUSES, Record
 
 

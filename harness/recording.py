@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from marginbench.harness.jobs import Outcome, ReferenceInfo, RunResult
-from marginbench.harness.planning import PlannedRun
+from marginbench.harness.svm.planning import PlannedRun
 from marginbench.harness.records import Record
 from marginbench.harness.study import Study
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from marginbench.harness.jobs import Executor, Job, Limits, Outcome
-from marginbench.harness.planning import Facts, PlannedRun, plan
-from marginbench.harness.preparation import gather_facts, is_foreign, study_limits
+from marginbench.harness.svm.planning import Facts, PlannedRun, plan
+from marginbench.harness.asking import gather_facts, is_foreign, study_limits
 from marginbench.harness.progress import Progress
 from marginbench.harness.recording import compare_with_reference, record_of, record_without_run
 from marginbench.harness.records import EXPECTED_STATUSES, Record, RecordStore

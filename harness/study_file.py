@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from marginbench.data_loaders import suggest
 from marginbench.harness.errors import StudyError
-from marginbench.harness.feasibility_study import Cell, FeasibilityStudy, Images, Method
+from marginbench.harness.feasibility.study import Cell, FeasibilityStudy, Images, Method
 from marginbench.harness.selection import complete_task, dataset_names, find, resolve_solver_name
 from marginbench.harness.study import SolverEntry, Study, Task
 

@@ -21,9 +21,9 @@ from marginbench.harness.jobs import (
     Started,
 )
 from marginbench.harness.loading import load_class
-from marginbench.harness.measurement import load_task_data, measure
-from marginbench.harness.planning import PlannedRun, plan
-from marginbench.harness.preparation import gather_facts
+from marginbench.harness.svm.measurement import load_task_data, measure
+from marginbench.harness.svm.planning import PlannedRun, plan
+from marginbench.harness.asking import gather_facts
 from marginbench.harness.records import Checkpoint
 from marginbench.harness.selection import select
 from marginbench.harness.study import Study

@@ -53,7 +53,7 @@ def main(connection: Connection, parent: int, log: str) -> None:
     _die_with_parent(parent)
     _redirect_output(Path(log))
     # The imports of a run, done before the first job's clock starts.
-    import marginbench.harness.measurement  # noqa: F401
+    import marginbench.harness.svm.measurement  # noqa: F401
 
     connection.send(PhaseMessage("idle"))
     while True:
@@ -110,18 +110,18 @@ def perform(work: Work, send: Callable[[Message], None]) -> Any:
         send(PhaseMessage("compile"))
         return describe_solver(work)
     if isinstance(work, ReferenceJob):
-        from marginbench.harness.reference import reference_optimum
+        from marginbench.harness.svm.reference import reference_optimum
 
         return reference_optimum(work, send)
     if isinstance(work, SeparationJob):
-        from marginbench.harness.separation import separate
+        from marginbench.harness.feasibility.cells import separate
 
         return separate(work, send)
     if isinstance(work, ImagesJob):
-        from marginbench.harness.image_classes import classify
+        from marginbench.harness.feasibility.images import classify
 
         return classify(work, send)
-    from marginbench.harness.measurement import measure
+    from marginbench.harness.svm.measurement import measure
 
     return measure(work, send)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from marginbench.harness.feasibility_records import FeasibilityRecord, FeasibilityStore, Stage
+from marginbench.harness.feasibility.records import FeasibilityRecord, FeasibilityStore, Stage
 from marginbench.harness.records import EXPECTED_STATUSES
 from marginbench.reports import ReportError
 

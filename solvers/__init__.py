@@ -66,13 +66,14 @@ from marginbench.solvers.interface.base import Solver, WeightedSolver
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.kernels import RBF, CallableKernel, Kernel, Linear, Polynomial, Precomputed
-from marginbench.solvers.kernels.oracle import Counters, KernelOracle
+from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.linear.pegasos import LinearPegasos
 from marginbench.solvers.linear.sdca import LinearSDCA
 from marginbench.solvers.linear.simba import SIMBA
 from marginbench.solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
 from marginbench.solvers.models.fourier import FourierExpansion
 from marginbench.solvers.models.voting import VotedExpansion
+from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.peers.liblinear import LIBLINEAR
 from marginbench.solvers.peers.libsvm import LIBSVM
 from marginbench.solvers.registry import registry

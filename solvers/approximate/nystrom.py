@@ -13,8 +13,9 @@ from marginbench.solvers.interface.base import WeightedSolver
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.kernels import Kernel, Precomputed
-from marginbench.solvers.kernels.oracle import Counters, KernelOracle
+from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.linear.sdca import DualAscent
+from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import matmul
 from marginbench.solvers.numeric.validation import check_iteration_limit, one_of, positive, whole
 

@@ -14,9 +14,9 @@ from marginbench.solvers.interface.inputs import generator
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.kernels import RBF, Kernel, make_kernel
-from marginbench.solvers.kernels.oracle import Counters
 from marginbench.solvers.linear.sdca import DualAscent
 from marginbench.solvers.models.fourier import FourierExpansion, draw_frequencies, fourier_features
+from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix
 from marginbench.solvers.numeric.sample_loops import finite_squared_norms
 from marginbench.solvers.numeric.validation import check_iteration_limit, positive, whole

@@ -21,7 +21,7 @@ from marginbench.solvers.budget.expansion import (
     Expansion,
 )
 from marginbench.solvers.budget.trace import BudgetObjectives, EpochRecord
-from marginbench.solvers.kernels.oracle import Counters
+from marginbench.solvers.numeric.counters import Counters
 
 
 class Ledger:

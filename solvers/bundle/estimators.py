@@ -24,9 +24,9 @@ from marginbench.solvers.interface.base import WeightedSolver
 from marginbench.solvers.interface.inputs import canonical, check_finite
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.kernels.oracle import Counters
 from marginbench.solvers.models import LinearModel
 from marginbench.solvers.models.scoring import linear_scores
+from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.sample_loops import finite_squared_norms
 from marginbench.solvers.numeric.validation import flag, one_of, positive
 

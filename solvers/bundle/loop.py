@@ -18,7 +18,7 @@ from marginbench.solvers.bundle.search import PrimalSearch
 from marginbench.solvers.bundle.trace import BundleTrace
 from marginbench.solvers.interface.inputs import canonical, check_finite
 from marginbench.solvers.interface.problem import SolveStatus
-from marginbench.solvers.kernels.oracle import Counters
+from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 from marginbench.solvers.numeric.validation import (
     check_iteration_limit,

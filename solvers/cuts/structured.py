@@ -21,7 +21,8 @@ from marginbench.solvers.cuts.working_set import WorkingSet
 from marginbench.solvers.interface.inputs import canonical, check_finite, dtype_name, generator
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.kernels import Kernel, Precomputed, make_kernel
-from marginbench.solvers.kernels.oracle import Counters, KernelOracle
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.validation import one_of, positive
 
 _NAMED = ("multiclass", "chain")

@@ -15,7 +15,8 @@ from marginbench.solvers.feasibility.kernel_methods import KernelFeasibilityMeth
 from marginbench.solvers.interface.inputs import canonical, check_finite
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.kernels import Points, Precomputed, make_kernel
-from marginbench.solvers.kernels.oracle import Counters, KernelOracle
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import matmul
 from marginbench.solvers.numeric.validation import whole
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from marginbench.solvers.kernels.oracle import Counters
+from marginbench.solvers.numeric.counters import Counters
 
 
 class Space(ABC):

@@ -22,7 +22,8 @@ from marginbench.solvers.interface.inputs import (
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.kernels import Kernel, make_kernel
-from marginbench.solvers.kernels.oracle import Counters, KernelOracle
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix
 from marginbench.solvers.numeric.validation import flag, one_of, positive
 

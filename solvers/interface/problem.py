@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 
 from marginbench.solvers.kernels import Precomputed
-from marginbench.solvers.kernels.oracle import Counters, KernelOracle
+from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.models import KernelExpansion, Model
+from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix
 
 SolveStatus = Literal["converged", "budget", "stopped"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +12,7 @@ from scipy import sparse
 from marginbench.solvers.kernels import CallableKernel, Kernel, make_kernel
 from marginbench.solvers.kernels.prefetch import RowsAhead
 from marginbench.solvers.kernels.row_cache import RowCache
+from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix
 
 Index = Sequence[int] | np.ndarray
@@ -26,29 +26,6 @@ _SMALL_POINTS = 2**19
 # Rows are handed to compiled loops in chunks of about this size.
 _CHUNK_BYTES = 64 * 2**20
 _CHUNK_ROWS = 256
-
-
-@dataclass
-class Counters:
-    """What a run has cost so far.
-
-    Attributes
-    ----------
-    kernel_evals : int
-        Kernel entries that a textbook run without any cache asks for. Constants that need no
-        evaluation (the unit diagonal of a Gaussian kernel) are not entries.
-    kernel_evals_computed : int
-        Kernel entries really computed: what the cache held was free.
-    matvec_entries : int
-        Multiply-adds against a stored Gram matrix.
-    inner_products : int
-        Inner products of n_features numbers, for methods that work without a kernel.
-    """
-
-    kernel_evals: int = 0
-    kernel_evals_computed: int = 0
-    matvec_entries: int = 0
-    inner_products: int = 0
 
 
 class KernelOracle:

@@ -12,9 +12,9 @@ import numpy as np
 from marginbench.solvers.interface.base import WeightedSolver
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels.oracle import Counters
 from marginbench.solvers.models import LinearModel
 from marginbench.solvers.models.objectives import hinge
+from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 from marginbench.solvers.numeric.sample_loops import (
     ACTIVE,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from marginbench.harness.jobs import CheckpointMessage, Message, RunJob, RunResult, TaskJob
-from marginbench.harness.measurement import measure
+from marginbench.harness.svm.measurement import measure
 from marginbench.harness.records import Checkpoint
 
 DATA = {"n_train": 300, "n_test": 200}

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from marginbench.data_loaders import load
 from marginbench.harness.jobs import Message, ReferenceInfo, ReferenceJob, TaskJob
-from marginbench.harness.reference import reference_optimum, references_folder
+from marginbench.harness.svm.reference import reference_optimum, references_folder
 
 PARAMS = {"n_train": 60, "n_test": 40}
 
@@ -113,7 +113,7 @@ def test_a_linear_task_without_bias_has_the_same_optimum_by_either_way(
     (path,) = references_folder().glob("*.parquet")
     path.unlink()
     # One pass is not enough: SMO has to do it.
-    monkeypatch.setattr("marginbench.harness.reference._LINEAR_EPOCHS", 1)
+    monkeypatch.setattr("marginbench.harness.svm.reference._LINEAR_EPOCHS", 1)
     by_smo, _ = compute(ReferenceJob(task, 1e-7))
     assert by_ascent.hash != by_smo.hash
     for found in (by_ascent, by_smo):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from marginbench.harness.feasibility_records import FeasibilityRecord, FeasibilityStore, Stage
+from marginbench.harness.feasibility.records import FeasibilityRecord, FeasibilityStore, Stage
 from marginbench.reports import ReportError
 from marginbench.reports.command import _summary
 from marginbench.reports.feasibility import (

@@ -8,7 +8,7 @@ import pytest
 from marginbench.solvers import RBF, SMO, KernelOracle, Nystrom
 from marginbench.solvers.approximate.nystrom import incomplete_cholesky, nystrom_features
 from marginbench.solvers.interface.problem import Problem
-from marginbench.solvers.kernels.oracle import Counters
+from marginbench.solvers.numeric.counters import Counters
 
 
 def problem_of(task, kernel=None, dtype="float64"):

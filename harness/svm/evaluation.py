@@ -1,7 +1,7 @@
 """Scores of a returned model, recomputed from the task's own data with entries of its own.
 
 Nothing here counts towards a solver's cost, and nothing is taken over from a solver but the
-arrays of its model (:mod:`marginbench.harness.predictors`).
+arrays of its model (:mod:`marginbench.harness.svm.predictors`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbench.harness.predictors import Predictor, TaskPoints, predictor_of
+from marginbench.harness.svm.predictors import Predictor, TaskPoints, predictor_of
 from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import Model
 from marginbench.solvers.models.objectives import dual_value, hinge, primal_value

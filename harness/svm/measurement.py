@@ -15,10 +15,10 @@ from scipy import sparse
 from sklearn.base import clone
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.evaluation import Evaluation, Evaluator
+from marginbench.harness.svm.evaluation import Evaluation, Evaluator
 from marginbench.harness.jobs import Message, PhaseMessage, RunJob, RunResult, TaskJob
 from marginbench.harness.loading import load_class
-from marginbench.harness.tracing import TraceMonitor
+from marginbench.harness.svm.tracing import TraceMonitor
 from marginbench.solvers.kernels import make_kernel
 
 if TYPE_CHECKING:

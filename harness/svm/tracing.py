@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from numbers import Integral
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.evaluation import Evaluation, Evaluator
+from marginbench.harness.svm.evaluation import Evaluation, Evaluator
 from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
 from marginbench.harness.records import Checkpoint
 from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.kernels.oracle import Counters
 from marginbench.solvers.models import Model
+from marginbench.solvers.numeric.counters import Counters
 
 
 @dataclass

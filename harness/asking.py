@@ -21,7 +21,7 @@ from marginbench.harness.jobs import (
     Started,
 )
 from marginbench.harness.keys import canonical_json
-from marginbench.harness.planning import Facts, check_parameters, task_job
+from marginbench.harness.svm.planning import Facts, check_parameters, task_job
 from marginbench.harness.study import Study, Task
 
 Say = Callable[[str], None]

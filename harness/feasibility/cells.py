@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from marginbench.data_loaders.feasibility import FeasibilityInstance, lap, ldfp
-from marginbench.harness.feasibility_records import FeasibilityOutcome, Stage
+from marginbench.harness.feasibility.records import FeasibilityOutcome, Stage
 from marginbench.harness.jobs import Message, PhaseMessage, SeparationJob
 from marginbench.solvers.feasibility.checking import check_certificate
 from marginbench.solvers.feasibility.problem import FeasibilityProblem

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from marginbench.data_loaders import DataError, load
-from marginbench.harness.feasibility_records import FeasibilityOutcome, Stage
+from marginbench.harness.feasibility.records import FeasibilityOutcome, Stage
 from marginbench.harness.jobs import ImagesJob, Message, PhaseMessage
-from marginbench.harness.separation import class_of
+from marginbench.harness.feasibility.cells import class_of
 from marginbench.solvers.feasibility.one_vs_rest import OneVsRest
 
 Send = Callable[[Message], None]

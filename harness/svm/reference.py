@@ -23,10 +23,10 @@ from platformdirs import user_cache_dir
 
 from marginbench.data_loaders.atomic import replacing
 from marginbench.harness.errors import ReferenceFailure
-from marginbench.harness.evaluation import Evaluation, Evaluator
+from marginbench.harness.svm.evaluation import Evaluation, Evaluator
 from marginbench.harness.jobs import Message, PhaseMessage, ReferenceInfo, ReferenceJob, TaskJob
 from marginbench.harness.keys import canonical_json, hash_json
-from marginbench.harness.measurement import build_evaluator, load_task_data
+from marginbench.harness.svm.measurement import build_evaluator, load_task_data
 
 if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset
