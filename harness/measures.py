@@ -32,7 +32,9 @@ class Measure:
     better : {"lower", "higher", ""}
         Which way is better; empty where values of different solvers are not ranked.
     short : str
-        The heading in a narrow terminal; the title by default.
+        The heading in the terminal; empty: tables there leave it out.
+    table : int
+        Its place among the columns of a table of results, in ascending order; 0: it is in none.
     needs : str
         A trait that the solver must have ("instrumented", "minimises"); empty for none.
     absent : str
@@ -44,6 +46,7 @@ class Measure:
     format: Format
     better: Literal["lower", "higher", ""] = ""
     short: str = ""
+    table: int = 0
     needs: str = ""
     absent: str = ""
 

@@ -33,10 +33,12 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 #: Statuses of runs that went as planned; every other one makes the command exit with 1.
 EXPECTED_STATUSES: frozenset[Status] = frozenset({"converged", "budget", "skipped"})
 
-_WALL = Measure("Time", "solver seconds", "seconds", short="time")
-_CPU = Measure("CPU time", "CPU seconds", "seconds", short="CPU")
-_TEST_ERROR = Measure("Test error", "test error", "percent", better="lower", short="test error")
-_TRAIN_ERROR = Measure("Train error", "train error", "percent")
+_WALL = Measure("Time", "solver seconds", "seconds", short="time", table=90)
+_CPU = Measure("CPU time", "CPU seconds", "seconds", table=80)
+_TEST_ERROR = Measure(
+    "Test error", "test error", "percent", better="lower", short="test error", table=10
+)
+_TRAIN_ERROR = Measure("Train error", "train error", "percent", table=20)
 _ITERATIONS = Measure("Iterations", "iterations", "integer", short="iterations")
 
 

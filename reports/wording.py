@@ -1,19 +1,51 @@
-"""Tasks and parameters in words."""
+"""Tasks and parameters in words, and the words that kinds of studies have of their own."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from marginbench.reports import formatting
-from marginbench.reports.results import TaskDescription
+from marginbench.reports.described import SvmTask
 
 _KERNELS = {"rbf": "RBF kernel", "linear": "linear kernel", "poly": "polynomial kernel"}
 _SYMBOLS = {"gamma": "\N{GREEK SMALL LETTER GAMMA}"}
 
 
-def kernel_words(task: TaskDescription) -> list[str]:
+@dataclass(frozen=True)
+class KindWords:
+    """What a kind of studies calls its tasks, its solvers, and the seeds of its runs."""
+
+    task: str
+    solver: str
+    seed: str
+
+
+_DEFAULT_WORDS = KindWords("task", "solver", "seed")
+_KIND_WORDS: Mapping[str, KindWords] = MappingProxyType(
+    {"feasibility": KindWords("problem", "method", "instance")}
+)
+
+
+def kind_words(kind: str) -> KindWords:
+    """The words of a kind of studies."""
+    return _KIND_WORDS.get(kind, _DEFAULT_WORDS)
+
+
+def listed(parts: Sequence[str], last: str) -> str:
+    """Parts of a sentence: "a", "a or b", "a, b or c"."""
+    return f" {last} ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+
+
+def capitalised(words: str) -> str:
+    """The words with a capital at their beginning; the others as they are."""
+    return words[:1].upper() + words[1:]
+
+
+def kernel_words(task: SvmTask) -> list[str]:
     """The kernel, its parameters, C and the bias of a task, as parts of a list."""
     name = str(task.kernel.get("name", ""))
     values = [

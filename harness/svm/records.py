@@ -9,7 +9,9 @@ from marginbench.harness.measures import Measure, column
 from marginbench.harness.records import SCHEMA_VERSION, CheckpointBase, RecordBase
 
 _COUNTS = ("kernel_evals", "kernel_evals_computed", "inner_products")
-_SUPPORT = Measure("Support vectors", "support vectors", "integer", better="lower", short="SVs")
+_SUPPORT = Measure(
+    "Support vectors", "support vectors", "integer", better="lower", short="SVs", table=50
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,7 @@ class Record(RecordBase):
             "scientific",
             better="lower",
             short="subopt.",
+            table=40,
             needs="minimises",
             absent="not minimised",
         ),
