@@ -185,7 +185,9 @@ def read_study(folder: Path) -> Study:
     except ValidationError as error:
         problem = _first_problem(error)
         raise ReportError(f"{path}: not a study of this release ({problem})") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except KeyError as error:
+        raise ReportError(f"{path}: not a study of this release ({error} is missing)") from None
+    except (ValueError, TypeError, AttributeError) as error:
         raise ReportError(f"{path}: not a study of this release ({error})") from None
     _check_labels(path, study)
     return study

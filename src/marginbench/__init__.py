@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from marginbench.data_loaders import DataError, Dataset, lap, ldfp, load
     from marginbench.harness.errors import StudyError, UserError
+    from marginbench.reports import report
     from marginbench.solvers import *  # noqa: F403
 
 #: Where the public names are defined; all others are those of marginbench.solvers.
@@ -28,6 +29,7 @@ _HOMES = {
     "load": "data_loaders",
     "StudyError": "harness.errors",
     "UserError": "harness.errors",
+    "report": "reports",
 }
 
 

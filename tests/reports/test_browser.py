@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from marginbench.reports.site import write_report
+from marginbench import report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 ARGUMENTS = [
@@ -69,7 +69,7 @@ def test_long_names_do_not_widen_the_page(browser, make, write_results):
     solver = make.solver(name, params={name: name})
     folder = write_results([record, failed], [task], [solver], title=name, description=name)
     tab = browser.new_page(viewport={"width": 390, "height": 844})
-    tab.goto(write_report(folder, f"marginbench run {name}").as_uri())
+    tab.goto(report(folder, f"marginbench run {name}").as_uri())
     widths = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     assert widths[0] <= widths[1]
     tab.close()
