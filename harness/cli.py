@@ -156,12 +156,15 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
             raise UserError(f"--jobs must be at least 1, not {jobs}")
         command = _command_line(study, dataset, solver, seeds, jobs, timeout, out)
         from marginbench.harness.progress import choose_progress
+        from marginbench.harness.selection import select
+        from marginbench.harness.session import run_study
+        from marginbench.harness.study_file import load_study
 
-        chosen, run_chosen = _chosen_study(
-            study, datasets=dataset, solvers=solver, seeds=seeds, timeout=timeout
+        chosen = select(
+            load_study(study), datasets=dataset, solvers=solver, seeds=seeds, timeout=timeout
         )
         results = out or Path("results") / chosen.name
-        summary = run_chosen(
+        summary = run_study(
             chosen,
             results,
             jobs=jobs,
@@ -180,22 +183,6 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         typer.echo(f"{summary.planned} runs: {counts}")
         typer.echo(f"report: {report}")
         return int(summary.exit_code)
-
-
-def _chosen_study(name: str, **selection: Any) -> tuple[Any, Callable[..., Any]]:
-    """The selected part of a study, and the function that runs a study of its kind."""
-    from marginbench.harness.feasibility.study import FeasibilityStudy, select_parts
-    from marginbench.harness.selection import select
-    from marginbench.harness.study_file import load_study
-
-    study = load_study(name)
-    if isinstance(study, FeasibilityStudy):
-        from marginbench.harness.feasibility_runner import run_feasibility
-
-        return select_parts(study, **selection), run_feasibility
-    from marginbench.harness.runner import run_study
-
-    return select(study, **selection), run_study
 
 
 def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:

@@ -22,7 +22,6 @@ from marginbench.solvers.feasibility import (
     SPVN,
     VN,
 )
-from marginbench.solvers.interface.base import Solver
 from marginbench.solvers.linear.pegasos import LinearPegasos
 from marginbench.solvers.linear.sdca import LinearSDCA
 from marginbench.solvers.linear.simba import SIMBA
@@ -37,9 +36,15 @@ from marginbench.solvers.stochastic.sdca import SDCA
 from marginbench.solvers.stochastic.sgd import SGD
 
 
-def registry() -> dict[str, type[Solver]]:
-    """Every reference solver, by the name that studies and the command line use."""
-    classes: tuple[type[Solver], ...] = (
+def registry(kind: str = "svm") -> dict[str, type[Any]]:
+    """Every reference solver for a kind of studies, by the name that studies use.
+
+    Parameters
+    ----------
+    kind : {"svm", "feasibility"}
+        Solvers of the soft-margin SVM, or methods that look for a separator.
+    """
+    svm: tuple[type[Any], ...] = (
         *(SMO, SBP, SDCA, Pegasos, SGD, Perceptron, BatchPerceptron),
         *(BSCA, BSGD),
         *(LinearSDCA, LinearPegasos, SIMBA, BundleClassifier, RandomFourierFeatures),
@@ -47,10 +52,5 @@ def registry() -> dict[str, type[Solver]]:
         *(MPKFP, KPCT, KVN, SNKP, ISNKPVN),
         *(LIBSVM, LIBLINEAR),
     )
-    return {solver.__name__: solver for solver in classes}
-
-
-def feasibility_methods() -> dict[str, type[Any]]:
-    """The methods that look for a separator, on columns and with a kernel, by name."""
-    classes = (MPLFP, SPCT, PCT, VN, SPVN, ISPVN, MPKFP, SNKP, KPCT, KVN, ISNKPVN)
-    return {method.__name__: method for method in classes}
+    feasibility = (MPLFP, SPCT, PCT, VN, SPVN, ISPVN, MPKFP, SNKP, KPCT, KVN, ISNKPVN)
+    return {solver.__name__: solver for solver in (svm if kind == "svm" else feasibility)}
