@@ -67,26 +67,32 @@ def run_key(
 
 
 def source_hash(
-    solver_file: Path, *, local_folder: Path | None = None, package: str | None = None
+    solver_file: Path,
+    judging: Judging,
+    *,
+    local_folder: Path | None = None,
+    package: str | None = None,
 ) -> str:
-    """SHA-256 of the solver's file, all it imports of the project, and the measuring modules.
+    """SHA-256 of the code of the solver, of all it imports of the project, and of what judges it.
+
+    Comments and docstrings do not count.
 
     Parameters
     ----------
     solver_file : Path
         The file that defines the class.
+    judging : Judging
+        The files that measure and judge runs of this kind.
     local_folder : Path, optional
         For a user's file: its folder, whose modules count too.
     package : str, optional
         For a class of an installed package: the package, whose modules count too.
     """
-    here = Path(__file__).resolve().parent
-    files = closure([solver_file, *(here / name for name in _MEASUREMENT)], local_folder, package)
-    digest = hashlib.sha256()
-    for name, path in sorted(files.items()):
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
-        digest.update(f"{name}\0{content}\n".encode())
-    return digest.hexdigest()
+    followed = [project_file(name) for name in judging.followed]
+    files = closure([solver_file, *followed], local_folder, package)
+    files |= {name: project_file(name) for name in judging.harness}
+    lines = (f"{name}\0{code_hash(path)}\n" for name, path in sorted(files.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 @cache

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib.util
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 #: Packages whose modules count; installed libraries count by version instead.
@@ -52,6 +53,12 @@ def closure(
             found[name] = file
             waiting.extend(_imported_files(file, roots))
     return found
+
+
+def project_file(name: str) -> Path:
+    """The file of a name that :func:`closure` gives to a module of the project."""
+    package, _, rest = name.partition("/")
+    return dict(project_roots())[package] / rest
 
 
 @cache
@@ -104,15 +111,14 @@ def _file_of(folder: Path, parts: list[str]) -> Path | None:
 
 def _imported_files(file: Path, roots: _Roots) -> Iterator[Path]:
     package = _package_of(file, roots)
-    for node in ast.walk(_parse(file)):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _existing(roots.locate(alias.name))
-        elif isinstance(node, ast.ImportFrom):
-            module = _absolute(node, package)
+    for found in _source(file).imports:
+        if found.names:
+            module = _absolute(found, package)
             if module:
-                for alias in node.names:
-                    yield from _files_of_name(module, alias.name, roots)
+                for name, _ in found.names:
+                    yield from _files_of_name(module, name, roots)
+        elif found.module:
+            yield from _existing(roots.locate(found.module))
 
 
 def _files_of_name(module: str, name: str, roots: _Roots, depth: int = 0) -> Iterator[Path]:
@@ -129,17 +135,16 @@ def _files_of_name(module: str, name: str, roots: _Roots, depth: int = 0) -> Ite
         return
     # Follow the name through the package's own imports to where it is defined.
     package = _package_of(file, roots)
-    for node in ast.walk(_parse(file)):
-        if isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                origin = _absolute(node, package)
-                if origin and (alias.asname or alias.name) == name:
-                    yield from _files_of_name(origin, alias.name, roots, depth + 1)
-                    return
+    for found in _source(file).imports:
+        for original, bound in found.names:
+            origin = _absolute(found, package)
+            if origin and bound == name:
+                yield from _files_of_name(origin, original, roots, depth + 1)
+                return
     yield file
 
 
-def _absolute(node: ast.ImportFrom, package: str | None) -> str | None:
+def _absolute(node: _Import, package: str | None) -> str | None:
     """The absolute name of the module in ``from module import ...``."""
     if node.level == 0:
         return node.module
@@ -160,12 +165,55 @@ def _package_of(file: Path, roots: _Roots) -> str | None:
     return None
 
 
-def _parse(file: Path) -> ast.Module:
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class _Import:
+    """An import statement; without names it is ``import module``."""
+
+    module: str | None
+    level: int = 0
+    names: tuple[tuple[str, str], ...] = ()  # the name there, the name here
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What counts of a file."""
+
+    digest: str
+    imports: tuple[_Import, ...] = ()
+
+
+def code_hash(file: Path) -> str:
+    """SHA-256, in hexadecimal, of a file's syntax tree without comments and docstrings.
+
+    A file that cannot be parsed counts by its bytes; it cannot be imported either.
+    """
+    return _source(file).digest
+
+
+def _source(file: Path) -> _Source:
+    return _read_source(file.read_bytes())
+
+
+@lru_cache(maxsize=1024)
+def _read_source(content: bytes) -> _Source:
     try:
-        return ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError):
-        # It cannot be imported either; its bytes still count.
-        return ast.Module(body=[], type_ignores=[])
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError):
+        return _Source(hashlib.sha256(b"bytes\0" + content).hexdigest())
+    imports = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports += [_Import(alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = tuple((alias.name, alias.asname or alias.name) for alias in node.names)
+            imports.append(_Import(node.module, node.level, names))
+        elif isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    code = b"syntax\0" + ast.dump(tree).encode("utf-8", "surrogatepass")
+    return _Source(hashlib.sha256(code).hexdigest(), tuple(imports))
 
 
 def _existing(file: Path | None) -> Iterator[Path]:

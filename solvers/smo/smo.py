@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.interface.base import WeightedSolver
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.validation import check_iteration_limit, positive
 from marginbench.solvers.smo.inner import TAU, move_pair, single_step
 from marginbench.solvers.smo.working_sets import Dual, Gradient, refresh, solve_large
@@ -269,7 +269,7 @@ def _solve_pairs(
     return Solution(snapshot(), n_iter, status)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _best_single(alpha, F, diag, C, y):
     """The variable with the largest exact gain, its step, and the largest violation."""
     best, best_step, best_gain, violation = 0, 0.0, -1.0, 0.0
@@ -284,7 +284,7 @@ def _best_single(alpha, F, diag, C, y):
     return best, best_step, violation
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _move_single(alpha, F, diag, C, y, row, i, step):
     """Bring F up to date with alpha_i += step, and select the next variable."""
     signed = step * y[i]
@@ -293,7 +293,7 @@ def _move_single(alpha, F, diag, C, y, row, i, step):
     return _best_single(alpha, F, diag, C, y)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _first_of_pair(alpha, F, y, C):
     """i = argmax of F over the variables that may move up; and the violation."""
     i, upper, lower = -1, -np.inf, np.inf
@@ -307,7 +307,7 @@ def _first_of_pair(alpha, F, y, C):
     return i, max(upper - lower, 0.0)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _second_of_pair(alpha, F, y, C, diag, row_i, i):
     """j = argmax of the second-order gain with i (FCL05 eq. 9)."""
     j, best = -1, -np.inf
@@ -324,7 +324,7 @@ def _second_of_pair(alpha, F, y, C, diag, row_i, i):
     return j
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _move_pair(alpha, F, y, C, diag, row_i, row_j, i, j):
     """Solve for the pair exactly, update F, and select the next i."""
     step = move_pair(alpha, F, y, C, i, j, diag[i] + diag[j] - 2.0 * row_i[j])

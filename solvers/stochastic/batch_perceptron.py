@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.interface.base import Solver
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.validation import check_iteration_limit, positive
 
 
@@ -125,7 +125,7 @@ class BatchPerceptron(Solver):
         return Solution(snapshot(), t, status)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _add_row(margins, y, row, sign):
     """margins_j += sign y_j K_ij; returns the index of the smallest."""
     worst = 0

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.interface.base import WeightedSolver
 from marginbench.solvers.interface.monitor import Monitor
@@ -16,6 +15,7 @@ from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.models.objectives import hinge
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import matmul
 from marginbench.solvers.numeric.sample_loops import (
     ACTIVE,
@@ -247,7 +247,7 @@ def _changes(
     return draws[_targets(alpha, margins, diag, bounds, draws) != alpha[draws]]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _target(alpha, margins, diag, bounds, i):
     """The best value of one variable."""
     slope = 1.0 - margins[i]
@@ -256,7 +256,7 @@ def _target(alpha, margins, diag, bounds, i):
     return bounds[i] if slope > 0.0 else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _targets(alpha, margins, diag, bounds, index):
     """The best value of each of these variables, if only it changed."""
     targets = np.empty(len(index))
@@ -265,7 +265,7 @@ def _targets(alpha, margins, diag, bounds, index):
     return targets
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _next_change(alpha, margins, diag, bounds, draws, position, shrinking, state):
     """The first draw from ``position`` on that changes its variable, and the new value.
 
@@ -293,7 +293,7 @@ def _next_change(alpha, margins, diag, bounds, draws, position, shrinking, state
     return position, 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _add_row(margins, y, row, coef):
     """margins_j += coef y_j K_ij."""
     for j in range(len(margins)):

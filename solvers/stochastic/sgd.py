@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.interface.base import WeightedSolver
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.draws import draw_by_weight
 from marginbench.solvers.numeric.validation import check_iteration_limit, positive
 
@@ -118,7 +118,7 @@ class SGD(WeightedSolver):
                 t += min(found, n - 1) - position + 1
                 position = found + 1
                 if found < n:
-                    i = draws[found]
+                    i = int(draws[found])
                     step = step_scale / np.sqrt(t)
                     squared_norm += 2 * step * margins[i] + step * step * diag[i]
                     scale = min(1.0, bound / np.sqrt(squared_norm)) if squared_norm > 0 else 1.0
@@ -140,7 +140,7 @@ def _violations(margins: np.ndarray, draws: np.ndarray, count: int) -> np.ndarra
     return draws[margins[draws] < 1.0]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _next_violation(margins, draws, position):
     """Position of the first draw with margin below 1; past the end if there is none."""
     for p in range(position, len(draws)):
@@ -149,7 +149,7 @@ def _next_violation(margins, draws, position):
     return len(draws)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _move(margins, y, row, signed_step, scale):
     """margins_j <- scale (margins_j + signed_step y_j K_ij)."""
     for j in range(len(margins)):
