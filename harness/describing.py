@@ -53,7 +53,8 @@ def describe_solver(work: DescribeWork) -> SolverInfo:
     """
     spec = SolverSpec.parse(work.solver)
     cls = load_class(work.solver, kind=work.kind)
-    traits = kind_named(work.kind).traits(cls, work.solver)
+    kind = kind_named(work.kind)
+    traits = kind.traits(cls, work.solver)
     if inspect.isabstract(cls):
         missing = ", ".join(sorted(cls.__abstractmethods__))
         raise SolverError(f"{work.solver}: the class does not implement {missing}")
@@ -62,6 +63,7 @@ def describe_solver(work: DescribeWork) -> SolverInfo:
         shown=shown_name(cls, spec),
         source_hash=source_hash(
             source_file(cls),
+            kind.judging(traits),
             local_folder=spec.folder,
             package=None if spec.module is None else cls.__module__.partition(".")[0],
         ),

@@ -15,13 +15,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from marginbench.harness.sources import closure
+from marginbench.harness.judging import Judging
+from marginbench.harness.sources import closure, code_hash, project_file
 
 if TYPE_CHECKING:
     from marginbench.harness.jobs import SolverInfo
-
-# Changes to what the harness measures must not be mixed with older measurements.
-_MEASUREMENT: tuple[str, ...] = ()
 
 
 def run_key(

@@ -9,12 +9,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from marginbench.data_loaders import suggest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.jobs import DatasetInfo, Limits, SolverInfo, Work
+from marginbench.harness.judging import Judging
 from marginbench.harness.records import RecordBase, file_name_of
 from marginbench.harness.study import StudyBase, TaskEntry
 
@@ -99,8 +99,6 @@ class Kind(Protocol):
     name: str
     study: type[StudyBase]
     record: type[RecordBase]
-    #: The files whose code decides how its runs are judged: an edit invalidates its records.
-    judging: tuple[Path, ...]
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         """What its studies ask of a solver's class; called in a worker.
@@ -110,6 +108,10 @@ class Kind(Protocol):
         SolverError
             If it is no solver for this kind of studies.
         """
+        ...
+
+    def judging(self, traits: Mapping[str, Any]) -> Judging:
+        """The files that decide how runs of a solver are judged: an edit changes their keys."""
         ...
 
     def new_task(self, study: Any, name: str, label: str) -> TaskEntry:

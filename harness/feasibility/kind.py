@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from marginbench.harness.asking import Ask, check_parameters
 from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.feasibility.judging import CELLS, IMAGES
 from marginbench.harness.feasibility.records import FeasibilityRecord
 from marginbench.harness.feasibility.study import Cell, FeasibilityStudy, Images
 from marginbench.harness.feasibility.work import CellWork, ImagesWork
 from marginbench.harness.jobs import DatasetInfo, SolverInfo
+from marginbench.harness.judging import Judging
 from marginbench.harness.keys import canonical_json, run_key
 from marginbench.harness.kinds import Facts, Run
 from marginbench.harness.selection import is_foreign, unknown_task
 from marginbench.harness.study import SolverEntry, run_limits
 
-_HERE = Path(__file__).resolve().parent
 # A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
 # Keys of a table that say how it is run and shown, not what the problem is.
@@ -30,7 +30,9 @@ class FeasibilityKind:
     name = "feasibility"
     study = FeasibilityStudy
     record = FeasibilityRecord
-    judging = (_HERE / "cells.py", _HERE / "images.py")
+
+    def judging(self, traits: Mapping[str, Any]) -> Judging:
+        return CELLS if traits["takes"] == "columns" else IMAGES
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         from marginbench.solvers import Solver

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from marginbench.harness.asking import Ask, check_parameters
 from marginbench.harness.errors import SolverError
 from marginbench.harness.jobs import DatasetInfo, Job, Limits, SolverInfo
+from marginbench.harness.judging import Judging
 from marginbench.harness.kinds import Facts, Run
 from marginbench.harness.selection import dataset_names, find, unknown_task
 from marginbench.harness.study import SolverEntry
+from marginbench.harness.svm.comparison import compare_with_reference, fill_in_gap
+from marginbench.harness.svm.judging import JUDGING
 from marginbench.harness.svm.planning import DECIDED_BY_TASK, plan_run
 from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study, Task
 from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
 
-_HERE = Path(__file__).resolve().parent
 # Part of a worker's memory that the reference optimum may fill with kernel rows.
 _CACHE_SHARE = 0.4
 
@@ -37,9 +37,9 @@ class SVMKind:
     name = "svm"
     study = Study
     record = Record
-    judging = tuple(
-        _HERE / file for file in ("measurement.py", "evaluation.py", "predictors.py", "tracing.py")
-    )
+
+    def judging(self, traits: Mapping[str, Any]) -> Judging:
+        return JUDGING
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         from marginbench.solvers import Solver
@@ -87,29 +87,10 @@ class SVMKind:
         }
 
     def complete(self, record: Record, run: Run) -> None:
-        """The gap, and the columns that come from the task's reference optimum."""
-        for name in ("primal", "dual", "gap"):
-            value = getattr(record, name)
-            if value is not None and not math.isfinite(value):
-                setattr(record, name, None)
-        if record.gap is None and record.primal is not None and record.dual is not None:
-            record.gap = record.primal - record.dual
-        reference: ReferenceInfo | None = run.reference
-        if reference is None:
-            return
-        record.reference_primal = reference.primal
-        record.reference_gap = reference.gap
-        record.reference_test_error = reference.test_error
-        record.reference_nu = reference.nu
-        record.reference_alpha_sum = reference.alpha_sum
-        record.reference_n_free = reference.n_free
-        record.reference_hash = reference.hash
-        minimises = run.traits["scalarization"] is not None
-        record.suboptimality = (
-            (record.primal - reference.primal) / reference.primal
-            if minimises and record.primal is not None and reference.primal > 0
-            else None
-        )
+        fill_in_gap(record)
+        if run.reference is not None:
+            minimises = run.traits["scalarization"] is not None
+            compare_with_reference(record, run.reference, minimises=minimises)
 
     def is_current(self, record: Record, run: Run) -> bool:
         return run.reference is None or record.reference_hash == run.reference.hash

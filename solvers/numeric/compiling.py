@@ -32,7 +32,7 @@ from platformdirs import user_cache_dir
 
 Function = Callable[..., Any]
 
-_SOURCES = Path(__file__).resolve().parent
+_SOURCES = Path(__file__).resolve().parents[1]
 _FOLDER = "marginbench-"
 # Folders of other states that stay: several checkouts may share a cache, and runs last for hours.
 _KEPT = 4

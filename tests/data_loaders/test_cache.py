@@ -297,7 +297,6 @@ def test_content_is_checked_before_it_is_kept(tiny, cache):
 
 
 def start(script: str) -> subprocess.Popen:
-    root = Path(data_loaders.__file__).parents[1]
     return subprocess.Popen(
         [sys.executable, "-c", script],
         env=os.environ.copy(),

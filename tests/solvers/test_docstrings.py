@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 
 import pytest
 from numpydoc.docscrape import ClassDoc, FunctionDoc
+from sklearn.base import BaseEstimator
 
 from marginbench import solvers
 from marginbench.solvers import kernels
@@ -48,6 +50,23 @@ def test_class_docstring_names_the_parameters(cls):
     if dataclasses.is_dataclass(cls) and not documented:
         documented = names(doc["Attributes"])[: len(dataclasses.fields(cls))]
     assert documented == signature_names(cls.__init__)
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [cls for cls in CLASSES if issubclass(cls, BaseEstimator) and not inspect.isabstract(cls)],
+    ids=lambda cls: cls.__name__,
+)
+def test_every_parameter_of_an_estimator_has_a_type_a_default_and_a_description(cls):
+    signature = inspect.signature(cls).parameters
+    for entry in ClassDoc(cls)["Parameters"]:
+        kind, found, default = entry.type.partition(", default=")
+        assert kind, entry.name
+        assert "".join(entry.desc).strip(), entry.name
+        if found:
+            assert ast.literal_eval(default) == signature[entry.name].default
+        else:
+            assert signature[entry.name].default is inspect.Parameter.empty
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__qualname__)

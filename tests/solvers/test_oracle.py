@@ -6,8 +6,7 @@ from collections import OrderedDict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from marginbench.solvers import RBF, Counters, KernelOracle
 from marginbench.solvers.kernels.row_cache import RowCache

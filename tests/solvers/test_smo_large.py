@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
