@@ -155,24 +155,20 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         if jobs < 1:
             raise UserError(f"--jobs must be at least 1, not {jobs}")
         command = _command_line(study, dataset, solver, seeds, jobs, timeout, out)
-        from marginbench.harness.progress import choose_progress
-        from marginbench.harness.selection import select
-        from marginbench.harness.session import run_study
-        from marginbench.harness.study_file import load_study
+        from marginbench.harness.running import run as run_study
 
-        chosen = select(
-            load_study(study), datasets=dataset, solvers=solver, seeds=seeds, timeout=timeout
-        )
-        results = out or Path("results") / chosen.name
         summary = run_study(
-            chosen,
-            results,
+            study,
+            out,
+            datasets=dataset,
+            solvers=solver,
+            seeds=seeds,
+            timeout=timeout,
             jobs=jobs,
             retry_failed=retry_failed,
             command=command,
-            progress=choose_progress(jobs),
         )
-        report = write_report(results, command)
+        report = write_report(summary.results, command)
         for reason in summary.data_errors:
             _complain(reason, EXIT_DATA)
         for line in summary.unexpected:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         UserError as UserError,
     )
     from marginbench.harness.feasibility.study import FeasibilityStudy as FeasibilityStudy
+    from marginbench.harness.running import run as run
     from marginbench.harness.session import RunSummary as RunSummary
     from marginbench.harness.study_file import load_study as load_study
     from marginbench.harness.svm.study import Study as Study
@@ -46,6 +47,7 @@ _HOMES = {
     "FeasibilityStudy": "harness.feasibility.study",
     "RunSummary": "harness.session",
     "load_study": "harness.study_file",
+    "run": "harness.running",
     "Study": "harness.svm.study",
 }
 
