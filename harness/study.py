@@ -128,8 +128,16 @@ class TaskEntry(StudyPart):
 class StudyBase(StudyPart):
     """A study of any kind: what is run, on what, how often, and within which limits.
 
-    A kind of studies derives from this, adds the tables of its file, and says by ``tables`` which
-    of them hold tasks and which hold solvers.
+    A kind of studies derives from this, adds the tables of its file, and says which of them hold
+    tasks and which one solvers.
+
+    Attributes
+    ----------
+    title, description : str
+        For the report.
+    cost : str
+        What running it takes, in words.
+    budget : Budget
     """
 
     #: The kind's name, in a study file too.
@@ -141,6 +149,7 @@ class StudyBase(StudyPart):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     title: str = ""
     description: str = ""
+    cost: str = ""
     budget: Budget = Budget()
 
     @property
