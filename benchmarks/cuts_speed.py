@@ -19,7 +19,7 @@ import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from marginbench.data_loaders.checkers import DEFAULTS, check_parameters, read
+from marginbench.data_loaders.datasets.checkers import DEFAULTS, check_parameters, read
 from marginbench.reports.scaling import FEWEST_SIZES, fit_slope
 from marginbench.solvers import LIBSVM, SMO, CuttingPlane
 

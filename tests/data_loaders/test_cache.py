@@ -335,7 +335,8 @@ def test_two_processes_fetch_at_once(tmp_path):
     log = tmp_path / "log"
     script = f"""
 import time
-from marginbench.data_loaders import Source, checkers, load
+from marginbench.data_loaders import Source, load
+from marginbench.data_loaders.datasets import checkers
 
 def read(files, params):
     with open({str(log)!r}, "a") as stream:

@@ -27,6 +27,7 @@ from marginbench.solvers import (
     KernelParameters,
     OneVsRest,
     RandomFourierMap,
+    Solution,
     Solver,
     SolverParameters,
     StructuredSVM,
