@@ -76,7 +76,7 @@ def test_breast_cancer():
         ("adlut", "unknown dataset 'adlut' (did you mean 'adult'?)"),
         ("Digits", "unknown dataset 'Digits' (did you mean 'digits'?)"),
         ("breast_cancer", "(did you mean 'breast-cancer'?)"),
-        ("zzz", "unknown dataset 'zzz' (known: digits, breast-cancer, checkers, random-text, "),
+        ("zzz", "unknown dataset 'zzz' (known: adult, adult-sample, breast-cancer, checkers, "),
         ("codrna", "unknown dataset 'codrna' (did you mean 'cod-rna'?)"),
         ("a\nb", "unknown dataset 'a\\nb' (known: "),
         ("../adult", "unknown dataset '../adult' (did you mean 'adult'?)"),
