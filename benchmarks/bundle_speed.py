@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from marginbench.data_loaders import load
-from marginbench.data_loaders.random_text import DEFAULTS, check_parameters, read
+from marginbench.data_loaders.datasets.random_text import DEFAULTS, check_parameters, read
 from marginbench.solvers import BundleClassifier, LinearPegasos, LinearSDCA, minimize_risk
 
 #: How far from the optimum, in units of lambda/2 ||w||^2 + mean loss, as in BMRM07 Figure 3.

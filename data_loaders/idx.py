@@ -23,6 +23,8 @@ FILES = (
     ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
     ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
 )
+#: The names of all of them.
+NAMES = tuple(name for pair in FILES for name in pair)
 
 
 def read_images(files: Mapping[str, LocalFile], params: Parameters, *, n_classes: int) -> Content:

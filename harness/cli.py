@@ -155,21 +155,20 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         if jobs < 1:
             raise UserError(f"--jobs must be at least 1, not {jobs}")
         command = _command_line(study, dataset, solver, seeds, jobs, timeout, out)
-        from marginbench.harness.progress import choose_progress
+        from marginbench.harness.running import run as run_study
 
-        chosen, run_chosen = _chosen_study(
-            study, datasets=dataset, solvers=solver, seeds=seeds, timeout=timeout
-        )
-        results = out or Path("results") / chosen.name
-        summary = run_chosen(
-            chosen,
-            results,
+        summary = run_study(
+            study,
+            out,
+            datasets=dataset,
+            solvers=solver,
+            seeds=seeds,
+            timeout=timeout,
             jobs=jobs,
             retry_failed=retry_failed,
             command=command,
-            progress=choose_progress(jobs),
         )
-        report = write_report(results, command)
+        report = write_report(summary.results, command)
         for reason in summary.data_errors:
             _complain(reason, EXIT_DATA)
         for line in summary.unexpected:
@@ -180,22 +179,6 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         typer.echo(f"{summary.planned} runs: {counts}")
         typer.echo(f"report: {report}")
         return int(summary.exit_code)
-
-
-def _chosen_study(name: str, **selection: Any) -> tuple[Any, Callable[..., Any]]:
-    """The selected part of a study, and the function that runs a study of its kind."""
-    from marginbench.harness.feasibility.study import FeasibilityStudy, select_parts
-    from marginbench.harness.selection import select
-    from marginbench.harness.study_file import load_study
-
-    study = load_study(name)
-    if isinstance(study, FeasibilityStudy):
-        from marginbench.harness.feasibility_runner import run_feasibility
-
-        return select_parts(study, **selection), run_feasibility
-    from marginbench.harness.runner import run_study
-
-    return select(study, **selection), run_study
 
 
 def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:

@@ -13,78 +13,84 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from marginbench.harness.sources import closure
+from marginbench.harness.judging import Judging
+from marginbench.harness.sources import closure, code_hash, project_file
 
-# Changes to what the harness measures must not be mixed with older measurements.
-_MEASUREMENT = ("evaluation.py", "tracing.py")
+if TYPE_CHECKING:
+    from marginbench.harness.jobs import SolverInfo
 
 
 def run_key(
     *,
-    source_hash: str,
-    solver_class: str,
+    kind: str,
+    info: SolverInfo,
     params: Mapping[str, Any],
     task: Mapping[str, Any],
     seed: int,
-    checkpoint_factor: float,
-    epoch_checkpoints: bool = False,
+    labels: tuple[str, str],
     versions: Mapping[str, str] | None = None,
 ) -> str:
     """SHA-256, in hexadecimal, of the canonical JSON of all that determines a run.
 
     Parameters
     ----------
-    source_hash : str
-        From :func:`source_hash`.
-    solver_class : str
-        "module:Class" or "file.py:Class".
+    kind : str
+        Name of the kind of studies.
+    info : SolverInfo
+        Of the solver's class; its ``source_hash`` covers what judges the run as well.
     params : mapping
-        Every parameter of the estimator; one taken from the reference optimum by its value.
+        Every parameter of the solver; one taken from the reference optimum by its value.
     task : mapping
-        The dataset's fingerprint, the kernel, C and whether there is a bias.
+        What determines the task: of the data the fingerprint.
     seed : int
-    checkpoint_factor : float
-    epoch_checkpoints : bool
+    labels : tuple of str
+        Of task and solver: the same configuration under two labels is two runs.
     versions : mapping, optional
         Versions of the numeric libraries; the installed ones by default.
     """
     return hash_json(
         {
-            "source": source_hash,
-            "class": solver_class,
+            "kind": kind,
+            "source": info.source_hash,
+            "class": info.shown,
             "params": params,
             "task": task,
             "seed": seed,
-            "checkpoint_factor": checkpoint_factor,
-            "epoch_checkpoints": epoch_checkpoints,
+            "labels": labels,
             "versions": numeric_versions() if versions is None else dict(versions),
         }
     )
 
 
 def source_hash(
-    solver_file: Path, *, local_folder: Path | None = None, package: str | None = None
+    solver_file: Path,
+    judging: Judging,
+    *,
+    local_folder: Path | None = None,
+    package: str | None = None,
 ) -> str:
-    """SHA-256 of the solver's file, all it imports of the project, and the measuring modules.
+    """SHA-256 of the code of the solver, of all it imports of the project, and of what judges it.
+
+    Comments and docstrings do not count.
 
     Parameters
     ----------
     solver_file : Path
         The file that defines the class.
+    judging : Judging
+        The files that measure and judge runs of this kind.
     local_folder : Path, optional
         For a user's file: its folder, whose modules count too.
     package : str, optional
         For a class of an installed package: the package, whose modules count too.
     """
-    here = Path(__file__).resolve().parent
-    files = closure([solver_file, *(here / name for name in _MEASUREMENT)], local_folder, package)
-    digest = hashlib.sha256()
-    for name, path in sorted(files.items()):
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
-        digest.update(f"{name}\0{content}\n".encode())
-    return digest.hexdigest()
+    followed = [project_file(name) for name in judging.followed]
+    files = closure([solver_file, *followed], local_folder, package)
+    files |= {name: project_file(name) for name in judging.harness}
+    lines = (f"{name}\0{code_hash(path)}\n" for name, path in sorted(files.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 @cache

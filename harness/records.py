@@ -34,11 +34,11 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 EXPECTED_STATUSES: frozenset[Status] = frozenset({"converged", "budget", "skipped"})
 
 _WALL = Measure("Time", "solver seconds", "seconds", short="time", table=90)
-_CPU = Measure("CPU time", "CPU seconds", "seconds", table=80)
+CPU = Measure("CPU time", "CPU seconds", "seconds", table=80)
 _TEST_ERROR = Measure(
     "Test error", "test error", "percent", better="lower", short="test error", table=10
 )
-_TRAIN_ERROR = Measure("Train error", "train error", "percent", table=20)
+TRAIN_ERROR = Measure("Train error", "train error", "percent", table=20)
 _ITERATIONS = Measure("Iterations", "iterations", "integer", short="iterations")
 
 
@@ -92,9 +92,7 @@ class RecordBase:
     wall_s: float | None = column(
         "wall-clock seconds inside the solver, evaluation excluded", default=None, measure=_WALL
     )
-    cpu_s: float | None = column(
-        "CPU seconds of the process meanwhile", default=None, measure=_CPU
-    )
+    cpu_s: float | None = column("CPU seconds of the process meanwhile", default=None, measure=CPU)
     compile_s: float | None = column("seconds of building and warming up", default=None)
     evaluation_s: float | None = column("seconds of scoring", default=None)
     data_s: float | None = column("seconds of loading or generating the data", default=None)
@@ -105,7 +103,7 @@ class RecordBase:
     )
     # scores, recomputed by the harness from what the solver returned
     train_error: float | None = column(
-        "fraction in [0, 1]", default=None, low=0, high=1, measure=_TRAIN_ERROR
+        "fraction in [0, 1]", default=None, low=0, high=1, measure=TRAIN_ERROR
     )
     test_error: float | None = column(
         "fraction in [0, 1]", default=None, low=0, high=1, measure=_TEST_ERROR
@@ -196,8 +194,8 @@ def _arrow_fields(declared: type) -> list[pa.Field]:
 
 def _arrow_type(hint: Any) -> pa.DataType:
     """The type of a column from its annotation; None is null."""
-    members = [member for member in get_args(hint) if member is not type(None)]
-    plain = members[0] if hint not in (Status,) and type(None) in get_args(hint) else hint
+    members = get_args(hint)
+    plain = members[0] if type(None) in members else hint
     if plain == dict[str, int]:
         return pa.map_(pa.string(), pa.int64())
     known = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib.util
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
+from marginbench.solvers.registration import entries
+
 #: Packages whose modules count; installed libraries count by version instead.
-PROJECT_PACKAGES = ("data_loaders", "solvers", "harness")
+PROJECT_PACKAGES = ("marginbench.data_loaders", "marginbench.solvers", "marginbench.harness")
+# The public face: its names are those of this package, but for a few that determine no numbers.
+_FACE, _BEHIND = "marginbench", "marginbench.solvers"
 
 
 def closure(
@@ -54,6 +59,12 @@ def closure(
     return found
 
 
+def project_file(name: str) -> Path:
+    """The file of a name that :func:`closure` gives to a module of the project."""
+    package, _, rest = name.partition("/")
+    return dict(project_roots())[f"{_FACE}.{package}"] / rest
+
+
 @cache
 def project_roots() -> tuple[tuple[str, Path], ...]:
     """The folder of each project package."""
@@ -78,20 +89,25 @@ class _Roots:
     def name_of(self, file: Path) -> str:
         for package, folder in self.packages:
             if file.is_relative_to(folder):
-                return f"{package}/{file.relative_to(folder).as_posix()}"
+                return (
+                    f"{package.removeprefix('marginbench.')}/{file.relative_to(folder).as_posix()}"
+                )
         if self.local is not None and file.is_relative_to(self.local):
             return file.relative_to(self.local).as_posix()
         return file.name
 
     def locate(self, module: str) -> Path | None:
         """The file of a module (``__init__.py`` for a package), None if it does not count."""
-        head, *rest = module.split(".")
+        if module == _FACE:
+            module = _BEHIND
         for package, folder in self.packages:
-            if head == package:
-                return _file_of(folder, rest)
+            if module == package:
+                return _file_of(folder, [])
+            if module.startswith(f"{package}."):
+                return _file_of(folder, module.removeprefix(f"{package}.").split("."))
         if self.local is None:
             return None
-        return _file_of(self.local, [head, *rest])
+        return _file_of(self.local, module.split("."))
 
 
 def _file_of(folder: Path, parts: list[str]) -> Path | None:
@@ -104,15 +120,14 @@ def _file_of(folder: Path, parts: list[str]) -> Path | None:
 
 def _imported_files(file: Path, roots: _Roots) -> Iterator[Path]:
     package = _package_of(file, roots)
-    for node in ast.walk(_parse(file)):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _existing(roots.locate(alias.name))
-        elif isinstance(node, ast.ImportFrom):
-            module = _absolute(node, package)
+    for found in (*_source(file).imports, *_lazy_imports(file)):
+        if found.names:
+            module = _absolute(found, package)
             if module:
-                for alias in node.names:
-                    yield from _files_of_name(module, alias.name, roots)
+                for name, _ in found.names:
+                    yield from _files_of_name(module, name, roots)
+        elif found.module:
+            yield from _existing(roots.locate(found.module))
 
 
 def _files_of_name(module: str, name: str, roots: _Roots, depth: int = 0) -> Iterator[Path]:
@@ -129,17 +144,26 @@ def _files_of_name(module: str, name: str, roots: _Roots, depth: int = 0) -> Ite
         return
     # Follow the name through the package's own imports to where it is defined.
     package = _package_of(file, roots)
-    for node in ast.walk(_parse(file)):
-        if isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                origin = _absolute(node, package)
-                if origin and (alias.asname or alias.name) == name:
-                    yield from _files_of_name(origin, alias.name, roots, depth + 1)
-                    return
+    for found in (*_source(file).imports, *_lazy_imports(file)):
+        for original, bound in found.names:
+            origin = _absolute(found, package)
+            if origin and bound == name:
+                yield from _files_of_name(origin, original, roots, depth + 1)
+                return
     yield file
 
 
-def _absolute(node: ast.ImportFrom, package: str | None) -> str | None:
+def _lazy_imports(file: Path) -> Iterator[_Import]:
+    """What a package imports when a name of it is asked for: its stub says, and its registry."""
+    stub = file.with_suffix(".pyi")
+    if not stub.is_file():
+        return
+    for name, entry in entries().items():
+        yield _Import(entry.module, names=((name, name),))
+    yield from _source(stub).imports
+
+
+def _absolute(node: _Import, package: str | None) -> str | None:
     """The absolute name of the module in ``from module import ...``."""
     if node.level == 0:
         return node.module
@@ -160,12 +184,55 @@ def _package_of(file: Path, roots: _Roots) -> str | None:
     return None
 
 
-def _parse(file: Path) -> ast.Module:
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class _Import:
+    """An import statement; without names it is ``import module``."""
+
+    module: str | None
+    level: int = 0
+    names: tuple[tuple[str, str], ...] = ()  # the name there, the name here
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What counts of a file."""
+
+    digest: str
+    imports: tuple[_Import, ...] = ()
+
+
+def code_hash(file: Path) -> str:
+    """SHA-256, in hexadecimal, of a file's syntax tree without comments and docstrings.
+
+    A file that cannot be parsed counts by its bytes; it cannot be imported either.
+    """
+    return _source(file).digest
+
+
+def _source(file: Path) -> _Source:
+    return _read_source(file.read_bytes())
+
+
+@lru_cache(maxsize=1024)
+def _read_source(content: bytes) -> _Source:
     try:
-        return ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError):
-        # It cannot be imported either; its bytes still count.
-        return ast.Module(body=[], type_ignores=[])
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError):
+        return _Source(hashlib.sha256(b"bytes\0" + content).hexdigest())
+    imports = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports += [_Import(alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = tuple((alias.name, alias.asname or alias.name) for alias in node.names)
+            imports.append(_Import(node.module, node.level, names))
+        elif isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    code = b"syntax\0" + ast.dump(tree).encode("utf-8", "surrogatepass")
+    return _Source(hashlib.sha256(code).hexdigest(), tuple(imports))
 
 
 def _existing(file: Path | None) -> Iterator[Path]:

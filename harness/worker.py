@@ -18,20 +18,8 @@ import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
-from marginbench.harness.jobs import (
-    DatasetJob,
-    DescribeJob,
-    ImagesJob,
-    Job,
-    Message,
-    PhaseMessage,
-    ReferenceJob,
-    ResultMessage,
-    SeparationJob,
-    Work,
-)
+from marginbench.harness.jobs import Job, Message, PhaseMessage, ResultMessage
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -81,7 +69,7 @@ def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
     _reset_peak_memory()
     try:
         with threadpool_limits(job.threads):
-            value = perform(job.work, send)
+            value = job.work.run(send)
     except MemoryError as error:
         message = ResultMessage(error=first_line(error), kind="memory")
     except DataError as error:
@@ -95,35 +83,6 @@ def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
     else:
         message = ResultMessage(value=value)
     return _with_peak_memory(message)
-
-
-def perform(work: Work, send: Callable[[Message], None]) -> Any:
-    """Do one piece of work and return its result."""
-    if isinstance(work, DatasetJob):
-        from marginbench.harness.describing import describe_dataset
-
-        send(PhaseMessage("data"))
-        return describe_dataset(work)
-    if isinstance(work, DescribeJob):
-        from marginbench.harness.describing import describe_solver
-
-        send(PhaseMessage("compile"))
-        return describe_solver(work)
-    if isinstance(work, ReferenceJob):
-        from marginbench.harness.svm.reference import reference_optimum
-
-        return reference_optimum(work, send)
-    if isinstance(work, SeparationJob):
-        from marginbench.harness.feasibility.cells import separate
-
-        return separate(work, send)
-    if isinstance(work, ImagesJob):
-        from marginbench.harness.feasibility.images import classify
-
-        return classify(work, send)
-    from marginbench.harness.svm.measurement import measure
-
-    return measure(work, send)
 
 
 def _ignore_interrupts() -> None:

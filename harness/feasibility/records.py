@@ -44,7 +44,9 @@ class FeasibilityRecord(RecordBase):
     phi_lo: float | None = column("lower bound on the margin, recomputed", default=None)
     phi_up: float | None = column("upper bound on the margin, recomputed", default=None)
     gamma: float | None = column(
-        "images: the width that was chosen", default=None, measure=Measure("Width", "width", "number")
+        "images: the width that was chosen",
+        default=None,
+        measure=Measure("Width", "width", "number"),
     )
     validation: str = column("images: width -> validation error", default="{}", json="object")
     tuning_s: float | None = column("images: seconds of choosing the width", default=None)

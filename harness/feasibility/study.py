@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from marginbench.data_loaders import suggest
 from marginbench.harness.errors import StudyError
-from marginbench.harness.selection import split_names
-from marginbench.harness.study import Budget, Name, Positive, StudyPart, fill_in_labels
+from marginbench.harness.selection import known_dataset
+from marginbench.harness.study import (
+    MAX_SEEDS,
+    Name,
+    Positive,
+    SolverEntry,
+    StudyBase,
+    TaskEntry,
+)
 
-MAX_INSTANCES = 10_000
 Count = Annotated[int, Field(ge=1)]
 
 
-class Cell(StudyPart):
+class Cell(TaskEntry):
     """Instances of one size from one generator, solved by the methods on columns.
 
     Attributes
@@ -44,11 +48,20 @@ class Cell(StudyPart):
     n: Annotated[int, Field(ge=2)]
     kappa: Positive = 1.0
     tol: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    instances: Annotated[int, Field(ge=1, le=MAX_INSTANCES)] = 20
+    instances: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 20
     published: dict[str, float | str] = Field(default_factory=dict)
 
+    #: The table of the study file, what its methods take, and which of their parameters it decides.
+    table: ClassVar[str] = "cell"
+    takes: ClassVar[str] = "columns"
+    decides: ClassVar[tuple[str, ...]] = ("tol",)
 
-class Images(StudyPart):
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.label, self.generator
+
+
+class Images(TaskEntry):
     """A data set of several classes, each against the rest, solved by the kernel methods.
 
     Attributes
@@ -84,18 +97,28 @@ class Images(StudyPart):
         1000,
     )
     unit_norm: bool = True
-    instances: Annotated[int, Field(ge=1, le=MAX_INSTANCES)] = 1
+    instances: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 1
+
+    table: ClassVar[str] = "images"
+    takes: ClassVar[str] = "kernel"
+    decides: ClassVar[tuple[str, ...]] = ("kernel", "gamma", "max_iter")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.label, self.dataset
+
+    def completed(self, where: str = "") -> Self:
+        """With the data set's name in its own spelling.
+
+        Raises
+        ------
+        StudyError
+            For an unknown data set.
+        """
+        return self.model_copy(update={"dataset": known_dataset(self.dataset, f"{where}dataset: ")})
 
 
-class Method(StudyPart):
-    """One configuration of a feasibility method."""
-
-    name: Name
-    label: Name = ""
-    params: dict[str, Any] = Field(default_factory=dict)
-
-
-class FeasibilityStudy(StudyPart):
+class FeasibilityStudy(StudyBase):
     """Cells x methods on columns x instances, and images x kernel methods x instances.
 
     Attributes
@@ -106,105 +129,25 @@ class FeasibilityStudy(StudyPart):
         ``timeout``: seconds of iterations of each run, after which it ends with what it has.
     """
 
-    kind: Literal["feasibility"]
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    title: str = ""
-    description: str = ""
+    task_tables: ClassVar[tuple[str, ...]] = ("cell", "images")
+    solver_table: ClassVar[str] = "method"
+
+    kind: Literal["feasibility"] = "feasibility"
     source: str = ""
-    budget: Budget = Budget()
     cell: Annotated[tuple[Cell, ...], Field(strict=False)] = ()
     images: Annotated[tuple[Images, ...], Field(strict=False)] = ()
-    method: Annotated[tuple[Method, ...], Field(min_length=1, strict=False)]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _labels(cls, values: Any) -> Any:
-        return fill_in_labels(values, {"method": "name"})
+    method: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
 
     @model_validator(mode="after")
-    def _check(self) -> FeasibilityStudy:
-        if not self.parts:
+    def _check_tasks(self) -> Self:
+        if not self.tasks:
             raise StudyError("a feasibility study needs at least one [[cell]] or [[images]]")
-        for section, entries in (("cell", self.parts), ("method", self.method)):
-            labels = [entry.label.casefold() for entry in entries]
-            for label in labels:
-                if labels.count(label) > 1:
-                    raise StudyError(
-                        f"two entries of [[{section}]] have the label {label!r}; give each its own"
-                    )
         return self
 
-    @property
-    def parts(self) -> tuple[Cell | Images, ...]:
-        """Everything that methods are run on."""
-        return (*self.cell, *self.images)
-
-
-def select_parts(
-    study: FeasibilityStudy,
-    *,
-    datasets: Sequence[str] | None = None,
-    solvers: Sequence[str] | None = None,
-    seeds: int | None = None,
-    timeout: float | None = None,
-) -> FeasibilityStudy:
-    """The same study with only some cells and methods, or fewer instances.
-
-    Parameters
-    ----------
-    study : FeasibilityStudy
-    datasets : sequence of str, optional
-        Labels of cells or images, generators or data sets.
-    solvers : sequence of str, optional
-        Labels or names of methods.
-    seeds : int, optional
-        The most instances of a cell.
-    timeout : float, optional
-        Seconds of iterations per run.
-
-    Raises
-    ------
-    StudyError
-        For a name that the study does not have, or a number out of range.
-    """
-    changes: dict[str, Any] = {}
-    parts = study.parts
-    if datasets is not None:
-        parts = tuple(_chosen("dataset", parts, datasets, _part_names))
-    if seeds is not None:
-        if not 1 <= seeds <= MAX_INSTANCES:
-            raise StudyError(f"the number of seeds must be from 1 to {MAX_INSTANCES}, not {seeds}")
-        parts = tuple(
-            part.model_copy(update={"instances": min(part.instances, seeds)}) for part in parts
-        )
-    changes["cell"] = tuple(part for part in parts if isinstance(part, Cell))
-    changes["images"] = tuple(part for part in parts if isinstance(part, Images))
-    if solvers is not None:
-        changes["method"] = tuple(
-            _chosen("solver", study.method, solvers, lambda method: (method.label, method.name))
-        )
-    if timeout is not None:
-        if not 0 < timeout < float("inf"):
-            raise StudyError(f"the timeout must be a number of seconds > 0, not {timeout:g}")
-        changes["budget"] = study.budget.model_copy(update={"timeout": float(timeout)})
-    return study.model_copy(update=changes)
-
-
-def _part_names(part: Cell | Images) -> tuple[str, str]:
-    return part.label, part.generator if isinstance(part, Cell) else part.dataset
-
-
-def _chosen(what: str, entries: Sequence[Any], names: Iterable[str], names_of: Any) -> list[Any]:
-    chosen: list[Any] = []
-    for name in split_names(names, [entry.label for entry in entries]):
-        key = name.casefold()
-        found = [entry for entry in entries if key == entry.label.casefold()] or [
-            entry for entry in entries if key in map(str.casefold, names_of(entry))
+    def with_seeds(self, seeds: int) -> Self:
+        """With no more than so many instances of each cell."""
+        fewer = [
+            task.model_copy(update={"instances": min(task.instances, seeds)})
+            for task in (*self.cell, *self.images)
         ]
-        if not found:
-            known = list(dict.fromkeys(text for entry in entries for text in names_of(entry)))
-            raise StudyError(f"unknown {what} {name!r} in this study{suggest(name, known)}")
-        chosen.extend(entry for entry in found if entry not in chosen)
-    if not chosen:
-        raise StudyError(f"no {what} is selected")
-    return chosen
+        return self.with_tasks(fewer)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,17 +14,16 @@ from scipy import sparse
 from sklearn.base import clone
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.svm.evaluation import Evaluation, Evaluator
-from marginbench.harness.jobs import Message, PhaseMessage, RunJob, RunResult, TaskJob
+from marginbench.harness.jobs import PhaseMessage, Send
 from marginbench.harness.loading import load_class
+from marginbench.harness.svm.evaluation import Evaluation, Evaluator
 from marginbench.harness.svm.tracing import TraceMonitor
+from marginbench.harness.svm.work import FitWork, Problem
 from marginbench.solvers.kernels import make_kernel
 
 if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset
     from marginbench.solvers import Solver
-
-Send = Callable[[Message], None]
 
 # Points of each class in the problem on which compilation is warmed up.
 _WARM_UP_POINTS = 20
@@ -35,14 +33,19 @@ _COMPARED_POINTS = 200
 _DEFAULT_TOL = 1e-3
 
 
-def measure(job: RunJob, send: Send) -> RunResult:
+def measure(work: FitWork, send: Send) -> dict[str, Any]:
     """Run a solver on a task, watched, and check what it returns.
 
     Parameters
     ----------
-    job : RunJob
+    work : FitWork
     send : callable
         Takes phases and checkpoints as they come.
+
+    Returns
+    -------
+    dict
+        The columns of the record that it found out.
 
     Raises
     ------
@@ -53,22 +56,24 @@ def measure(job: RunJob, send: Send) -> RunResult:
     """
     send(PhaseMessage("data"))
     started = time.perf_counter()
-    dataset = load_task_data(job.task)
+    dataset = load_task_data(work.problem)
     data_s = time.perf_counter() - started
 
     send(PhaseMessage("compile"))
     started = time.perf_counter()
-    solver_class = load_class(job.solver)
-    estimator = solver_class(**job.params)
+    solver_class = load_class(work.solver)
+    estimator = solver_class(**work.params)
     _warm_up(estimator, dataset)
     compile_s = time.perf_counter() - started
 
-    evaluator = build_evaluator(job.task, dataset, certificate=solver_class.certificate == "dual")
+    evaluator = build_evaluator(
+        work.problem, dataset, certificate=solver_class.certificate == "dual"
+    )
     monitor = TraceMonitor(
         evaluator,
         first_checkpoint=dataset.n_train,
-        factor=job.checkpoint_factor,
-        each_epoch=job.epoch_checkpoints,
+        factor=work.checkpoint_factor,
+        each_epoch=work.epoch_checkpoints,
         send=send,
     )
     # Before monitor.start the solver checks its input: a hang there must be seen as well.
@@ -76,27 +81,33 @@ def measure(job: RunJob, send: Send) -> RunResult:
     try:
         estimator.fit(dataset.X_train, dataset.y_train, monitor=monitor)
         send(PhaseMessage("evaluate", monitor.clocks.wall_s))
-        status, reason = _verdict(estimator, monitor, evaluator, job.task)
+        status, reason = _verdict(estimator, monitor, evaluator, work.problem)
     except EvaluationError as error:
         status, reason = "wrong", str(error)
-    result = _result(status, reason, monitor, data_s=data_s, compile_s=compile_s)
-    return replace(result, epochs=_epochs(estimator))
+    return {
+        "status": status,
+        "reason": reason,
+        "data_s": data_s,
+        "compile_s": compile_s,
+        "epochs": _epochs(estimator),
+        **_found(monitor),
+    }
 
 
-def load_task_data(task: TaskJob) -> Dataset:
+def load_task_data(problem: Problem) -> Dataset:
     """The task's dataset. Its arrays are read-only: no solver changes what it is judged by."""
     from marginbench.data_loaders import load
 
-    return load(task.dataset, task.dataset_params or None)
+    return load(problem.dataset, problem.dataset_params or None)
 
 
-def build_evaluator(task: TaskJob, dataset: Dataset, *, certificate: bool) -> Evaluator:
+def build_evaluator(problem: Problem, dataset: Dataset, *, certificate: bool) -> Evaluator:
     """The evaluator of a task."""
-    description = dict(task.kernel)
+    description = dict(problem.kernel)
     return Evaluator(
         kernel=make_kernel(description.pop("name"), **description),
-        C=task.C,
-        fit_intercept=task.fit_intercept,
+        C=problem.C,
+        fit_intercept=problem.fit_intercept,
         X_train=dataset.X_train,
         y_train=dataset.y_train,
         X_test=dataset.X_test,
@@ -149,14 +160,14 @@ def _plain(value: Any) -> Any:
 
 
 def _verdict(
-    estimator: Solver, monitor: TraceMonitor, evaluator: Evaluator, task: TaskJob
+    estimator: Solver, monitor: TraceMonitor, evaluator: Evaluator, problem: Problem
 ) -> tuple[str, str]:
     """The status of a fit that came back, and a reason where there is one to give."""
     if monitor.final is None:
         raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
     if monitor.diverged:
         return "diverged", "the objective of the returned model is not finite"
-    if not task.fit_intercept and estimator.model_.intercept != 0:
+    if not problem.fit_intercept and estimator.model_.intercept != 0:
         raise EvaluationError(
             f"the task has no bias, but the model has the intercept {estimator.model_.intercept:g}"
         )
@@ -167,7 +178,7 @@ def _verdict(
     if type(estimator).certificate == "dual":
         n_train = len(evaluator.y_train)
         noise = evaluator.score_noise(estimator.model_)
-        _check_certificate(estimator, monitor.final, noise, status, task, n_train)
+        _check_certificate(estimator, monitor.final, noise, status, problem, n_train)
     return ("converged", "") if status == "converged" else ("budget", "")
 
 
@@ -192,20 +203,20 @@ def _check_scores(estimator: Solver, evaluator: Evaluator) -> None:
 
 
 def _check_certificate(
-    estimator: Solver, final: Evaluation, noise: float, status: str, task: TaskJob, n_train: int
+    estimator: Solver, final: Evaluation, noise: float, status: str, problem: Problem, n_train: int
 ) -> None:
     """A dual certificate must be one, and "converged" must mean a small gap."""
     if final.gap is None:
         raise EvaluationError(
             "the solver promises a dual certificate, but its coefficients are no feasible dual "
-            f"point (0 <= y_i coef_i <= C = {task.C:g})"
+            f"point (0 <= y_i coef_i <= C = {problem.C:g})"
         )
     if status != "converged":
         return
     tol = float(estimator.get_params().get("tol", _DEFAULT_TOL))
     # Units of the mean loss. A violation of tol at every point makes a gap of tol; scores that
     # are off by the float32 noise can hide that much more, in the point's own loss and alpha.
-    gap = final.gap / (n_train * task.C)
+    gap = final.gap / (n_train * problem.C)
     allowed = 2.0 * tol + 2.0 * noise
     if gap > allowed:
         raise EvaluationError(
@@ -214,27 +225,16 @@ def _check_certificate(
         )
 
 
-def _result(
-    status: Any, reason: str, monitor: TraceMonitor, *, data_s: float, compile_s: float
-) -> RunResult:
+def _found(monitor: TraceMonitor) -> dict[str, Any]:
+    """Counts, clocks and scores as columns of the record."""
     last, final, clocks = monitor.last, monitor.final, monitor.clocks
     clocks.pause()
-    return RunResult(
-        status=status,
-        reason=reason,
-        n_iter=None if last is None else last.n_iter,
-        kernel_evals=None if last is None else last.kernel_evals,
-        kernel_evals_computed=None if last is None else last.kernel_evals_computed,
-        inner_products=None if last is None else last.inner_products,
-        wall_s=clocks.wall_s,
-        cpu_s=clocks.cpu_s,
-        compile_s=compile_s,
-        evaluation_s=monitor.evaluation_s,
-        data_s=data_s,
-        n_support=None if final is None else final.n_support,
-        train_error=None if final is None else final.train_error,
-        test_error=None if final is None else final.test_error,
-        primal=None if final is None else final.primal,
-        dual=None if final is None else final.dual,
-        gap=None if final is None else final.gap,
-    )
+    scores = ("n_support", "train_error", "test_error", "primal", "dual", "gap")
+    return {
+        "n_iter": None if last is None else last.n_iter,
+        "counters": None if last is None else last.counters,
+        "wall_s": clocks.wall_s,
+        "cpu_s": clocks.cpu_s,
+        "evaluation_s": monitor.evaluation_s,
+        **{name: None if final is None else getattr(final, name) for name in scores},
+    }

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from marginbench.harness.measures import Measure, column
-from marginbench.harness.records import SCHEMA_VERSION, CheckpointBase, RecordBase
+from marginbench.harness.records import (
+    CPU,
+    SCHEMA_VERSION,
+    CheckpointBase,
+    RecordBase,
+)
 
 _COUNTS = ("kernel_evals", "kernel_evals_computed", "inner_products")
 _SUPPORT = Measure(
@@ -18,10 +23,13 @@ _SUPPORT = Measure(
 class Checkpoint(CheckpointBase):
     """What was recorded at one moment of a run."""
 
-    cpu_s: float = column("CPU seconds", measure=Measure("CPU time", "CPU seconds", "seconds"))
+    cpu_s: float = column("CPU seconds", measure=CPU)
     n_support: int = column("points with a non-zero coefficient", low=0, measure=_SUPPORT)
     train_error: float = column(
-        "fraction in [0, 1]", low=0, high=1, measure=Measure("Train error", "train error", "percent")
+        "fraction in [0, 1]",
+        low=0,
+        high=1,
+        measure=Measure("Train error", "train error", "percent"),
     )
     primal: float | None = column("C units: 1/2 ||w||^2 + C sum hinge; null without a w")
     dual: float | None = column("C units; null without a feasible dual point")
@@ -74,9 +82,7 @@ class Record(RecordBase):
     reference_test_error: float | None = column("fraction in [0, 1]", default=None)
     reference_nu: float | None = column("mean hinge loss / ||w||", default=None)
     reference_alpha_sum: float | None = column("sum of the dual variables", default=None)
-    reference_n_free: int | None = column(
-        "dual variables strictly between 0 and C", default=None
-    )
+    reference_n_free: int | None = column("dual variables strictly between 0 and C", default=None)
     reference_hash: str | None = column("hash of the stored optimum", default=None)
     epochs: str = column(
         "what a solver that keeps a trace_ noted at the end of each epoch",

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,10 +22,11 @@ from platformdirs import user_cache_dir
 
 from marginbench.data_loaders.atomic import replacing
 from marginbench.harness.errors import ReferenceFailure
-from marginbench.harness.svm.evaluation import Evaluation, Evaluator
-from marginbench.harness.jobs import Message, PhaseMessage, ReferenceInfo, ReferenceJob, TaskJob
+from marginbench.harness.jobs import PhaseMessage, Send
 from marginbench.harness.keys import canonical_json, hash_json
+from marginbench.harness.svm.evaluation import Evaluation, Evaluator
 from marginbench.harness.svm.measurement import build_evaluator, load_task_data
+from marginbench.harness.svm.work import Problem, ReferenceInfo, ReferenceWork
 
 if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset
@@ -96,7 +96,7 @@ class Certificate:
         )
 
 
-def reference_optimum(job: ReferenceJob, send: Callable[[Message], None]) -> ReferenceInfo:
+def reference_optimum(work: ReferenceWork, send: Send) -> ReferenceInfo:
     """The task's reference optimum, from the cache or computed and stored there.
 
     Raises
@@ -107,8 +107,8 @@ def reference_optimum(job: ReferenceJob, send: Callable[[Message], None]) -> Ref
         If the gap asked for cannot be certified.
     """
     send(PhaseMessage("data"))
-    dataset = load_task_data(job.task)
-    task = describe_task(job.task, dataset.fingerprint, job.tol)
+    dataset = load_task_data(work.problem)
+    task = describe_task(work.problem, dataset.fingerprint, work.tol)
     path = references_folder() / f"{hash_json(task)}.parquet"
     note = ""
     try:
@@ -117,7 +117,7 @@ def reference_optimum(job: ReferenceJob, send: Callable[[Message], None]) -> Ref
         pass
     except ValueError as error:
         note = f"{path}: the stored reference optimum is damaged ({error}); it is computed again"
-    certificate = _certify(job, dataset, canonical_json(task), send)
+    certificate = _certify(work, dataset, canonical_json(task), send)
     write_certificate(path, certificate)
     return certificate.info(note)
 
@@ -128,14 +128,14 @@ def references_folder() -> Path:
     return Path(root).expanduser().absolute() / "references"
 
 
-def describe_task(task: TaskJob, fingerprint: str, tol: float) -> dict[str, Any]:
+def describe_task(problem: Problem, fingerprint: str, tol: float) -> dict[str, Any]:
     """All that the reference optimum depends on."""
     return {
         "version": _VERSION,
         "fingerprint": fingerprint,
-        "kernel": task.kernel,
-        "C": task.C,
-        "fit_intercept": task.fit_intercept,
+        "kernel": problem.kernel,
+        "C": problem.C,
+        "fit_intercept": problem.fit_intercept,
         "tol": tol,
     }
 
@@ -194,30 +194,28 @@ _SCHEMA = pa.schema(
 )
 
 
-def _certify(
-    job: ReferenceJob, dataset: Dataset, task: str, send: Callable[[Message], None]
-) -> Certificate:
+def _certify(work: ReferenceWork, dataset: Dataset, task: str, send: Send) -> Certificate:
     """Solve, tighter and tighter, until the recomputed gap is small enough; by SMO in general."""
     from marginbench.solvers import SMO, KernelExpansion
 
-    evaluator = build_evaluator(job.task, dataset, certificate=True)
-    smo_tol, best = job.tol * 10.0, math.inf
-    description = dict(job.task.kernel)
+    evaluator = build_evaluator(work.problem, dataset, certificate=True)
+    smo_tol, best = work.tol * 10.0, math.inf
+    description = dict(work.problem.kernel)
     kernel = {"kernel": description.pop("name"), **description}
     solved_s = 0.0
-    if kernel["kernel"] == "linear" and not job.task.fit_intercept:
-        certificate, solved_s = _certify_linear(job, dataset, task, evaluator, send)
+    if kernel["kernel"] == "linear" and not work.problem.fit_intercept:
+        certificate, solved_s = _certify_linear(work, dataset, task, evaluator, send)
         if certificate is not None:
             return certificate
     while smo_tol >= _SMALLEST_TOL:
         send(PhaseMessage("solve", solved_s))
         solver = SMO(
             **kernel,
-            C=job.task.C,
-            fit_intercept=job.task.fit_intercept,
+            C=work.problem.C,
+            fit_intercept=work.problem.fit_intercept,
             tol=smo_tol,
             dtype="float64",
-            cache_size=job.cache_mb,
+            cache_size=work.cache_mb,
         )
         started = time.perf_counter()
         solver.fit(dataset.X_train, dataset.y_train)
@@ -228,33 +226,33 @@ def _certify(
         evaluation = evaluator.evaluate(model)
         relative = _relative_gap(evaluation)
         best = min(best, relative)
-        if relative <= job.tol:
+        if relative <= work.tol:
             return _certificate(
                 task, model.intercept, model.support, model.coef, evaluation, evaluator
             )
         if solver.status_ != "converged":
             break
-        smo_tol *= min(0.1, 0.5 * job.tol / relative)
+        smo_tol *= min(0.1, 0.5 * work.tol / relative)
     raise ReferenceFailure(
-        f"SMO certifies a relative duality gap of {best:.3g} at best; {job.tol:g} is asked for"
+        f"SMO certifies a relative duality gap of {best:.3g} at best; {work.tol:g} is asked for"
     )
 
 
 def _certify_linear(
-    job: ReferenceJob,
+    work: ReferenceWork,
     dataset: Dataset,
     task: str,
     evaluator: Evaluator,
-    send: Callable[[Message], None],
+    send: Send,
 ) -> tuple[Certificate | None, float]:
     """By dual coordinate ascent on w, which needs no kernel; None if that converges too slowly."""
     from marginbench.solvers import LinearModel, LinearSDCA
 
-    tol, solved_s = job.tol, 0.0
+    tol, solved_s = work.tol, 0.0
     for _ in range(_LINEAR_ATTEMPTS):
         send(PhaseMessage("solve", solved_s))
         solver = LinearSDCA(
-            C=job.task.C, stopping="gap", tol=tol, max_epochs=_LINEAR_EPOCHS, random_state=0
+            C=work.problem.C, stopping="gap", tol=tol, max_epochs=_LINEAR_EPOCHS, random_state=0
         )
         started = time.perf_counter()
         solver.fit(dataset.X_train, dataset.y_train)
@@ -265,13 +263,13 @@ def _certify_linear(
         assert model.dual_coef is not None
         evaluation = evaluator.evaluate(model)
         relative = _relative_gap(evaluation)
-        if relative <= job.tol:
+        if relative <= work.tol:
             support = np.flatnonzero(model.dual_coef)
             coef = model.dual_coef[support]
             return _certificate(task, 0.0, support, coef, evaluation, evaluator), solved_s
         if solver.status_ != "converged":
             break
-        tol *= min(0.1, 0.5 * job.tol / relative)
+        tol *= min(0.1, 0.5 * work.tol / relative)
     return None, solved_s
 
 

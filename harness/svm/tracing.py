@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from numbers import Integral
 
 from marginbench.harness.errors import EvaluationError
+from marginbench.harness.jobs import CheckpointMessage, PhaseMessage, Send
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
-from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
-from marginbench.harness.records import Checkpoint
+from marginbench.harness.svm.records import Checkpoint
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.models import Model
 from marginbench.solvers.numeric.counters import Counters
@@ -74,7 +74,7 @@ class TraceMonitor(Monitor):
         first_checkpoint: float,
         factor: float,
         each_epoch: bool = False,
-        send: Callable[[Message], None],
+        send: Send,
     ) -> None:
         self.next_checkpoint = first_checkpoint
         self.factor = factor
@@ -101,8 +101,7 @@ class TraceMonitor(Monitor):
         self.send(PhaseMessage("evaluate", self.clocks.wall_s))
         asked = 0
         if self.counters is not None:
-            counters = self.counters
-            asked = counters.kernel_evals + counters.inner_products + counters.matvec_entries
+            asked = self.counters.evaluations
         evaluation = self._checkpoint(n_iter, snapshot(), "float32")
         while self.next_checkpoint <= asked:
             self.next_checkpoint *= self.factor
@@ -137,18 +136,14 @@ class TraceMonitor(Monitor):
 
     def _checkpoint(self, n_iter: int, model: Model, dtype: str) -> Evaluation:
         started = time.perf_counter()
-        counters = self.counters
-        asked = computed = products = None
-        if counters is not None:
-            asked = _checked_count("kernel_evals", counters.kernel_evals)
-            computed = _checked_count("kernel_evals_computed", counters.kernel_evals_computed)
-            products = _checked_count("inner_products", counters.inner_products)
+        counts = None
+        if self.counters is not None:
+            known = self.counters.as_dict().items()
+            counts = {name: check_count(name, count) for name, count in known}
         evaluation = self.evaluator.evaluate(model, dtype)
         self.last = Checkpoint(
-            n_iter=_checked_count("n_iter", n_iter),
-            kernel_evals=asked,
-            kernel_evals_computed=computed,
-            inner_products=products,
+            n_iter=check_count("n_iter", n_iter),
+            counters=counts,
             wall_s=self.clocks.wall_s,
             cpu_s=self.clocks.cpu_s,
             n_support=evaluation.n_support,
@@ -162,7 +157,7 @@ class TraceMonitor(Monitor):
         return evaluation
 
 
-def _checked_count(name: str, value: object) -> int:
+def check_count(name: str, value: object) -> int:
     """The count as an int.
 
     Raises

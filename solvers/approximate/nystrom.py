@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels import Kernel, Precomputed
+from marginbench.solvers.interface.parameters import (
+    KernelParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.kernels import Precomputed
 from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.linear.sdca import DualAscent
-from marginbench.solvers.numeric.counters import Counters
+from marginbench.solvers.linear.sdca import ascend
 from marginbench.solvers.numeric.matrices import matmul
 from marginbench.solvers.numeric.validation import check_iteration_limit, one_of, positive, whole
+from marginbench.solvers.registration import register
 
 # What is added to the diagonal of the landmarks' Gram matrix, relative to its mean: entries are
 # known to so many digits, and noise in them grows by the root of its inverse.
@@ -26,7 +30,9 @@ _JITTER = {"float64": 1e-10, "float32": 1e-6}
 _BLOCK_ENTRIES = 2**20
 
 
-class Nystrom(WeightedSolver):
+@register("svm")
+@hyperparameters
+class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelParameters):
     """The soft-margin SVM without bias in the subspace of some training points, the landmarks.
 
     With the landmarks Z and the factor L of their Gram matrix, ``K_ZZ = L L'``, the features of a
@@ -38,35 +44,21 @@ class Nystrom(WeightedSolver):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    n_components : int >= 1, default=250
+    n_components : int >= 1
         Number m of landmarks; all points if there are fewer. [CUTS08]_ takes 250 to 10000.
-    selection : {"random", "pivoted"}, default="random"
+    selection : {"random", "pivoted"}
         "random": m points drawn without replacement, those of a smaller m first. "pivoted":
         incomplete Cholesky ([FS01]_), the next landmark is the point that is furthest from the
         subspace so far.
-    C : float > 0, default=1.0
-        Weight of the summed hinge loss against ``1/2 ||w||^2``.
-    fit_intercept : bool, default=False
-        Must be False: the method has no unregularised bias.
-    tol : float >= 0, default=1e-3
+    tol : float >= 0
         Stop when the duality gap of the linear problem is at most ``tol``, in units of the weighted
         mean of the losses.
-    max_epochs : int >= 1, default=1000
+    max_epochs : int >= 1
         Stop after this many epochs of the linear solver.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the losses of each class.
-    dtype : {"float32", "float64"}, default="float32"
+    dtype
         Type of the kernel entries and of the stored features. The landmarks' Gram matrix and all
         sums are float64.
-    random_state : int, Generator or None, default=None
+    random_state
         Seeds the landmarks, and the order of the linear solver's draws.
 
     Attributes
@@ -94,36 +86,10 @@ class Nystrom(WeightedSolver):
 
     scalarization = "C"
 
-    def __init__(
-        self,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        n_components: int = 250,
-        selection: str = "random",
-        C: float = 1.0,
-        fit_intercept: bool = False,
-        tol: float = 1e-3,
-        max_epochs: int = 1000,
-        class_weight: Any = None,
-        dtype: str = "float32",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_components = n_components
-        self.selection = selection
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.class_weight = class_weight
-        self.dtype = dtype
-        self.random_state = random_state
+    n_components: int = 250
+    selection: str = "random"
+    tol: float = 1e-3
+    max_epochs: int = 1000
 
     def _check_parameters(self) -> None:
         whole("n_components", self.n_components, at_least=1)
@@ -141,22 +107,7 @@ class Nystrom(WeightedSolver):
             landmarks, whole_factor = incomplete_cholesky(problem.oracle, m, jitter)
             factor = whole_factor[landmarks]
             features = whole_factor.astype(problem.oracle.dtype, copy=False)
-        ascent = DualAscent(
-            features,
-            problem.y,
-            float(self.C) * problem.weights,
-            order="permutation",
-            shrinking=True,
-            rng=problem.rng,
-            counters=Counters(),
-        )
-        status: SolveStatus = "budget"
-        for _ in range(self.max_epochs):
-            ascent.epoch(lambda: math.inf, lambda: False)
-            ascent.end_epoch(self.tol)
-            if ascent.complete and ascent.gap() <= self.tol:
-                status = "converged"
-                break
+        ascent, status = ascend(features, problem, float(self.C), self.tol, self.max_epochs)
         self.landmarks_ = landmarks
         coef = np.zeros(problem.n)
         coef[landmarks] = solve_triangular(factor, ascent.w, lower=True, trans="T")

@@ -2,27 +2,56 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.inputs import generator
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.inputs import generator, new_points
 from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
+from marginbench.solvers.interface.parameters import (
+    SeedParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
+from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.kernels import RBF, Kernel, make_kernel
-from marginbench.solvers.linear.sdca import DualAscent
+from marginbench.solvers.linear.sdca import ascend
 from marginbench.solvers.models.fourier import FourierExpansion, draw_frequencies, fourier_features
-from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix
 from marginbench.solvers.numeric.sample_loops import finite_squared_norms
 from marginbench.solvers.numeric.validation import check_iteration_limit, positive, whole
+from marginbench.solvers.registration import register
 
 
-class RandomFourierMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@hyperparameters
+class FourierParameters:
+    """The random features of a Gaussian kernel.
+
+    Parameters
+    ----------
+    n_pairs : int >= 1
+        The number k of frequencies; there are 2 k features.
+    gamma : float > 0, "scale" or "auto"
+        Width of the kernel ``exp(-gamma ||x - z||^2)``.
+    """
+
+    n_pairs: int = 100
+    gamma: float | str = "scale"
+
+
+@hyperparameters
+class RandomFourierMap(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    SeedParameters,
+    FourierParameters,
+    BaseEstimator,
+):
     """Random features whose inner products approximate a Gaussian kernel.
 
     ``F(x) = (cos <v_1, x>, ..., sin <v_1, x>, ...) / sqrt(k)`` with k normal frequencies v, so that
@@ -31,11 +60,7 @@ class RandomFourierMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     Parameters
     ----------
-    n_pairs : int >= 1, default=100
-        The number k of frequencies; there are 2 k features.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of the kernel ``exp(-gamma ||x - z||^2)``.
-    random_state : int, Generator or None, default=None
+    random_state
         Seeds the frequencies.
 
     Attributes
@@ -54,12 +79,7 @@ class RandomFourierMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
        ICML 2012. BibTeX key ``cotter2012kernelized``.
     """
 
-    def __init__(
-        self, n_pairs: int = 100, *, gamma: float | str = "scale", random_state: Any = None
-    ) -> None:
-        self.n_pairs = n_pairs
-        self.gamma = gamma
-        self.random_state = random_state
+    n_pairs: int = field(default=100, kw_only=False)
 
     def fit(self, X: Any, y: Any = None) -> RandomFourierMap:
         """Draw the frequencies.
@@ -96,8 +116,7 @@ class RandomFourierMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ----------
         X : array-like or sparse matrix, shape (n_points, n_features)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = new_points(self, X)
         return fourier_features(X, self.frequencies_, X.dtype)
 
     def __sklearn_tags__(self) -> Any:
@@ -107,7 +126,11 @@ class RandomFourierMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return tags
 
 
-class RandomFourierFeatures(WeightedSolver):
+@register("svm")
+@hyperparameters
+class RandomFourierFeatures(
+    WeightedSolver, SolverParameters, SoftMarginParameters, FourierParameters
+):
     """The linear SVM on random Fourier features, in place of a kernel SVM without bias.
 
     Draws the features of :class:`RandomFourierMap` and solves ``min 1/2 ||w||^2 + C sum_i weights_i
@@ -117,26 +140,16 @@ class RandomFourierFeatures(WeightedSolver):
 
     Parameters
     ----------
-    kernel : "rbf" or RBF, default="rbf"
+    kernel : "rbf" or RBF
         The Gaussian kernel; other kernels have no such features here.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of the kernel ``exp(-gamma ||x - z||^2)``.
-    n_pairs : int >= 1, default=100
-        The number k of frequencies; there are 2 k features.
-    C : float > 0, default=1.0
-        Weight of the summed hinge loss against ``1/2 ||w||^2``.
-    fit_intercept : bool, default=False
-        Must be False: the method has no unregularised bias.
-    tol : float >= 0, default=1e-3
+    tol : float >= 0
         Stop when the duality gap of the linear problem is at most ``tol``, in units of the weighted
         mean of the losses.
-    max_epochs : int >= 1, default=1000
+    max_epochs : int >= 1
         Stop after this many epochs of the linear solver.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the losses of each class.
-    dtype : {"float32", "float64"}, default="float32"
+    dtype : {"float32", "float64"}
         Type of the stored training features. Sums are float64.
-    random_state : int, Generator or None, default=None
+    random_state
         Seeds the frequencies, and the order of the linear solver's draws.
 
     Attributes
@@ -161,30 +174,10 @@ class RandomFourierFeatures(WeightedSolver):
     scalarization = None
     supports_callable_kernel = False
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "rbf",
-        *,
-        gamma: float | str = "scale",
-        n_pairs: int = 100,
-        C: float = 1.0,
-        fit_intercept: bool = False,
-        tol: float = 1e-3,
-        max_epochs: int = 1000,
-        class_weight: Any = None,
-        dtype: str = "float32",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_pairs = n_pairs
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.class_weight = class_weight
-        self.dtype = dtype
-        self.random_state = random_state
+    kernel: str | Kernel = field(default="rbf", kw_only=False)
+    tol: float = 1e-3
+    max_epochs: int = 1000
+    dtype: str = "float32"
 
     def _check_parameters(self) -> None:
         whole("n_pairs", self.n_pairs, at_least=1)
@@ -196,23 +189,9 @@ class RandomFourierFeatures(WeightedSolver):
         n, n_features = problem.X.shape
         finite_squared_norms(problem.X)
         frequencies = draw_frequencies(problem.rng, kernel.gamma, self.n_pairs, n_features)
-        ascent = DualAscent(
-            fourier_features(problem.X, frequencies, self.dtype),
-            problem.y,
-            float(self.C) * problem.weights,
-            order="permutation",
-            shrinking=True,
-            rng=problem.rng,
-            counters=Counters(),
-        )
+        features = fourier_features(problem.X, frequencies, self.dtype)
         problem.counters.inner_products += self.n_pairs * n
-        status: SolveStatus = "budget"
-        for _ in range(self.max_epochs):
-            ascent.epoch(lambda: math.inf, lambda: False)
-            ascent.end_epoch(self.tol)
-            if ascent.complete and ascent.gap() <= self.tol:
-                status = "converged"
-                break
+        ascent, status = ascend(features, problem, float(self.C), self.tol, self.max_epochs)
         return Solution(FourierExpansion(frequencies, ascent.w), ascent.n_iter, status)
 
 

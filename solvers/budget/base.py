@@ -16,7 +16,13 @@ from marginbench.solvers.budget.maintenance import Maintenance, Rule, strategy_o
 from marginbench.solvers.budget.rows import TrainingRows
 from marginbench.solvers.budget.trace import BudgetObjectives, EpochRecord, budget_objectives
 from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import (
+    KernelParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.kernels import RBF, Kernel, make_kernel
 from marginbench.solvers.models import BudgetExpansion
@@ -61,8 +67,29 @@ class Iterations(Protocol):
         """The dual variables, shape (n,)."""
 
 
-class BudgetSolver(Solver):
+@hyperparameters
+class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParameters):
     """Base class of the solvers on a budget, :class:`BSCA` and :class:`BSGD`.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly"} or Kernel
+        Evaluated in compiled code, so no callable and no precomputed matrix.
+    dtype
+        Type of points and kernel entries. Sums are float64.
+    budget : int >= 1
+        The most points that the model may have after any iteration.
+    maintenance : str or Maintenance
+        What keeps to the budget: "merge" (only for "rbf"), "project", "remove", a name of
+        ``budget.STRATEGIES``, or one of ``Merging``, ``Projection``, ``Removal``.
+    order : {"permutation", "iid"}
+        A fresh permutation in each epoch (the authors' code), or independent uniform draws
+        (the theory).
+    max_epochs : int >= 1
+        Stop after this many epochs of n iterations. [BSCA18]_ runs 20 to 100.
+    record_objectives : bool
+        Evaluate primal, duals and drift after each epoch, into ``trace_``. That takes time within
+        ``fit``, but none of the time in ``trace_``.
 
     Attributes
     ----------
@@ -74,12 +101,11 @@ class BudgetSolver(Solver):
 
     supports_callable_kernel: ClassVar[bool] = False
 
-    C: float
-    budget: int
-    maintenance: str | Maintenance
-    order: str
-    max_epochs: int
-    record_objectives: bool
+    budget: int = 500
+    maintenance: str | Maintenance = "merge"
+    order: str = "permutation"
+    max_epochs: int = 20
+    record_objectives: bool = False
 
     @abstractmethod
     def _iterations(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from marginbench.solvers.budget.base import BudgetSolver
 from marginbench.solvers.budget.expansion import Expansion
-from marginbench.solvers.budget.maintenance import Maintenance, Rule
+from marginbench.solvers.budget.maintenance import Rule
 from marginbench.solvers.budget.rows import TrainingRows
 from marginbench.solvers.budget.steps import ASCENT, iterate
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.problem import Problem
-from marginbench.solvers.kernels import Kernel
+from marginbench.solvers.registration import register
 
 
+@register("svm")
+@hyperparameters
 class BSCA(BudgetSolver):
     """Soft-margin kernel SVM without bias by dual coordinate ascent on a budget of points.
 
@@ -22,38 +23,6 @@ class BSCA(BudgetSolver):
     :class:`SDCA`, but scores each drawn point with an approximate w of at most ``budget`` points;
     a step ``delta`` on alpha_i adds the point x_i with coefficient ``y_i delta``, and one point too
     many is merged with another, projected onto the others, or removed ([BSCA18]_ Algorithm 1).
-
-    Parameters
-    ----------
-    kernel : {"rbf", "linear", "poly"} or Kernel, default="rbf"
-        Evaluated in compiled code, so no callable and no precomputed matrix.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    C : float > 0, default=1.0
-        Weight of the summed hinge loss against ``1/2 ||w||^2``.
-    fit_intercept : bool, default=False
-        Must be False: the method has no unregularised bias.
-    budget : int >= 1, default=500
-        The most points that the model may have after any iteration.
-    maintenance : str or Maintenance, default="merge"
-        What keeps to the budget: "merge" (only for "rbf"), "project", "remove", a name of
-        ``budget.STRATEGIES``, or one of ``Merging``, ``Projection``, ``Removal``.
-    order : {"permutation", "iid"}, default="permutation"
-        A fresh permutation in each epoch (the authors' code), or independent uniform draws
-        (the paper).
-    max_epochs : int >= 1, default=20
-        Stop after this many epochs of n iterations. The paper runs 20 to 100.
-    record_objectives : bool, default=False
-        Evaluate primal, duals and drift after each epoch, into ``trace_``. That takes time within
-        ``fit``, but none of the time in ``trace_``.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of points and kernel entries. Sums are float64.
-    random_state : int, Generator or None, default=None
-        Seeds the draws.
 
     Attributes
     ----------
@@ -86,37 +55,6 @@ class BSCA(BudgetSolver):
     """
 
     scalarization = "C"
-
-    def __init__(
-        self,
-        kernel: str | Kernel = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        C: float = 1.0,
-        fit_intercept: bool = False,
-        budget: int = 500,
-        maintenance: str | Maintenance = "merge",
-        order: str = "permutation",
-        max_epochs: int = 20,
-        record_objectives: bool = False,
-        dtype: str = "float32",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.budget = budget
-        self.maintenance = maintenance
-        self.order = order
-        self.max_epochs = max_epochs
-        self.record_objectives = record_objectives
-        self.dtype = dtype
-        self.random_state = random_state
 
     def _iterations(
         self, problem: Problem, rows: TrainingRows, model: Expansion, rule: Rule, budget: int

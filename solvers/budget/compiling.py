@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
+from marginbench.solvers.numeric.compiling import Function, njit
 
 
-def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def compiled(**options: Any) -> Callable[[Function], Function]:
     """``njit`` for functions that change arrays in place and allocate nothing.
 
     Without numba's runtime for allocations (``_nrt``) no reference is counted: with it, each array
@@ -20,4 +20,4 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
     **options
         More options of ``njit``.
     """
-    return njit(cache=True, error_model="numpy", _nrt=False, **options)
+    return njit(error_model="numpy", _nrt=False, **options)

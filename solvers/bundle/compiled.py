@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from marginbench.solvers.numeric.compiling import njit
 
 _SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
 # 2 to this power is finite.
@@ -14,7 +15,7 @@ _LARGEST_PRODUCT = 1000
 _SAMPLE = 512
 
 
-@njit(cache=True, **_SUMS)
+@njit(**_SUMS)
 def hinge_pass(scores, y, weights, subgradient):
     """Weighted sum of max(0, 1 - y s); the subgradient in place."""
     total = 0.0
@@ -26,7 +27,7 @@ def hinge_pass(scores, y, weights, subgradient):
     return total
 
 
-@njit(cache=True, **_SUMS)
+@njit(**_SUMS)
 def squared_hinge_pass(scores, y, weights, gradient):
     """Weighted sum of 1/2 max(0, 1 - y s)^2; the gradient in place."""
     total = 0.0
@@ -37,7 +38,7 @@ def squared_hinge_pass(scores, y, weights, gradient):
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def logistic_pass(scores, y, weights, small, gradient):
     """Weighted sum of log(1 + exp(-y s)), with ``small = exp(-|s|)``; the gradient in place.
 
@@ -58,7 +59,7 @@ def logistic_pass(scores, y, weights, small, gradient):
     return total + weight * math.log(product)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def weighted_quantile(values, weights, target):
     """The smallest value at which the running sum of the weights, by rising value, is the target.
 
@@ -104,7 +105,7 @@ def weighted_quantile(values, weights, target):
     return values[candidates[order[count - 1]]]
 
 
-@njit(cache=True, **_SUMS)
+@njit(**_SUMS)
 def balanced_hinge_pass(scores, y, weights, breakpoints, b, subgradient):
     """Weighted sum of the hinge losses of scores + b; a subgradient of sum 0 in place.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import get_num_threads
 from scipy import sparse
 
 from marginbench.solvers.models.scoring import linear_scores
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 from marginbench.solvers.numeric.threads import in_parts
 
@@ -52,7 +53,7 @@ def combination_of(X: Matrix, g: np.ndarray) -> np.ndarray:
     return sums[0] if parts == 1 else sums.sum(axis=0)
 
 
-@njit(cache=True, **_SUMS)
+@njit(**_SUMS)
 def _row_scores(data, indices, indptr, w, scores, start, stop):
     """scores_i = <x_i, w> for the rows from start to stop."""
     one = np.uint64(1)
@@ -70,7 +71,7 @@ def _row_scores(data, indices, indptr, w, scores, start, stop):
         scores[i] = even + odd
 
 
-@njit(cache=True, **_SUMS)
+@njit(**_SUMS)
 def _add_rows(data, indices, indptr, g, sums, start, stop):
     """sums[part] = sum of g_i x_i over a part of the rows; points without loss cost nothing."""
     n, parts = len(g), len(sums)

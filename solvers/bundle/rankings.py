@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.bundle.losses import Loss
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import matmul
 from marginbench.solvers.numeric.validation import positive, whole
 
@@ -205,7 +205,7 @@ def _check_both_classes(loss: Loss, y: np.ndarray, weights: np.ndarray) -> None:
             raise ValueError(f"{type(loss).__name__} needs points of both labels, -1 and +1")
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _worst_table(sum_positive, sum_negative, factor):
     """The largest value over all numbers of true and false positives, and these numbers."""
     n_positive = len(sum_positive) - 1

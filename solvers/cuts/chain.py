@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.cuts.structure import StructuredProblem, Violations
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.validation import whole
 
 
@@ -77,7 +77,7 @@ class LinearChain(StructuredProblem):
         return weights.reshape(shape) if self.transitions else np.zeros(shape)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _viterbi(local, pairs, path):
     """The path of the highest sum of local scores and scores of pairs; its value."""
     length, n_states = local.shape
@@ -98,7 +98,7 @@ def _viterbi(local, pairs, path):
     return best.max()
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _most_violating(scores, pairs, labels, starts, losses, values, coef, explicit):
     """The most violating path of each sequence; see ``Violations`` for what is filled in."""
     n_states = scores.shape[1]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.cuts.structure import Violations
 from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.threads import in_parts
 
 # Blocks of entries are about this large: they stay in a cache of the processor between the steps
@@ -167,7 +167,7 @@ def _products(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
     return sums
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
+@njit(error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
 def _weighted_sums(block, coef, sums, start, stop):
     """sums_is = sum_j coef_sj block_ij for rows start to stop."""
     for i in range(start, stop):

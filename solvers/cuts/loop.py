@@ -11,19 +11,6 @@ from marginbench.solvers.cuts.structure import Examples, StructuredProblem
 from marginbench.solvers.cuts.working_set import WorkingSet
 from marginbench.solvers.interface.problem import SolveStatus
 from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.numeric.validation import check_iteration_limit, one_of, positive, whole
-
-
-def check_cut_parameters(
-    C: float, oracle: str, n_samples: int, patience: int, max_idle: int, max_epochs: int
-) -> None:
-    """Raise ValueError for a parameter of the method that is out of range."""
-    positive("C", C)
-    one_of("oracle", oracle, tuple(FINDERS))
-    whole("n_samples", n_samples, at_least=1)
-    whole("patience", patience, at_least=1)
-    whole("max_idle", max_idle, at_least=1)
-    check_iteration_limit(max_epochs)
 
 
 def make_cuts(

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginbench.solvers.cuts.chain import LinearChain
 from marginbench.solvers.cuts.expansion import StructuredExpansion
 from marginbench.solvers.cuts.labels import MultiClass
-from marginbench.solvers.cuts.loop import add_cuts, check_cut_parameters, make_cuts
+from marginbench.solvers.cuts.loop import add_cuts
+from marginbench.solvers.cuts.parameters import CutParameters
 from marginbench.solvers.cuts.structure import Examples, StructuredProblem
 from marginbench.solvers.cuts.working_set import WorkingSet
-from marginbench.solvers.interface.inputs import canonical, check_finite, dtype_name, generator
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.inputs import dtype_name, generator, new_points, training_points
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import SeedParameters
 from marginbench.solvers.kernels import Kernel, Precomputed, make_kernel
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.numeric.counters import Counters
@@ -28,7 +30,8 @@ from marginbench.solvers.numeric.validation import one_of, positive
 _NAMED = ("multiclass", "chain")
 
 
-class StructuredSVM(ClassifierMixin, BaseEstimator):
+@hyperparameters
+class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimator):
     """Structural SVM with a kernel, by cutting planes that are exact or sampled.
 
     Minimises ``1/2 ||w||^2 + C sum_i max_y (Delta(y_i, y) - <w, Psi(x_i, y_i) - Psi(x_i, y)>)``
@@ -38,38 +41,14 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    structure : {"multiclass", "chain"} or StructuredProblem, default="multiclass"
+    structure : {"multiclass", "chain"} or StructuredProblem
         "multiclass": one of several classes for each point, with the loss of Crammer and Singer.
         "chain": one of several states for each point of a sequence, with weights for pairs of
         consecutive states and the part of wrong states as the loss. Or a structure of one's own.
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    C : float > 0, default=1.0
+    C
         Weight of an input's loss against ``1/2 ||w||^2``: the C of [CUTS08]_ is this times the
         number of inputs.
-    oracle : {"exact", "linear", "constant"}, default="linear"
-        How a cut is found; see :class:`CuttingPlane`.
-    n_samples : int >= 1, default=400
-        Number of inputs that a sampled cut is made of.
-    patience : int >= 1, default=4
-        "constant": end when so many samples in a row make no violated cut.
-    max_idle : int >= 1, default=20
-        Drop a cut when its multiplier has been 0 for so many iterations in a row.
-    tol : float >= 0, default=1e-3
-        A cut is violated if it lies above the model by more than this, in units of the mean loss.
-    max_epochs : int >= 1, default=10000
-        Stop after this many cuts; for "exact" and "linear" each is a pass over all points.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the kernel entries. Sums are float64.
-    cache_size : float >= 0, default=1000.0
-        Bound on the scores of all points that "exact" and "linear" keep for each cut, MB.
-    random_state : int, Generator or None, default=None
+    random_state
         Seeds the samples.
 
     Attributes
@@ -104,40 +83,9 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
        BibTeX key ``yu2008training``.
     """
 
-    def __init__(
-        self,
-        structure: str | StructuredProblem = "multiclass",
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        C: float = 1.0,
-        oracle: str = "linear",
-        n_samples: int = 400,
-        patience: int = 4,
-        max_idle: int = 20,
-        tol: float = 1e-3,
-        max_epochs: int = 10_000,
-        dtype: str = "float32",
-        cache_size: float = 1000.0,
-        random_state: Any = None,
-    ) -> None:
-        self.structure = structure
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.C = C
-        self.oracle = oracle
-        self.n_samples = n_samples
-        self.patience = patience
-        self.max_idle = max_idle
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.dtype = dtype
-        self.cache_size = cache_size
-        self.random_state = random_state
+    structure: str | StructuredProblem = field(default="multiclass", kw_only=False)
+    # By keyword alone: the structure comes first.
+    kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf"
 
     def fit(
         self, X: Any, y: Any, lengths: Any = None, monitor: Monitor | None = None
@@ -178,18 +126,12 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
         n = len(starts) - 1
         self.counters_ = Counters()
         oracle = KernelOracle(kernel, X, self.dtype, counters=self.counters_)
-        finder, working = make_cuts(
+        finder, working = self._make_cuts(
             oracle,
             structure,
             Examples(targets, starts, np.full(n, 1.0 / n)),
             generator(self.random_state),
-            finder=self.oracle,
-            total=float(self.C) * n,
-            tol=float(self.tol),
-            n_samples=int(self.n_samples),
-            patience=int(self.patience),
-            max_idle=int(self.max_idle),
-            score_bytes=int(self.cache_size * 2**20),
+            n,
         )
         monitor = Monitor() if monitor is None else monitor
 
@@ -215,8 +157,7 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix, shape (n_points, n_features)
             For ``kernel="precomputed"`` the entries k(x, x_i), shape (n_points, n).
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = new_points(self, X)
         return self.model_.decision_function(X)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -283,28 +224,18 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if not isinstance(self.structure, StructuredProblem):
             one_of("structure", self.structure, _NAMED)
-        check_cut_parameters(
-            self.C, self.oracle, self.n_samples, self.patience, self.max_idle, self.max_epochs
-        )
+        self._check_cut_parameters()
         one_of("dtype", dtype_name(self.dtype), ("float32", "float64"))
         positive("tol", self.tol, zero=True)
         positive("cache_size", self.cache_size, zero=True)
 
     def _checked(self, X: Any, y: Any) -> Any:
         """X as the kernels want it; y is looked at where it has a class for each point."""
-        checks: dict[str, Any] = {
-            "accept_sparse": "csr",
-            "dtype": [np.float64, np.float32],
-            "order": "C",
-            "ensure_all_finite": False,
-        }
-        if isinstance(self.structure, str):
-            X, _ = validate_data(self, X, y, **checks)
-            check_classification_targets(y)
-        else:
-            X = validate_data(self, X, **checks)
-        check_finite(X)
-        return canonical(X) if sparse.issparse(X) else X
+        if not isinstance(self.structure, str):
+            return training_points(self, X)[0]
+        X, y = training_points(self, X, y)
+        check_classification_targets(y)
+        return X
 
     def _problem(
         self, n_points: int, y: Any, lengths: Any

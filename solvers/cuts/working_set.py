@@ -6,10 +6,10 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.cuts.cut import Cut, combined, cut_scores
 from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import matmul
 from marginbench.solvers.numeric.simplex_qp import SimplexQP
 
@@ -165,7 +165,7 @@ class WorkingSet:
                 del self.cuts[k], self._idle[k]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _subtract(sums, values, factor):
     """sums -= factor values, in float64."""
     for i in range(len(sums)):

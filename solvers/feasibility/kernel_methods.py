@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from marginbench.solvers.feasibility import greedy, mirror_prox
 from marginbench.solvers.feasibility.features import FeatureSpace
+from marginbench.solvers.feasibility.parameters import FeasibilityParameters
 from marginbench.solvers.feasibility.problem import as_problem
 from marginbench.solvers.feasibility.progress import Progress, check_limits
 from marginbench.solvers.feasibility.result import FeasibilityResult
 from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import (
+    CachedKernelParameters,
+    KernelParameters,
+    SolverParameters,
+)
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.validation import one_of, positive
+from marginbench.solvers.registration import register
 
 
-class KernelFeasibilityMethod(Solver):
+@hyperparameters
+class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, KernelParameters):
     """Base class: a feasibility method in feature space is also a classifier without bias.
 
     ``fit`` scales all points to unit length in feature space and leaves out those of length 0.
+
+    Parameters
+    ----------
+    random_state
+        Not used: the method draws nothing.
 
     Attributes
     ----------
@@ -35,14 +47,13 @@ class KernelFeasibilityMethod(Solver):
     """
 
     scalarization = None
-    #: Whether "inseparable" is concluded from the saddle point residual; else from ||A x||.
-    gap_certifies: ClassVar[bool] = False
+    #: Whether the method multiplies by the whole Gram matrix.
+    _needs_gram: ClassVar[bool] = True
     #: The kernel matrix is stored if it is not larger than this, MB.
-    gram_size: float = 0.0
+    gram_size = 0.0
 
-    max_iter: int
-    stop: str
-    history: float | None
+    max_iter: int = 1000
+    tol: float = 1e-3
 
     def solve(self, A: Any, *, max_seconds: float = math.inf) -> FeasibilityResult:
         """Find a separating y in feature space, or an epsilon-certificate that there is none.
@@ -75,11 +86,6 @@ class KernelFeasibilityMethod(Solver):
         check_limits(self.max_iter, self.tol, self.stop, self.history)
         positive("gram_size", self.gram_size, zero=True)
 
-    @property
-    def _needs_gram(self) -> bool:
-        """Whether the method multiplies by the whole Gram matrix."""
-        return True
-
     @abstractmethod
     def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
         """Run the method."""
@@ -102,27 +108,30 @@ class KernelFeasibilityMethod(Solver):
         gram_bytes = int(self.gram_size * 2**20)
         return FeatureSpace.of_points(oracle, signs, gram_bytes)
 
-    def _progress(
-        self,
-        space: FeatureSpace,
-        monitor: Monitor | None = None,
-        model_of: Callable[[np.ndarray], Any] | None = None,
-        max_seconds: float = math.inf,
-    ) -> Progress:
-        return Progress(
-            space,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            stop=self.stop,
-            history=self.history,
-            max_seconds=max_seconds,
-            gap_certifies=self.gap_certifies,
-            monitor=monitor,
-            model_of=model_of,
-        )
+
+@hyperparameters
+class GramMethod(KernelFeasibilityMethod):
+    """Base class of the methods that multiply by the whole kernel matrix.
+
+    Parameters
+    ----------
+    gram_size : float >= 0
+        Bound on the stored kernel matrix, MB. A larger one is computed again in each iteration.
+    """
+
+    gram_size: float = 2000.0
 
 
-class MPKFP(KernelFeasibilityMethod):
+@hyperparameters
+class RowMethod(KernelFeasibilityMethod, CachedKernelParameters):
+    """Base class of the methods that look at a row of the kernel matrix in an iteration."""
+
+    _needs_gram = False
+
+
+@register("svm", "feasibility")
+@hyperparameters
+class MPKFP(GramMethod):
     """Mirror prox for kernelized feasibility problems.
 
     :class:`MPLFP` in feature space: y is known by its coefficients on the points and by their
@@ -131,31 +140,8 @@ class MPKFP(KernelFeasibilityMethod):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    fit_intercept : bool, default=False
-        Must be False.
-    max_iter : int >= 1, default=1000
-        Stop after this many iterations.
-    tol : float >= 0, default=1e-3
+    tol
         Stop when the residual ``phi_up - phi_lo`` is at most this.
-    stop : {"certificate", "gap"}, default="certificate"
-        "certificate" stops at the first certificate of either kind; "gap" goes on to a residual of
-        ``tol``, towards the largest margin.
-    history : float >= 1 or None, default=None
-        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the kernel entries. Sums are float64.
-    gram_size : float >= 0, default=2000.0
-        Bound on the stored kernel matrix, MB. A larger one is computed again in each iteration.
-    random_state : int, Generator or None, default=None
-        Not used: the method draws nothing.
 
     Attributes
     ----------
@@ -176,40 +162,13 @@ class MPKFP(KernelFeasibilityMethod):
 
     gap_certifies = True
 
-    def __init__(
-        self,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = False,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        stop: str = "certificate",
-        history: float | None = None,
-        dtype: str = "float32",
-        gram_size: float = 2000.0,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.history = history
-        self.dtype = dtype
-        self.gram_size = gram_size
-        self.random_state = random_state
-
     def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
         return mirror_prox.on_features(space, progress)
 
 
-class KPCT(KernelFeasibilityMethod):
+@register("svm", "feasibility")
+@hyperparameters
+class KPCT(RowMethod):
     """The normalised kernel perceptron, PCT in feature space.
 
     With a linear kernel the same as :class:`PCT`; up to its length the classifier is that of
@@ -217,34 +176,9 @@ class KPCT(KernelFeasibilityMethod):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    fit_intercept : bool, default=False
-        Must be False.
-    pick : {"worst", "cyclic"}, default="worst"
+    pick : {"worst", "cyclic"}
         The point that enters: the one with the least response, or the next mistake in cyclic
         order.
-    max_iter : int >= 1, default=1000
-        Stop after this many iterations.
-    tol : float >= 0, default=1e-3
-        Stop when ``||A x||`` is at most this.
-    stop : {"certificate", "gap"}, default="certificate"
-        "certificate" stops at the first certificate of either kind; "gap" goes on until
-        ``phi_up - phi_lo`` is at most ``tol``.
-    history : float >= 1 or None, default=None
-        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the kernel entries. Sums are float64.
-    cache_size : float >= 0, default=200.0
-        Bound on the cached kernel rows, MB; 0 for no cache.
-    random_state : int, Generator or None, default=None
-        Not used: the method draws nothing.
 
     Attributes
     ----------
@@ -262,84 +196,28 @@ class KPCT(KernelFeasibilityMethod):
        ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
-    def __init__(
-        self,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = False,
-        pick: Literal["worst", "cyclic"] = "worst",
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        stop: str = "certificate",
-        history: float | None = None,
-        dtype: str = "float32",
-        cache_size: float = 200.0,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.pick = pick
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.history = history
-        self.dtype = dtype
-        self.cache_size = cache_size
-        self.random_state = random_state
+    pick: Literal["worst", "cyclic"] = "worst"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         one_of("pick", self.pick, ("worst", "cyclic"))
 
-    @property
-    def _needs_gram(self) -> bool:
-        return False
-
     def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
         return greedy.perceptron(space, progress, self.pick)
 
 
-class KVN(KernelFeasibilityMethod):
+@register("svm", "feasibility")
+@hyperparameters
+class KVN(RowMethod):
     """Von Neumann's algorithm with a kernel, VN in feature space.
 
     A baseline of [MPFP14]_.
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    fit_intercept : bool, default=False
-        Must be False.
-    start : {"vertex", "centre"}, default="vertex"
+    start : {"vertex", "centre"}
         The first x: the first point alone, or all alike, which costs n^2 evaluations, and n^2 again
         every 1000 iterations.
-    max_iter : int >= 1, default=1000
-        Stop after this many iterations.
-    tol : float >= 0, default=1e-3
-        Stop when ``||A x||`` is at most this.
-    stop : {"certificate", "gap"}, default="certificate"
-        "certificate" stops at the first certificate of either kind; "gap" goes on until
-        ``phi_up - phi_lo`` is at most ``tol``.
-    history : float >= 1 or None, default=None
-        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the kernel entries. Sums are float64.
-    cache_size : float >= 0, default=200.0
-        Bound on the cached kernel rows, MB; 0 for no cache.
-    random_state : int, Generator or None, default=None
-        Not used: the method draws nothing.
 
     Attributes
     ----------
@@ -357,44 +235,11 @@ class KVN(KernelFeasibilityMethod):
        ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
-    def __init__(
-        self,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = False,
-        start: Literal["vertex", "centre"] = "vertex",
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        stop: str = "certificate",
-        history: float | None = None,
-        dtype: str = "float32",
-        cache_size: float = 200.0,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.start = start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.history = history
-        self.dtype = dtype
-        self.cache_size = cache_size
-        self.random_state = random_state
+    start: Literal["vertex", "centre"] = "vertex"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         one_of("start", self.start, ("vertex", "centre"))
-
-    @property
-    def _needs_gram(self) -> bool:
-        return False
 
     def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
         return greedy.von_neumann(space, progress, self.start)

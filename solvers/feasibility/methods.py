@@ -10,24 +10,21 @@ from sklearn.base import BaseEstimator
 
 from marginbench.solvers.feasibility import greedy, mirror_prox
 from marginbench.solvers.feasibility.columns import ColumnSpace
+from marginbench.solvers.feasibility.parameters import FeasibilityParameters
 from marginbench.solvers.feasibility.problem import FeasibilityProblem, as_problem
 from marginbench.solvers.feasibility.progress import Progress, check_limits
 from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.numeric.validation import one_of
+from marginbench.solvers.registration import register
 
 
-class FeasibilityMethod(BaseEstimator, ABC):
+@hyperparameters
+class FeasibilityMethod(FeasibilityParameters, BaseEstimator, ABC):
     """Base class: checks the parameters, builds the problem and its space, runs the method."""
 
     #: The problems that the method takes.
     kind: ClassVar[Literal["linear", "conic"]] = "linear"
-    #: Whether "inseparable" is concluded from the saddle point residual; else from ||A x||.
-    gap_certifies: ClassVar[bool] = False
-
-    max_iter: int
-    tol: float
-    stop: str
-    history: float | None
 
     def solve(self, A: Any, *, max_seconds: float = math.inf) -> FeasibilityResult:
         """Find a separating y, or an epsilon-certificate that there is none.
@@ -52,16 +49,7 @@ class FeasibilityMethod(BaseEstimator, ABC):
         check_limits(self.max_iter, self.tol, self.stop, self.history, max_seconds)
         self._check_parameters()
         space = self._space(as_problem(A, self.kind, type(self).__name__))
-        progress = Progress(
-            space,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            stop=self.stop,
-            history=self.history,
-            max_seconds=max_seconds,
-            gap_certifies=self.gap_certifies,
-        )
-        return self._iterate(space, progress)
+        return self._iterate(space, self._progress(space, max_seconds=max_seconds))
 
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter of the method itself that is out of range."""
@@ -75,6 +63,8 @@ class FeasibilityMethod(BaseEstimator, ABC):
         """Run the method."""
 
 
+@register("feasibility")
+@hyperparameters
 class MPLFP(FeasibilityMethod):
     """Mirror prox for linear feasibility problems.
 
@@ -86,16 +76,9 @@ class MPLFP(FeasibilityMethod):
 
     Parameters
     ----------
-    max_iter : int >= 1, default=1000000
-        Stop after this many iterations.
-    tol : float >= 0, default=1e-4
+    tol
         The epsilon of the certificate that nothing separates: stop when the residual
         ``phi_up - phi_lo`` is at most this.
-    stop : {"certificate", "gap"}, default="certificate"
-        "certificate" stops at the first certificate of either kind; "gap" goes on to a residual of
-        ``tol``, so that the margin is known to ``tol``.
-    history : float >= 1 or None, default=None
-        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
 
     Notes
     -----
@@ -111,23 +94,11 @@ class MPLFP(FeasibilityMethod):
 
     gap_certifies = True
 
-    def __init__(
-        self,
-        *,
-        max_iter: int = 1_000_000,
-        tol: float = 1e-4,
-        stop: str = "certificate",
-        history: float | None = None,
-    ) -> None:
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.history = history
-
     def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
         return mirror_prox.on_columns(space, progress)
 
 
+@hyperparameters
 class MPCFP(FeasibilityMethod):
     """Mirror prox for conic feasibility problems.
 
@@ -140,15 +111,8 @@ class MPCFP(FeasibilityMethod):
 
     Parameters
     ----------
-    max_iter : int >= 1, default=1000000
-        Stop after this many iterations.
-    tol : float >= 0, default=1e-4
+    tol
         Stop when the residual ``phi_up - phi_lo`` is at most this.
-    stop : {"certificate", "gap"}, default="certificate"
-        "certificate" stops at the first certificate of either kind; "gap" goes on to a residual of
-        ``tol``.
-    history : float >= 1 or None, default=None
-        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
 
     Notes
     -----
@@ -168,19 +132,6 @@ class MPCFP(FeasibilityMethod):
     kind = "conic"
     gap_certifies = True
 
-    def __init__(
-        self,
-        *,
-        max_iter: int = 1_000_000,
-        tol: float = 1e-4,
-        stop: str = "certificate",
-        history: float | None = None,
-    ) -> None:
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.history = history
-
     def _space(self, problem: FeasibilityProblem) -> mirror_prox.ConicSpace:
         return mirror_prox.ConicSpace(problem)
 
@@ -188,6 +139,8 @@ class MPCFP(FeasibilityMethod):
         return mirror_prox.on_cone(space, progress)
 
 
+@register("feasibility")
+@hyperparameters
 class PCT(FeasibilityMethod):
     """The normalised perceptron.
 
@@ -199,18 +152,9 @@ class PCT(FeasibilityMethod):
 
     Parameters
     ----------
-    pick : {"worst", "cyclic"}, default="worst"
+    pick : {"worst", "cyclic"}
         The column that enters: the one with the least response, or the next mistake in cyclic
         order.
-    max_iter : int >= 1, default=1000000
-        Stop after this many iterations.
-    tol : float >= 0, default=1e-4
-        Stop when ``||A x||`` is at most this.
-    stop : {"certificate", "gap"}, default="certificate"
-        "certificate" stops at the first certificate of either kind; "gap" goes on until
-        ``phi_up - phi_lo`` is at most ``tol``.
-    history : float >= 1 or None, default=None
-        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
 
     Notes
     -----
@@ -223,20 +167,7 @@ class PCT(FeasibilityMethod):
        ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
-    def __init__(
-        self,
-        *,
-        pick: Literal["worst", "cyclic"] = "worst",
-        max_iter: int = 1_000_000,
-        tol: float = 1e-4,
-        stop: str = "certificate",
-        history: float | None = None,
-    ) -> None:
-        self.pick = pick
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.history = history
+    pick: Literal["worst", "cyclic"] = "worst"
 
     def _check_parameters(self) -> None:
         one_of("pick", self.pick, ("worst", "cyclic"))
@@ -245,6 +176,8 @@ class PCT(FeasibilityMethod):
         return greedy.perceptron(space, progress, self.pick)
 
 
+@register("feasibility")
+@hyperparameters
 class VN(FeasibilityMethod):
     """Von Neumann's algorithm: the shortest point of the columns' convex hull.
 
@@ -253,17 +186,8 @@ class VN(FeasibilityMethod):
 
     Parameters
     ----------
-    start : {"centre", "vertex"}, default="centre"
+    start : {"centre", "vertex"}
         The first x: all columns alike, or the first column alone.
-    max_iter : int >= 1, default=1000000
-        Stop after this many iterations.
-    tol : float >= 0, default=1e-4
-        Stop when ``||A x||`` is at most this.
-    stop : {"certificate", "gap"}, default="certificate"
-        "certificate" stops at the first certificate of either kind; "gap" goes on until
-        ``phi_up - phi_lo`` is at most ``tol``.
-    history : float >= 1 or None, default=None
-        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
 
     Notes
     -----
@@ -279,20 +203,7 @@ class VN(FeasibilityMethod):
        ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
-    def __init__(
-        self,
-        *,
-        start: Literal["centre", "vertex"] = "centre",
-        max_iter: int = 1_000_000,
-        tol: float = 1e-4,
-        stop: str = "certificate",
-        history: float | None = None,
-    ) -> None:
-        self.start = start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.history = history
+    start: Literal["centre", "vertex"] = "centre"
 
     def _check_parameters(self) -> None:
         one_of("start", self.start, ("centre", "vertex"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from marginbench.solvers.feasibility.checking import (
@@ -21,6 +20,7 @@ from marginbench.solvers.feasibility.progress import Progress
 from marginbench.solvers.feasibility.result import FeasibilityCounters, FeasibilityResult
 from marginbench.solvers.feasibility.simplex import into_ball, softmax
 from marginbench.solvers.feasibility.spaces import Space
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 
 
@@ -127,7 +127,7 @@ def on_features(space: FeatureSpace, progress: Progress) -> FeasibilityResult:
     return progress.result(average(), w_sum[0])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _move(log_x, y, y_lead, y_sum, w_sum, x, w, Gx, Gw, x_step, y_step):
     """The prox steps of an iteration of MPKFP, and its sums; min of A'y_sum and ||A w_sum||^2."""
     _step_into_ball(y_lead, x, Gx, y_step)
@@ -144,7 +144,7 @@ def _move(log_x, y, y_lead, y_sum, w_sum, x, w, Gx, Gw, x_step, y_step):
     return low, square
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _step_into_ball(y, x, Gx, step):
     """y += step A x, then onto the unit ball."""
     square = 0.0

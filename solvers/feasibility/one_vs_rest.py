@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from marginbench.solvers.feasibility.kernel_methods import KernelFeasibilityMethod
-from marginbench.solvers.interface.inputs import canonical, check_finite
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.inputs import new_points, training_points
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.kernels import Points, Precomputed, make_kernel
 from marginbench.solvers.kernels.oracle import KernelOracle
@@ -40,6 +41,7 @@ class _Stages(Monitor):
         return False
 
 
+@hyperparameters
 class OneVsRest(ClassifierMixin, BaseEstimator):
     """A kernel feasibility method for several classes, each against the rest.
 
@@ -50,7 +52,7 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
     ----------
     method : KernelFeasibilityMethod
         Its parameters hold for each class.
-    stages : iterable of int >= 1, default=()
+    stages : iterable of int >= 1
         Numbers of iterations after which the predictor is kept as it stands, for
         :meth:`staged_decision_function`. A class that ends earlier keeps its last predictor.
 
@@ -69,9 +71,8 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         What the fit cost.
     """
 
-    def __init__(self, method: KernelFeasibilityMethod, *, stages: Iterable[int] = ()) -> None:
-        self.method = method
-        self.stages = stages
+    method: KernelFeasibilityMethod = field(kw_only=False)
+    stages: Iterable[int] = ()
 
     def fit(self, X: Any, y: Any) -> OneVsRest:
         """Train one predictor for each class.
@@ -99,16 +100,11 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         stages = tuple(self.stages)
         for stage in stages:
             whole("stages", stage, at_least=1)
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
-            ensure_all_finite=False,
-        )  # fmt: skip
-        check_finite(X)
+        X, y = training_points(self, X, y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise ValueError(f"OneVsRest needs two classes in y, got only {self.classes_[0]}")
-        X = canonical(X) if sparse.issparse(X) else X
         kernel = make_kernel(
             method.kernel, gamma=method.gamma, degree=method.degree, coef0=method.coef0, X=X
         )
@@ -169,7 +165,7 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any, coef: np.ndarray) -> np.ndarray:
         """Kernel entries against the support vectors, times the coefficients of each output."""
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = new_points(self, X)
         kernel, dtype = self.kernel_, np.dtype(self.method.dtype)
         if isinstance(kernel, Precomputed):
             points = Points(np.empty((len(self.support_), 0), dtype), columns=self.support_)

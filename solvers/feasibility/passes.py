@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.feasibility.products import (
     FAST,
@@ -27,6 +26,7 @@ from marginbench.solvers.feasibility.products import (
     dot_rows,
     dot_sparse,
 )
+from marginbench.solvers.numeric.compiling import njit
 
 # Weights below this part of the largest one are lost in the rounding of any sum; without them there
 # are no denormal numbers, which some processors are slow at.
@@ -38,7 +38,7 @@ _LN2_LOW = 1.42860682030941723212e-6
 _LEAST_EXPONENT = -708.0
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(error_model="numpy", fastmath={"contract"})
 def exponentials(values, bits):
     """values = exp(values), to one unit in the last place, in vector instructions.
 
@@ -70,7 +70,7 @@ def exponentials(values, bits):
         values[i] *= powers[i]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
+@njit(error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
 def _least(values):
     low = np.inf
     for value in values:
@@ -78,7 +78,7 @@ def _least(values):
     return low
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
+@njit(error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
 def _greatest(values):
     top = -np.inf
     for value in values:
@@ -86,7 +86,7 @@ def _greatest(values):
     return top
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def _total(values):
     total = 0.0
     for value in values:
@@ -94,14 +94,14 @@ def _total(values):
     return total
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def _significant(weights, out):
     """The weights in the type of the products, without those that no sum would notice."""
     for i in range(len(weights)):
         out[i] = weights[i] if weights[i] > _NEGLIGIBLE else 0.0
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def _mirror_block(
     lo, hi, p, p_lead, step, shift, inverse, log_x, w, x_sum, p_sum, x_block, w_block, scratch
 ):
@@ -132,7 +132,7 @@ def _mirror_block(
     return _total(x_new), _total(w_new), _greatest(logs), _least(responses)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def mirror_rows(A, y, y_lead, step, shift, inverse, log_x, w, x_sum, p_sum, image, w_image, width):
     """One mirror prox iteration on the simplex side, A stored by rows.
 
@@ -179,7 +179,7 @@ def mirror_rows(A, y, y_lead, step, shift, inverse, log_x, w, x_sum, p_sum, imag
     return total, w_total, top, low
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def mirror_columns(
     C, y, y_lead, step, shift, inverse, log_x, w, x_sum, p_sum, image, w_image, width
 ):
@@ -209,7 +209,7 @@ def mirror_columns(
     return total, w_total, top, low
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def mirror_sparse(
     data, indices, indptr, y, y_lead, step, shift, inverse,
     log_x, w, x_sum, p_sum, image, w_image, width,
@@ -234,7 +234,7 @@ def mirror_sparse(
     return total, w_total, top, low
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block, bits):
     """Weights exp(-(p - lowest) / mu) of one block; earlier sums follow a new lowest p."""
     part = weights[lo:hi]
@@ -252,7 +252,7 @@ def _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block, bits):
     return lowest, total + _total(part)
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def _norm_weights(weights, image, references, mu, lowest, total, width):
     """Bring the blocks' weights to one reference and all sums to one."""
     image /= total
@@ -263,7 +263,7 @@ def _norm_weights(weights, image, references, mu, lowest, total, width):
             part[i] *= factor
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def smooth_rows(A, y, mu, weights, image, width):
     """``weights = softmax(-A'y / mu)`` and ``image = A weights``, A stored by rows.
 
@@ -300,7 +300,7 @@ def smooth_rows(A, y, mu, weights, image, width):
     return lowest
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def smooth_columns(C, y, mu, weights, image, width):
     """:func:`smooth_rows` for C = A', shape (n, m)."""
     n, m = C.shape
@@ -321,7 +321,7 @@ def smooth_columns(C, y, mu, weights, image, width):
     return lowest
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def smooth_sparse(data, indices, indptr, y, mu, weights, image, width):
     """:func:`smooth_rows` for CSC arrays."""
     n = len(indptr) - 1

@@ -10,7 +10,7 @@ The type of the vectors decides in which type a block is summed.
 
 from __future__ import annotations
 
-from numba import njit
+from marginbench.solvers.numeric.compiling import njit
 
 # Sums may be reordered, which vectorises them; NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz"}
@@ -37,7 +37,7 @@ def block_width(m: int, itemsize: int, *, rows: bool) -> int:
     return int(min(max(room // (m * itemsize) // 8 * 8, least), most))
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def dot_rows(A, lo, hi, y, out):
     """out_j = A_j'y for the columns j of lo..hi, A stored by rows."""
     m, count = A.shape[0], hi - lo
@@ -57,7 +57,7 @@ def dot_rows(A, lo, hi, y, out):
         k += 1
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def dot2_rows(A, lo, hi, y, z, out_y, out_z):
     """:func:`dot_rows` for two vectors."""
     m, count = A.shape[0], hi - lo
@@ -81,7 +81,7 @@ def dot2_rows(A, lo, hi, y, z, out_y, out_z):
         k += 1
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def add_rows(A, lo, hi, x, image):
     """image += sum of x_j A_j over the columns j of lo..hi, A stored by rows."""
     m, count = A.shape[0], hi - lo
@@ -110,7 +110,7 @@ def add_rows(A, lo, hi, x, image):
         k += 1
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def add2_rows(A, lo, hi, x, w, image_x, image_w):
     """:func:`add_rows` for two vectors."""
     m, count = A.shape[0], hi - lo
@@ -151,7 +151,7 @@ def add2_rows(A, lo, hi, x, w, image_x, image_w):
         k += 1
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def dot_columns(C, lo, hi, y, out):
     """out_j = C_j'y for the rows j of lo..hi of C = A'."""
     m = C.shape[1]
@@ -178,7 +178,7 @@ def dot_columns(C, lo, hi, y, out):
         j += 1
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def dot2_columns(C, lo, hi, y, z, out_y, out_z):
     """:func:`dot_columns` for two vectors."""
     m = C.shape[1]
@@ -213,7 +213,7 @@ def dot2_columns(C, lo, hi, y, z, out_y, out_z):
         j += 1
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def add_columns(C, lo, hi, x, image):
     """image += sum of x_j C_j over the rows j of lo..hi of C = A'."""
     m = C.shape[1]
@@ -235,7 +235,7 @@ def add_columns(C, lo, hi, x, image):
         j += 1
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def add2_columns(C, lo, hi, x, w, image_x, image_w):
     """:func:`add_columns` for two vectors."""
     m = C.shape[1]
@@ -261,7 +261,7 @@ def add2_columns(C, lo, hi, x, w, image_x, image_w):
         j += 1
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def dot2_sparse(data, indices, indptr, lo, hi, y, z, out_y, out_z):
     """:func:`dot_rows` for two vectors and CSC arrays."""
     for j in range(lo, hi):
@@ -273,7 +273,7 @@ def dot2_sparse(data, indices, indptr, lo, hi, y, z, out_y, out_z):
         out_z[j - lo] = t
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def add2_sparse(data, indices, indptr, lo, hi, x, w, image_x, image_w):
     """:func:`add_rows` for two vectors and CSC arrays."""
     for j in range(lo, hi):
@@ -284,7 +284,7 @@ def add2_sparse(data, indices, indptr, lo, hi, x, w, image_x, image_w):
                 image_w[indices[p]] += wj * data[p]
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def dot_sparse(data, indices, indptr, lo, hi, y, out):
     """:func:`dot_rows` for CSC arrays."""
     for j in range(lo, hi):
@@ -294,7 +294,7 @@ def dot_sparse(data, indices, indptr, lo, hi, y, out):
         out[j - lo] = s
 
 
-@njit(cache=True, error_model="numpy", fastmath=FAST)
+@njit(error_model="numpy", fastmath=FAST)
 def add_sparse(data, indices, indptr, lo, hi, x, image):
     """:func:`add_rows` for CSC arrays."""
     for j in range(lo, hi):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import matmul
 
 
@@ -27,7 +27,7 @@ def softmax(exponents: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def project_to_simplex(point):
     """The nearest point of the simplex, in place.
 
@@ -52,7 +52,7 @@ def project_to_simplex(point):
         point[i] = max(point[i] - top - threshold, 0.0)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def blend(x, w, weight):
     """x = (1 - weight) x + weight w, in place."""
     for i in range(len(x)):

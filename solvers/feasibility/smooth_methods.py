@@ -7,11 +7,16 @@ from typing import Any
 from marginbench.solvers.feasibility import smoothing
 from marginbench.solvers.feasibility.columns import ColumnSpace
 from marginbench.solvers.feasibility.methods import FeasibilityMethod
+from marginbench.solvers.feasibility.parameters import RoundParameters
 from marginbench.solvers.feasibility.progress import Progress
 from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.numeric.validation import one_of, positive, whole
+from marginbench.solvers.registration import register
 
 
+@register("feasibility")
+@hyperparameters
 class SPCT(FeasibilityMethod):
     """The smooth perceptron.
 
@@ -21,18 +26,9 @@ class SPCT(FeasibilityMethod):
 
     Parameters
     ----------
-    mu0 : float > 0, default=2.0
+    mu0 : float > 0
         The first smoothing parameter. The method's invariant ``1/2 ||A x||^2 <= phi_mu(y)`` is
         proven for 2 and more; 1 gives the bound that [MPFP14]_ quotes, half of the above.
-    max_iter : int >= 1, default=1000000
-        Stop after this many iterations.
-    tol : float >= 0, default=1e-4
-        Stop when ``||A x||`` is at most this.
-    stop : {"certificate", "gap"}, default="certificate"
-        "certificate" stops at the first certificate of either kind; "gap" goes on until
-        ``phi_up - phi_lo`` is at most ``tol``.
-    history : float >= 1 or None, default=None
-        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
 
     Notes
     -----
@@ -48,20 +44,7 @@ class SPCT(FeasibilityMethod):
        ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
-    def __init__(
-        self,
-        *,
-        mu0: float = 2.0,
-        max_iter: int = 1_000_000,
-        tol: float = 1e-4,
-        stop: str = "certificate",
-        history: float | None = None,
-    ) -> None:
-        self.mu0 = mu0
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.history = history
+    mu0: float = 2.0
 
     def _check_parameters(self) -> None:
         positive("mu0", self.mu0)
@@ -70,7 +53,9 @@ class SPCT(FeasibilityMethod):
         return smoothing.smooth_perceptron(space, progress, float(self.mu0))
 
 
-class ISPVN(FeasibilityMethod):
+@register("feasibility")
+@hyperparameters
+class ISPVN(FeasibilityMethod, RoundParameters):
     """The iterated smooth perceptron - von Neumann algorithm.
 
     Rounds of the smooth algorithm with half the squared distance from a centre as smoothing
@@ -80,24 +65,8 @@ class ISPVN(FeasibilityMethod):
 
     Parameters
     ----------
-    factor : float > 1, default=2.0
-        What a round divides ``||A x||`` by; called gamma in the papers.
-    mu0 : float > 0, "norm" or "n", default="norm"
-        The first smoothing parameter of each round. "norm" is twice a bound on ``||A||_2^2``, the
-        least that the invariant is proven for; "n" is the 2 n of [SP13]_, which always suffices.
-    max_rounds : int >= 1, default=1000
-        Stop after this many rounds.
-    max_inner : int >= 1 or None, default=None
-        Stop if a round takes more iterations; None for no limit but ``max_iter``.
-    max_iter : int >= 1, default=1000000
+    max_iter
         Stop after this many iterations of all rounds together.
-    tol : float >= 0, default=1e-4
-        Stop when ``||A x||`` is at most this.
-    stop : {"certificate", "gap"}, default="certificate"
-        "certificate" stops at the first certificate of either kind; "gap" goes on until
-        ``phi_up - phi_lo`` is at most ``tol``.
-    history : float >= 1 or None, default=None
-        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
 
     Notes
     -----
@@ -113,27 +82,6 @@ class ISPVN(FeasibilityMethod):
        ICML 2014. BibTeX key ``yu2014saddle``.
     """
 
-    def __init__(
-        self,
-        *,
-        factor: float = 2.0,
-        mu0: float | str = "norm",
-        max_rounds: int = 1000,
-        max_inner: int | None = None,
-        max_iter: int = 1_000_000,
-        tol: float = 1e-4,
-        stop: str = "certificate",
-        history: float | None = None,
-    ) -> None:
-        self.factor = factor
-        self.mu0 = mu0
-        self.max_rounds = max_rounds
-        self.max_inner = max_inner
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.history = history
-
     def _check_parameters(self) -> None:
         check_rounds(self.factor, self.mu0, self.max_rounds, self.max_inner)
 
@@ -148,6 +96,8 @@ class ISPVN(FeasibilityMethod):
         )
 
 
+@register("feasibility")
+@hyperparameters
 class SPVN(FeasibilityMethod):
     """The smooth perceptron - von Neumann algorithm: one round of :class:`ISPVN`.
 
@@ -156,17 +106,8 @@ class SPVN(FeasibilityMethod):
 
     Parameters
     ----------
-    mu0 : float > 0, "norm" or "n", default="norm"
+    mu0 : float > 0, "norm" or "n"
         The first smoothing parameter, as in :class:`ISPVN`.
-    max_iter : int >= 1, default=1000000
-        Stop after this many iterations.
-    tol : float >= 0, default=1e-4
-        Stop when ``||A x||`` is at most this.
-    stop : {"certificate", "gap"}, default="certificate"
-        "certificate" stops at the first certificate of either kind; "gap" goes on until
-        ``phi_up - phi_lo`` is at most ``tol``.
-    history : float >= 1 or None, default=None
-        Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
 
     Notes
     -----
@@ -179,20 +120,7 @@ class SPVN(FeasibilityMethod):
        Geometry and Optimization, 2013. BibTeX key ``soheili2013primal``.
     """
 
-    def __init__(
-        self,
-        *,
-        mu0: float | str = "norm",
-        max_iter: int = 1_000_000,
-        tol: float = 1e-4,
-        stop: str = "certificate",
-        history: float | None = None,
-    ) -> None:
-        self.mu0 = mu0
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.history = history
+    mu0: float | str = "norm"
 
     def _check_parameters(self) -> None:
         check_rounds(2.0, self.mu0, 1, None)

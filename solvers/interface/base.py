@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.inputs import (
-    canonical,
-    check_finite,
     class_weights,
     dtype_name,
     generator,
+    new_points,
+    training_points,
 )
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution
@@ -31,9 +31,9 @@ from marginbench.solvers.numeric.validation import flag, one_of, positive
 class Solver(ClassifierMixin, BaseEstimator, ABC):
     """Base class of the solvers: checks the input, builds the problem, calls :meth:`_solve`.
 
-    A new solver derives from this class, lists what it supports in the class attributes, takes its
-    parameters in ``__init__`` and implements ``_solve``. Parameters that it does not take keep the
-    class attribute's value below.
+    A new solver derives from this class, lists what it supports in the class attributes, declares
+    its parameters with :func:`hyperparameters` or takes them in an ``__init__`` of its own, and
+    implements ``_solve``. Parameters that it does not take keep the class attribute's value below.
 
     Attributes
     ----------
@@ -160,8 +160,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         X : array-like or sparse matrix, shape (n_points, n_features)
             For ``kernel="precomputed"`` the entries k(x, x_i), shape (n_points, n).
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = new_points(self, X)
         return self.model_.decision_function(X)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -205,16 +204,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         return weights
 
     def _check_training_set(self, X: Any, y: Any) -> tuple[Matrix, np.ndarray]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr" if self.supports_sparse else False,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-        )
-        check_finite(X)
+        X, y = training_points(self, X, y, accept_sparse=self.supports_sparse)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         self.classes_ = np.unique(y)
@@ -228,17 +218,23 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
                 "Only binary classification is supported. The type of the target is "
                 f"{kind} ({len(self.classes_)} values)."
             )
-        if sparse.issparse(X):
-            X = canonical(X)
         return X, y
 
 
+@hyperparameters
 class WeightedSolver(Solver):
     """Base class of the solvers whose method admits a weight for each point's loss.
 
-    They take ``sample_weight`` in :meth:`fit` and have a parameter ``class_weight``; the problem's
-    ``weights`` hold the product, so that the summed loss is ``C sum_i weights_i hinge_i``.
+    They take ``sample_weight`` in :meth:`fit`, too; the problem's ``weights`` hold the product with
+    those of the classes, so that the summed loss is ``C sum_i weights_i hinge_i``.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Factors of the losses of each class; "balanced": ``n / (2 n_class)``.
     """
+
+    class_weight: Any = None
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any = None, monitor: Monitor | None = None

@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginbench.solvers.numeric.matrices import Matrix
 from marginbench.solvers.numeric.validation import positive
+
+# Types of points that are kept as they are.
+_FLOATS = [np.float64, np.float32]
 
 
 def dtype_name(dtype: Any) -> str:
@@ -22,6 +26,53 @@ def dtype_name(dtype: Any) -> str:
         return np.dtype(dtype).name
     except TypeError:
         return str(dtype)
+
+
+def training_points(
+    estimator: Any, X: Any, y: Any = "no_validation", *, accept_sparse: bool = True, **checks: Any
+) -> tuple[Matrix, Any]:
+    """X as solvers want it (C order, or canonical CSR; finite), and y or None.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Takes note of the number and the names of the features.
+    X : array-like or sparse matrix
+    y : array-like, optional
+    accept_sparse : bool, default=True
+    **checks
+        More of scikit-learn's ``validate_data``.
+    """
+    found = validate_data(
+        estimator,
+        X,
+        y,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=_FLOATS,
+        order="C",
+        ensure_all_finite=False,
+        **checks,
+    )
+    X, y = found if isinstance(found, tuple) else (found, None)
+    check_finite(X)
+    return canonical(X) if sparse.issparse(X) else X, y
+
+
+def new_points(estimator: Any, X: Any) -> Matrix:
+    """Points to predict, checked against those that the estimator was fitted to.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like or sparse matrix, shape (n_points, n_features)
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator is not fitted.
+    """
+    check_is_fitted(estimator)
+    return validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
 
 
 def check_finite(X: Matrix) -> None:

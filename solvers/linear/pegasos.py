@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import SoftMarginParameters, SolverParameters
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.models import LinearModel
 from marginbench.solvers.numeric.draws import draw_by_weight
@@ -27,9 +28,12 @@ from marginbench.solvers.numeric.validation import (
     positive,
     whole,
 )
+from marginbench.solvers.registration import register
 
 
-class LinearPegasos(WeightedSolver):
+@register("svm")
+@hyperparameters
+class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
     """Linear soft-margin SVM without bias by mini-batch subgradient steps on the primal.
 
     Minimises ``1/2 ||w||^2 + C sum_i weights_i hinge_i``, in the form ``lambda/2 ||w||^2`` plus the
@@ -44,25 +48,17 @@ class LinearPegasos(WeightedSolver):
 
     Parameters
     ----------
-    C : float > 0, default=1.0
-        Weight of the summed hinge loss against ``1/2 ||w||^2``.
-    fit_intercept : bool, default=False
-        Must be False: the method has no unregularised bias.
-    batch_size : int >= 1 or None, default=1
+    batch_size : int >= 1 or None
         The points k of a step; None takes all of them, the batch subgradient method.
-    order : {"iid", "permutation"}, default="iid"
+    order : {"iid", "permutation"}
         Independent draws, or consecutive parts of a fresh permutation in each epoch, so that no
         point comes twice in a batch. A remainder of less than k points is left out of the epoch.
-    projection : bool, default=True
+    projection : bool
         Whether to project on the ball; off in later versions of the method.
-    output : {"last", "averaged"}, default="last"
+    output : {"last", "averaged"}
         "averaged" is the mean of the w after each step.
-    max_epochs : int >= 1, default=10
+    max_epochs : int >= 1
         Stop after this many epochs of n // k steps.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the losses of each class.
-    random_state : int, Generator or None, default=None
-        Seeds the draws.
 
     Notes
     -----
@@ -80,28 +76,11 @@ class LinearPegasos(WeightedSolver):
     scalarization = "R"
     kernel = "linear"
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        fit_intercept: bool = False,
-        batch_size: int | None = 1,
-        order: str = "iid",
-        projection: bool = True,
-        output: str = "last",
-        max_epochs: int = 10,
-        class_weight: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.batch_size = batch_size
-        self.order = order
-        self.projection = projection
-        self.output = output
-        self.max_epochs = max_epochs
-        self.class_weight = class_weight
-        self.random_state = random_state
+    batch_size: int | None = 1
+    order: str = "iid"
+    projection: bool = True
+    output: str = "last"
+    max_epochs: int = 10
 
     def _check_parameters(self) -> None:
         positive("C", self.C)

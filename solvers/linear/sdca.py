@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import SoftMarginParameters, SolverParameters
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.models import LinearModel
 from marginbench.solvers.models.objectives import hinge
@@ -29,9 +30,12 @@ from marginbench.solvers.numeric.sample_loops import (
     row_arrays,
 )
 from marginbench.solvers.numeric.validation import check_iteration_limit, flag, one_of, positive
+from marginbench.solvers.registration import register
 
 
-class LinearSDCA(WeightedSolver):
+@register("svm")
+@hyperparameters
+class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
     """Linear soft-margin SVM without bias by dual coordinate ascent.
 
     Maximises ``sum_i alpha_i - 1/2 ||w||^2``, ``w = sum_i alpha_i y_i x_i``, over ``0 <= alpha_i <=
@@ -40,29 +44,21 @@ class LinearSDCA(WeightedSolver):
 
     Parameters
     ----------
-    C : float > 0, default=1.0
-        Weight of the summed hinge loss against ``1/2 ||w||^2``.
-    fit_intercept : bool, default=False
-        Must be False: the method has no unregularised bias.
-    order : {"permutation", "iid"}, default="permutation"
+    order : {"permutation", "iid"}
         A fresh permutation in each epoch (LIBLINEAR), or independent uniform draws ([SBP12]_),
         which need ``stopping="gap"`` and ``shrinking=False``.
-    stopping : {"gradient", "gap"}, default="gradient"
+    stopping : {"gradient", "gap"}
         "gradient" is LIBLINEAR's rule: stop when the projected derivatives of the dual, as they
         were met in an epoch over all points, lie within ``tol`` of each other. "gap" stops when
         the duality gap is at most ``tol``, in units of the weighted mean of the losses; it costs n
         inner products at the end of an epoch that leaves no point out.
-    shrinking : bool, default=True
+    shrinking : bool
         Whether to leave out points at their bounds whose derivative points outward by more than
         any did in the epoch before; all come back before the end (LIBLINEAR).
-    tol : float >= 0, default=1e-3
+    tol : float >= 0
         See ``stopping``. LIBLINEAR's own default is 0.1.
-    max_epochs : int >= 1, default=1000
+    max_epochs : int >= 1
         Stop after this many epochs.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the losses of each class.
-    random_state : int, Generator or None, default=None
-        Seeds the order of the draws.
 
     Notes
     -----
@@ -82,28 +78,11 @@ class LinearSDCA(WeightedSolver):
     certificate = "dual"
     kernel = "linear"
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        fit_intercept: bool = False,
-        order: str = "permutation",
-        stopping: str = "gradient",
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        max_epochs: int = 1000,
-        class_weight: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.order = order
-        self.stopping = stopping
-        self.shrinking = shrinking
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.class_weight = class_weight
-        self.random_state = random_state
+    order: str = "permutation"
+    stopping: str = "gradient"
+    shrinking: bool = True
+    tol: float = 1e-3
+    max_epochs: int = 1000
 
     def _check_parameters(self) -> None:
         positive("C", self.C)
@@ -150,6 +129,43 @@ class LinearSDCA(WeightedSolver):
                 status = "converged"
                 break
         return Solution(snapshot(), ascent.n_iter, status)
+
+
+def ascend(
+    features: Matrix, problem: Problem, C: float, tol: float, max_epochs: int
+) -> tuple[DualAscent, SolveStatus]:
+    """Solve the linear SVM on features of the points to a duality gap, at no charge.
+
+    Parameters
+    ----------
+    features : ndarray or csr_matrix, shape (n, n_features)
+    problem : Problem
+        Gives the labels, the weights of the losses and the draws.
+    C : float
+    tol : float
+        In units of the weighted mean of the losses.
+    max_epochs : int
+
+    Returns
+    -------
+    ascent : DualAscent
+    status : {"converged", "budget"}
+    """
+    ascent = DualAscent(
+        features,
+        problem.y,
+        C * problem.weights,
+        order="permutation",
+        shrinking=True,
+        rng=problem.rng,
+        counters=Counters(),
+    )
+    for _ in range(max_epochs):
+        ascent.epoch(lambda: math.inf, lambda: False)
+        ascent.end_epoch(tol)
+        if ascent.complete and ascent.gap() <= tol:
+            return ascent, "converged"
+    return ascent, "budget"
 
 
 @dataclass

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import SolverParameters
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.models import LinearModel
 from marginbench.solvers.models.scoring import linear_scores
@@ -22,9 +23,12 @@ from marginbench.solvers.numeric.sample_loops import (
 )
 from marginbench.solvers.numeric.validation import check_iteration_limit, positive
 from marginbench.solvers.numeric.water_level import water_level
+from marginbench.solvers.registration import register
 
 
-class SIMBA(Solver):
+@register("svm")
+@hyperparameters
+class SIMBA(Solver, SolverParameters):
     """Linear SVM without bias by a primal-dual method that reads a row and a column in a step.
 
     Maximises the slack-constrained margin ``max_{||w|| <= 1} f(w)`` of :class:`SBP`, with a linear
@@ -39,20 +43,16 @@ class SIMBA(Solver):
 
     Parameters
     ----------
-    nu : float >= 0, default=0.01
+    nu : float >= 0
         Mean slack per point, in units of the margin of a unit vector w.
-    fit_intercept : bool, default=False
-        Must be False.
-    rate : float > 0 or None, default=None
+    rate : float > 0 or None
         Rate of the multiplicative weights; None takes ``sqrt(log n / T)`` for T steps.
-    tol : float >= 0, default=0.0
+    tol : float >= 0
         Stop at the end of an epoch when the certified gap of f is at most ``tol`` times its upper
         bound ``||sum_i p_i y_i x_i|| + n nu max p`` at the average p; 0 runs all epochs. Each look
         costs 2n inner products.
-    max_epochs : int >= 1, default=50
+    max_epochs : int >= 1
         Stop after T = ``max_epochs`` n steps.
-    random_state : int, Generator or None, default=None
-        Seeds the draws.
 
     Attributes
     ----------
@@ -79,22 +79,10 @@ class SIMBA(Solver):
     scalarization = "S"
     kernel = "linear"
 
-    def __init__(
-        self,
-        *,
-        nu: float = 0.01,
-        fit_intercept: bool = False,
-        rate: float | None = None,
-        tol: float = 0.0,
-        max_epochs: int = 50,
-        random_state: Any = None,
-    ) -> None:
-        self.nu = nu
-        self.fit_intercept = fit_intercept
-        self.rate = rate
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.random_state = random_state
+    nu: float = 0.01
+    rate: float | None = None
+    tol: float = 0.0
+    max_epochs: int = 50
 
     def _check_parameters(self) -> None:
         positive("nu", self.nu, zero=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from marginbench.solvers.kernels import Kernel, Points
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 from marginbench.solvers.numeric.threads import in_parts
 
@@ -51,7 +51,7 @@ def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
     return _float64_product(Z, weights)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
+@njit(error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
 def _weighted_sums(block, coef, sums, start, stop):
     """sums_i = sum_j coef_j block_ij for the rows from start to stop, with float64 sums."""
     for i in range(start, stop):

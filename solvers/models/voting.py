@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.models.expansions import KernelExpansion, Model
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import Matrix
 
 # Blocks of kernel entries are at most this large.
@@ -97,7 +97,7 @@ class VotedExpansion(Model):
         return cls(last, arrays["mistakes"], arrays["survivals"])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def votes(block, signs, mistakes, survivals, noise, low, high):
     """Least and greatest votes for each row of a kernel block, into ``low`` and ``high``.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.threads import in_parts
 
 # An ndarray or a scipy.sparse.csr_matrix, which carries no types of its own.
@@ -95,7 +95,7 @@ def _multiply_sparse(B: Matrix, A: np.ndarray, entries: np.ndarray) -> None:
     in_parts(_sparse_rows, B.shape[0], *arrays, smallest=smallest)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(error_model="numpy", nogil=True)
 def _sparse_rows(data, indices, indptr, columns, entries, start, stop):
     """Columns start to stop of ``entries``: for each stored number one update of a whole column."""
     width, m = 8, columns.shape[1]

@@ -1,17 +1,17 @@
 """Compiled loops of the linear methods over the rows of a dense or a CSR matrix.
 
 Every loop takes ``rows``, a dense matrix or the three arrays of a CSR matrix, and is compiled for
-each. The loops are in one file because numba's cache notices changes of the file of a function
-alone, not of those of the functions that it calls.
+each.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 from scipy import sparse
 
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import Matrix, squared_norms
 
 #: A dense matrix, or data, indices and indptr of a CSR matrix.
@@ -120,7 +120,7 @@ def _compiled_add_with_norm(rows, i, step, v):
     return of_dense if isinstance(rows, types.Array) else of_csr
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def subgradient_steps(rows, y, factors, lam, radius, batches, v, correction, total, state):
     """Pegasos steps of these batches; w = state[SCALE] v. All in place.
 
@@ -170,7 +170,7 @@ def subgradient_steps(rows, y, factors, lam, radius, batches, v, correction, tot
         state[SCALE_SUM] += state[SCALE]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _rescale(v, correction, total, state):
     """Bring the scale back to 1, and the sum of the iterates up to date."""
     for j in range(len(total)):
@@ -185,7 +185,7 @@ def _rescale(v, correction, total, state):
     state[SQUARED_NORM] = squared_norm
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def ascent_steps(rows, y, diag, bounds, order, first, last, shrinking, alpha, w, state):
     """Exact dual coordinate steps for the positions from ``first`` on, in place.
 
@@ -250,7 +250,7 @@ def ascent_steps(rows, y, diag, bounds, order, first, last, shrinking, alpha, w,
     return position, done
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def margins_of(rows, y, w):
     """y_i <w, x_i> of every point, float64, shape (n,)."""
     margins = np.empty(len(y))
@@ -259,7 +259,7 @@ def margins_of(rows, y, w):
     return margins
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def primal_dual_steps(rows, columns, capacity, rate, step, draws, u, p, w_sum, p_sum):
     """SIMBA's steps on signed points ``z_i = y_i x_i`` with ``||z_i|| <= 1``, in place.
 
@@ -311,7 +311,7 @@ def primal_dual_steps(rows, columns, capacity, rate, step, draws, u, p, w_sum, p
             p[i] /= total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _draw(masses, level, squared):
     """The first index at which the running sum of the masses (or their squares) passes a level."""
     reached, found = 0.0, 0
@@ -325,7 +325,7 @@ def _draw(masses, level, squared):
     return found
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _fill_slacks(p, capacity, guess, width, near, slacks):
     """The slacks in [0, 2] of sum at most ``capacity`` that maximise p'slacks.
 
@@ -351,7 +351,7 @@ def _fill_slacks(p, capacity, guess, width, near, slacks):
     return threshold
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _kth_largest(p, k, low, high, near):
     """The value of rank k, from 0; quick if it lies between ``low`` and ``high``."""
     n_above, n_near = 0, 0
@@ -366,7 +366,7 @@ def _kth_largest(p, k, low, high, near):
     return _select(near, k, p[0])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _select(values, k, pivot):
     """The value of rank k, from 0, by counting: equal values, which are many, cost nothing."""
     while True:

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import matmul
 from marginbench.solvers.numeric.validation import positive, whole
 
@@ -172,7 +172,7 @@ class SimplexQP:
         self._Q, self._h, self._b = Q, h, b
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _solve(Q, h, b, size, total, tol, max_steps):
     """Pairs and faces in turn until the gap is closed; returns the gap."""
     g = np.empty(size)
@@ -195,7 +195,7 @@ def _solve(Q, h, b, size, total, tol, max_steps):
         steps += 1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _value(Q, h, b, size):
     """1/2 b'Qb - h'b."""
     g = np.empty(size)
@@ -206,7 +206,7 @@ def _value(Q, h, b, size):
     return value
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _gradient(Q, h, b, size, g):
     """g = Q b - h."""
     for j in range(size):
@@ -217,7 +217,7 @@ def _gradient(Q, h, b, size, g):
                 g[j] += b[k] * Q[k, j]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _move_pair(Q, b, size, g, i):
     """Move to variable i from the one where that gains most; returns the gain."""
     best, chosen, step = 0.0, -1, 0.0
@@ -239,7 +239,7 @@ def _move_pair(Q, b, size, g, i):
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _descend_face(Q, h, b, size, total, g):
     """Minimise over the variables above zero, dropping those that reach it; returns the gain."""
     gained = 0.0
@@ -277,7 +277,7 @@ def _descend_face(Q, h, b, size, total, g):
     return gained
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _newton(Q, differences, face):
     """The direction p, sum p = 0, to the minimum of g'p + 1/2 p'Qp over the face."""
     k = len(face)
@@ -306,7 +306,7 @@ def _newton(Q, differences, face):
     return p - p.mean()
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _solve_factored(U, x):
     """x becomes the solution of U'U z = x for an upper triangular U."""
     k = len(x)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from numba import njit
+from marginbench.solvers.numeric.compiling import njit
 
 # Newton's method ends within a few passes from a level of the iteration before. This many bound
 # the worst case, which the selection below then solves in linear expected time.
 _MAX_PASSES = 24
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def water_level(heights, volume, guess):
     """The level g with ``sum_i max(0, g - heights_i) = volume``; SBP12 eq. 3.6, Algorithm 2.
 
@@ -56,7 +56,7 @@ def water_level(heights, volume, guess):
     return base + _level_by_selection(heights - base, volume)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+@njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
 def volume_below(heights, level):
     """How many heights lie below the level, and the volume of water that reaches it."""
     covered, volume = 0, 0.0
@@ -68,7 +68,7 @@ def volume_below(heights, level):
     return covered, volume
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _level_by_selection(heights, volume):
     """The level for heights >= 0 with minimum 0, which are permuted; expected O(n).
 

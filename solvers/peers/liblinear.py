@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import SoftMarginParameters, SolverParameters
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.models import LinearModel
 from marginbench.solvers.numeric.sample_loops import finite_squared_norms
 from marginbench.solvers.numeric.validation import check_iteration_limit, positive
+from marginbench.solvers.registration import register
 
 
-class LIBLINEAR(WeightedSolver):
+@register("svm")
+@hyperparameters
+class LIBLINEAR(WeightedSolver, SolverParameters, SoftMarginParameters):
     """Linear soft-margin SVM without bias by LIBLINEAR, through scikit-learn's LinearSVC.
 
     An external solver: it counts no inner products and shows no checkpoint before its end. It
@@ -26,19 +30,15 @@ class LIBLINEAR(WeightedSolver):
 
     Parameters
     ----------
-    C : float > 0, default=1.0
-        Weight of the summed hinge loss against ``1/2 ||w||^2``.
-    fit_intercept : bool, default=False
+    fit_intercept
         Must be False: LIBLINEAR's bias is the weight of a constant feature, regularised like the
         others.
-    tol : float > 0, default=1e-3
+    tol : float > 0
         Stop when the projected derivatives of the dual lie within ``tol`` of each other.
         LIBLINEAR's own default is 0.1, scikit-learn's 1e-4.
-    max_epochs : int >= 1, default=1000
+    max_epochs : int >= 1
         Stop after this many passes over the points.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the losses of each class.
-    random_state : int, Generator or None, default=None
+    random_state
         Seeds the order of the points.
 
     Notes
@@ -58,22 +58,8 @@ class LIBLINEAR(WeightedSolver):
     instrumented = False
     kernel = "linear"
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        fit_intercept: bool = False,
-        tol: float = 1e-3,
-        max_epochs: int = 1000,
-        class_weight: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.class_weight = class_weight
-        self.random_state = random_state
+    tol: float = 1e-3
+    max_epochs: int = 1000
 
     def _check_parameters(self) -> None:
         positive("C", self.C)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,23 @@ from scipy import sparse
 from sklearn.svm import SVC
 
 from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import (
+    CachedKernelParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.kernels import RBF, CallableKernel, Kernel, Linear, Polynomial, Precomputed
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.validation import check_iteration_limit, positive
+from marginbench.solvers.registration import register
 
 
-class LIBSVM(Solver):
+@register("svm")
+@hyperparameters
+class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParameters):
     """Soft-margin kernel SVM with bias by LIBSVM, through scikit-learn's SVC.
 
     An external solver: it counts no kernel evaluations and shows no checkpoint before its end. It
@@ -25,29 +33,19 @@ class LIBSVM(Solver):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    C : float > 0, default=1.0
-        Weight of the summed hinge loss against ``1/2 ||w||^2``.
-    fit_intercept : bool, default=True
+    fit_intercept
         Must be True: LIBSVM always fits an unregularised bias.
-    shrinking : bool, default=True
+    shrinking : bool
         LIBSVM's shrinking heuristic.
-    tol : float > 0, default=1e-3
+    tol : float > 0
         Stop when no pair violates the optimality conditions by more than ``tol``.
-    max_epochs : int >= 1 or None, default=None
+    max_epochs : int >= 1 or None
         Stop after this many times n iterations; None: LIBSVM's own limit.
-    cache_size : float > 0, default=200.0
+    cache_size : float > 0
         LIBSVM's cache of float32 kernel rows, MB.
-    dtype : {"float32", "float64"}, default="float32"
+    dtype
         Type of the kernel entries of predictions.
-    random_state : int, Generator or None, default=None
+    random_state
         Unused: the method is deterministic.
 
     Notes
@@ -66,34 +64,10 @@ class LIBSVM(Solver):
     certificate = "dual"
     instrumented = False
 
-    def __init__(
-        self,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        C: float = 1.0,
-        fit_intercept: bool = True,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        max_epochs: int | None = None,
-        cache_size: float = 200.0,
-        dtype: str = "float32",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.shrinking = shrinking
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.cache_size = cache_size
-        self.dtype = dtype
-        self.random_state = random_state
+    fit_intercept: bool = True
+    shrinking: bool = True
+    tol: float = 1e-3
+    max_epochs: int | None = None
 
     def _check_parameters(self) -> None:
         positive("C", self.C)

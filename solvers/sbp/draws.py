@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numba import njit
 
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.water_level import water_level
 from marginbench.solvers.sbp.two_basins import TwoBasins, two_basin_level
 
@@ -236,7 +236,7 @@ def _probable(
     return np.concatenate(kept)[np.argsort(turns, kind="stable")]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _first_covered(
     candidates,
     start,
@@ -259,7 +259,7 @@ def _first_covered(
     return len(candidates)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _tie_end(heights, positive, side, top, rank):
     """The end of the first points at height ``top`` that make up ``rank`` covered points."""
     missing = rank

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.validation import check_iteration_limit, one_of, positive, whole
+from marginbench.solvers.registration import register
 from marginbench.solvers.sbp.draws import Draws, OneBasinDraws, TwoBasinDraws
 from marginbench.solvers.sbp.holdout import Split, Stabilisation
 from marginbench.solvers.sbp.state import DrawBound, Path
@@ -21,7 +20,9 @@ from marginbench.solvers.sbp.state import DrawBound, Path
 _CHECKED_POINTS = 32
 
 
-class SBP(Solver):
+@register("svm")
+@hyperparameters
+class SBP(Solver, SolverParameters, CachedKernelParameters):
     """Kernel SVM by the stochastic batch perceptron, without or with bias.
 
     Maximises the slack-constrained margin ``max_{||w|| <= 1} f(w)`` with
@@ -44,49 +45,37 @@ class SBP(Solver):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    nu : float >= 0, default=0.01
+    nu : float >= 0
         Mean slack per point, in units of the margin of a unit vector w. The paper uses 6e-11 to
         1e-2, depending on the data.
-    fit_intercept : bool, default=False
+    fit_intercept
         Fit an unregularised bias.
-    ties : {"le", "lt"}, default="le"
+    ties : {"le", "lt"}
         Without bias: draw among the points at or under the level (the paper's text), or strictly
         under it (its Algorithm 1) unless there are none. With bias k is a number of points, and
         the first in the order of the data are taken at a tie.
-    sampling : {"pair", "single"}, default="pair"
+    sampling : {"pair", "single"}
         With bias: draw one covered point of each class in an iteration, or one in all. One costs
         half as much and has twice the variance.
-    burn_in : int >= 0, default=0
+    burn_in : int >= 0
         The first iterations, which the average leaves out. The paper averages all.
-    tol : float >= 0, default=0.0
+    tol : float >= 0
         Stop at a check when the certified gap of f is at most ``tol`` times its upper bound; 0
         runs all epochs.
-    validation_fraction : float in [0, 1), default=0.0
+    validation_fraction : float in [0, 1)
         Hold out this part of each class, and stop when the error on it stabilises (as the paper
         advises): when ``patience`` checks in a row have found no error below all before. The
         problem is that of the other points; n, nu and the epochs are theirs.
-    patience : int >= 1, default=5
+    patience : int >= 1
         Checks of the held-out error without a new lowest one.
-    check_every : float > 0, default=1.0
+    check_every : float > 0
         Epochs between two checks of ``tol`` and of the held-out error.
-    drift_check : int >= 1 or None, default=10000
+    drift_check : int >= 1 or None
         After so many iterations each time, compute the responses of some points afresh, and all
         if one is off by more than half the digits of ``dtype``. None: never.
-    max_epochs : int >= 1, default=10
+    max_epochs : int >= 1
         Stop after this many epochs of n iterations.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the kernel entries. Sums are float64.
-    cache_size : float >= 0, default=200.0
-        Bound on the cached kernel rows, MB; 0 for no cache.
-    random_state : int, Generator or None, default=None
+    random_state
         Seeds the held-out part and the draws.
 
     Attributes
@@ -121,46 +110,16 @@ class SBP(Solver):
     supports_bias = True
     scalarization = "S"
 
-    def __init__(
-        self,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        nu: float = 0.01,
-        fit_intercept: bool = False,
-        ties: str = "le",
-        sampling: str = "pair",
-        burn_in: int = 0,
-        tol: float = 0.0,
-        validation_fraction: float = 0.0,
-        patience: int = 5,
-        check_every: float = 1.0,
-        drift_check: int | None = 10_000,
-        max_epochs: int = 10,
-        dtype: str = "float32",
-        cache_size: float = 200.0,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.nu = nu
-        self.fit_intercept = fit_intercept
-        self.ties = ties
-        self.sampling = sampling
-        self.burn_in = burn_in
-        self.tol = tol
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.check_every = check_every
-        self.drift_check = drift_check
-        self.max_epochs = max_epochs
-        self.dtype = dtype
-        self.cache_size = cache_size
-        self.random_state = random_state
+    nu: float = 0.01
+    ties: str = "le"
+    sampling: str = "pair"
+    burn_in: int = 0
+    tol: float = 0.0
+    validation_fraction: float = 0.0
+    patience: int = 5
+    check_every: float = 1.0
+    drift_check: int | None = 10_000
+    max_epochs: int = 10
 
     def _check_parameters(self) -> None:
         positive("nu", self.nu, zero=True)

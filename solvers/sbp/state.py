@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from marginbench.solvers.numeric.compiling import njit
 
 
 class Coefficients:
@@ -175,7 +176,7 @@ class DrawBound:
         return float(np.sqrt(max(squared_norm, 0.0))) + self._volume * largest
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+@njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
 def _product(row, weights):
     total = 0.0
     for j in range(len(weights)):
@@ -183,14 +184,14 @@ def _product(row, weights):
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _move_one(responses, response_sum, y, row, signed, factor, counted):
     for j in range(len(responses)):
         responses[j] = factor * (responses[j] + y[j] * (signed * row[j]))
         response_sum[j] += counted * responses[j]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _move_two(responses, response_sum, y, row, other_row, signed, other_signed, factor, counted):
     for j in range(len(responses)):
         moved = signed * row[j] + other_signed * other_row[j]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from marginbench.solvers.numeric.compiling import njit
 
 
 class Levels(NamedTuple):
@@ -179,7 +180,7 @@ def _distance(levels: Levels, expected: list[float]) -> float:
     return max(abs(levels.last_positive - expected[0]), abs(levels.last_negative - expected[1]))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _levels_by_selection(positives, negatives, volume, hint):
     """The fields of Levels by bisection on the rank, from ``hint`` on; permutes the heights.
 
@@ -215,7 +216,7 @@ def _levels_by_selection(positives, negatives, volume, hint):
     return _stand(low, left, last_positive, last_negative, gap_positive, gap_negative)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _stand(rank, left, last_positive, last_negative, gap_positive, gap_negative):
     """The fields of Levels from the k-th heights, the gaps to the next, and the water left."""
     depth = left / rank
@@ -232,7 +233,7 @@ def _stand(rank, left, last_positive, last_negative, gap_positive, gap_negative)
     )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _levels_in_windows(
     up,
     down,
@@ -283,7 +284,7 @@ def _levels_in_windows(
     return True, *_stand(rank, left, last_up, last_down, gap_up, gap_down)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _gap(window, position, remaining, end):
     """From the sorted window's height before ``position`` to the next, and whether that is known.
 
@@ -296,7 +297,7 @@ def _gap(window, position, remaining, end):
     return end - window[position - 1], False
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _collect(heights, positive, low_positive, low_negative, width, marks, words, index, found):
     """Points in the windows, by class: numbers, positions and heights. What lies below them.
 
@@ -321,7 +322,7 @@ def _collect(heights, positive, low_positive, low_negative, width, marks, words,
     return n_up, n_down, below_positive, below - below_positive, poured
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+@njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
 def _mark(heights, positive, low_positive, low_negative, width, marks):
     """Mark the points in the windows; number, positives and volume of the points below them."""
     below, below_positive, poured = 0, 0, 0.0
@@ -335,7 +336,7 @@ def _mark(heights, positive, low_positive, low_negative, width, marks):
     return below, below_positive, poured
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _mean_change(heights, index, before, size):
     """How far these points have moved on average, at most the first 256; 0 if there are none."""
     size = min(size, 256)
@@ -345,7 +346,7 @@ def _mean_change(heights, index, before, size):
     return change / size if size > 0 else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _select(values, low, high, rank):
     """Permute values[low:high] so that position ``rank`` holds what sorting would put there.
 

@@ -7,7 +7,8 @@ numbers, whose order is that of the floats: compilers vectorise that, and not a 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from marginbench.solvers.numeric.compiling import njit
 
 # LIBSVM's curvature floor for a pair whose kernel is not positive definite.
 TAU = 1e-12
@@ -20,7 +21,7 @@ _BLOCK = 256
 _CHECK_EVERY = 16
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def solve_pairs(K, m, alpha, F, y, C, diag, tol, max_steps):
     """Two variables at a time, by the second-order rule, until no pair violates by more than tol.
 
@@ -67,7 +68,7 @@ def solve_pairs(K, m, alpha, F, y, C, diag, tol, max_steps):
     return steps
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def solve_singles(K, m, alpha, F, y, C, diag, tol, max_steps):
     """One variable at a time, the one of the largest exact gain, until none violates by > tol.
 
@@ -89,7 +90,7 @@ def solve_singles(K, m, alpha, F, y, C, diag, tol, max_steps):
     return steps
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def single_step(alpha, slope, curvature, C):
     """Exact maximiser along one variable, as a change of alpha."""
     if curvature > 0.0:
@@ -97,7 +98,7 @@ def single_step(alpha, slope, curvature, C):
     return C - alpha if slope > 0.0 else -alpha
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def move_pair(alpha, F, y, C, i, j, curvature):
     """Solve for the pair (i up, j down) exactly; the step along y_i, -y_j."""
     if curvature <= 0.0:
@@ -117,7 +118,7 @@ def move_pair(alpha, F, y, C, i, j, curvature):
     return step
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(error_model="numpy", fastmath={"contract"}, nogil=True)
 def subtract_rows(F, storage, slots, coef, start, stop):
     """F -= sum_p coef_p storage[slots_p], from column start to stop, with float64 sums."""
     width = 4096
@@ -140,7 +141,7 @@ def subtract_rows(F, storage, slots, coef, start, stop):
             p += 1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _mark(t, alpha, y, C, not_up, not_down):
     """Note whether variable t may still move along +y (up) and along -y (down)."""
     below, above = alpha[t] < C[t], alpha[t] > 0.0
@@ -149,7 +150,7 @@ def _mark(t, alpha, y, C, not_up, not_down):
     not_down[t] = 0.0 if down else np.inf
 
 
-@njit(cache=True)
+@njit()
 def _largest(bits):
     """First position of the largest float64, given as their bits."""
     top = _LOWEST
@@ -169,7 +170,7 @@ def _largest(bits):
     return 0
 
 
-@njit(cache=True)
+@njit()
 def _largest_positive(bits):
     """First position of the largest float32 >= 0, given as their bits."""
     top = np.int32(-1)
@@ -186,7 +187,7 @@ def _largest_positive(bits):
     return 0
 
 
-@njit(cache=True)
+@njit()
 def _lowest(F, not_down):
     """The smallest F among the variables that may go down."""
     low = np.inf
@@ -195,7 +196,7 @@ def _lowest(F, not_down):
     return low
 
 
-@njit(cache=True, error_model="numpy", fastmath=_FAST)
+@njit(error_model="numpy", fastmath=_FAST)
 def _pair_gains(F, not_down, row_i, diag, F_i, diag_i, gain):
     """Second-order gain of each variable as the partner of i (FCL05 eq. 9); 0 for none."""
     zero, two, floor = np.float32(0.0), np.float32(2.0), np.float32(TAU)
@@ -206,7 +207,7 @@ def _pair_gains(F, not_down, row_i, diag, F_i, diag_i, gain):
         gain[t] = difference * difference / curvature
 
 
-@njit(cache=True, error_model="numpy", fastmath=_FAST)
+@njit(error_model="numpy", fastmath=_FAST)
 def _subtract_pair(F, reach, not_up, row_i, row_j, step):
     for t in range(len(F)):
         value = F[t] - step * (np.float64(row_i[t]) - np.float64(row_j[t]))
@@ -214,7 +215,7 @@ def _subtract_pair(F, reach, not_up, row_i, row_j, step):
         reach[t] = value + not_up[t]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _worst_single(alpha, F, y, C):
     """The largest violation of a condition without bias."""
     worst = 0.0
@@ -225,7 +226,7 @@ def _worst_single(alpha, F, y, C):
     return worst
 
 
-@njit(cache=True, error_model="numpy", fastmath=_FAST)
+@njit(error_model="numpy", fastmath=_FAST)
 def _single_gains(alpha, F, y, C, diag, gain):
     """Exact gain of each variable's clipped step."""
     for t in range(len(alpha)):
@@ -235,7 +236,7 @@ def _single_gains(alpha, F, y, C, diag, gain):
         gain[t] = max(np.float32(step * (slope - 0.5 * step * curvature)), np.float32(0.0))
 
 
-@njit(cache=True, error_model="numpy", fastmath=_FAST)
+@njit(error_model="numpy", fastmath=_FAST)
 def _subtract_row(F, row, coef):
     for t in range(len(F)):
         F[t] -= coef * row[t]

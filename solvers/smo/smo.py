@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import (
+    CachedKernelParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.validation import check_iteration_limit, positive
+from marginbench.solvers.registration import register
 from marginbench.solvers.smo.inner import TAU, move_pair, single_step
 from marginbench.solvers.smo.working_sets import Dual, Gradient, refresh, solve_large
 
 
-class SMO(WeightedSolver):
+@register("svm")
+@hyperparameters
+class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelParameters):
     """Soft-margin kernel SVM by SMO, to a given violation of the optimality conditions.
 
     Maximises ``sum_i alpha_i - 1/2 alpha' Q alpha`` over ``0 <= alpha_i <= C_i``, with
@@ -42,37 +49,25 @@ class SMO(WeightedSolver):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    C : float > 0, default=1.0
-        Weight of the summed hinge loss against ``1/2 ||w||^2``.
-    fit_intercept : bool, default=False
+    fit_intercept
         Fit an unregularised bias.
-    working_set : {"large", 1, 2, "textbook"}, default="large"
+    working_set : {"large", 1, 2, "textbook"}
         "large"; 1, without bias only; 2, with bias only; or "textbook": whichever of the two fits.
-    alpha0 : array-like, shape (n,), default=None
+    alpha0 : array-like, shape (n,)
         Dual point to start from, ``0 <= alpha0_i <= C_i``, and ``y' alpha0 = 0`` with a bias; None:
         zero.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C for each class; "balanced": ``n / (2 n_class)``.
-    tol : float >= 0, default=1e-3
+    tol : float >= 0
         Stop when no optimality condition is violated by more than ``tol`` (units of the margin).
-    max_epochs : int >= 1 or None, default=None
+    max_epochs : int >= 1 or None
         Stop after this many times n iterations; None: max(1e7, 100 n) iterations.
-    dtype : {"float32", "float64"}, default="float32"
+    dtype
         Type of the kernel entries. Sums are float64. Where float32 entries leave no progress before
         the end, as with a linear kernel of features far from 0 or of very different units, the
         status is "budget": scale the features, or use "float64".
-    cache_size : float >= 0, default=1024.0
+    cache_size
         Bound on the kernel entries in memory, MB (2^20 bytes): an eighth for those of the working
         set (at least 256 x 256 of them), the rest for rows; 0 for no cache.
-    random_state : int, Generator or None, default=None
+    random_state
         Unused: the method is deterministic.
 
     Attributes
@@ -107,38 +102,11 @@ class SMO(WeightedSolver):
     scalarization = "C"
     certificate = "dual"
 
-    def __init__(
-        self,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        C: float = 1.0,
-        fit_intercept: bool = False,
-        working_set: int | str = "large",
-        alpha0: Any = None,
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_epochs: int | None = None,
-        dtype: str = "float32",
-        cache_size: float = 1024.0,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.working_set = working_set
-        self.alpha0 = alpha0
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.dtype = dtype
-        self.cache_size = cache_size
-        self.random_state = random_state
+    working_set: int | str = "large"
+    alpha0: Any = None
+    tol: float = 1e-3
+    max_epochs: int | None = None
+    cache_size: float = 1024.0
 
     def _check_parameters(self) -> None:
         positive("C", self.C)
@@ -269,7 +237,7 @@ def _solve_pairs(
     return Solution(snapshot(), n_iter, status)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _best_single(alpha, F, diag, C, y):
     """The variable with the largest exact gain, its step, and the largest violation."""
     best, best_step, best_gain, violation = 0, 0.0, -1.0, 0.0
@@ -284,7 +252,7 @@ def _best_single(alpha, F, diag, C, y):
     return best, best_step, violation
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _move_single(alpha, F, diag, C, y, row, i, step):
     """Bring F up to date with alpha_i += step, and select the next variable."""
     signed = step * y[i]
@@ -293,7 +261,7 @@ def _move_single(alpha, F, diag, C, y, row, i, step):
     return _best_single(alpha, F, diag, C, y)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _first_of_pair(alpha, F, y, C):
     """i = argmax of F over the variables that may move up; and the violation."""
     i, upper, lower = -1, -np.inf, np.inf
@@ -307,7 +275,7 @@ def _first_of_pair(alpha, F, y, C):
     return i, max(upper - lower, 0.0)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _second_of_pair(alpha, F, y, C, diag, row_i, i):
     """j = argmax of the second-order gain with i (FCL05 eq. 9)."""
     j, best = -1, -np.inf
@@ -324,7 +292,7 @@ def _second_of_pair(alpha, F, y, C, diag, row_i, i):
     return j
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _move_pair(alpha, F, y, C, diag, row_i, row_j, i, j):
     """Solve for the pair exactly, update F, and select the next i."""
     step = move_pair(alpha, F, y, C, i, j, diag[i] + diag[j] - 2.0 * row_i[j])

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.validation import check_iteration_limit, positive
+from marginbench.solvers.registration import register
 
 
-class BatchPerceptron(Solver):
+@register("svm")
+@hyperparameters
+class BatchPerceptron(Solver, SolverParameters, CachedKernelParameters):
     """The kernel perceptron that looks at all points and corrects the worst one.
 
     Each step adds ``y_i Phi_i`` of the point with the smallest ``y_i <w, Phi_i>`` to w, until none
@@ -26,25 +27,11 @@ class BatchPerceptron(Solver):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    fit_intercept : bool, default=False
-        Must be False.
-    target_margin : float >= 0, default=0.0
+    target_margin : float >= 0
         The margin to reach, in units of distance in feature space; 0 asks for any positive one.
-    max_epochs : int >= 1, default=10
+    max_epochs : int >= 1
         Stop after this many times n steps.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the kernel entries. Sums are float64.
-    cache_size : float >= 0, default=200.0
-        Bound on the cached kernel rows, MB; 0 for no cache.
-    random_state : int, Generator or None, default=None
+    random_state
         Not used: the method draws nothing.
 
     Attributes
@@ -68,30 +55,8 @@ class BatchPerceptron(Solver):
 
     scalarization = None
 
-    def __init__(
-        self,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = False,
-        target_margin: float = 0.0,
-        max_epochs: int = 10,
-        dtype: str = "float32",
-        cache_size: float = 200.0,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.target_margin = target_margin
-        self.max_epochs = max_epochs
-        self.dtype = dtype
-        self.cache_size = cache_size
-        self.random_state = random_state
+    target_margin: float = 0.0
+    max_epochs: int = 10
 
     def _check_parameters(self) -> None:
         positive("target_margin", self.target_margin, zero=True)
@@ -125,7 +90,7 @@ class BatchPerceptron(Solver):
         return Solution(snapshot(), t, status)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _add_row(margins, y, row, sign):
     """margins_j += sign y_j K_ij; returns the index of the smallest."""
     worst = 0

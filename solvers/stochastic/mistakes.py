@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.interface.problem import Problem
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import matmul
 
 
@@ -115,7 +115,7 @@ STRATEGIES: dict[str, Callable[[Problem], Responses]] = {
 }
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _next_mistake(scores, y, draws, position, done, slope):
     for p in range(position, len(draws)):
         i = draws[p]
@@ -125,7 +125,7 @@ def _next_mistake(scores, y, draws, position, done, slope):
     return len(draws) - 1, np.nan
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _add_scaled(scores, row, sign):
     for j in range(len(scores)):
         scores[j] += sign * row[j]

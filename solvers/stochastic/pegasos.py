@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import (
+    CachedKernelParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
 from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.draws import draw_by_weight
 from marginbench.solvers.numeric.validation import check_iteration_limit, one_of, positive
+from marginbench.solvers.registration import register
 from marginbench.solvers.stochastic.mistakes import STRATEGIES
 
 
-class Pegasos(WeightedSolver):
+@register("svm")
+@hyperparameters
+class Pegasos(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelParameters):
     """Soft-margin kernel SVM without bias by stochastic subgradient steps on the primal.
 
     Minimises ``lambda/2 ||w||^2`` plus the weighted mean of the hinge losses, with ``lambda = 1 /
@@ -27,36 +33,16 @@ class Pegasos(WeightedSolver):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    C : float > 0, default=1.0
-        Weight of the summed hinge loss against ``1/2 ||w||^2``.
-    fit_intercept : bool, default=False
-        Must be False: the method has no unregularised bias.
-    strategy : {"maintained", "on_demand"}, default="maintained"
+    strategy : {"maintained", "on_demand"}
         "maintained" keeps the responses of all points, n evaluations for each margin violation;
         "on_demand" evaluates the drawn point's response, one evaluation for each support vector in
         each iteration. The predictors are the same, unless a margin is so
         close to its threshold that rounding decides.
-    tol : float >= 0, default=0.0
+    tol : float >= 0
         Stop when the objective, estimated over an epoch by the losses at the drawn points, changes
         by less than this fraction from one epoch to the next; 0 runs all epochs.
-    max_epochs : int >= 1, default=10
+    max_epochs : int >= 1
         Stop after this many epochs of n iterations.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the losses of each class.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the kernel entries. Sums are float64.
-    cache_size : float >= 0, default=200.0
-        Bound on the cached kernel rows, MB; 0 for no cache.
-    random_state : int, Generator or None, default=None
-        Seeds the draws.
 
     Notes
     -----
@@ -71,36 +57,9 @@ class Pegasos(WeightedSolver):
 
     scalarization = "R"
 
-    def __init__(
-        self,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        C: float = 1.0,
-        fit_intercept: bool = False,
-        strategy: str = "maintained",
-        tol: float = 0.0,
-        max_epochs: int = 10,
-        class_weight: Any = None,
-        dtype: str = "float32",
-        cache_size: float = 200.0,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.strategy = strategy
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.class_weight = class_weight
-        self.dtype = dtype
-        self.cache_size = cache_size
-        self.random_state = random_state
+    strategy: str = "maintained"
+    tol: float = 0.0
+    max_epochs: int = 10
 
     def _check_parameters(self) -> None:
         positive("C", self.C)

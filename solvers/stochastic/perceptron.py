@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
 from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import KernelExpansion, Model
 from marginbench.solvers.models.voting import VotedExpansion
 from marginbench.solvers.numeric.validation import check_iteration_limit, one_of
+from marginbench.solvers.registration import register
 from marginbench.solvers.stochastic.mistakes import STRATEGIES
 
 
-class Perceptron(Solver):
+@register("svm")
+@hyperparameters
+class Perceptron(Solver, SolverParameters, CachedKernelParameters):
     """The kernel perceptron, in several passes over the data; last, averaged or voted predictor.
 
     A pass visits every point once in random order. A point whose margin is not positive is a
@@ -27,35 +29,21 @@ class Perceptron(Solver):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    fit_intercept : bool, default=False
-        Must be False.
-    output : {"last", "averaged", "voted"}, default="last"
+    output : {"last", "averaged", "voted"}
         "averaged" is the mean of the predictors before each visit. "voted" lets every predictor of
         the run vote with the sign of its score, as many times as it was right, and once more for
         being made ([FS99]_); the model is a :class:`VotedExpansion`, and ``decision_function`` is
         the difference of the votes. A vote has no norm and so no objective.
-    strategy : {"maintained", "on_demand"}, default="maintained"
+    strategy : {"maintained", "on_demand"}
         "maintained" keeps the responses of all points, n evaluations for each mistake;
         "on_demand" evaluates the visited point's response, one evaluation for each support vector.
         The predictors are the same, unless a margin is so
         close to its threshold that rounding decides.
-    tol : float >= 0, default=0.0
+    tol : float >= 0
         Stop after a pass with at most this fraction of mistakes; 0 asks for a pass without any.
-    max_epochs : int >= 1, default=10
+    max_epochs : int >= 1
         Stop after this many passes.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the kernel entries. Sums are float64.
-    cache_size : float >= 0, default=200.0
-        Bound on the cached kernel rows, MB; 0 for no cache.
-    random_state : int, Generator or None, default=None
+    random_state
         Seeds the order of each pass.
 
     Attributes
@@ -79,34 +67,10 @@ class Perceptron(Solver):
 
     scalarization = None
 
-    def __init__(
-        self,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = False,
-        output: str = "last",
-        strategy: str = "maintained",
-        tol: float = 0.0,
-        max_epochs: int = 10,
-        dtype: str = "float32",
-        cache_size: float = 200.0,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.output = output
-        self.strategy = strategy
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.dtype = dtype
-        self.cache_size = cache_size
-        self.random_state = random_state
+    output: str = "last"
+    strategy: str = "maintained"
+    tol: float = 0.0
+    max_epochs: int = 10
 
     def _check_parameters(self) -> None:
         one_of("output", self.output, ("last", "averaged", "voted"))

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import (
+    CachedKernelParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.models.objectives import hinge
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import matmul
 from marginbench.solvers.numeric.sample_loops import (
     ACTIVE,
@@ -26,9 +30,12 @@ from marginbench.solvers.numeric.sample_loops import (
     SHRINK_BELOW,
 )
 from marginbench.solvers.numeric.validation import check_iteration_limit, flag, one_of, positive
+from marginbench.solvers.registration import register
 
 
-class SDCA(WeightedSolver):
+@register("svm")
+@hyperparameters
+class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelParameters):
     """Soft-margin kernel SVM without bias by stochastic dual coordinate ascent.
 
     Maximises ``sum_i alpha_i - 1/2 alpha' Q alpha`` over ``0 <= alpha_i <= C weights_i``, one
@@ -37,42 +44,22 @@ class SDCA(WeightedSolver):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    C : float > 0, default=1.0
-        Weight of the summed hinge loss against ``1/2 ||w||^2``.
-    fit_intercept : bool, default=False
-        Must be False: the method has no unregularised bias.
-    order : {"permutation", "iid"}, default="permutation"
+    order : {"permutation", "iid"}
         A fresh permutation in each epoch (LIBLINEAR), or independent uniform draws ([SBP12]_),
         which need ``stopping="gap"`` and ``shrinking=False``.
-    stopping : {"gap", "gradient"}, default="gap"
+    stopping : {"gap", "gradient"}
         "gap" stops at the end of an epoch when the duality gap is at most ``tol``, in units of the
         weighted mean of the losses: as a fraction of the objective at w = 0. The gap comes free of
         kernel evaluations. "gradient" is LIBLINEAR's rule: stop when the projected derivatives of
         the dual, as they were met in an epoch over all points, lie within ``tol`` of each other.
-    shrinking : bool, default=False
+    shrinking : bool
         Whether to leave out points at their bounds whose derivative points outward by more than
         any did in the epoch before; all come back before the end (LIBLINEAR). It saves draws, not
         kernel evaluations: a point left out would have changed nothing.
-    tol : float >= 0, default=1e-3
+    tol : float >= 0
         See ``stopping``. LIBLINEAR's own default is 0.1.
-    max_epochs : int >= 1, default=100
+    max_epochs : int >= 1
         Stop after this many epochs of n draws, fewer where points are left out.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the losses of each class.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the kernel entries. Sums are float64.
-    cache_size : float >= 0, default=200.0
-        Bound on the cached kernel rows, MB; 0 for no cache.
-    random_state : int, Generator or None, default=None
-        Seeds the order of the draws.
 
     Notes
     -----
@@ -90,40 +77,11 @@ class SDCA(WeightedSolver):
     scalarization = "C"
     certificate = "dual"
 
-    def __init__(
-        self,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        C: float = 1.0,
-        fit_intercept: bool = False,
-        order: str = "permutation",
-        stopping: str = "gap",
-        shrinking: bool = False,
-        tol: float = 1e-3,
-        max_epochs: int = 100,
-        class_weight: Any = None,
-        dtype: str = "float32",
-        cache_size: float = 200.0,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.order = order
-        self.stopping = stopping
-        self.shrinking = shrinking
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.class_weight = class_weight
-        self.dtype = dtype
-        self.cache_size = cache_size
-        self.random_state = random_state
+    order: str = "permutation"
+    stopping: str = "gap"
+    shrinking: bool = False
+    tol: float = 1e-3
+    max_epochs: int = 100
 
     def _check_parameters(self) -> None:
         positive("C", self.C)
@@ -247,7 +205,7 @@ def _changes(
     return draws[_targets(alpha, margins, diag, bounds, draws) != alpha[draws]]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _target(alpha, margins, diag, bounds, i):
     """The best value of one variable."""
     slope = 1.0 - margins[i]
@@ -256,7 +214,7 @@ def _target(alpha, margins, diag, bounds, i):
     return bounds[i] if slope > 0.0 else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _targets(alpha, margins, diag, bounds, index):
     """The best value of each of these variables, if only it changed."""
     targets = np.empty(len(index))
@@ -265,7 +223,7 @@ def _targets(alpha, margins, diag, bounds, index):
     return targets
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _next_change(alpha, margins, diag, bounds, draws, position, shrinking, state):
     """The first draw from ``position`` on that changes its variable, and the new value.
 
@@ -293,7 +251,7 @@ def _next_change(alpha, margins, diag, bounds, draws, position, shrinking, state
     return position, 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _add_row(margins, y, row, coef):
     """margins_j += coef y_j K_ij."""
     for j in range(len(margins)):

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numba import njit
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
 from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.draws import draw_by_weight
 from marginbench.solvers.numeric.validation import check_iteration_limit, positive
+from marginbench.solvers.registration import register
 
 
-class SGD(WeightedSolver):
+@register("svm")
+@hyperparameters
+class SGD(WeightedSolver, SolverParameters, CachedKernelParameters):
     """Kernel SVM without bias in its norm-constrained form, by stochastic gradient descent.
 
     Minimises the weighted mean of the hinge losses over ``||w|| <= norm_bound``. Step t draws a
@@ -29,28 +31,10 @@ class SGD(WeightedSolver):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
-        A callable takes two matrices of points and returns their kernel block.
-    gamma : float > 0, "scale" or "auto", default="scale"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
-    degree : int >= 1, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant of "poly".
-    norm_bound : float > 0, default=10.0
+    norm_bound : float > 0
         Largest ||w||.
-    fit_intercept : bool, default=False
-        Must be False.
-    max_epochs : int >= 1, default=10
+    max_epochs : int >= 1
         Stop after this many epochs of n steps.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the losses of each class.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the kernel entries. Sums are float64.
-    cache_size : float >= 0, default=200.0
-        Bound on the cached kernel rows, MB; 0 for no cache.
-    random_state : int, Generator or None, default=None
-        Seeds the draws.
 
     Notes
     -----
@@ -67,32 +51,8 @@ class SGD(WeightedSolver):
 
     scalarization = None
 
-    def __init__(
-        self,
-        kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        norm_bound: float = 10.0,
-        fit_intercept: bool = False,
-        max_epochs: int = 10,
-        class_weight: Any = None,
-        dtype: str = "float32",
-        cache_size: float = 200.0,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.norm_bound = norm_bound
-        self.fit_intercept = fit_intercept
-        self.max_epochs = max_epochs
-        self.class_weight = class_weight
-        self.dtype = dtype
-        self.cache_size = cache_size
-        self.random_state = random_state
+    norm_bound: float = 10.0
+    max_epochs: int = 10
 
     def _check_parameters(self) -> None:
         positive("norm_bound", self.norm_bound)
@@ -118,7 +78,7 @@ class SGD(WeightedSolver):
                 t += min(found, n - 1) - position + 1
                 position = found + 1
                 if found < n:
-                    i = draws[found]
+                    i = int(draws[found])
                     step = step_scale / np.sqrt(t)
                     squared_norm += 2 * step * margins[i] + step * step * diag[i]
                     scale = min(1.0, bound / np.sqrt(squared_norm)) if squared_norm > 0 else 1.0
@@ -140,7 +100,7 @@ def _violations(margins: np.ndarray, draws: np.ndarray, count: int) -> np.ndarra
     return draws[margins[draws] < 1.0]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _next_violation(margins, draws, position):
     """Position of the first draw with margin below 1; past the end if there is none."""
     for p in range(position, len(draws)):
@@ -149,7 +109,7 @@ def _next_violation(margins, draws, position):
     return len(draws)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _move(margins, y, row, signed_step, scale):
     """margins_j <- scale (margins_j + signed_step y_j K_ij)."""
     for j in range(len(margins)):

@@ -15,9 +15,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from marginbench.data_loaders import DataError, Dataset, lap, ldfp, load
-    from marginbench.harness.errors import StudyError, UserError
-    from marginbench.reports import report
+    from marginbench.data_loaders import (
+        DataError as DataError,
+        Dataset as Dataset,
+        lap as lap,
+        ldfp as ldfp,
+        load as load,
+    )
+    from marginbench.harness.errors import (
+        RecordError as RecordError,
+        StudyError as StudyError,
+        UserError as UserError,
+    )
+    from marginbench.harness.feasibility.study import FeasibilityStudy as FeasibilityStudy
+    from marginbench.harness.running import run as run
+    from marginbench.harness.session import RunSummary as RunSummary
+    from marginbench.harness.study_file import load_study as load_study
+    from marginbench.harness.svm.study import Study as Study
+    from marginbench.reports import report as report
     from marginbench.solvers import *  # noqa: F403
 
 #: Where the public names are defined; all others are those of marginbench.solvers.
@@ -27,8 +42,14 @@ _HOMES = {
     "lap": "data_loaders",
     "ldfp": "data_loaders",
     "load": "data_loaders",
+    "RecordError": "harness.errors",
     "StudyError": "harness.errors",
     "UserError": "harness.errors",
+    "FeasibilityStudy": "harness.feasibility.study",
+    "RunSummary": "harness.session",
+    "load_study": "harness.study_file",
+    "run": "harness.running",
+    "Study": "harness.svm.study",
     "report": "reports",
 }
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from marginbench.data_loaders import adult, load
+from marginbench.data_loaders import load
 from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.datasets import adult
 from marginbench.data_loaders.errors import DataError
 
 

@@ -297,7 +297,6 @@ def test_content_is_checked_before_it_is_kept(tiny, cache):
 
 
 def start(script: str) -> subprocess.Popen:
-    root = Path(data_loaders.__file__).parents[1]
     return subprocess.Popen(
         [sys.executable, "-c", script],
         env=os.environ.copy(),
@@ -336,7 +335,8 @@ def test_two_processes_fetch_at_once(tmp_path):
     log = tmp_path / "log"
     script = f"""
 import time
-from marginbench.data_loaders import Source, checkers, load
+from marginbench.data_loaders import Source, load
+from marginbench.data_loaders.datasets import checkers
 
 def read(files, params):
     with open({str(log)!r}, "a") as stream:

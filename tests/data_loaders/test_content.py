@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from marginbench.data_loaders import DataError
-from marginbench.data_loaders import content as content_module
+from marginbench.data_loaders import DataError, content as content_module
 from marginbench.data_loaders.content import Content, Part, check, fingerprint
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from marginbench.data_loaders import DataError, libsvm
 from marginbench.data_loaders.files import LocalFile
@@ -128,6 +127,17 @@ def test_refuses_a_damaged_archive(tmp_path, compress, damage):
 def test_refuses_a_missing_file(tmp_path):
     with pytest.raises(DataError, match="cannot be read"):
         libsvm.read_file(LocalFile(tmp_path / "none", "none"), 4, (-1, 1))
+
+
+def test_every_so_many_rows_of_a_single_file_are_the_test_part(tmp_path):
+    (tmp_path / "data").write_bytes(TEXT + TEXT)
+    files = {"data": LocalFile(tmp_path / "data", "data")}
+    content = libsvm.read_single(files, {}, name="data", width=4, classes=(-1, 1), step=3)
+    rows, labels = np.vstack([DENSE, DENSE]), np.array([*LABELS, *LABELS])
+    # Rows 3 and 6, counted from 1.
+    for part, kept in ((content.test, [2, 5]), (content.train, [0, 1, 3, 4, 6, 7])):
+        np.testing.assert_array_equal(part.X.toarray(), rows[kept])
+        np.testing.assert_array_equal(part.y, labels[kept])
 
 
 def test_other_classes_are_kept_as_they_are(tmp_path):

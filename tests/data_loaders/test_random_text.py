@@ -1,12 +1,14 @@
 """The generator of points like documents."""
 
+import math
 import tracemalloc
 
 import numpy as np
 import pytest
 
 from marginbench.data_loaders import DataError, load
-from marginbench.data_loaders.random_text import DEFAULTS, check_parameters, read
+from marginbench.data_loaders.datasets import random_text
+from marginbench.data_loaders.datasets.random_text import DEFAULTS, check_parameters, read
 
 SMALL = {"n_train": 3000, "n_test": 1000, "n_features": 2000, "density": 0.02}
 
@@ -49,6 +51,16 @@ def test_labels_can_be_learnt_but_not_without_errors():
     error = np.mean(np.where(data.X_test @ w > 0, 1, -1) != data.y_test)
     assert 0.03 < error < 0.2
     assert abs(y.mean()) < 0.5
+
+
+def test_noise_turns_the_labels_of_points_near_the_boundary(monkeypatch):
+    params = {**DEFAULTS, "n_train": 20_000, "n_test": 2, "n_features": 500, "density": 0.05}
+    noisy = read({}, params).train
+    monkeypatch.setattr(random_text, "_NOISE", 0.0)
+    exact = read({}, params).train
+    assert (noisy.X != exact.X).nnz == 0
+    # Normal scores of variance about one, with noise of deviation 0.2.
+    assert np.mean(noisy.y != exact.y) == pytest.approx(math.atan(0.2) / math.pi, rel=0.2)
 
 
 def test_seed_and_sizes():

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.data_loaders import DataError, find, rcv1
+from marginbench.data_loaders import DataError, find
+from marginbench.data_loaders.datasets import rcv1
 from marginbench.data_loaders.files import LocalFile
 
 # The layout of the published files: two blanks behind the document's number.

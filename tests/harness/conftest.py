@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from marginbench.harness.study import Study
+from marginbench.solvers.numeric.compiling import cache_folder
 
 SMALL_STUDY = {
     "name": "small",
@@ -29,9 +30,13 @@ SMALL_STUDY = {
 
 @pytest.fixture(autouse=True, scope="session")
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Datasets and reference optima of the tests stay out of the user's cache."""
+    """Datasets and reference optima of the tests stay out of the user's cache.
+
+    Machine code stays in it, so that workers need not compile for every session of tests.
+    """
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMBA_CACHE_DIR", str(cache_folder().parent))
         patch.setenv("MARGINBENCH_CACHE", str(folder))
         yield folder
 

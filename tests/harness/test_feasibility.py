@@ -14,8 +14,8 @@ import marginbench.harness.feasibility_runner as runner
 from marginbench.harness import image_classes, separation
 from marginbench.harness.errors import StudyError, UserError
 from marginbench.harness.feasibility.records import FeasibilityStore, Stage
-from marginbench.harness.feasibility_runner import plan_feasibility, run_feasibility
 from marginbench.harness.feasibility.study import FeasibilityStudy, select_parts
+from marginbench.harness.feasibility_runner import plan_feasibility, run_feasibility
 from marginbench.harness.jobs import Ended, ImagesJob, Outcome, SeparationJob, Started
 from marginbench.harness.records import RecordError
 from marginbench.harness.study_file import load_study, parse_study

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from marginbench.harness.jobs import CheckpointMessage, Message, RunJob, RunResult, TaskJob
-from marginbench.harness.svm.measurement import measure
 from marginbench.harness.records import Checkpoint
+from marginbench.harness.svm.measurement import measure
 
 DATA = {"n_train": 300, "n_test": 200}
 LINEAR = TaskJob("checkers", DATA, {"name": "linear"}, 1.0, False)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.svm.evaluation import Evaluation, Evaluator
 from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
 from marginbench.harness.records import Checkpoint
+from marginbench.harness.svm.evaluation import Evaluation, Evaluator
 from marginbench.harness.svm.tracing import TraceMonitor
 from marginbench.solvers import RBF, SBP, Counters, KernelExpansion, Pegasos, Solver
 

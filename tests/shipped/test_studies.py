@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from marginbench.harness.study_file import load_study, study_names
+from marginbench.solvers.numeric.compiling import cache_folder
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,11 @@ def marginbench(folder, *arguments):
         [sys.executable, "-m", "marginbench.reports.command", *arguments],
         cwd=folder,
         env=os.environ
-        | {"MARGINBENCH_CACHE": str(folder / "cache"), "PYTHONPATH": os.pathsep.join(sys.path)},
+        | {
+            "MARGINBENCH_CACHE": str(folder / "cache"),
+            "NUMBA_CACHE_DIR": str(cache_folder().parent),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        },
         capture_output=True,
         text=True,
         timeout=300,

@@ -25,6 +25,8 @@ SOLVERS = {
     "Perceptron": Perceptron(gamma=0.001),
     "Perceptron, averaged": Perceptron(gamma=0.001, output="averaged"),
 }
+#: What the quick tests look at: one solver for each way of choosing the next rows.
+QUICK = ["SBP", "SBP, bias", "SDCA", "Pegasos"]
 # MB: nothing stored, a few rows, all of them.
 CACHES = [0.0, 0.05, 100.0]
 
@@ -56,7 +58,10 @@ def one_at_a_time(monkeypatch):
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in SOLVERS],
+)
 def test_results_are_those_of_one_row_at_a_time(points, name, storage, monkeypatch):
     X, y = points
     if storage == "sparse":

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 from marginbench.data_loaders import load
 from marginbench.solvers import (
@@ -27,9 +27,15 @@ REGRESSORS = [
 ]
 
 
-@parametrize_with_checks(REGRESSORS)
-def test_scikit_learn_checks_of_the_regressor(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize(
+    "regressor",
+    [
+        pytest.param(regressor, marks=[pytest.mark.slow] if number else [], id=regressor.loss)
+        for number, regressor in enumerate(REGRESSORS)
+    ],
+)
+def test_scikit_learn_checks_of_the_regressor(regressor):
+    check_estimator(regressor, on_skip=None)
 
 
 def test_the_classifier_is_the_svm_in_units_of_C(linear_task, optimum):

@@ -21,7 +21,7 @@ from marginbench.solvers.numeric.water_level import water_level
 from marginbench.solvers.sbp.two_basins import two_basin_level
 
 # lambda n = 1, 0.1, 0.01 with C = 1 / (lambda n).
-COSTS = [1.0, 10.0, 100.0]
+COSTS = [1.0, 10.0, pytest.param(100.0, marks=pytest.mark.slow)]
 EXACT = {"dtype": "float64"}
 
 

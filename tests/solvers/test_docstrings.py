@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 
-import pytest
 from numpydoc.docscrape import ClassDoc, FunctionDoc
+from sklearn.base import BaseEstimator
 
 from marginbench import solvers
 from marginbench.solvers import kernels
@@ -38,32 +39,45 @@ def signature_names(function):
     return [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_class_docstring_names_the_parameters(cls):
-    doc = ClassDoc(cls)
-    assert doc["Summary"], "no summary line"
-    if inspect.isabstract(cls) or cls.__init__ is object.__init__:
-        return
-    documented = names(doc["Parameters"])
-    if dataclasses.is_dataclass(cls) and not documented:
-        documented = names(doc["Attributes"])[: len(dataclasses.fields(cls))]
-    assert documented == signature_names(cls.__init__)
+def test_class_docstrings_name_the_parameters():
+    for cls in CLASSES:
+        doc = ClassDoc(cls)
+        assert doc["Summary"], f"{cls.__name__} has no summary line"
+        if inspect.isabstract(cls) or cls.__init__ is object.__init__:
+            continue
+        documented = names(doc["Parameters"])
+        if dataclasses.is_dataclass(cls) and not documented:
+            documented = names(doc["Attributes"])[: len(dataclasses.fields(cls))]
+        assert documented == signature_names(cls.__init__), cls.__name__
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__qualname__)
-def test_function_docstring_names_the_parameters(function):
-    if not function.__doc__:
-        # An override: the base class's docstring holds.
-        assert inspect.getdoc(function), "no docstring"
-        return
-    documented = names(FunctionDoc(function)["Parameters"])
-    assert documented in ([], signature_names(function))
+def test_every_parameter_of_an_estimator_has_a_type_a_default_and_a_description():
+    for cls in CLASSES:
+        if not issubclass(cls, BaseEstimator) or inspect.isabstract(cls):
+            continue
+        signature = inspect.signature(cls).parameters
+        for entry in ClassDoc(cls)["Parameters"]:
+            where = f"{cls.__name__}: {entry.name}"
+            kind, found, default = entry.type.partition(", default=")
+            assert kind, where
+            assert "".join(entry.desc).strip(), where
+            if found:
+                assert ast.literal_eval(default) == signature[entry.name].default, where
+            else:
+                assert signature[entry.name].default is inspect.Parameter.empty, where
 
 
-@pytest.mark.parametrize("cls", solvers.registry().values(), ids=lambda cls: cls.__name__)
-def test_solver_docstring_says_what_it_costs_and_where_it_comes_from(cls):
-    doc = ClassDoc(cls)
-    notes, references = " ".join(doc["Notes"]), " ".join(doc["References"])
-    assert "BibTeX key" in references
-    if cls.instrumented:
-        assert "Kernel evaluations" in notes
+def test_function_docstrings_name_the_parameters():
+    for function in FUNCTIONS:
+        # An override may leave it to the base class's docstring.
+        assert inspect.getdoc(function), f"{function.__qualname__} has no docstring"
+        documented = names(FunctionDoc(function)["Parameters"]) if function.__doc__ else []
+        assert documented in ([], signature_names(function)), function.__qualname__
+
+
+def test_solver_docstrings_say_what_they_cost_and_where_they_come_from():
+    for cls in solvers.registry().values():
+        doc = ClassDoc(cls)
+        notes, references = " ".join(doc["Notes"]), " ".join(doc["References"])
+        assert "BibTeX key" in references, cls.__name__
+        assert "Kernel evaluations" in notes or not cls.instrumented, cls.__name__

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 from marginbench.solvers import KernelExpansion, LinearModel, Solver, registry
 
@@ -30,6 +30,11 @@ NAMES = [*EXPANSIONS, *BUDGET, *LINEAR, "RandomFourierFeatures"]
 UNSEEDED = ["SMO", "BatchPerceptron", "LIBSVM", "BundleClassifier", "CuttingPlane", *FEASIBILITY]
 SEEDED = [name for name in NAMES if name not in UNSEEDED]
 NO_OBJECTIVE = ["Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures", *FEASIBILITY]
+#: One solver of each family, on which the quick tests run all of scikit-learn's checks.
+REPRESENTATIVES = [
+    *("SMO", "Pegasos", "Perceptron", "BSCA", "LinearSDCA", "BundleClassifier"),
+    *("RandomFourierFeatures", "MPKFP", "CuttingPlane", "LIBSVM"),
+]
 KERNELS = {
     "rbf": lambda A, B: np.exp(-0.7 * np.square(A[:, None] - B).sum(axis=2)),
     "linear": lambda A, B: A @ B.T,
@@ -49,6 +54,11 @@ def make_exact(name, **params):
 
 def coefficients(solver):
     return solver.dual_coef_ if hasattr(solver, "dual_coef_") else solver.coef_
+
+
+def stored(X, storage):
+    """The points as an array of float64 or float32, or as a sparse matrix."""
+    return {"dense": X, "float32": X.astype(np.float32), "csr": sparse.csr_matrix(X)}[storage]
 
 
 def takes_kernel(name, kernel):
@@ -94,61 +104,58 @@ def test_the_registry_holds_every_solver_by_its_class_name():
         assert issubclass(solver_class, Solver)
 
 
-@parametrize_with_checks(
-    [
-        *(make_exact(name) for name in NAMES),
-        *(make_exact(name, budget=8) for name in BUDGET),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-@parametrize_with_checks(
-    [registry()[name]() for name in NAMES], expected_failed_checks=expected_failures
-)
-def test_scikit_learn_checks_with_default_parameters(estimator, check):
-    if check.func.__name__ == "check_methods_subset_invariance":
-        pytest.skip("compares to seven digits; float32 entries depend on the block in the last bit")
-    check(estimator)
-
-
 @pytest.mark.parametrize(
-    "labels",
-    [(-1, 1), (0, 1), (3, 7), ("ham", "spam"), (False, True), (-1.0, 1.0), (1, 2)],
-    ids=str,
+    "name",
+    [
+        pytest.param(name, marks=[] if name in REPRESENTATIVES else pytest.mark.slow)
+        for name in NAMES
+    ],
 )
-def test_any_two_labels_will_do(name, points, labels):
-    X, y = points
-    named = np.array(labels)[(y > 0).astype(int)]
-    solver = make_exact(name).fit(X, named)
-    expected = make_exact(name).fit(X, y)
-    np.testing.assert_array_equal(solver.classes_, sorted(labels))
-    np.testing.assert_array_equal(coefficients(solver), coefficients(expected))
-    np.testing.assert_array_equal(
-        solver.predict(X), np.array(labels)[(expected.decision_function(X) > 0).astype(int)]
+def test_scikit_learn_checks(name):
+    # In float64: float32 entries depend on the block in the last bit, and one check looks at that.
+    estimator = make_exact(name, budget=8)
+    check_estimator(
+        estimator,
+        expected_failed_checks=expected_failures(estimator),
+        on_skip=None,
+        on_fail="raise",
     )
-    assert solver.score(X, named) == expected.score(X, y) > 0.7
 
 
-@pytest.mark.parametrize("kernel", sorted(KERNELS))
-def test_scores_are_the_kernel_expansion(expansion, points, kernel):
+LABELS = [(-1, 1), (0, 1), (3, 7), ("ham", "spam"), (False, True), (-1.0, 1.0), (1, 2)]
+
+
+def test_any_two_labels_will_do(name, points):
     X, y = points
-    Z = np.random.default_rng(1).standard_normal((11, 3))
-    solver = make_exact(expansion, kernel=kernel, gamma=0.7, degree=2, coef0=0.5).fit(X, y)
-    K = KERNELS[kernel](Z, solver.support_vectors_)
-    by_hand = K @ solver.dual_coef_[0] + solver.intercept_[0]
-    scale = np.abs(solver.dual_coef_).sum() * np.abs(K).max()
-    atol = (1e-6 if expansion == "LIBSVM" else 1e-13) * scale
-    np.testing.assert_allclose(solver.decision_function(Z), by_hand, rtol=0, atol=atol)
-    assert solver.decision_function(Z).dtype == np.float64
+    expected = make_exact(name).fit(X, y)
+    positive = expected.decision_function(X) > 0
+    # All solvers leave the labels to their base class.
+    for labels in LABELS if name == "SMO" else [("ham", "spam")]:
+        named = np.array(labels)[(y > 0).astype(int)]
+        solver = make_exact(name).fit(X, named)
+        np.testing.assert_array_equal(solver.classes_, sorted(labels))
+        np.testing.assert_array_equal(coefficients(solver), coefficients(expected))
+        np.testing.assert_array_equal(solver.predict(X), np.array(labels)[positive.astype(int)])
+        assert solver.score(X, named) == expected.score(X, y) > 0.7
+
+
+def test_scores_are_the_kernel_expansion(expansion, points):
+    for kernel in sorted(KERNELS):
+        X, y = points
+        Z = np.random.default_rng(1).standard_normal((11, 3))
+        solver = make_exact(expansion, kernel=kernel, gamma=0.7, degree=2, coef0=0.5).fit(X, y)
+        K = KERNELS[kernel](Z, solver.support_vectors_)
+        by_hand = K @ solver.dual_coef_[0] + solver.intercept_[0]
+        scale = np.abs(solver.dual_coef_).sum() * np.abs(K).max()
+        atol = (1e-6 if expansion == "LIBSVM" else 1e-13) * scale
+        np.testing.assert_allclose(solver.decision_function(Z), by_hand, rtol=0, atol=atol)
+        assert solver.decision_function(Z).dtype == np.float64
 
 
 @pytest.mark.parametrize("storage", ["dense", "float32", "csr"])
 def test_attributes_of_a_linear_solver(points, storage):
     X, y = points
-    X = {"dense": X, "float32": X.astype(np.float32), "csr": sparse.csr_matrix(X)}[storage]
+    X = stored(X, storage)
     for name in LINEAR:
         solver = make(name, random_state=0).fit(X, y)
         assert isinstance(solver.model_, LinearModel)
@@ -164,35 +171,34 @@ def test_attributes_of_a_linear_solver(points, storage):
         np.testing.assert_allclose(solver.decision_function(X), X @ solver.coef_[0], rtol=1e-12)
 
 
-@pytest.mark.parametrize("storage", ["dense", "float32", "csr"])
-def test_fitted_attributes(expansion, points, storage):
-    X, y = points
-    X = {"dense": X, "float32": X.astype(np.float32), "csr": sparse.csr_matrix(X)}[storage]
-    solver = make(expansion, random_state=0)
-    assert solver.fit(X, y) is solver
-    n_support = solver.model_.n_support
-    assert isinstance(solver.model_, KernelExpansion)
-    assert 0 < n_support <= 40
-    assert solver.dual_coef_.shape == (1, n_support)
-    assert solver.dual_coef_.dtype == np.float64
-    assert solver.support_.shape == (n_support,)
-    assert solver.support_.dtype == np.int64
-    assert (np.diff(solver.support_) > 0).all()
-    assert solver.support_vectors_.shape == (n_support, 3)
-    assert sparse.issparse(solver.support_vectors_) == (storage == "csr")
-    difference = solver.support_vectors_ - X[solver.support_]
-    assert abs(difference).max() == 0
-    assert (solver.dual_coef_ != 0).all()
-    assert solver.intercept_.shape == (1,)
-    assert solver.intercept_.dtype == np.float64
-    assert type(solver.n_iter_) is int
-    assert solver.n_iter_ > 0
-    assert solver.n_features_in_ == 3
-    assert solver.status_ in ("converged", "budget")
-    if solver.instrumented:
-        assert solver.counters_.kernel_evals >= solver.counters_.kernel_evals_computed > 0
-    if expansion not in ("SMO", "LIBSVM"):
-        assert solver.intercept_[0] == 0
+def test_fitted_attributes(expansion, points):
+    for storage in ("dense", "float32", "csr"):
+        X, y = stored(points[0], storage), points[1]
+        solver = make(expansion, random_state=0)
+        assert solver.fit(X, y) is solver
+        n_support = solver.model_.n_support
+        assert isinstance(solver.model_, KernelExpansion)
+        assert 0 < n_support <= 40
+        assert solver.dual_coef_.shape == (1, n_support)
+        assert solver.dual_coef_.dtype == np.float64
+        assert solver.support_.shape == (n_support,)
+        assert solver.support_.dtype == np.int64
+        assert (np.diff(solver.support_) > 0).all()
+        assert solver.support_vectors_.shape == (n_support, 3)
+        assert sparse.issparse(solver.support_vectors_) == (storage == "csr")
+        difference = solver.support_vectors_ - X[solver.support_]
+        assert abs(difference).max() == 0
+        assert (solver.dual_coef_ != 0).all()
+        assert solver.intercept_.shape == (1,)
+        assert solver.intercept_.dtype == np.float64
+        assert type(solver.n_iter_) is int
+        assert solver.n_iter_ > 0
+        assert solver.n_features_in_ == 3
+        assert solver.status_ in ("converged", "budget")
+        if solver.instrumented:
+            assert solver.counters_.kernel_evals >= solver.counters_.kernel_evals_computed > 0
+        if expansion not in ("SMO", "LIBSVM"):
+            assert solver.intercept_[0] == 0
 
 
 def test_the_declared_certificate_is_feasible(name, points):
@@ -208,39 +214,35 @@ def test_the_declared_certificate_is_feasible(name, points):
     assert (solver.scalarization is None) == (name in NO_OBJECTIVE)
 
 
-@pytest.mark.parametrize("storage", ["dense", "csr"])
-@pytest.mark.parametrize("kernel", ["precomputed", "callable"])
-def test_kernels_given_as_matrix_and_as_function(expansion, points, kernel, storage):
+def test_kernels_given_as_matrix_and_as_function(expansion, points):
     X, y = points
-    name = expansion
-    wrap = sparse.csr_matrix if storage == "csr" else np.asarray
-    expected = make_exact(name, kernel="linear").fit(X, y)
-    if kernel == "precomputed":
-        solver = make_exact(name, kernel="precomputed").fit(wrap(X @ X.T), y)
-        scores = solver.decision_function(wrap(X @ X.T))
+    expected = make_exact(expansion, kernel="linear").fit(X, y).decision_function(X)
+    atol = 5e-3 * np.abs(expected).max()
+    for wrap in (np.asarray, sparse.csr_matrix):
+        K = wrap(X @ X.T)
+        solver = make_exact(expansion, kernel="precomputed").fit(K, y)
         assert solver.support_vectors_.shape == (0, 0)
-    else:
-        solver = make_exact(name, kernel=lambda A, B: A @ B.T).fit(wrap(X), y)
-        scores = solver.decision_function(wrap(X))
-    scale = np.abs(expected.decision_function(X)).max()
-    np.testing.assert_allclose(scores, expected.decision_function(X), rtol=0, atol=5e-3 * scale)
+        np.testing.assert_allclose(solver.decision_function(K), expected, rtol=0, atol=atol)
+        solver = make_exact(expansion, kernel=lambda A, B: A @ B.T).fit(wrap(X), y)
+        np.testing.assert_allclose(solver.decision_function(wrap(X)), expected, rtol=0, atol=atol)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
-def test_scores_do_not_depend_on_the_storage_of_the_points(name, kernel):
-    if not takes_kernel(name, kernel):
-        pytest.skip(f"{name} has no {kernel} kernel")
-    X = sparse.random(50, 200, density=0.03, format="csr", random_state=1)
-    y = np.arange(50) % 2
-    solver = make_exact(name, kernel=kernel, gamma=0.5, coef0=1.0).fit(X, y)
-    expected = solver.decision_function(X)
-    np.testing.assert_allclose(solver.decision_function(X.toarray()), expected, rtol=1e-6)
-    np.testing.assert_allclose(solver.decision_function(X.tocsc()), expected, rtol=1e-6)
+def test_scores_do_not_depend_on_the_storage_of_the_points(name):
+    for kernel in ("rbf", "linear", "poly"):
+        if not takes_kernel(name, kernel):
+            continue
+        X = sparse.random(50, 200, density=0.03, format="csr", random_state=1)
+        y = np.arange(50) % 2
+        solver = make_exact(name, kernel=kernel, gamma=0.5, coef0=1.0).fit(X, y)
+        expected = solver.decision_function(X)
+        np.testing.assert_allclose(solver.decision_function(X.toarray()), expected, rtol=1e-6)
+        np.testing.assert_allclose(solver.decision_function(X.tocsc()), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", SEEDED)
-def test_the_seed_decides_the_run(points, name):
+def test_the_seed_decides_the_run_and_leaves_the_global_state_alone(points, name):
     X, y = points
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
     first, again, other = (
         make(name, max_epochs=3, random_state=seed).fit(X, y) for seed in (1, 1, 2)
     )
@@ -249,13 +251,6 @@ def test_the_seed_decides_the_run(points, name):
     assert not np.array_equal(first.decision_function(X), other.decision_function(X))
     generator = make(name, max_epochs=3, random_state=np.random.default_rng(1)).fit(X, y)
     np.testing.assert_array_equal(coefficients(first), coefficients(generator))
-
-
-@pytest.mark.parametrize("name", SEEDED)
-def test_the_global_random_state_is_left_alone(points, name):
-    X, y = points
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    make(name, max_epochs=1, random_state=0).fit(X, y)
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
@@ -328,20 +323,47 @@ def assert_one_line(failure):
     assert "\n" not in str(failure.value)
 
 
-@pytest.mark.parametrize("storage", ["dense", "csr", "float32"])
-@pytest.mark.parametrize(
-    ("value", "word"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")], ids=str
-)
-def test_a_value_that_is_not_finite_is_named_with_its_position(name, points, value, word, storage):
-    X, y = points
-    X = X.copy()
-    X[:9] = 0.0
-    X[17, 2] = value
-    X[30, 1] = value
-    X = {"dense": X, "float32": X.astype(np.float32), "csr": sparse.csr_matrix(X)}[storage]
-    with pytest.raises(ValueError, match=rf"{word}.* row 17, column 2") as failure:
-        make(name).fit(X, y)
-    assert_one_line(failure)
+def with_value(value, storage):
+    """The points with a value that is not finite in two rows, the first of them row 17."""
+
+    def spoil(X, y):
+        X = X.copy()
+        X[:9] = 0.0
+        X[17, 2] = X[30, 1] = value
+        return stored(X, storage), y
+
+    return spoil
+
+
+MISTAKES = {
+    "NaN": (with_value(np.nan, "dense"), r"NaN.* row 17, column 2"),
+    "infinity": (with_value(np.inf, "dense"), r"inf.* row 17, column 2"),
+    "-infinity, csr": (with_value(-np.inf, "csr"), r"inf.* row 17, column 2"),
+    "NaN, csr": (with_value(np.nan, "csr"), r"NaN.* row 17, column 2"),
+    "NaN, float32": (with_value(np.nan, "float32"), r"NaN.* row 17, column 2"),
+    "one class": (
+        lambda X, y: (X, np.full(40, 7)),
+        r"needs two classes in y, got only one class.*7",
+    ),
+    "three classes": (
+        lambda X, y: (X, np.arange(40) % 3),
+        "Only binary classification is supported.*3 values",
+    ),
+    "no points": (lambda X, y: (np.empty((0, 3)), []), "0 sample"),
+    "no features": (lambda X, y: (np.empty((4, 0)), [0, 1, 0, 1]), "0 feature"),
+    "no points, csr": (lambda X, y: (sparse.csr_matrix((0, 3)), []), "0 sample"),
+    "lengths that differ": (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_data_is_one_line(points, mistake):
+    spoil, message = MISTAKES[mistake]
+    X, y = spoil(*points)
+    for name in NAMES:
+        with pytest.raises(ValueError, match=message) as failure:
+            make(name).fit(X, y)
+        assert_one_line(failure)
 
 
 def test_huge_finite_values_are_not_taken_for_infinity(expansion):
@@ -359,48 +381,20 @@ def test_points_whose_norms_overflow_are_refused(name):
 
 
 @pytest.mark.timeout(5)
-@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
-def test_a_kernel_that_overflows_is_an_error(expansion, points, bias):
-    name = expansion
-    # Neither a "converged" model of NaN, nor a run that never ends.
-    supported = registry()[name]
-    if not (supported.supports_bias if bias else supported.supports_no_bias):
-        pytest.skip(f"{name} does not solve this problem")
-    X, y = points
-    solver = make(name, kernel="poly", degree=60, gamma=100.0, fit_intercept=bias)
-    with (
-        np.errstate(over="ignore", invalid="ignore"),
-        pytest.raises(ValueError, match="the poly kernel of these points overflows float"),
-    ):
-        solver.fit(X, y)
-
-
-def test_one_class_is_refused(name, points):
-    with pytest.raises(
-        ValueError, match=r"needs two classes in y, got only one class.*7"
-    ) as failure:
-        make(name).fit(points[0], np.full(40, 7))
-    assert_one_line(failure)
-
-
-def test_three_classes_are_refused(name, points):
-    with pytest.raises(ValueError, match="Only binary classification is supported") as failure:
-        make(name).fit(points[0], np.arange(40) % 3)
-    assert_one_line(failure)
-    assert "3 values" in str(failure.value)
-
-
-@pytest.mark.parametrize("X", [np.empty((0, 3)), np.empty((4, 0)), sparse.csr_matrix((0, 3))])
-def test_empty_X_is_refused(name, X):
-    with pytest.raises(ValueError, match=r"0 (sample|feature)") as failure:
-        make(name).fit(X, np.arange(X.shape[0]) % 2)
-    assert_one_line(failure)
-
-
-def test_lengths_that_differ_are_refused(name, points):
-    with pytest.raises(ValueError, match="inconsistent numbers of samples") as failure:
-        make(name).fit(points[0], points[1][:-1])
-    assert_one_line(failure)
+def test_a_kernel_that_overflows_is_an_error(expansion, points):
+    for bias in (False, True):
+        name = expansion
+        # Neither a "converged" model of NaN, nor a run that never ends.
+        supported = registry()[name]
+        if not (supported.supports_bias if bias else supported.supports_no_bias):
+            continue
+        X, y = points
+        solver = make(name, kernel="poly", degree=60, gamma=100.0, fit_intercept=bias)
+        with (
+            np.errstate(over="ignore", invalid="ignore"),
+            pytest.raises(ValueError, match="the poly kernel of these points overflows float"),
+        ):
+            solver.fit(X, y)
 
 
 def test_scores_of_other_features_are_refused(name, points):
@@ -410,75 +404,17 @@ def test_scores_of_other_features_are_refused(name, points):
     assert_one_line(failure)
 
 
-BAD_VALUES = {
-    "C": [0.0, -1.0, np.nan, np.inf, None, "1", True],
-    "nu": [-0.1, np.nan, np.inf, None, "1"],
-    "budget": [0, -1, 2.5, None, True],
-    "maintenance": ["forget", None, 7],
-    "record_objectives": ["yes", None],
-    "norm_bound": [0.0, -1.0, np.nan, np.inf, None],
-    "target_margin": [-0.1, np.nan, np.inf, None],
-    "rate": [0.0, -1.0, np.nan, np.inf, "fast"],
-    "batch_size": [0, -1, 2.5, "all", 41],
-    "n_pairs": [0, -1, 2.5, None],
-    "n_samples": [0, -1, 2.5, None],
-    "n_components": [0, 2.5, None],
-    "selection": ["greedy", None],
-    "patience": [0, 1.5],
-    "psi_scale": [0.0, -1.0, None],
-    "constant_feature": [-1.0, np.inf, None],
-    "oracle": ["sampled", None],
-    "order": ["cyclic", None],
-    "output": ["sampled", None],
-    "stopping": ["never", None],
-    "shrinking": ["yes", None],
-    "projection": ["yes", None],
-    "loss": ["hing", "least_squares", None],
-    "regularizer": ["l3", None],
-    "inner": ["newton", "lp", None],
-    "offset": ["free", None],
-    "primal_search": ["yes", None],
-    "max_idle": [0, 2.5, "all"],
-    "class_weight": ["uniform", 3],
-    "tol": [-1e-3, np.nan, np.inf, None, "small"],
-    "max_epochs": [0, -1, 2.5, "ten", True],
-    "cache_size": [-1.0, np.nan, np.inf, None, "1GB"],
-    "dtype": ["float16", "int64", "flaot32", None],
-    "gamma": [0.0, -1.0, np.nan, np.inf, None, "scal"],
-    "random_state": ["seed", -1, 1.5],
-    "kernel": ["rbff", None, 7],
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "parameter", "value"),
-    [
-        (name, parameter, value)
-        for name in NAMES
-        for parameter in registry()[name]().get_params()
-        for value in BAD_VALUES.get(parameter, [])
-    ],
-    ids=str,
-)
-def test_a_parameter_out_of_range_is_named_with_its_value(points, name, parameter, value):
-    solver = registry()[name](**{parameter: value})
-    with pytest.raises(ValueError, match=parameter) as failure:
-        solver.fit(*points)
-    assert repr(value) in str(failure.value)
-    assert_one_line(failure)
-
-
 def test_an_intercept_that_is_neither_true_nor_false_is_refused(points):
     with pytest.raises(ValueError, match=r"fit_intercept.*'no'"):
         make("SMO", fit_intercept="no").fit(*points)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not registry()[name].supports_bias])
-def test_a_bias_that_is_not_supported_is_refused(points, name):
-    with pytest.raises(
-        ValueError, match=f"{name} has no unregularised bias: set fit_intercept=False"
-    ):
-        make(name, fit_intercept=True).fit(*points)
+def test_a_bias_that_is_not_supported_is_refused(points):
+    for name in (name for name in NAMES if not registry()[name].supports_bias):
+        with pytest.raises(
+            ValueError, match=f"{name} has no unregularised bias: set fit_intercept=False"
+        ):
+            make(name, fit_intercept=True).fit(*points)
 
 
 def test_the_limit_of_epochs_ends_the_run(points):

@@ -6,8 +6,7 @@ from collections import OrderedDict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from marginbench.solvers import RBF, Counters, KernelOracle
 from marginbench.solvers.kernels.row_cache import RowCache
@@ -92,6 +91,36 @@ def test_counters_agree_with_a_kernel_that_counts(requests, cache_bytes):
         assert oracle.counters.kernel_evals_computed == kernel.count
     assert oracle.counters.kernel_evals_computed <= oracle.counters.kernel_evals
     assert oracle.counters.matvec_entries == oracle.counters.inner_products == 0
+
+
+@pytest.mark.parametrize("cache_bytes", CACHES)
+def test_rows_for_loops_and_fresh_blocks_cost_every_entry_they_give(cache_bytes):
+    kernel = CountingKernel()
+    oracle = KernelOracle(kernel, X, "float64", cache_bytes)
+    asked = 0
+    for index in ([4, 1], [1], [7, 4], []):
+        index = np.array(index, dtype=np.int64)
+        storage, slots = oracle.stored_rows(index)
+        np.testing.assert_allclose(storage[slots], GRAM[index], rtol=1e-14, atol=1e-14)
+        asked += len(index) * N
+        assert oracle.counters.kernel_evals == asked
+        assert oracle.counters.kernel_evals_computed == kernel.count
+        columns = np.array([0, 3, 3, 8])
+        block = oracle.fresh_block(index, columns)
+        np.testing.assert_allclose(block, GRAM[np.ix_(index, columns)], rtol=1e-14, atol=1e-14)
+        asked += len(index) * 4
+        assert oracle.counters.kernel_evals == asked
+        assert oracle.counters.kernel_evals_computed == kernel.count
+
+
+def test_rows_for_loops_are_computed_once_while_the_cache_holds_them():
+    oracle = KernelOracle(CountingKernel(), X, "float64", 10**6)
+    for index, computed in (([4], 1), ([4], 1), ([4, 1], 2), ([1, 7, 4], 3), ([7], 3)):
+        oracle.stored_rows(np.array(index))
+        assert oracle.counters.kernel_evals_computed == computed * N
+    for i in (1, 4, 7):
+        oracle.row(i)
+    assert oracle.counters.kernel_evals_computed == 3 * N
 
 
 class ModelCache:

@@ -8,7 +8,7 @@ import pytest
 from marginbench.solvers import SBP, SMO
 from marginbench.solvers.sbp.holdout import Split
 
-COSTS = [1.0, 10.0, 100.0]
+COSTS = [1.0, 10.0, pytest.param(100.0, marks=pytest.mark.slow)]
 
 
 def two_basins(c, y, volume):

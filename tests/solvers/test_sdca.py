@@ -7,7 +7,7 @@ import pytest
 
 from marginbench.solvers import SDCA, SMO
 
-COSTS = [1.0, 10.0, 100.0]
+COSTS = [1.0, 10.0, pytest.param(100.0, marks=pytest.mark.slow)]
 
 
 def draws_of_epoch(rng, n, order):

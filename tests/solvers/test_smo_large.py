@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
@@ -98,7 +97,7 @@ def test_the_conditions_hold_with_float64_entries(board, bias, cache_size, tol):
 
 
 @BIAS
-@pytest.mark.parametrize("tol", [1e-3, 1e-4])
+@pytest.mark.parametrize("tol", [1e-3, pytest.param(1e-4, marks=pytest.mark.slow)])
 def test_rounded_entries_do_not_end_a_run_too_early(board, bias, tol):
     fit = solver(bias, C=1000.0, tol=tol, **SMALL).fit(board.X, board.y)
     oracle = KernelOracle(RBF(GAMMA), board.X)

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from marginbench.data_loaders import libsvm
+from marginbench.data_loaders import libsvm, transforms
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.errors import DataError, suggest
-from marginbench.data_loaders.files import LocalFile
+from marginbench.data_loaders.files import LocalFile, RemoteFile
 from marginbench.data_loaders.parameters import Parameters, one_of
+from marginbench.data_loaders.sites import FIGSHARE
+from marginbench.data_loaders.source import Source
 from marginbench.data_loaders.streams import reading, shown
 
 TRAIN = ("lyrl2004_vectors_train.dat.gz",)
@@ -110,3 +112,44 @@ def _topics(file: LocalFile, wanted: str) -> tuple[NDArray[np.int64], NDArray[np
             f"rcv1: no document has the topic {wanted!r}{suggest(wanted, sorted(topics))}"
         )
     return np.array(sorted(labelled)), np.array(sorted(members))
+
+
+#: The numbers and SHA-256 of the files of RCV1-v2, as scikit-learn has them.
+_FILES = {
+    TRAIN[0]: (5976057, "5468f656d0ba7a83afc7ad44841cf9a53048a5c083eedc005dcdb5cc768924ae"),
+    TEST[0]: (5976069, "ed40f7e418d10484091b059703eeb95ae3199fe042891dcec4be6696b9968374"),
+    TEST[1]: (5976066, "87700668ae45d45d5ca1ef6ae9bd81ab0f5ec88cc95dcef9ae7838f727a13aa6"),
+    TEST[2]: (5976063, "48143ac703cbe33299f7ae9f4995db49a258690f60e5debbff8995c34841c7f5"),
+    TEST[3]: (5976060, "dfcb0d658311481523c6e6ca0c3f5a3e1d3d12cde5d7a8ce629a9006ec7dbb39"),
+    TOPICS: (5976048, "2a98e5e5d8b770bded93afc8930d88299474317fe14181aee1466cc754d0d1c1"),
+}
+
+_CITATION = """@article{lewis2004rcv1,
+  author = {Lewis, David D. and Yang, Yiming and Rose, Tony G. and Li, Fan},
+  title = {{RCV1}: A New Benchmark Collection for Text Categorization Research},
+  journal = {Journal of Machine Learning Research},
+  volume = {5},
+  pages = {361--397},
+  year = {2004}
+}"""
+
+SOURCES = (
+    Source(
+        name="rcv1",
+        summary="Reuters stories (RCV1-v2) by TF-IDF of words, topic CCAT (or another) or not",
+        format="LIBSVM text",
+        split="as published (LYRL2004: 23149 and 781265 stories), or swapped",
+        files=tuple(
+            RemoteFile(name, (f"{FIGSHARE}/{number}",), sha256)
+            for name, (number, sha256) in _FILES.items()
+        ),
+        read=read,
+        transform=transforms.as_float32,
+        parameters={"topic": "CCAT", "split": "published"},
+        check_parameters=check_parameters,
+        licence="research use (terms of RCV1-v2)",
+        citation=_CITATION,
+        default_gamma=1.0,
+        default_C=1.0,
+    ),
+)

@@ -1,26 +1,17 @@
-"""Datasets that come with scikit-learn, and the steps that make them binary problems."""
+"""Cell nuclei of breast masses (Wisconsin), of scikit-learn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marginbench.data_loaders import splits
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.files import LocalFile
 from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.source import Source
 from marginbench.data_loaders.transforms import moments
-
-
-def read_digits(files: Mapping[str, LocalFile], params: Parameters) -> Content:
-    """The 1797 digits of scikit-learn: 64 grey levels in 0..16, labels 0..9."""
-    # Imported here: scikit-learn's datasets take a second, and a cached dataset needs none.
-    from sklearn.datasets import load_digits
-
-    X, y = load_digits(return_X_y=True)
-    return every_third(X, y.astype(np.int64))
 
 
 def read_breast_cancer(files: Mapping[str, LocalFile], params: Parameters) -> Content:
@@ -28,22 +19,7 @@ def read_breast_cancer(files: Mapping[str, LocalFile], params: Parameters) -> Co
     from sklearn.datasets import load_breast_cancer
 
     X, y = load_breast_cancer(return_X_y=True)
-    return every_third(X, y.astype(np.int64))
-
-
-def every_third(X: NDArray[np.float64], y: NDArray[np.int64]) -> Content:
-    """Rows 3, 6, 9, ... are the test part."""
-    return splits.every(Part(X, y), 3, first=2)
-
-
-def eight_against_rest(content: Content, params: Parameters) -> Content:
-    """Pixels / 16 as float32, which holds them exactly; label +1 for an eight, -1 otherwise."""
-
-    def one(part: Part) -> Part:
-        y = np.where(part.y == 8, 1, -1).astype(np.int8)
-        return Part((part.X / 16).astype(np.float32), y)
-
-    return Content(one(content.train), one(content.test))
+    return splits.every(Part(X, y.astype(np.int64)), 3, first=2)
 
 
 def standardised(content: Content, params: Parameters) -> Content:
@@ -61,3 +37,28 @@ def standardised(content: Content, params: Parameters) -> Content:
         return Part(np.ascontiguousarray((part.X - mean) / scale), y)
 
     return Content(one(content.train), one(content.test))
+
+
+_CITATION = """@misc{wolberg1993breast,
+  author = {Wolberg, William H. and Mangasarian, Olvi L. and Street, W. Nick},
+  title = {Breast Cancer Wisconsin (Diagnostic)},
+  year = {1993},
+  howpublished = {UCI Machine Learning Repository},
+  doi = {10.24432/C5DW2B}
+}"""
+
+SOURCES = (
+    Source(
+        name="breast-cancer",
+        summary="cell nuclei of breast masses (Wisconsin, diagnostic), benign against malignant",
+        format="scikit-learn",
+        split="every third row is the test part",
+        read=read_breast_cancer,
+        transform=standardised,
+        fingerprint="c191c4f2093673a3980553b41e973e864770c97f9b7a1844ae7bd80068a1e483",
+        licence="CC BY 4.0",
+        citation=_CITATION,
+        default_gamma=0.03,
+        default_C=10.0,
+    ),
+)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import PurePosixPath
 
 import numpy as np
 
+from marginbench.data_loaders import transforms
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.errors import DataError, first_line
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.files import LocalFile, RemoteFile
+from marginbench.data_loaders.parameters import TEN_CLASSES, Parameters, one_of
+from marginbench.data_loaders.source import Source
 from marginbench.data_loaders.streams import reading
 
 N_CLASSES = 10
@@ -95,3 +98,35 @@ def _part(batches: list[bytes]) -> Part:
     X = np.concatenate([batch[:, 1:] for batch in records], dtype=np.float32)
     y = np.concatenate([batch[:, 0] for batch in records], dtype=np.int64)
     return Part(X, y)
+
+
+_CITATION = """@techreport{krizhevsky2009learning,
+  author = {Krizhevsky, Alex},
+  title = {Learning Multiple Layers of Features from Tiny Images},
+  institution = {University of Toronto},
+  year = {2009}
+}"""
+
+SOURCES = (
+    Source(
+        name="cifar10",
+        summary="colour pictures of 32x32 pixels, aeroplanes (or another kind) against the rest",
+        format="CIFAR binary",
+        split="as published",
+        files=(
+            RemoteFile(
+                "cifar-10-binary.tar.gz",
+                ("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",),
+            ),
+        ),
+        read=partial(read_binary, name="cifar-10-binary.tar.gz"),
+        transform=transforms.images,
+        parameters={"positive": 0, "scale": "norm"},
+        check_parameters=one_of("cifar10", positive=TEN_CLASSES, scale=transforms.IMAGE_SCALES),
+        licence="not stated",
+        citation=_CITATION,
+        # MPFP14 section 7.2, its points taken to have norm 1; that problem has no C.
+        default_gamma=5.5,
+        default_C=10.0,
+    ),
+)

@@ -16,6 +16,7 @@ from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.errors import DataError
 from marginbench.data_loaders.files import LocalFile
 from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.source import Source
 
 #: Points, features and density of the abstracts in BMRM07 table 1 (astro-ph).
 DEFAULTS: Parameters = MappingProxyType(
@@ -180,3 +181,27 @@ def _integer(key: str, value: object, least: int, most: float) -> int:
         bounds = f"{least} or more" if most == math.inf else f"between {least} and {most}"
         raise DataError(f"random-text: {key} must be {bounds}, got {number}")
     return number
+
+
+_CITATION = """@inproceedings{smola2007bundle,
+  author = {Smola, Alexander J. and Vishwanathan, S. V. N. and Le, Quoc V.},
+  title = {Bundle Methods for Machine Learning},
+  booktitle = {Advances in Neural Information Processing Systems 20},
+  year = {2007}
+}"""
+
+SOURCES = (
+    Source(
+        name="random-text",
+        summary="random sparse points like documents, on either side of a noisy hyperplane",
+        format="generator",
+        split="two independent samples of one seed",
+        read=read,
+        parameters=DEFAULTS,
+        check_parameters=check_parameters,
+        licence="BSD-3-Clause (generated)",
+        citation=_CITATION,
+        default_gamma=1.0,
+        default_C=1.0,
+    ),
+)

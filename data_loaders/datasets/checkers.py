@@ -14,6 +14,7 @@ from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.errors import DataError
 from marginbench.data_loaders.files import LocalFile
 from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.source import Source
 
 N_CELLS = 16
 _MAX_POINTS = 10**8
@@ -106,3 +107,29 @@ def _noise(value: object) -> float:
         if 0 <= noise < math.inf:
             return noise
     raise DataError(f"checkers: noise must be a finite number, 0 or more, got {value!r}")
+
+
+_CITATION = """@inproceedings{yu2008sampled,
+  author = {Yu, Chun-Nam John and Joachims, Thorsten},
+  title = {Training Structural {SVM}s with Kernels Using Sampled Cuts},
+  booktitle = {Proceedings of the 14th ACM SIGKDD International Conference on Knowledge
+    Discovery and Data Mining},
+  year = {2008}
+}"""
+
+SOURCES = (
+    Source(
+        name="checkers",
+        summary="points of a 4x4 checkers board in the plane, colour against colour",
+        format="generator",
+        split="two independent samples of one seed",
+        read=read,
+        parameters=DEFAULTS,
+        check_parameters=check_parameters,
+        licence="BSD-3-Clause (generated)",
+        citation=_CITATION,
+        # CUTS08 table 1 has sigma^2 = 0.05, read here as exp(-||x - z||^2 / sigma^2).
+        default_gamma=20.0,
+        default_C=1.0,
+    ),
+)

@@ -1,0 +1,44 @@
+"""Which files measure and judge the runs of each kind: an edit of their code changes its keys.
+
+Files of the harness are named here and not found by their imports, which lead to nearly all of the
+project. The code of the solver or method counts beside them, with all that it imports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Judging:
+    """The files that decide what a record says, besides those of the solver.
+
+    Attributes
+    ----------
+    harness : tuple of str
+        Files of the harness, each by itself.
+    followed : tuple of str
+        Files of other packages, each with all that it imports.
+    neutral : mapping
+        Other files that a run imports and that cannot change its numbers -> why.
+    """
+
+    harness: tuple[str, ...]
+    followed: tuple[str, ...]
+    neutral: Mapping[str, str]
+
+
+#: What runs of every kind import without effect on their numbers.
+PLUMBING = {
+    "harness/__init__.py": "a docstring",
+    "harness/errors.py": "classes of errors",
+    "harness/jobs.py": "messages between processes",
+    "harness/kinds.py": "finds the kind",
+    "harness/loading.py": "finds the class that the key names",
+    "harness/measures.py": "declarations of columns",
+    "harness/records.py": "columns and files of records",
+    "harness/study.py": "what it reads is in the key",
+    "harness/worker.py": "takes jobs and sends results",
+    "data_loaders/__init__.py": "the fingerprint of the data is in the key",
+}

@@ -1,0 +1,78 @@
+"""Hyper-parameters that the cutting-plane estimators have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from marginbench.solvers.cuts.finders import FINDERS, CutFinder
+from marginbench.solvers.cuts.loop import make_cuts
+from marginbench.solvers.cuts.structure import Examples, StructuredProblem
+from marginbench.solvers.cuts.working_set import WorkingSet
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.parameters import CachedKernelParameters, SoftMarginParameters
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.validation import check_iteration_limit, one_of, positive, whole
+
+
+@hyperparameters
+class CutParameters(SoftMarginParameters, CachedKernelParameters):
+    """How cuts are found and kept.
+
+    Parameters
+    ----------
+    cache_size
+        Bound on the scores of all points that "exact" and "linear" keep for each cut, MB. Cuts that
+        find no room have theirs computed anew for each cut, with a warning.
+    oracle : {"exact", "linear", "constant"}
+        How a cut is found; see :class:`CuttingPlane`.
+    n_samples : int >= 1
+        Number of inputs that a sampled cut is made of.
+    patience : int >= 1
+        "constant": end when so many samples in a row make no violated cut.
+    max_idle : int >= 1
+        Drop a cut when its multiplier has been 0 for so many iterations in a row.
+    tol : float >= 0
+        A cut is violated if it lies above the model by more than this, in units of the mean loss.
+    max_epochs : int >= 1
+        Stop after this many cuts; for "exact" and "linear" each is a pass over all points.
+    """
+
+    cache_size: float = 1000.0
+    oracle: str = "linear"
+    n_samples: int = 400
+    patience: int = 4
+    max_idle: int = 20
+    tol: float = 1e-3
+    max_epochs: int = 10_000
+
+    def _check_cut_parameters(self) -> None:
+        """Raise ValueError for a parameter that is out of range."""
+        positive("C", self.C)
+        one_of("oracle", self.oracle, tuple(FINDERS))
+        whole("n_samples", self.n_samples, at_least=1)
+        whole("patience", self.patience, at_least=1)
+        whole("max_idle", self.max_idle, at_least=1)
+        check_iteration_limit(self.max_epochs)
+
+    def _make_cuts(
+        self,
+        oracle: KernelOracle,
+        structure: StructuredProblem,
+        examples: Examples,
+        rng: np.random.Generator,
+        mass: float,
+    ) -> tuple[CutFinder, WorkingSet]:
+        """The two parts of a run, for losses that have the weight C each, ``C mass`` together."""
+        return make_cuts(
+            oracle,
+            structure,
+            examples,
+            rng,
+            finder=self.oracle,
+            total=float(self.C) * mass,
+            tol=float(self.tol),
+            n_samples=int(self.n_samples),
+            patience=int(self.patience),
+            max_idle=int(self.max_idle),
+            score_bytes=int(self.cache_size * 2**20),
+        )
