@@ -19,6 +19,8 @@ from marginbench.reports.statistics import integrity, objective, outcomes, summa
 # Titles of sums of several counters, and their places in the table of results.
 _SUMS_IN_TABLE = {"evaluations": ("Evals", 60), "evaluations_computed": ("Evals computed", 61)}
 _COUNTERS_IN_TABLE = 70
+# More kinds of evaluations than this are too many words for an axis.
+_MOST_IN_WORDS = 2
 
 T = TypeVar("T")
 _P = ParamSpec("_P")
@@ -41,12 +43,15 @@ class Analysis:
         self._answers: dict[Hashable, Any] = {}
 
     def ask(
-        self, statistic: Callable[Concatenate[Analysis, _P], T], *args: _P.args, **_: _P.kwargs
+        self,
+        statistic: Callable[Concatenate[Analysis, _P], T],
+        *args: _P.args,
+        **kwargs: _P.kwargs,
     ) -> T:
         """The value of a function of this object and further arguments, computed only once."""
-        question = (statistic, *args)
+        question = (statistic, args, *kwargs.items())
         if question not in self._answers:
-            self._answers[question] = statistic(self, *args)
+            self._answers[question] = statistic(self, *args, **kwargs)
         found: T = self._answers[question]
         return found
 
@@ -127,7 +132,9 @@ class Analysis:
         known = known or [counter_measures()[parts[0]]]
         title, place = _SUMS_IN_TABLE[name]
         title = known[0].title if len(known) == 1 else title
-        words = wording.listed([measure.words for measure in known], "or")
+        words = " or ".join(measure.words for measure in known)
+        if len(known) > _MOST_IN_WORDS:
+            words = "evaluations of all kinds"
         short = title.lower() if name == "evaluations" else ""
         return replace(known[0], title=title, words=words, short=short, table=place)
 

@@ -22,25 +22,7 @@ def main() -> None:
 
 
 def write_report(results: Path, command: str) -> Path:
-    """Write the page, and print the same results to the terminal.
-
-    Parameters
-    ----------
-    results : Path
-        A results folder.
-    command : str
-        The command line that reproduces the results.
-
-    Returns
-    -------
-    Path
-        The page.
-
-    Raises
-    ------
-    ReportError
-        If the folder is not a results folder.
-    """
+    """Write the page as :func:`marginbench.report` does, and print the same results."""
     # Imported here: the other commands write no report.
     from marginbench.reports.analysis import Analysis
     from marginbench.reports.page import write_page

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from marginbench.harness.errors import RecordError
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.measures import counter_measures
 from marginbench.harness.records import (
     EXPECTED_STATUSES,
     RecordBase,
-    RecordError,
     RecordStore,
     schema_of,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -33,11 +33,6 @@ _KIND_WORDS: Mapping[str, KindWords] = MappingProxyType(
 def kind_words(kind: str) -> KindWords:
     """The words of a kind of studies."""
     return _KIND_WORDS.get(kind, _DEFAULT_WORDS)
-
-
-def listed(parts: Sequence[str], last: str) -> str:
-    """Parts of a sentence: "a", "a or b", "a, b or c"."""
-    return f" {last} ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
 def capitalised(words: str) -> str:

@@ -230,6 +230,7 @@ def make() -> SimpleNamespace:
         stage=make_stage,
         cell=describe_cell,
         method=describe_method,
+        folder=write_folder,
         page=lambda path: Page(path.read_text(encoding="utf-8")),
     )
 

@@ -101,11 +101,23 @@ def test_what_is_counted_is_named_and_shown(make, write_results, capsys):
         "Inner products",
     ]
     assert "7.00M" in page.text
-    counted = "kernel evaluations, entries of a stored kernel matrix used or inner products"
-    assert f"Test error against {counted}" in page.text
-    assert f"LinearSDCA ends at a median of 10.00 % after 50 {counted}" in page.text
+    assert "Test error against evaluations of all kinds" in page.text
     assert "counts its inner products of d numbers instead" in page.text
+    assert "counts the entries that its products use" in page.text
     assert "evals" in capsys.readouterr().out
+
+
+def test_two_kinds_of_evaluations_are_named_on_the_axis(make, write_results):
+    counters = {"kernel_evals": 0, "inner_products": 50}
+    linear = [replace(item, counters=counters) for item in make.trace([0], [0.1])]
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.1])),
+        make.finished("a", "SDCA", 0, linear),
+    ]
+    solvers = [make.solver("SMO"), make.solver("SDCA")]
+    text = make.page(report(write_results(records, [make.task("a")], solvers))).text
+    assert "Test error against kernel evaluations or inner products" in text
+    assert "SDCA ends at a median of 10.00 % after 50 kernel evaluations or inner" in text
 
 
 def test_inner_products_alone_are_one_column(make, write_results):
