@@ -146,7 +146,7 @@ class Analysis:
         without derived measures that no run has a value for.
         """
         found = dict(self.measures)
-        valued = set(self._derived_values.dropna(subset="value")["measure"])
+        valued = set(self.derived_values.dropna(subset="value")["measure"])
         for item in self._derived:
             if item.name not in valued:
                 del found[item.name]
@@ -165,11 +165,14 @@ class Analysis:
         return derived.derived_measures(self.kind)
 
     @cached_property
-    def _derived_values(self) -> pd.DataFrame:
+    def derived_values(self) -> pd.DataFrame:
+        """The values of the derived measures, as :func:`.summary.run_values` gives others."""
         parts = [
             item.values(self.runs, self.traces).assign(measure=item.name) for item in self._derived
         ]
-        return pd.concat(parts)[summary.VALUE_COLUMNS]
+        if not parts:
+            return pd.DataFrame(columns=summary.VALUE_COLUMNS)
+        return pd.concat(parts, ignore_index=True)[summary.VALUE_COLUMNS]
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -179,5 +182,5 @@ class Analysis:
             finals = objective.floor_suboptimality(finals)
         columns = [name for name in self.shown if name in finals]
         values = [summary.run_values(finals, name) for name in columns]
-        table = pd.concat([*values, self._derived_values], ignore_index=True)
+        table = pd.concat([*values, self.derived_values], ignore_index=True)
         return summary.results_table(self.runs, table, self.shown)

@@ -8,6 +8,7 @@ import pandas as pd
 
 from marginbench.harness.measures import Measure
 from marginbench.reports.analysis import Analysis
+from marginbench.reports.derived import derived_measures
 from marginbench.reports.described import CellTask
 from marginbench.reports.statistics import certificates
 
@@ -34,12 +35,13 @@ class Solved:
 def solved(analysis: Analysis) -> Solved:
     """The outcome of a study's runs, for :meth:`.Analysis.ask`."""
     runs = certificates.with_outcome(analysis.runs, analysis.study.tasks)
-    names = ["n_iter", "matvecs", *analysis.counters, "cpu_s", "wall_s"]
+    derived = [item.name for item in derived_measures(analysis.kind)]
+    names = ["n_iter", "matvecs", *analysis.counters, "cpu_s", "wall_s", *derived]
     costs = {name: analysis.measures[name] for name in names}
     # A counter of iterations says what the column of iterations says.
     titles = {measure.title: name for name, measure in reversed(costs.items())}
     costs = {name: measure for name, measure in costs.items() if titles[measure.title] == name}
-    return Solved(runs, costs, certificates.solved_table(runs, costs))
+    return Solved(runs, costs, certificates.solved_table(runs, costs, analysis.derived_values))
 
 
 def not_beaten(analysis: Analysis, task: str) -> tuple[str, list[str]]:

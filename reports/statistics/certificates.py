@@ -43,7 +43,9 @@ def with_outcome(runs: pd.DataFrame, tasks: Iterable[Task]) -> pd.DataFrame:
     )
 
 
-def solved_table(runs: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.DataFrame:
+def solved_table(
+    runs: pd.DataFrame, measures: Mapping[str, Measure], derived: pd.DataFrame
+) -> pd.DataFrame:
     """What each method needed on the instances that it solved.
 
     All methods end with the same certificate, so that their costs can be ranked.
@@ -53,6 +55,10 @@ def solved_table(runs: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.Data
     runs : DataFrame
         Of :func:`with_outcome`.
     measures : mapping of str to Measure
+        Columns of ``runs``, and derived measures.
+    derived : DataFrame
+        The values of the derived measures of all runs, as of
+        :func:`marginbench.reports.statistics.summary.run_values`.
 
     Returns
     -------
@@ -62,8 +68,10 @@ def solved_table(runs: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.Data
     """
     ranked = {name: replace(item, better="lower") for name, item in measures.items()}
     solved = runs[runs["solved"]]
-    values = pd.concat([run_values(solved, name) for name in measures], ignore_index=True)
-    return results_table(runs, values, ranked, success="solved")
+    values = [run_values(solved, name) for name in measures if name in solved]
+    if not derived.empty:
+        values.append(derived.merge(solved[["task", "solver", "seed"]]))
+    return results_table(runs, pd.concat(values, ignore_index=True), ranked, success="solved")
 
 
 def gap_ratio(traces: pd.DataFrame, columns: Mapping[str, int]) -> tuple[float, int]:

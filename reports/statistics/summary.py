@@ -79,7 +79,7 @@ def results_table(
     rows: list[dict[str, Any]] = []
     for task, solver, group in by_solver(runs):
         for name, measure in measures.items():
-            row = {"task": task, "solver": solver, "measure": name}
+            row: dict[str, Any] = {"task": task, "solver": solver, "measure": name}
             row |= _aggregate(found.get((task, solver, name), values[:0]))
             row["absent"] = _absent(measure, group, success, known=row["n"] > 0)
             row["complete"] = bool(group[success].all())

@@ -41,7 +41,7 @@ from marginbench.reports.derived import Derived
 
 
 class Checkpoints(Derived):
-    name, kinds = "checkpoints", ("svm",)
+    name, kinds = "checkpoints", ("svm", "feasibility")
     measure = Measure("Checkpoints", "checkpoints", "integer", table=15, short="checkpoints")
     note = "Checkpoints are looks at a run."
 
@@ -54,6 +54,9 @@ class Checkpoints(Derived):
 def test_one_file_adds_a_section_a_panel_or_a_column(make, write_results, tmp_path):
     records = [make.finished("a", "SMO", s, make.trace([10, 20, 30], [0.3] * 3)) for s in range(2)]
     folder = write_results(records, [make.task("a")], [make.solver("SMO")])
+    (tmp_path / "other").mkdir()
+    methods = [make.method_record("t", "MPLFP", 0)]
+    other = make.folder(tmp_path / "other", methods, [make.cell("t")], [make.method("MPLFP")])
     lines = ["import sys", "from pathlib import Path"]
     for package, text in (("sections", SECTION), ("panels", PANEL), ("derived", COLUMN)):
         (tmp_path / package).mkdir()
@@ -63,9 +66,9 @@ def test_one_file_adds_a_section_a_panel_or_a_column(make, write_results, tmp_pa
             f"{package}.__path__.append(str(Path(sys.argv[1]) / {package!r}))",
         ]
     lines += ["from marginbench.reports.command import write_report"]
-    lines += ["write_report(Path(sys.argv[1]), '')"]
+    lines += ["for folder in sys.argv[1:]: write_report(Path(folder), '')"]
     done = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines), str(folder)],
+        [sys.executable, "-c", "\n".join(lines), str(folder), str(other)],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     page = make.page(folder / "report.html")
@@ -73,8 +76,11 @@ def test_one_file_adds_a_section_a_panel_or_a_column(make, write_results, tmp_pa
     for words in ("2 runs say hello.", "Nothing of a", "Checkpoints are looks at a run."):
         assert words in page.text
     assert page.text.index("Test error Checkpoints") < page.text.index("Train error")
-    assert "hello, terminal" in done.stdout
-    assert "checkpoints" in done.stdout
+    assert done.stdout.count("hello, terminal") == 2
+    assert done.stdout.count("checkpoints") == 2
+    page = make.page(other / "report.html")
+    assert "Checkpoints" in page.text
+    assert "Nothing of" not in page.text  # the panel is for another kind
 
 
 def test_sections_have_places_and_anchors_of_their_own():
