@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from marginbench.harness.errors import UserError
-
-
-class ReportError(UserError):
-    """A results folder that no report can be made of; the message is one line for the user."""
+from marginbench.reports.errors import ReportError as ReportError
 
 
 def report(folder: Path | str, command: str = "") -> Path:

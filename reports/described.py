@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from marginbench.harness.records import file_name_of
-from marginbench.reports import ReportError
+from marginbench.reports.errors import ReportError
 
 SCHEMA_VERSION = 2
 
