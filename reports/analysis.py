@@ -153,7 +153,7 @@ class Analysis:
         sums = [{name for name in parts if name in self.counters} for parts in SUMS.values()]
         if sums[0] == sums[1]:
             del found["evaluations_computed"]
-        titles = {measure.title for measure in found.values() if measure.table}
+        titles = {measure.title for name, measure in found.items() if name not in self.counters}
         for name, measure in self.counters.items():
             if {name} not in sums and measure.title not in titles:
                 found[name] = replace(measure, table=_COUNTERS_IN_TABLE)

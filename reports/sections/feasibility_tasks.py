@@ -136,6 +136,8 @@ def _published(value: float | str | None) -> Cell:
 
 def _images_table(analysis: Analysis, task: ImagesTask) -> Table:
     traces = of_task(analysis.traces, task.label)
+    costs = analysis.ask(solved).costs
+    counters = [name for name in costs if name in analysis.counters]
     rows = []
     for _, solver, group in by_solver(of_task(analysis.runs, task.label)):
         done = group[group["ok"]]
@@ -150,11 +152,13 @@ def _images_table(analysis: Analysis, task: ImagesTask) -> Table:
                 *(_percent(errors.median()) for errors in stages),
                 _median(analysis, done, "train_error"),
                 Cell(ends) if ends else NONE,
-                _median(analysis, done, "wall_s"),
+                *(_median(analysis, done, name) for name in (*counters, "wall_s")),
             ]
         )
-    stages_ = [f"Error, {stage}" for stage in task.stages]
-    return _table(task, ["Runs", "Width", *stages_, "Train error", "At the end", "Time"], rows)
+    errors_at = [f"Error, {stage}" for stage in task.stages]
+    counted = [costs[name].title for name in counters]
+    titles = ["Runs", "Width", *errors_at, "Train error", "At the end", *counted, "Time"]
+    return _table(task, titles, rows)
 
 
 def _median(analysis: Analysis, runs: pd.DataFrame, name: str) -> Cell:

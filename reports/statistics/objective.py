@@ -24,14 +24,16 @@ def floor_suboptimality(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A copy with suboptimality floored, ``resolution``, and ``at_resolution``: True where the
-        value is only known to be at most the resolution.
+        A copy with suboptimality floored, ``resolution``, and ``suboptimality_is_bound``: True
+        where the value is only known to be at most the resolution.
     """
     lowest = resolution(frame)
     # fmax: without a certificate (NaN) the value itself; an unknown value stays unknown.
     raw = frame["suboptimality"]
     floored = pd.Series(np.fmax(raw, lowest), index=frame.index).where(raw.notna())
-    return frame.assign(suboptimality=floored, resolution=lowest, at_resolution=raw <= lowest)
+    return frame.assign(
+        suboptimality=floored, resolution=lowest, suboptimality_is_bound=raw <= lowest
+    )
 
 
 def trace_suboptimality(traces: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

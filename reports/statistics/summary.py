@@ -30,7 +30,8 @@ def run_values(runs: pd.DataFrame, measure: str) -> pd.DataFrame:
     Parameters
     ----------
     runs : DataFrame
-        With the column ``measure``; of suboptimality also ``at_resolution``.
+        With the column ``measure``, and ``<measure>_is_bound`` where some values are only known to
+        be at most what the column says.
     measure : str
 
     Returns
@@ -40,7 +41,7 @@ def run_values(runs: pd.DataFrame, measure: str) -> pd.DataFrame:
         reached), kept (a target that was reached was also kept to the end) and upper_bound (the
         value is only known to be at most this).
     """
-    bound = runs["at_resolution"] if measure == "suboptimality" else False
+    bound = runs.get(f"{measure}_is_bound", False)
     found = runs[["task", "solver", "seed"]].assign(
         measure=measure, value=runs[measure], kept=True, upper_bound=bound
     )

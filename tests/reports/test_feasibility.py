@@ -165,7 +165,14 @@ def test_images_are_shown_stage_by_stage(make, write_results):
     )  # fmt: skip
     page = make.page(report(write_results([record], [task], [make.method("MPKFP")])))
     for words in (
-        *("Error, 100", "25.00 %", "12.50 %", "10 of 10 classes separated", "LeCun et al."),
+        *(
+            "Error, 100",
+            "Products",
+            "25.00 %",
+            "12.50 %",
+            "10 of 10 classes separated",
+            "LeCun et al.",
+        ),
         "digits: test error against iterations for each class",
         "digits: test error against seconds, without the kernel matrix",
         "MPKFP: 25.00 % after 500 ms, 12.50 % after 5.00 s.",

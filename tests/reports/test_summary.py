@@ -232,7 +232,7 @@ def test_suboptimality_is_floored_at_the_certified_gap(make, write_results):
     results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
     floored = Analysis(results).traces
     np.testing.assert_allclose(floored["suboptimality"], [0.5, 1e-6, 1e-6, 1e-6], rtol=1e-12)
-    assert floored["at_resolution"].tolist() == [False, True, True, True]
+    assert floored["suboptimality_is_bound"].tolist() == [False, True, True, True]
     table = Analysis(results).table
     assert value(table, "SMO", "suboptimality") == pytest.approx(1e-6, rel=1e-12)
     assert value(table, "SMO", "suboptimality", "upper_bound")
