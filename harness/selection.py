@@ -161,9 +161,9 @@ def resolve_solver_name(name: str, kind: str, *, where: str, folder: str | None 
 
 def registered(kind: str) -> list[str]:
     """Names of the registered solvers for a kind of studies."""
-    from marginbench.solvers import registry
+    from marginbench.solvers.registration import solver_names
 
-    return list(registry(kind))
+    return solver_names(kind)
 
 
 def checked_dataset(name: str, params: Mapping[str, Any], where: str = "") -> str:
