@@ -1,7 +1,7 @@
 """Solvers that misbehave in every way: each run leaves a record, and the rest goes on.
 
-The solvers below behave on few points, so that the warm-up passes and the run itself goes wrong;
-those named ``...AtOnce`` go wrong there already.
+The solver below behaves on few points, so that the warm-up passes and the run itself goes wrong.
+What every kind of study does with runs that fail is in test_kinds.py.
 """
 
 from __future__ import annotations
@@ -12,9 +12,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from marginbench.harness.records import Record, RecordStore
-from marginbench.harness.runner import RunSummary, run_study
-from marginbench.harness.study import Study
+from marginbench.harness.jobs import CheckpointMessage, Ended, Job, Limits, Message
+from marginbench.harness.pool import LocalPool
+from marginbench.harness.records import RecordStore
+from marginbench.harness.session import RunSummary, run_study
+from marginbench.harness.svm.measurement import measure
+from marginbench.harness.svm.records import Record
+from marginbench.harness.svm.study import Study
+from marginbench.harness.svm.work import FitWork, Problem
 
 SOLVERS = '''
 import ctypes
@@ -26,63 +31,54 @@ import sys
 import time
 from dataclasses import replace
 import numpy as np
-from marginbench.solvers import SMO, KernelExpansion, Solution, Solver
+from marginbench import SMO, KernelExpansion, Solution, Solver
 
 
-class _Base(Solver):
+class Bad(Solver):
+    """Goes wrong in the way that it is told to."""
+
     certificate = "dual"
 
-    def __init__(self, kernel="rbf", *, gamma=1.0, C=1.0, random_state=None):
+    def __init__(self, kernel="rbf", *, gamma=1.0, C=1.0, random_state=None, how="raises"):
         self.kernel = kernel
         self.gamma = gamma
         self.C = C
         self.random_state = random_state
+        self.how = how
 
     def _solve(self, problem, monitor):
-        coef = np.zeros(problem.n)
-        if problem.n > 50:
-            # Half the work is done and recorded when it goes wrong.
-            problem.oracle.rows(np.arange(10))
-            monitor.record(1, lambda: problem.expansion(0.01 * problem.y))
-            coef = self.misbehave(problem)
-        return Solution(problem.expansion(coef), 1, self.status)
+        if self.how == "loops at once":
+            self.loops(problem)
+        if problem.n <= 50:
+            return Solution(problem.expansion(np.zeros(problem.n)), 1, "budget")
+        # Half the work is done and recorded when it goes wrong.
+        problem.oracle.rows(np.arange(10))
+        monitor.record(1, lambda: problem.expansion(0.01 * problem.y))
+        found = getattr(self, self.how.replace(" ", "_"))(problem)
+        if isinstance(found, Solution):
+            return found
+        return Solution(problem.expansion(found), 1, "budget")
 
-    status = "budget"
-
-
-class Raises(_Base):
-    def misbehave(self, problem):
+    def raises(self, problem):
         raise ArithmeticError("step size is zero\\nsecond line")
 
+    def raises_odd_text(self, problem):
+        raise ValueError("\\ud800 is half a character")
 
-class Leaves(_Base):
-    def misbehave(self, problem):
+    def leaves(self, problem):
         sys.exit(7)
 
-
-class Loops(_Base):
-    def misbehave(self, problem):
+    def loops(self, problem):
         while True:
             pass
 
-
-class Exits(_Base):
-    def misbehave(self, problem):
-        os._exit(3)
-
-
-class Segfaults(_Base):
-    def misbehave(self, problem):
+    def segfaults(self, problem):
         ctypes.string_at(0)
 
-
-class Killed(_Base):
-    def misbehave(self, problem):
+    def is_killed(self, problem):
         os.kill(os.getpid(), signal.SIGKILL)
 
-
-class Eats(_Base):
-    def misbehave(self, problem):
+    def eats(self, problem):
         self.eaten = []
         while True:
             # Touched by the kernel at once: page by page takes long on a busy machine.
@@ -92,109 +88,69 @@ class Eats(_Base):
             self.eaten[-1][::4096] = bytes(2**14)
             time.sleep(0.02)
 
-
-class ChildEats(_Base):
-    def misbehave(self, problem):
+    def has_a_child_that_eats(self, problem):
         code = "import time; x = bytearray(1_500_000_000); time.sleep(60)"
         subprocess.run([sys.executable, "-c", code])
 
-
-class OutOfMemory(_Base):
-    def misbehave(self, problem):
+    def is_out_of_memory(self, problem):
         raise MemoryError("Unable to allocate 100 GiB")
 
-
-class ReturnsNaN(_Base):
-    def misbehave(self, problem):
-        return np.full(problem.n, np.nan)
-
-
-class SaysConverged(_Base):
-    """Returns half of a good start and calls it the optimum."""
-
-    status = "converged"
-
-    def misbehave(self, problem):
-        return 0.05 * problem.y
-
-
-class Infeasible(_Base):
-    def misbehave(self, problem):
-        return -problem.y
-
-
-class PredictsOtherwise(_Base):
-    def misbehave(self, problem):
-        return 0.5 * problem.y
-
-    def decision_function(self, X):
-        return -super().decision_function(X)
-
-
-class SaysNothing(_Base):
-    """The zero model, as the optimum: a gap needs no support vector."""
-
-    status = "converged"
-
-    def misbehave(self, problem):
-        return np.zeros(problem.n)
-
-
-class InflatesN(_Base):
-    status = "converged"
-
-    def misbehave(self, problem):
-        return 1e-6 * problem.y
-
-    def _solve(self, problem, monitor):
-        solution = super()._solve(problem, monitor)
-        return replace(solution, model=replace(solution.model, n_train=10**9))
-
-
-class CountsTooFar(_Base):
-    def _solve(self, problem, monitor):
-        return Solution(problem.expansion(0.5 * problem.y), 10**30, "budget")
-
-
-class FewCoefficients(_Base):
-    def misbehave(self, problem):
-        return np.ones(3)
-
-
-class ComplexCoefficients(_Base):
-    def _solve(self, problem, monitor):
-        model = problem.expansion(0.5 * problem.y)
-        return Solution(replace(model, coef=model.coef * 1j), 1, "budget")
-
-
-class RaisesOddText(_Base):
-    def misbehave(self, problem):
-        raise ValueError("\\ud800 is half a character")
-
-
-class LeavesItsSettings(_Base):
-    """Spoils the process for whoever comes next."""
-
-    def misbehave(self, problem):
+    def leaves_its_settings(self, problem):
         np.seterr(all="raise")
         sys.setrecursionlimit(60)
         return 0.5 * problem.y
 
+    def leaves_an_orphan(self, problem):
+        os.system(f"(setsid {sys.executable} -c 'import time; time.sleep(971)' &)")
+        time.sleep(0.5)
+        return 0.5 * problem.y
 
-class InventsPoints(_Base):
-    def _solve(self, problem, monitor):
+    def leaves_a_child(self, problem):
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(971)"])
+        return 0.5 * problem.y
+
+    def returns_nan(self, problem):
+        return np.full(problem.n, np.nan)
+
+    def says_converged(self, problem):
+        return Solution(problem.expansion(0.05 * problem.y), 1, "converged")
+
+    def says_that_nothing_is_optimal(self, problem):
+        return Solution(problem.expansion(np.zeros(problem.n)), 1, "converged")
+
+    def is_infeasible(self, problem):
+        return -problem.y
+
+    def inflates_n(self, problem):
+        model = problem.expansion(1e-6 * problem.y)
+        return Solution(replace(model, n_train=10**9), 1, "converged")
+
+    def counts_too_far(self, problem):
+        return Solution(problem.expansion(0.5 * problem.y), 10**30, "budget")
+
+    def returns_few_coefficients(self, problem):
+        return np.ones(3)
+
+    def returns_complex_coefficients(self, problem):
+        model = problem.expansion(0.5 * problem.y)
+        return Solution(replace(model, coef=model.coef * 1j), 1, "budget")
+
+    def invents_points(self, problem):
         model = problem.expansion(problem.y)
-        if problem.n > 50:
-            model = KernelExpansion(
-                model.kernel, model.points, model.coef, 0.0, model.support + 1, problem.n
-            )
+        model = KernelExpansion(
+            model.kernel, model.points, model.coef, 0.0, model.support + 1, problem.n
+        )
         return Solution(model, 1, "budget")
 
-
-class ChangesItsData(_Base):
-    def misbehave(self, problem):
+    def changes_its_data(self, problem):
         problem.X[:] = 0.0
+
+    def predicts_otherwise(self, problem):
         return 0.5 * problem.y
+
+    def decision_function(self, X):
+        sign = -1 if self.how == "predicts otherwise" else 1
+        return sign * super().decision_function(X)
 
 
 class Chatters(SMO):
@@ -202,70 +158,54 @@ class Chatters(SMO):
         print("junk on stdout", flush=True)
         os.write(2, b"junk on stderr from C\\n")
         return super()._solve(problem, monitor)
-
-
-class LoopsAtOnce(_Base):
-    def _solve(self, problem, monitor):
-        while True:
-            pass
-
-
-class HangsInInit(_Base):
-    def __init__(self, kernel="rbf", *, gamma=1.0, C=1.0, random_state=None):
-        super().__init__(kernel, gamma=gamma, C=C, random_state=random_state)
-        time.sleep(1000)
-
-
-class LeavesAnOrphan(SMO):
-    def _solve(self, problem, monitor):
-        if problem.n > 50:
-            os.system(f"(setsid {sys.executable} -c 'import time; time.sleep(971)' &)")
-            time.sleep(0.5)
-        return super()._solve(problem, monitor)
-
-
-class LeavesAChild(SMO):
-    def _solve(self, problem, monitor):
-        if problem.n > 50:
-            subprocess.Popen([sys.executable, "-c", "import time; time.sleep(971)"])
-        return super()._solve(problem, monitor)
 '''
 TOO_LONG = "building and warming up the solver took longer than 3 s"
+#: What only a worker and its parent can notice.
 EXPECTED = {
-    "Raises": ("failed", "ArithmeticError: step size is zero"),
-    "Leaves": ("failed", "SystemExit: 7"),
-    "Loops": ("timeout", "solving took longer than 2 s"),
-    "Exits": ("crashed", "the process ended with exit code 3 while solving"),
-    "Segfaults": ("crashed", "the process was killed by SIGSEGV while solving"),
-    "Eats": ("memory", "more than 600 MB resident while solving"),
-    "OutOfMemory": (
+    "raises": ("failed", "ArithmeticError: step size is zero"),
+    "raises odd text": ("failed", "ValueError: \\ud800 is half a character"),
+    "leaves": ("failed", "SystemExit: 7"),
+    "loops": ("timeout", "solving took longer than 2 s"),
+    "loops at once": ("timeout", TOO_LONG),
+    "segfaults": ("crashed", "the process was killed by SIGSEGV while solving"),
+    "eats": ("memory", "more than 600 MB resident while solving"),
+    "is out of memory": (
         "memory",
         "out of memory while solving (MemoryError: Unable to allocate 100 GiB)",
     ),
-    "ReturnsNaN": ("diverged", "the objective of the returned model is not finite"),
-    "SaysConverged": ("wrong", "the solver says converged (tol = 0.001), but the duality gap is "),
-    "Infeasible": ("wrong", "the solver promises a dual certificate, but its coefficients are "),
-    "PredictsOtherwise": ("wrong", "decision_function gives "),
-    "SaysNothing": ("wrong", "the solver says converged (tol = 0.001), but the duality gap is 1 "),
-    "InflatesN": ("wrong", "the solver says converged (tol = 0.001), but the duality gap is 1 "),
-    "CountsTooFar": ("wrong", "n_iter is 1000000000000000000000000000000, not a count"),
-    "FewCoefficients": ("failed", "ValueError: coef must hold 200 real numbers, one per training"),
-    "ComplexCoefficients": ("wrong", "the model's coefficients have type complex128, not real"),
-    "RaisesOddText": ("failed", "ValueError: \\ud800 is half a character"),
-    "InventsPoints": ("wrong", "the model's support reaches from 1 to 200; there are 200 "),
-    "ChangesItsData": ("failed", "ValueError: assignment destination is read-only"),
     "Chatters": ("converged", ""),
-    "LoopsAtOnce": ("timeout", TOO_LONG),
     "SMO": ("converged", ""),
 }
 #: Variants of the above, each of which costs a worker.
 EXPECTED_SLOW = {
-    "Killed": ("crashed", "the process was killed by SIGKILL while solving"),
-    "ChildEats": ("memory", "more than 600 MB resident while solving"),
-    "HangsInInit": ("timeout", TOO_LONG),
-    "LeavesAChild": ("converged", ""),
-    "LeavesAnOrphan": ("converged", ""),
+    "is killed": ("crashed", "the process was killed by SIGKILL while solving"),
+    "has a child that eats": ("memory", "more than 600 MB resident while solving"),
+    "leaves a child": ("budget", ""),
+    "leaves an orphan": ("budget", ""),
     "SMO": ("converged", ""),
+}
+#: What is wrong with what comes back.
+WRONG = {
+    "returns nan": ("diverged", "the objective of the returned model is not finite"),
+    "says converged": ("wrong", "the solver says converged (tol = 0.001), but the duality gap is "),
+    "is infeasible": ("wrong", "the solver promises a dual certificate, but its coefficients are "),
+    "predicts otherwise": ("wrong", "decision_function gives "),
+    # The zero model: a gap needs no support vector.
+    "says that nothing is optimal": (
+        "wrong",
+        "the solver says converged (tol = 0.001), but the duality gap is 1 ",
+    ),
+    "inflates n": ("wrong", "the solver says converged (tol = 0.001), but the duality gap is 1 "),
+    "counts too far": ("wrong", "n_iter is 1000000000000000000000000000000, not a count"),
+    "returns complex coefficients": (
+        "wrong",
+        "the model's coefficients have type complex128, not real",
+    ),
+    "invents points": ("wrong", "the model's support reaches from 1 to 200; there are 200 "),
+}
+RAISED = {
+    "returns few coefficients": "coef must hold 200 real numbers, one per training",
+    "changes its data": "assignment destination is read-only",
 }
 Outcome = tuple[RunSummary, dict[str, Record], Path]
 
@@ -278,13 +218,21 @@ def run_them(folder: Path, study: Study) -> Outcome:
     return summary, {r.solver: r for r in map(store.read, store.paths())}, results
 
 
+def entry(name: str, file: Path) -> dict[str, object]:
+    if name == "SMO":
+        return {"name": name}
+    if name == "Chatters":
+        return {"name": f"{file}:{name}"}
+    return {"name": f"{file}:Bad", "label": name, "params": {"how": name}}
+
+
 def study_of(names: Iterable[str], folder: Path, make_study: Callable[..., Study]) -> Study:
     """These solvers under tight limits."""
     file = folder / "bad.py"
     file.write_text(SOLVERS)
     return make_study(
         budget={"timeout": 2.0, "memory": 600.0, "compile_timeout": 3.0},
-        solver=[{"name": name if name == "SMO" else f"{file}:{name}"} for name in names],
+        solver=[entry(name, file) for name in names],
     )
 
 
@@ -311,17 +259,17 @@ def test_every_run_has_a_record_and_the_failures_are_told(outcome: Outcome) -> N
     assert summary.exit_code == 1
 
 
-@pytest.mark.parametrize("name", ["Loops", "Exits", "Segfaults", "Eats"])
+@pytest.mark.parametrize("name", ["loops", "segfaults", "eats"])
 def test_a_killed_run_keeps_its_trace(name: str, outcome: Outcome) -> None:
     record = outcome[1][name]
-    assert [checkpoint.kernel_evals for checkpoint in record.trace] == [2000]
-    assert record.kernel_evals == 2000
+    assert [checkpoint.counters["kernel_evals"] for checkpoint in record.trace] == [2000]
+    assert record.counters["kernel_evals"] == 2000
     assert record.primal == record.trace[0].primal
     assert record.suboptimality is not None
 
 
 def test_limits_hold(outcome: Outcome) -> None:
-    loops, eats = outcome[1]["Loops"], outcome[1]["Eats"]
+    loops, eats = outcome[1]["loops"], outcome[1]["eats"]
     assert loops.wall_s is not None
     assert 2.0 <= loops.wall_s < 3.0
     assert eats.peak_memory_mb is not None
@@ -331,8 +279,8 @@ def test_limits_hold(outcome: Outcome) -> None:
 def test_an_exception_keeps_its_traceback_and_a_crash_its_place(
     outcome: Outcome,
 ) -> None:
-    assert "in misbehave" in outcome[1]["Raises"].traceback
-    assert "in misbehave" in outcome[1]["Segfaults"].traceback  # from the fault handler
+    assert "in raises" in outcome[1]["raises"].traceback
+    assert "in segfaults" in outcome[1]["segfaults"].traceback  # from the fault handler
 
 
 def test_good_runs_have_all_their_numbers(
@@ -353,21 +301,51 @@ def test_good_runs_have_all_their_numbers(
         assert record.peak_memory_mb is not None
         assert 50 < record.peak_memory_mb < 600
         assert (record.n_train, record.n_test, record.n_features) == (200, 100, 2)
-    assert records["SMO"].kernel_evals == records["Chatters"].kernel_evals
+    assert records["SMO"].counters == records["Chatters"].counters
     assert not (results / "logs").exists()
 
 
+@pytest.fixture(scope="module")
+def solvers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("solvers") / "bad.py"
+    file.write_text(SOLVERS)
+    return file
+
+
+def fit_of(solver: str, how: str = "") -> FitWork:
+    """A run on 200 points."""
+    data = {"n_train": 200, "n_test": 100}
+    problem = Problem("checkers", data, {"name": "rbf", "gamma": 10.0}, 1.0, False)
+    return FitWork(problem, solver, {"gamma": 10.0, **({"how": how} if how else {})}, 1.19)
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_what_comes_back_is_checked(how: str, solvers: Path) -> None:
+    status, reason = WRONG[how]
+    messages: list[Message] = []
+    found = measure(fit_of(f"{solvers}:Bad", how), messages.append)
+    assert (found["status"], found["reason"][: len(reason)]) == (status, reason)
+    assert any(isinstance(message, CheckpointMessage) for message in messages)
+
+
+@pytest.mark.parametrize("how", RAISED)
+def test_what_cannot_come_back_is_raised(how: str, solvers: Path) -> None:
+    with pytest.raises(ValueError, match=RAISED[how]):
+        measure(fit_of(f"{solvers}:Bad", how), lambda message: None)
+
+
 def test_what_a_solver_does_to_its_process_harms_no_other_run(
-    tmp_path: Path, make_study: Callable[..., Study]
+    solvers: Path, tmp_path: Path
 ) -> None:
-    study = study_of(["LeavesItsSettings", "SMO"], tmp_path, make_study)
-    study = study.model_copy(update={"seeds": 3})
-    summary = run_study(study, tmp_path / "results")
-    # Every order of neighbours occurs among six shuffled runs on one slot.
-    store = RecordStore(tmp_path / "results" / "runs")
-    records = [store.read(path) for path in store.paths()]
-    assert {record.status for record in records if record.solver == "SMO"} == {"converged"}
-    assert summary.planned == len(records) == 6
+    limits = Limits({}, 4000.0)
+    jobs = [
+        Job("spoils", fit_of(f"{solvers}:Bad", "leaves its settings"), limits, foreign=True),
+        Job("next", fit_of("SMO"), limits),
+    ]
+    with LocalPool(1, tmp_path / "logs") as pool:
+        events = list(pool.execute(iter(jobs)))
+    ended = {event.job.tag: event.outcome for event in events if isinstance(event, Ended)}
+    assert ended["next"].value["status"] == "converged", ended["next"]
 
 
 @pytest.mark.slow
