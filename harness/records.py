@@ -75,7 +75,7 @@ class RecordBase:
     solver_class: str = column('"module:Class" or "file.py:Class"')
     params: str = column("every parameter of the solver", default="{}", json="object")
     seed: int = column("seed of the run, or number of the instance", low=0)
-    budget: str = column("timeout [s], memory [MB], ...", default="{}", json="object")
+    budget: str = column("the limits by name: seconds, megabytes", default="{}", json="object")
     # how it ended
     status: Status = column("how it ended", default="failed")
     reason: str = column("one line; empty when there is nothing to say", default="")
@@ -293,8 +293,9 @@ class RecordStore:
         except RecordError as error:
             raise RecordError(f"{path}: {error}") from None
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            # Values of another type than the schema's.
-            raise RecordError(f"{path}: not a record of a run ({first_line(error)})") from None
+            raise RecordError(
+                f"{path}: not a record of a run (a value of another type: {first_line(error)})"
+            ) from None
 
     def scan(self) -> Iterator[RecordBase | RecordError]:
         """Every record of the folder; a damaged file comes as the error that it raised."""
