@@ -201,13 +201,18 @@ def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:
 
 
 def _solvers() -> None:
+    from marginbench.harness.kinds import kind_names
     from marginbench.solvers import registry
 
-    rows: list[tuple[str, ...]] = [("NAME", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
-    for name, solver in registry().items():
-        supported = (solver.supports_bias, solver.supports_no_bias, solver.supports_sparse)
-        summary = (solver.__doc__ or "").strip().partition("\n")[0]
-        rows.append((name, *("yes" if yes else "-" for yes in supported), summary))
+    found = {kind: registry(kind) for kind in kind_names()}
+    classes = {name: cls for named in found.values() for name, cls in named.items()}
+    rows: list[tuple[str, ...]] = [("NAME", "STUDIES", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
+    for name, cls in classes.items():
+        kinds = ", ".join(kind for kind, named in found.items() if name in named)
+        flags = ("supports_bias", "supports_no_bias", "supports_sparse")
+        supported = ("yes" if getattr(cls, flag, False) else "-" for flag in flags)
+        summary = (cls.__doc__ or "").strip().partition("\n")[0]
+        rows.append((name, kinds, *supported, summary))
     _print_table(rows)
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from marginbench.harness.records import CheckpointBase
+if TYPE_CHECKING:
+    from marginbench.harness.records import CheckpointBase
 
 #: What a worker is doing. Only "solve" is the solver's own time.
-Phase = Literal["start", "data", "compile", "solve", "evaluate", "idle"]
+Phase = Literal["start", "import", "data", "compile", "solve", "evaluate", "idle"]
 
 
 class Work(Protocol):
@@ -62,7 +63,7 @@ class DescribeWork:
     def run(self, send: Send) -> SolverInfo:
         from marginbench.harness.describing import describe_solver
 
-        send(PhaseMessage("compile"))
+        send(PhaseMessage("import"))
         return describe_solver(self)
 
 

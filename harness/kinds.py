@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from marginbench.data_loaders import suggest
-from marginbench.harness.errors import StudyError
+from marginbench.harness.errors import RecordError, StudyError
 from marginbench.harness.jobs import DatasetInfo, Limits, SolverInfo, Work
 from marginbench.harness.judging import Judging
 from marginbench.harness.records import RecordBase, file_name_of
@@ -183,9 +183,16 @@ def record_type(row: Mapping[str, Any]) -> type[RecordBase]:
 
     Raises
     ------
-    StudyError
+    RecordError
         If it is of no known kind.
     """
     # Before version 4 of the schema there was no column for the kind.
     default = "feasibility" if "method_class" in row else "svm"
-    return kind_named(str(row.get("kind", default))).record
+    name = str(row.get("kind", default))
+    if name not in _MODULES:
+        raise RecordError(f"a record of the kind {name!r}, this release knows {_known()}")
+    return kind_named(name).record
+
+
+def _known() -> str:
+    return " and ".join(kind_names())

@@ -106,16 +106,9 @@ def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm"
     SolverError
         If there is no such file or class, or importing raises.
     """
-    from marginbench.solvers import registry
-
     spec = SolverSpec.parse(text, folder).checked()
     if spec.registry_name is not None:
-        known = registry(kind)
-        if spec.registry_name not in known:
-            raise SolverError(
-                f"unknown solver {spec.registry_name!r}{suggest(spec.registry_name, list(known))}"
-            )
-        return known[spec.registry_name]
+        return _registered_class(spec.registry_name, kind)
     module = _import_file(spec.path) if spec.path else _import_module(spec.module or "")
     found = getattr(module, spec.class_name, None)
     if found is None:
@@ -126,6 +119,17 @@ def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm"
         )
     if not inspect.isclass(found):
         raise SolverError(f"{spec.path or spec.module}: {spec.class_name} is not a class")
+    return found
+
+
+def _registered_class(name: str, kind: str) -> type[Any]:
+    """The class of a registry name; no other solver is imported."""
+    from marginbench.solvers.registration import entries, solver_names
+
+    known = solver_names(kind)
+    if name not in known:
+        raise SolverError(f"unknown solver {name!r}{suggest(name, known)}")
+    found: type[Any] = getattr(importlib.import_module(entries()[name].module), name)
     return found
 
 

@@ -42,6 +42,7 @@ _POLL_CHILDREN = 0.5
 _START_LIMIT = 120.0
 _DOING = {
     "start": "starting the worker",
+    "import": "importing the solver",
     "data": "loading the data",
     "compile": "building and warming up the solver",
     "solve": "solving",

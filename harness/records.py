@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
@@ -78,7 +77,7 @@ class RecordBase:
     solver_class: str = column('"module:Class" or "file.py:Class"')
     params: str = column("every parameter of the solver", default="{}", json="object")
     seed: int = column("seed of the run, or number of the instance", low=0)
-    budget: str = column("timeout [s], memory [MB], ...", default="{}", json="object")
+    budget: str = column("the limits by name: seconds, megabytes", default="{}", json="object")
     # how it ended
     status: Status = column("how it ended", default="failed")
     reason: str = column("one line; empty when there is nothing to say", default="")
@@ -159,14 +158,13 @@ class RecordBase:
         unknown = sorted(set(row) ^ {item.name for item in fields(cls)})
         if unknown:
             raise RecordError(f"columns differ from the schema: {', '.join(unknown)}")
-        row["counters"] = _counts(row["counters"])
         problem = _problem(cls, row) or _trace_problem(cls, row["trace"])
         if problem:
-            raise RecordError(f"not a record of a run ({problem})")
-        row["trace"] = [
-            cls.checkpoint(**(state | {"counters": _counts(state["counters"])}))
-            for state in row["trace"]
-        ]
+            raise RecordError(f"not a record of a run (its {problem})")
+        for place in (row, *row["trace"]):
+            if place["counters"] is not None:
+                place["counters"] = _counts(place["counters"])
+        row["trace"] = [cls.checkpoint(**state) for state in row["trace"]]
         return cls(**row)
 
 
@@ -176,7 +174,6 @@ def file_name_of(key: str, task: str, solver: str, seed: int) -> str:
     return f"{words[:80]}-{key[:16]}.parquet"
 
 
-@cache
 def schema_of(record_type: type[RecordBase]) -> pa.Schema:
     """The schema of the stored table, from the declarations of the columns."""
     trace = pa.list_(pa.struct(_arrow_fields(record_type.checkpoint)))
@@ -207,35 +204,39 @@ def _flat(values: dict[str, Any]) -> dict[str, Any]:
     return values | (counters or {})
 
 
-def _counts(stored: Any) -> dict[str, int] | None:
-    return None if stored is None else dict(stored)
+def _counts(stored: Any) -> dict[str, int]:
+    """A map as Arrow hands it back, a list of pairs."""
+    return dict(stored)
 
 
 def _problem(declared: type, row: Mapping[str, Any]) -> str:
     """What no run can have written; empty if there is nothing."""
     if "status" in row and row["status"] not in STATUSES:
-        return f"its status is {row['status']!r}"
+        return f"status is {row['status']!r}"
     for name, described in columns_of(declared).items():
         value = row[name]
         if described.json and not _is_json(value, described.json):
-            return f"its {name} is not a JSON {described.json}"
+            return f"{name} is not a JSON {described.json}"
         if value is None or described.json:
             continue
         if described.low is not None and not value >= described.low:
-            return f"its {name} is {value}"
+            return f"{name} is {value}"
         if described.high is not None and not value <= described.high:
-            return f"its {name} is {value}"
-    negative = [name for name, count in (row["counters"] or {}).items() if count < 0]
-    return f"its {negative[0]} is {row['counters'][negative[0]]}" if negative else ""
+            return f"{name} is {value}"
+    for name, count in _counts(row["counters"] or {}).items():
+        if count < 0:
+            return f"{name} is {count}"
+    return ""
 
 
 def _trace_problem(cls: type[RecordBase], trace: Any) -> str:
     if trace is None or None in trace:
-        return "its trace is missing"
+        return "trace is missing"
     known = {item.name for item in fields(cls.checkpoint)}
     if any(set(state) != known for state in trace):
-        return "its trace has other columns"
-    return ""
+        return "trace has other columns"
+    problems = (_problem(cls.checkpoint, state) for state in trace)
+    return next((f"trace says that {problem}" for problem in problems if problem), "")
 
 
 def _is_json(text: Any, kind: str) -> bool:
@@ -293,6 +294,10 @@ class RecordStore:
             return record_type(row).from_row(row)
         except RecordError as error:
             raise RecordError(f"{path}: {error}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise RecordError(
+                f"{path}: not a record of a run (a value of another type: {first_line(error)})"
+            ) from None
 
     def scan(self) -> Iterator[RecordBase | RecordError]:
         """Every record of the folder; a damaged file comes as the error that it raised."""

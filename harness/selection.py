@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from marginbench.data_loaders import Source, sources, suggest
+from marginbench.data_loaders import DataError, Source, sources, suggest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
 
@@ -161,23 +161,30 @@ def resolve_solver_name(name: str, kind: str, *, where: str, folder: str | None 
 
 def registered(kind: str) -> list[str]:
     """Names of the registered solvers for a kind of studies."""
-    from marginbench.solvers import registry
+    from marginbench.solvers.registration import solver_names
 
-    return list(registry(kind))
+    return solver_names(kind)
 
 
-def known_dataset(name: str, where: str = "") -> str:
+def checked_dataset(name: str, params: Mapping[str, Any], where: str = "") -> str:
     """The name of a dataset in its own spelling.
 
     Raises
     ------
     StudyError
-        If there is none; the message begins with ``where``.
+        If there is none, or it does not take the parameters; the message begins with ``where``,
+        the place of the table in a file: "study.toml: task[1].".
     """
     known = dataset_names()
     found = find(name, known)
     if found is None:
-        raise StudyError(f"{where}unknown dataset {name!r}{suggest(name, known)}")
+        place = f"{where}dataset: " if where else ""
+        raise StudyError(f"{place}unknown dataset {name!r}{suggest(name, known)}")
+    try:
+        source_of(found).resolve(dict(params))
+    except DataError as error:
+        place = f"{where.removesuffix('.')}: " if where else ""
+        raise StudyError(f"{place}{error}") from None
     return found
 
 

@@ -343,7 +343,7 @@ class _Session:
             return "interrupted before the first run"
         done = f"{len(self.records)} of {len(self.runs)} runs are recorded in {self.results}"
         again = f": {command}" if command else ""
-        return f"interrupted; {done}; the same command continues{again}"
+        return f"interrupted; {done}; run the same command again to resume{again}"
 
 
 def _failure_line(record: RecordBase) -> str:
@@ -387,7 +387,9 @@ def exclusive(results: Path) -> Iterator[None]:
             f"{results}: another marginbench run is writing here; wait for it or choose --out"
         ) from None
     except OSError as error:
-        raise UserError(f"{results}: cannot be written to ({error.strerror or error})") from None
+        raise UserError(
+            f"{results}: cannot be written to ({error.strerror or error}); choose another --out"
+        ) from None
     try:
         yield
     finally:

@@ -45,8 +45,8 @@ class Budget(StudyPart):
     epoch_checkpoints : bool
         And at the end of each epoch, of solvers that say where theirs end (BSGD and BSCA).
     compile_timeout, data_timeout, evaluation_timeout : float
-        Seconds for building and warming up a solver, for getting the data, and for one evaluation.
-        They are there to catch what hangs.
+        Seconds for importing a solver and for warming it up, for getting the data, and for one
+        evaluation. They are there to catch what hangs.
     """
 
     timeout: Positive = 60.0
@@ -69,6 +69,7 @@ def run_limits(budget: Budget, grace: float = 0.0) -> Limits:
     """
     return Limits(
         seconds={
+            "import": budget.compile_timeout,
             "data": budget.data_timeout,
             "compile": budget.compile_timeout,
             "solve": budget.timeout + grace,
@@ -89,9 +90,9 @@ class SolverEntry(StudyPart):
         Unique in the study; by default the name of the class.
     params : dict
         Parameters of the estimator. ``nu = "reference"`` takes the value of the task's reference
-        optimum.
+        optimum, in studies of SVM solvers.
     seeds : int or None
-        Run with no more than so many of the study's seeds.
+        Run with no more than so many of the study's seeds, or of a task's instances.
     """
 
     name: Name
@@ -200,16 +201,13 @@ class StudyBase(StudyPart):
 
     @model_validator(mode="after")
     def _check_labels(self) -> Self:
-        for table, entries in (
-            (self.task_tables[0], self.tasks),
-            (self.solver_table, self.solvers),
-        ):
+        tasks = " and ".join(f"[[{table}]]" for table in self.task_tables if getattr(self, table))
+        for tables, entries in ((tasks, self.tasks), (f"[[{self.solver_table}]]", self.solvers)):
             seen: set[str] = set()
             for entry in entries:
                 if entry.label.casefold() in seen:
                     raise StudyError(
-                        f"two entries of [[{table}]] have the label {entry.label!r}; "
-                        "give each its own"
+                        f"two entries of {tables} have the label {entry.label!r}; give each its own"
                     )
                 seen.add(entry.label.casefold())
         return self

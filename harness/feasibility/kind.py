@@ -20,6 +20,8 @@ from marginbench.harness.study import SolverEntry, run_limits
 
 # A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
+# Bounds are recorded at numbers of iterations that grow by this.
+_HISTORY = 1.25
 # Keys of a table that say how it is run and shown, not what the problem is.
 _NO_PROBLEM = frozenset({"label", "instances", "published"})
 
@@ -35,14 +37,15 @@ class FeasibilityKind:
         return CELLS if traits["takes"] == "columns" else IMAGES
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
-        from marginbench.solvers import Solver
+        from marginbench.solvers.feasibility.kernel_methods import KernelFeasibilityMethod
 
-        if issubclass(cls, Solver):
+        if issubclass(cls, KernelFeasibilityMethod):
             return {"takes": "kernel"}
         if callable(getattr(cls, "solve", None)):
             return {"takes": "columns"}
         raise SolverError(
-            f"{name}: neither a method on columns, with solve(problem), nor a marginbench.Solver"
+            f"{name}: no feasibility method; give it solve(problem, *, max_seconds), or derive it "
+            "from MPKFP or another kernel method"
         )
 
     def new_task(self, study: FeasibilityStudy, name: str, label: str) -> Cell:
@@ -51,13 +54,13 @@ class FeasibilityKind:
     def facts(self, study: FeasibilityStudy, ask: Ask) -> Facts:
         """Raises StudyError also for a task that none of the methods fits."""
         solvers = ask.solvers(study.solvers, self.name)
-        for task in (*study.cell, *study.images):
+        for task in study.tasks:
             fitting = _fitting(study, task, solvers)
             if not fitting:
                 needed = (
                     "on columns (MPLFP)" if task.takes == "columns" else "with a kernel (MPKFP)"
                 )
-                raise StudyError(f"{task.label!r} needs a method {needed}; the study has none")
+                raise StudyError(f"{task.label!r} needs a method {needed}; add one as a [[method]]")
             decided = (*task.decides, "history")
             check_parameters(fitting, solvers, f"[[{task.table}]]", decided)
         return Facts(solvers, ask.datasets(study.images))
@@ -65,7 +68,7 @@ class FeasibilityKind:
     def plan(self, study: FeasibilityStudy, facts: Facts) -> list[Run]:
         return [
             _plan_run(study, facts, task, entry, seed)
-            for task in (*study.cell, *study.images)
+            for task in study.tasks
             for entry in _fitting(study, task, facts.solvers)
             for seed in range(min(task.instances, entry.seeds or task.instances))
         ]
@@ -75,7 +78,7 @@ class FeasibilityKind:
             "source": study.source,
             "tasks": [
                 {"type": task.table, **task.model_dump(), **_credit(facts.datasets.get(task.label))}
-                for task in (*study.cell, *study.images)
+                for task in study.tasks
             ],
             "solvers": [
                 {
@@ -123,7 +126,10 @@ def _plan_run(
     study: FeasibilityStudy, facts: Facts, task: Cell | Images, entry: SolverEntry, seed: int
 ) -> Run:
     info = facts.solvers[entry.label]
-    given = {**({"tol": task.tol} if isinstance(task, Cell) else {}), **entry.params}
+    decided = {"tol": task.tol, "history": _HISTORY} if isinstance(task, Cell) else {}
+    # A user's method need not have them.
+    decided = {name: value for name, value in decided.items() if name in info.accepted}
+    given = {**decided, **entry.params}
     params = {**dict.fromkeys(info.required), **info.defaults, **given}
     problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
     found = facts.datasets.get(task.label)

@@ -60,7 +60,8 @@ class FeasibilityRecord(RecordBase):
         counts = {name: row.pop(name, None) for name in _COUNTS}
         row["counters"] = {k: v for k, v in counts.items() if v is not None} or None
         row |= {"fingerprint": None, "evaluation_s": None, "schema_version": SCHEMA_VERSION}
-        row["trace"] = [_stage(old) for old in row.get("trace") or []]
+        if row["trace"] is not None:
+            row["trace"] = [_stage(old) for old in row["trace"]]
         return row
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from marginbench.harness.errors import StudyError
-from marginbench.harness.selection import known_dataset
+from marginbench.harness.selection import checked_dataset
 from marginbench.harness.study import (
     MAX_SEEDS,
     Name,
@@ -113,9 +113,10 @@ class Images(TaskEntry):
         Raises
         ------
         StudyError
-            For an unknown data set.
+            For an unknown data set, or one that does not take the parameters.
         """
-        return self.model_copy(update={"dataset": known_dataset(self.dataset, f"{where}dataset: ")})
+        dataset = checked_dataset(self.dataset, self.dataset_params, where)
+        return self.model_copy(update={"dataset": dataset})
 
 
 class FeasibilityStudy(StudyBase):
@@ -138,6 +139,10 @@ class FeasibilityStudy(StudyBase):
     images: Annotated[tuple[Images, ...], Field(strict=False)] = ()
     method: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
 
+    @property
+    def tasks(self) -> tuple[Cell | Images, ...]:
+        return (*self.cell, *self.images)
+
     @model_validator(mode="after")
     def _check_tasks(self) -> Self:
         if not self.tasks:
@@ -145,9 +150,8 @@ class FeasibilityStudy(StudyBase):
         return self
 
     def with_seeds(self, seeds: int) -> Self:
-        """With no more than so many instances of each cell."""
+        """With no more than so many instances of each cell, and of the images."""
         fewer = [
-            task.model_copy(update={"instances": min(task.instances, seeds)})
-            for task in (*self.cell, *self.images)
+            task.model_copy(update={"instances": min(task.instances, seeds)}) for task in self.tasks
         ]
         return self.with_tasks(fewer)

@@ -122,7 +122,7 @@ def _references(
             if isinstance(info, str):
                 found[task.label] = info
             elif not task.reference:
-                found[task.label] = "the study asks for none"
+                found[task.label] = "the task has reference = false"
             elif info.n_classes != 2:
                 found[task.label] = f"{task.dataset} has {info.n_classes} classes"
             else:

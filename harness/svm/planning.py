@@ -32,7 +32,10 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             given[name] = None if reference is None else _rounded(reference.nu)
             if given[name] is None and not failure:
                 why = certified if isinstance(certified, str) else "its w is zero"
-                failure = f"{name} is to be that of the reference optimum, but there is none: {why}"
+                failure = (
+                    f"{name} is to be that of the reference optimum, but there is none: {why}; "
+                    f"give {name} a number in params"
+                )
     params = {**dict.fromkeys(info.required), **info.defaults, **given}
     problem, budget = task.problem, study.budget
     return Run(

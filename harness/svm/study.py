@@ -6,9 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from marginbench.data_loaders import DataError
 from marginbench.harness.errors import StudyError
-from marginbench.harness.selection import known_dataset, source_of
+from marginbench.harness.selection import checked_dataset, source_of
 from marginbench.harness.study import (
     MAX_SEEDS,
     Finite,
@@ -99,14 +98,8 @@ class Task(TaskEntry):
         StudyError
             For an unknown dataset, or one that does not take the task's parameters.
         """
-        dataset = known_dataset(self.dataset, f"{where}dataset: ")
+        dataset = checked_dataset(self.dataset, self.dataset_params, where)
         source = source_of(dataset)
-        try:
-            source.resolve(self.dataset_params)
-        except DataError as error:
-            raise StudyError(
-                f"{where.removesuffix('.')}: {error}" if where else str(error)
-            ) from None
         values: dict[str, Any] = {"dataset": dataset}
         if self.C is None:
             values["C"] = float(source.default_C)

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from marginbench.solvers.numeric.counters import FeasibilityCounters
+from marginbench.solvers.numeric.counters import FeasibilityCounters as FeasibilityCounters
 
 FeasibilityStatus = Literal["separable", "inseparable", "budget"]
 

@@ -116,6 +116,35 @@ def test_a_gap_needs_a_feasible_dual_point(points: Any) -> None:
     assert without.evaluate(expansion(kernel, X, inside)).dual is None
 
 
+@pytest.mark.parametrize(("excess", "feasible"), [(0.9e-6, True), (1.1e-6, False)])
+@pytest.mark.parametrize("side", ["above C", "below 0"])
+def test_alpha_may_leave_its_range_by_a_millionth_of_C(
+    points: Any, side: str, excess: float, feasible: bool
+) -> None:
+    X, y, _, _ = points
+    alpha = np.full(N_TRAIN, 0.5 * C)
+    alpha[7] = C * (1 + excess) if side == "above C" else -C * excess
+    found = build(points).evaluate(expansion(KERNELS[0], X, alpha * y))
+    assert (found.dual is not None) == feasible
+    assert (found.gap is not None) == feasible
+
+
+@pytest.mark.parametrize(("excess", "feasible"), [(0.9e-6, True), (1.1e-6, False)])
+@pytest.mark.parametrize("scale", [0.01, 1.0], ids=["of C", "of the sum"])
+def test_with_a_bias_the_classes_may_differ_by_a_millionth(
+    points: Any, scale: float, excess: float, feasible: bool
+) -> None:
+    X, y, _, _ = points
+    alpha = np.zeros(N_TRAIN)
+    for label in (1, -1):
+        alpha[np.flatnonzero(y == label)[:5]] = scale * 0.5 * C
+    # Relative to the sum of alpha, or to C where the sum is smaller.
+    alpha[np.flatnonzero(y == 1)[0]] += excess * max(C, alpha.sum())
+    evaluator = build(points, fit_intercept=True)
+    found = evaluator.evaluate(expansion(KERNELS[0], X, alpha * y))
+    assert (found.gap is not None) == feasible
+
+
 def test_with_a_bias_a_dual_point_must_balance_the_classes(points: Any) -> None:
     X, y, _, _ = points
     balanced = np.zeros(N_TRAIN)
@@ -180,7 +209,7 @@ def test_what_cannot_be_recomputed_is_refused(points: Any) -> None:
         @classmethod
         def _restored(cls, description: Any, arrays: Any) -> Any: ...
 
-    with pytest.raises(EvaluationError, match=r"model_ is a object, no solvers\.Model"):
+    with pytest.raises(EvaluationError, match=r"model_ is a object, no marginbench\.Model"):
         build(points).evaluate(object())  # type: ignore[arg-type]
     with pytest.raises(EvaluationError, match="model_ is a Unknown, a model of another kind"):
         build(points).evaluate(Unknown())

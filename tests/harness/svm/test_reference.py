@@ -10,18 +10,19 @@ import pytest
 from scipy import sparse
 
 from marginbench.data_loaders import load
-from marginbench.harness.jobs import Message, ReferenceInfo, ReferenceJob, TaskJob
+from marginbench.harness.jobs import Message
 from marginbench.harness.svm.reference import reference_optimum, references_folder
+from marginbench.harness.svm.work import Problem, ReferenceInfo, ReferenceWork
 
 PARAMS = {"n_train": 60, "n_test": 40}
 
 
-def job(*, fit_intercept: bool = False, tol: float = 1e-8) -> ReferenceJob:
-    task = TaskJob("checkers", dict(PARAMS), {"name": "rbf", "gamma": 3.0}, 2.0, fit_intercept)
-    return ReferenceJob(task, tol)
+def job(*, fit_intercept: bool = False, tol: float = 1e-8) -> ReferenceWork:
+    task = Problem("checkers", dict(PARAMS), {"name": "rbf", "gamma": 3.0}, 2.0, fit_intercept)
+    return ReferenceWork(task, tol)
 
 
-def compute(wanted: ReferenceJob) -> tuple[ReferenceInfo, list[Message]]:
+def compute(wanted: ReferenceWork) -> tuple[ReferenceInfo, list[Message]]:
     messages: list[Message] = []
     return reference_optimum(wanted, messages.append), messages
 
@@ -108,13 +109,13 @@ def test_a_linear_task_without_bias_has_the_same_optimum_by_either_way(
     C: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = {"n_train": 400, "n_test": 50, "n_features": 60, "density": 0.1}
-    task = TaskJob("random-text", text, {"name": "linear"}, C, False)
-    by_ascent, _ = compute(ReferenceJob(task, 1e-7))
+    task = Problem("random-text", text, {"name": "linear"}, C, False)
+    by_ascent, _ = compute(ReferenceWork(task, 1e-7))
     (path,) = references_folder().glob("*.parquet")
     path.unlink()
     # One pass is not enough: SMO has to do it.
     monkeypatch.setattr("marginbench.harness.svm.reference._LINEAR_EPOCHS", 1)
-    by_smo, _ = compute(ReferenceJob(task, 1e-7))
+    by_smo, _ = compute(ReferenceWork(task, 1e-7))
     assert by_ascent.hash != by_smo.hash
     for found in (by_ascent, by_smo):
         assert found.gap == found.primal - found.dual <= 1e-7 * found.primal

@@ -20,14 +20,14 @@ from marginbench.harness.errors import (
 )
 from marginbench.harness.jobs import (
     DatasetInfo,
-    DatasetJob,
-    DescribeJob,
+    DatasetWork,
+    DescribeWork,
     Ended,
     Event,
     Job,
     Outcome,
     ReferenceInfo,
-    ReferenceJob,
+    ReferenceWork,
     RunResult,
     Started,
 )
@@ -62,11 +62,11 @@ class FakeExecutor:
             yield Ended(job, replace(self.answer(job)))
 
     def answer(self, job: Job) -> Outcome:
-        if isinstance(job.work, DatasetJob):
+        if isinstance(job.work, DatasetWork):
             return self.data
-        if isinstance(job.work, DescribeJob):
+        if isinstance(job.work, DescribeWork):
             return Outcome("done", perform(job.work, lambda message: None))
-        if isinstance(job.work, ReferenceJob):
+        if isinstance(job.work, ReferenceWork):
             return self.reference
         if self.interrupt_after == len(self.ran):
             raise KeyboardInterrupt
@@ -250,7 +250,7 @@ def test_data_that_cannot_be_loaded_fail_their_runs_only(
 ) -> None:
     class OneBroken(FakeExecutor):
         def answer(self, job: Job) -> Outcome:
-            if isinstance(job.work, DatasetJob) and job.work.dataset == "adult":
+            if isinstance(job.work, DatasetWork) and job.work.dataset == "adult":
                 return Outcome("data", reason="adult: cannot fetch a9a")
             return super().answer(job)
 
@@ -302,7 +302,7 @@ def test_a_task_can_do_without_a_reference(tmp_path: Path, make_study: MakeStudy
         asked = 0
 
         def answer(self, job: Job) -> Outcome:
-            self.asked += isinstance(job.work, ReferenceJob)
+            self.asked += isinstance(job.work, ReferenceWork)
             return super().answer(job)
 
     tasks = [TASK | {"label": "with"}, TASK | {"label": "without", "reference": False}]
@@ -369,7 +369,7 @@ def test_a_solver_that_cannot_be_imported_stops_before_any_run(
 ) -> None:
     class Broken(FakeExecutor):
         def answer(self, job: Job) -> Outcome:
-            if isinstance(job.work, DescribeJob):
+            if isinstance(job.work, DescribeWork):
                 return Outcome("crashed", reason="the process ended with exit code 3")
             return super().answer(job)
 
