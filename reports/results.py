@@ -165,7 +165,7 @@ def _states(record: RecordBase, ok: bool) -> list[dict[str, Any]]:
 
 
 def _runs_frame(
-    rows: list[dict[str, Any]], record_type: Any, flags: tuple[str, ...]
+    rows: list[dict[str, Any]], record_type: type[RecordBase], flags: tuple[str, ...]
 ) -> pd.DataFrame:
     schema = [item for item in schema_of(record_type) if item.name not in ("trace", "counters")]
     texts = [item.name for item in schema if item.type == pa.string()]
