@@ -119,7 +119,7 @@ class Analysis:
     @cached_property
     def measures(self) -> dict[str, Measure]:
         """Every measure of the study by name: of its records, sums of counters, and derived."""
-        record = kind_named(self.kind).record
+        record: Any = kind_named(self.kind).record
         found = measures_of(record.checkpoint) | measures_of(record)
         found |= {name: self._sum(name, parts) for name, parts in SUMS.items()}
         for item in self._derived:

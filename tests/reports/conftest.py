@@ -134,7 +134,7 @@ def make_method_record(
     task: str, solver: str, seed: int, n_iter: int | None = 100, **fields: Any
 ) -> FeasibilityRecord:
     """A record of a feasibility method with what a test leaves out filled in."""
-    counted = None if n_iter is None else {"matvecs": 2 * n_iter}
+    counted = None if n_iter is None else {"matvecs": 2 * n_iter, "iterations": n_iter}
     defaults: dict[str, Any] = {
         "key": make_key(task, solver, seed),
         "study": "example",

@@ -59,6 +59,12 @@ def test_costs_are_those_of_the_solved_runs(analysis):
     assert (theirs["median"], theirs["n"]) == (9000, 1)
 
 
+def test_iterations_are_one_column_though_they_are_counted_as_well(analysis):
+    assert "iterations" in analysis.counters
+    titles = [measure.title for measure in analysis.ask(solved).costs.values()]
+    assert titles == ["Iterations", "Products", "CPU time", "Time"]
+
+
 def test_who_solved_one_instance_fast_is_not_the_best(make, write_results):
     records = [
         *(make.method_record("t", "SPCT", seed, 300) for seed in range(2)),
