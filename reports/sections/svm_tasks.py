@@ -40,7 +40,7 @@ class SvmTasks(Section):
             data = {
                 "problem": _problem(analysis.runs, task),
                 "gallery": gallery(analysis, anchor, task.label),
-                "table": results(analysis, of_task(analysis.counts, task.label)),
+                "table": results(analysis, task.label, of_task(analysis.counts, task.label)),
                 "note": " ".join([_target_sentence(analysis, task.label), *_notes(analysis)]),
             }
             yield Part(anchor, task.label, data)
@@ -54,23 +54,24 @@ class SvmTasks(Section):
         for task in analysis.tasks_of(SvmTask):
             counts = of_task(analysis.counts, task.label)
             tried = counts[counts["n_skipped"] < counts["n_planned"]]
-            yield terminal_table(results(analysis, tried), task.label)
+            yield terminal_table(results(analysis, task.label, tried), task.label)
             yield Text()
         yield Text("Medians over seeds of the runs that ended as planned.", style="dim")
 
 
-def results(analysis: Analysis, counts: pd.DataFrame) -> Table:
+def results(analysis: Analysis, task: str, counts: pd.DataFrame) -> Table:
     """The table of results of a task.
 
     Parameters
     ----------
     analysis : Analysis
+    task : str
+        Its label.
     counts : DataFrame
-        The rows of ``analysis.counts`` to show, all of one task.
+        The rows of ``analysis.counts`` to show, all of this task.
     """
     groups = {item.name: item.group for item in derived_measures(analysis.kind)}
     measures = analysis.shown
-    task = "".join(counts["task"].unique())
     cells = {
         (row["solver"], row["measure"]): measure_cell(row, measures[row["measure"]])
         for row in records(of_task(analysis.table, task))
