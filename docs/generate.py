@@ -20,18 +20,18 @@ from marginbench.solvers import Solver, registry
 from marginbench.solvers.registration import entries
 
 HERE = Path(__file__).resolve().parent
-_NOTE = "<!-- Written by docs/generate.py; edit the code that it reads, not this page. -->"
+_NOTE = "<!-- Written by docs/generate.py. Edit the code that it reads, not this page. -->"
 _FAMILIES = {
     "smo": "Sequential minimal optimisation",
     "sbp": "The stochastic batch perceptron",
-    "stochastic": "One point at a time, and perceptrons",
-    "budget": "On a budget of points",
+    "stochastic": "Stochastic solvers and perceptrons",
+    "budget": "Training on a budget",
     "linear": "Linear methods",
     "bundle": "Bundle methods",
     "approximate": "Approximate kernels",
     "cuts": "Cutting planes",
-    "feasibility": "Feasibility with a kernel",
-    "peers": "Peers from other libraries",
+    "feasibility": "Feasibility methods with a kernel",
+    "peers": "Solvers from other libraries",
 }
 # Parameters that nearly all solvers have; the table leaves them out.
 _COMMON = frozenset(
@@ -78,15 +78,15 @@ def solvers_page() -> Iterator[str]:
     """The lines of docs/solvers.md."""
     yield from ("# Solvers", "", _NOTE, "")
     yield from (
-        "Every solver is a scikit-learn estimator: `from marginbench import SMO`. `help(SMO)` has",
-        "the problem that it solves, its parameters, and the paper it comes from. The tables leave",
-        'out the parameters that nearly all of them share: `kernel` (`"rbf"`, `"linear"`,',
-        '`"poly"`, `"precomputed"`, a `Kernel`, or a function of two matrices that returns their',
-        "kernel block), `gamma`, `degree`, `coef0`, `C`, `fit_intercept`, `tol`, `max_epochs`,",
-        "`dtype` (of kernel entries), `cache_size` (MB), `class_weight` and `random_state`.",
+        "Solvers are scikit-learn estimators: `from marginbench import SMO`. For the problem that",
+        "a solver solves, its parameters and its paper, see `help(SMO)`. The tables omit the",
+        'parameters that nearly all solvers share: `kernel` (`"rbf"`, `"linear"`, `"poly"`,',
+        '`"precomputed"`, a `Kernel`, or a function of two matrices that returns their kernel',
+        "block), `gamma`, `degree`, `coef0`, `C`, `fit_intercept`, `tol`, `max_epochs`, `dtype`",
+        "(of kernel entries), `cache_size` (MB), `class_weight` and `random_state`.",
         "",
-        "After `fit`, `counters_` holds the cost: `kernel_evals` as a textbook run asks for them,",
-        "`kernel_evals_computed` as they were really computed; see",
+        "After `fit`, `counters_` holds the cost: `kernel_evals`, the kernel entries that a",
+        "textbook run requests, `kernel_evals_computed`, those actually computed, and others; see",
         "[how costs are counted](cost-accounting.md).",
         "",
     )
@@ -99,7 +99,7 @@ def solvers_page() -> Iterator[str]:
             continue
         yield from (f"## {_FAMILIES.get(family, family)}", "")
         yield from table(
-            ("class", "method", "kernel", "bias", "parameters of its own"),
+            ("class", "method", "kernel", "bias", "own parameters"),
             (
                 (f"`{c.__name__}`", summary_of(c), kernel_of(c), bias_of(c), own_parameters(c))
                 for c in chosen
@@ -107,15 +107,15 @@ def solvers_page() -> Iterator[str]:
         )
         yield ""
     yield from (
-        "## Feasibility",
+        "## Feasibility methods",
         "",
-        "Methods that look for a separator, or for a certificate that there is none. They take a",
-        "`FeasibilityProblem` and return a `FeasibilityResult`. Those with a kernel are also",
+        "Methods that look for a separator, or for a certificate that none exists. They take a",
+        "`FeasibilityProblem` and return a `FeasibilityResult`. Methods with a kernel are also",
         "classifiers.",
         "",
     )
     yield from table(
-        ("class", "method", "takes", "parameters of its own"),
+        ("class", "method", "takes", "own parameters"),
         (
             (
                 f"`{name}`",
@@ -130,15 +130,15 @@ def solvers_page() -> Iterator[str]:
 
 def studies_page() -> Iterator[str]:
     """The lines of docs/studies.md."""
-    yield from ("# Studies that ship with marginbench", "", _NOTE, "")
+    yield from ("# Shipped studies", "", _NOTE, "")
     yield from (
-        "`marginbench run NAME` runs one of them; `--dataset`, `--solver`, `--seeds` and",
-        "`--timeout` choose a part.",
+        "`marginbench run NAME` runs a study. To run a part of it, use `--dataset`, `--solver`,",
+        "`--seeds` and `--timeout`; see [the command line](command-line.md).",
         "",
     )
     studies = {name: load_study(name) for name in study_names()}
     yield from table(
-        ("study", "what it compares", "what it takes"),
+        ("study", "what it compares", "requirements"),
         (
             (f"[`{name}`](#{name})", study.title or name, study.cost)
             for name, study in studies.items()
