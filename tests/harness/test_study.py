@@ -9,8 +9,9 @@ import pytest
 
 from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.selection import select
-from marginbench.harness.study import SolverEntry, Study, Task
+from marginbench.harness.study import SolverEntry
 from marginbench.harness.study_file import load_study, parse_study, study_names
+from marginbench.harness.svm.study import Study, Task
 
 VALID = """
 name = "mine"
