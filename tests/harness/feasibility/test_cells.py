@@ -33,7 +33,7 @@ class Liar(MPLFP):
 
 class FailsOnFewColumns(PCT):
     def solve(self, A, **limits):
-        if A.n_columns < 50:
+        if A.data.shape[1] < 50:
             raise ValueError("too few columns")
         return super().solve(A, **limits)
 
