@@ -16,9 +16,8 @@ from marginbench.harness.feasibility.study import FeasibilityStudy
 from marginbench.harness.feasibility.work import CellWork, ImagesWork
 from marginbench.harness.jobs import DatasetInfo, DatasetWork, Ended, Event, Job, Outcome, Started
 from marginbench.harness.kinds import Facts, Run
-from marginbench.harness.selection import select
 from marginbench.harness.study import run_limits
-from marginbench.harness.study_file import load_study, study_names
+from marginbench.harness.study_file import load_study
 
 CELL = {"label": "easy", "generator": "ldfp", "m": 8, "n": 100, "kappa": 1.5, "tol": 0.0}
 IMAGES = {
@@ -189,13 +188,3 @@ def test_the_shipped_studies_are_planned_as_the_paper_has_them() -> None:
     assert isinstance(images, FeasibilityStudy)
     (mnist,) = images.images
     assert (mnist.n_train, mnist.stages) == (10_000, (10, 32, 100, 320, 1000))
-
-
-@pytest.mark.parametrize("name", study_names())
-def test_every_shipped_feasibility_study_can_be_planned(name: str) -> None:
-    study = load_study(name)
-    if not isinstance(study, FeasibilityStudy):
-        pytest.skip("a study of SVM solvers")
-    runs = plan(select(study, seeds=1))
-    assert {run.task for run in runs} == {task.label for task in study.tasks}
-    assert not any(run.failure or run.skip_reason for run in runs)
