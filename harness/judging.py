@@ -34,11 +34,10 @@ PLUMBING = {
     "harness/__init__.py": "a docstring",
     "harness/errors.py": "classes of errors",
     "harness/jobs.py": "messages between processes",
-    "harness/kinds.py": "finds the kind",
     "harness/loading.py": "finds the class that the key names",
     "harness/measures.py": "declarations of columns",
     "harness/records.py": "columns and files of records",
-    "harness/study.py": "what it reads is in the key",
     "harness/worker.py": "takes jobs and sends results",
-    "data_loaders/__init__.py": "the fingerprint of the data is in the key",
+    "data_loaders/cache.py": "the fingerprint of the data is in the key",
+    "data_loaders/errors.py": "classes of errors",
 }

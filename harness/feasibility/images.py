@@ -39,7 +39,7 @@ def classify(work: ImagesWork, send: Send) -> dict[str, Any]:
     """
     send(PhaseMessage("data"))
     started = time.perf_counter()
-    points = _draw(work)
+    points = draw(work)
     X, y = points["train"]
     data_s = time.perf_counter() - started
 
@@ -103,7 +103,7 @@ def _at(history: Any, stage: int) -> Any:
     return [point for point in history if point.iteration <= max(stage, history[0].iteration)][-1]
 
 
-def _draw(work: ImagesWork) -> dict[str, tuple[Any, NDArray[Any]]]:
+def draw(work: ImagesWork) -> dict[str, tuple[Any, NDArray[Any]]]:
     """Training, validation and test points with their classes."""
     data = load(work.dataset, work.dataset_params or None)
     classes = np.unique(data.y_train)

@@ -26,16 +26,14 @@ from marginbench.harness.jobs import (
     Event,
     Job,
     Outcome,
-    ReferenceInfo,
-    ReferenceWork,
-    RunResult,
     Started,
 )
-from marginbench.harness.records import Record, RecordStore
-from marginbench.harness.runner import RunSummary, run_study
+from marginbench.harness.records import RecordStore
 from marginbench.harness.selection import select
-from marginbench.harness.study import Study
-from marginbench.harness.worker import perform
+from marginbench.harness.session import RunSummary, run_study
+from marginbench.harness.svm.records import Record
+from marginbench.harness.svm.study import Study
+from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
 
 MakeStudy = Callable[..., Study]
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
@@ -65,7 +63,7 @@ class FakeExecutor:
         if isinstance(job.work, DatasetWork):
             return self.data
         if isinstance(job.work, DescribeWork):
-            return Outcome("done", perform(job.work, lambda message: None))
+            return Outcome("done", job.work.run(lambda message: None))
         if isinstance(job.work, ReferenceWork):
             return self.reference
         if self.interrupt_after == len(self.ran):
@@ -79,7 +77,14 @@ class FakeExecutor:
 
 GOOD = Outcome(
     "done",
-    RunResult(status="converged", reason="", n_iter=5, wall_s=0.5, primal=10.5, test_error=0.1),
+    {
+        "status": "converged",
+        "n_iter": 5,
+        "counters": {"kernel_evals": 100},
+        "wall_s": 0.5,
+        "primal": 10.5,
+        "test_error": 0.1,
+    },
 )
 
 
@@ -139,8 +144,8 @@ def test_the_description_of_the_study(tmp_path: Path, two_solvers: Study) -> Non
     assert found["tasks"][0]["kernel"] == {"name": "rbf", "gamma": 0.1}
     assert found["tasks"][0]["citation"] == "cite"
     assert [solver["class"] for solver in found["solvers"]] == [
-        "marginbench.solvers.smo.smo:SMO",
-        "marginbench.solvers.stochastic.sdca:SDCA",
+        "marginbench:SMO",
+        "marginbench:SDCA",
     ]
     files = {run["file"]: run["key"] for run in found["planned"]}
     store = RecordStore(tmp_path / "runs")
@@ -315,7 +320,7 @@ def test_a_task_can_do_without_a_reference(tmp_path: Path, make_study: MakeStudy
     records = {(r.task, r.solver): r for r in map(store.read, store.paths())}
     assert records["with", "SMO"].reference_primal == 10.0
     assert records["without", "SMO"].reference_primal is None
-    assert "the study asks for none" in records["without", "SBP"].reason
+    assert "the task has reference = false" in records["without", "SBP"].reason
 
 
 @pytest.mark.parametrize(
@@ -352,7 +357,7 @@ def test_an_interrupt_keeps_what_is_recorded(tmp_path: Path, two_solvers: Study)
     executor.interrupt_after = 3
     with pytest.raises(InterruptedRunError, match="3 of 4 runs are recorded") as caught:
         run_study(two_solvers, tmp_path, executor=executor, command="marginbench run small")
-    assert "the same command continues: marginbench run small" in str(caught.value)
+    assert "run the same command again to resume: marginbench run small" in str(caught.value)
     assert executor.closed
     rest = FakeExecutor()
     assert run_study(two_solvers, tmp_path, executor=rest).statuses == {"converged": 4}

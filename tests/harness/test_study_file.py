@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.selection import select
-from marginbench.harness.study import SolverEntry, Study, Task
+from marginbench.harness.feasibility.study import FeasibilityStudy
+from marginbench.harness.study import SolverEntry
 from marginbench.harness.study_file import load_study, parse_study, study_names
+from marginbench.harness.svm.study import Study, Task
 
 VALID = """
 name = "mine"
@@ -26,8 +27,127 @@ name = "SMO"
 """
 
 
+FEASIBILITY = """
+kind = "feasibility"
+name = "small"
+[budget]
+timeout = 20.0
+[[cell]]
+label = "easy"
+generator = "ldfp"
+tol = 0.0
+m = 8
+n = 100
+kappa = 1.5
+instances = 2
+published = { MPLFP = 1.5, PCT = "TO" }
+[[images]]
+label = "ten digits"
+dataset = "DIGITS"
+gammas = [0.5, 2.0]
+n_train = 100
+n_validation = 50
+stages = [5, 20]
+[[method]]
+name = "mplfp"
+[[method]]
+name = "MPKFP"
+label = "with a kernel"
+seeds = 1
+params = { tol = 1e-3 }
+"""
+
+
 def parse(text: str) -> Study:
-    return parse_study(text.encode(), where="study.toml")
+    study = parse_study(text.encode(), where="study.toml")
+    assert isinstance(study, Study)
+    return study
+
+
+def parse_feasibility(text: str) -> FeasibilityStudy:
+    study = parse_study(text.encode(), where="study.toml")
+    assert isinstance(study, FeasibilityStudy)
+    return study
+
+
+def test_a_feasibility_study_is_read_with_its_defaults() -> None:
+    study = parse_feasibility(FEASIBILITY)
+    assert [task.label for task in study.tasks] == ["easy", "ten digits"]
+    assert study.cell[0].published == {"MPLFP": 1.5, "PCT": "TO"}
+    assert (study.images[0].dataset, study.images[0].instances) == ("digits", 1)
+    assert [(entry.name, entry.label, entry.seeds) for entry in study.solvers] == [
+        ("MPLFP", "mplfp", None),
+        ("MPKFP", "with a kernel", 1),
+    ]
+    assert (study.budget.timeout, study.budget.memory) == (20.0, 4096.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'kind = "feasibility"',
+            'kind = "feasability"',
+            "kind = 'feasability' is not known (did you mean 'feasibility'?)",
+        ),
+        (
+            "timeout = 20.0",
+            "timout = 20.0",
+            "unknown key 'budget.timout' (did you mean 'timeout'?)",
+        ),
+        ("[[images]]", "[[image]]", "unknown key 'image' (did you mean 'images'?)"),
+        ('[[method]]\nname = "mplfp"', '[[solver]]\nname = "mplfp"', "unknown key 'solver' "),
+        (
+            'generator = "ldfp"',
+            'generator = "ldpf"',
+            "cell[1].generator = 'ldpf' is not known (did you mean 'ldfp'?)",
+        ),
+        ("kappa = 1.5", "kapa = 1.5", "unknown key 'cell[1].kapa' (did you mean 'kappa'?)"),
+        ("m = 8\n", "", "the key 'cell[1].m' is missing"),
+        ('label = "easy"\n', "", "the key 'cell[1].label' is missing"),
+        ("instances = 2", "instances = 0", "cell[1].instances = 0: should be greater than"),
+        ("gammas = [0.5, 2.0]", "gammas = []", "images[1].gammas"),
+        ("stages = [", "stage = [", "unknown key 'images[1].stage' (did you mean 'stages'?)"),
+        (
+            '"DIGITS"',
+            '"didgits"',
+            "images[1].dataset: unknown dataset 'didgits' (did you mean 'digits'?)",
+        ),
+        (
+            "n_train = 100",
+            "dataset_params = { size = 3 }",
+            "images[1]: digits: takes no parameters, got 'size'",
+        ),
+        (
+            'name = "mplfp"',
+            'name = "SMO"',
+            "method[1].name: unknown solver 'SMO' (known: ",
+        ),
+        ("params = {", "parms = {", "unknown key 'method[2].parms' (did you mean 'params'?)"),
+        (
+            'label = "ten digits"',
+            'label = "Easy"',
+            "two entries of [[cell]] and [[images]] have the label 'Easy'; give each its own",
+        ),
+        (
+            'name = "mplfp"',
+            'name = "mplfp"\nlabel = "With a kernel"',
+            "two entries of [[method]] have the label 'with a kernel'; give each its own",
+        ),
+    ],
+)
+def test_a_mistake_in_a_feasibility_study_is_one_line(old: str, new: str, message: str) -> None:
+    assert old in FEASIBILITY
+    with pytest.raises(StudyError) as caught:
+        parse_feasibility(FEASIBILITY.replace(old, new))
+    assert str(caught.value).startswith(f"study.toml: {message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_feasibility_study_needs_cells_or_images() -> None:
+    methods = FEASIBILITY[FEASIBILITY.index("[[method]]") :]
+    with pytest.raises(StudyError, match=r"needs at least one \[\[cell\]\] or \[\[images\]\]"):
+        parse_feasibility(f'kind = "feasibility"\nname = "small"\n{methods}')
 
 
 def test_a_valid_study_is_read_with_its_defaults() -> None:
@@ -175,62 +295,3 @@ def test_an_unknown_study_suggests_the_nearest() -> None:
         load_study("quikstart")
     with pytest.raises(StudyError, match=r"no such study file: nowhere/study\.toml"):
         load_study(f"nowhere{os.sep}study.toml")
-
-
-def test_selection_keeps_what_is_named() -> None:
-    study = load_study("quickstart")
-    chosen = select(study, datasets=["Checkers"], solvers=["smo,SBP"], seeds=1, timeout=3)
-    assert [task.label for task in chosen.task] == ["checkers"]
-    assert chosen.task[0] in study.task
-    assert [entry.label for entry in chosen.solver] == ["SMO", "SBP"]
-    assert (chosen.seeds, chosen.budget.timeout) == (1, 3.0)
-    assert chosen.budget.memory == study.budget.memory
-
-
-def test_selection_takes_every_task_of_a_dataset() -> None:
-    study = load_study("quickstart")
-    labels = [task.label for task in select(study, datasets=["digits"]).task]
-    assert labels == [task.label for task in study.task if task.dataset == "digits"]
-
-
-def test_a_label_may_have_a_comma() -> None:
-    study = parse(VALID.replace('dataset = "digits"', 'dataset = "digits"\nlabel = "a, b"'))
-    assert select(study, datasets=["A, b"]).task == study.task
-
-
-def test_a_selected_file_keeps_its_parameters(tmp_path: Path) -> None:
-    file = tmp_path / "own.py"
-    file.write_text("class Own: pass\n")
-    study = parse(VALID.replace('"SMO"', f'"{file}:Own"\nparams = {{ tol = 0.5 }}'))
-    for name in (f"{file}:Own", "own"):
-        assert select(study, solvers=[name]).solver == study.solver
-
-
-def test_selection_adds_what_the_study_does_not_have(tmp_path: Path) -> None:
-    study = parse(VALID)
-    chosen = select(study, datasets=["breast-cancer"], solvers=["LIBSVM"])
-    assert [task.dataset for task in chosen.task] == ["breast-cancer"]
-    assert chosen.task[0].gamma is not None
-    assert chosen.task[0].C is not None
-    assert chosen.solver == (SolverEntry(name="LIBSVM", label="LIBSVM"),)
-    file = tmp_path / "own.py"
-    file.write_text("class Own: pass\n")
-    added = select(study, solvers=["SMO", f"{file}:Own"])
-    assert [entry.label for entry in added.solver] == ["SMO", "Own"]
-
-
-@pytest.mark.parametrize(
-    ("selection", "message"),
-    [
-        ({"datasets": ["digist"]}, "unknown dataset 'digist' (did you mean 'digits'?)"),
-        ({"solvers": ["Pegassos"]}, "unknown solver 'Pegassos' (did you mean 'Pegasos'?)"),
-        ({"seeds": 0}, "the number of seeds must be from 1 to 10000, not 0"),
-        ({"timeout": -1.0}, "the timeout must be a number of seconds > 0, not -1"),
-        ({"timeout": float("nan")}, "the timeout must be a number of seconds > 0, not nan"),
-        ({"solvers": [","]}, "no solver is selected"),
-    ],
-)
-def test_a_wrong_selection_is_refused(selection: dict[str, object], message: str) -> None:
-    with pytest.raises(StudyError) as caught:
-        select(parse(VALID), **selection)  # type: ignore[arg-type]
-    assert str(caught.value) == message
