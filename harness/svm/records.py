@@ -29,7 +29,7 @@ class Checkpoint(CheckpointBase):
         "fraction in [0, 1]",
         low=0,
         high=1,
-        measure=Measure("Train error", "train error", "percent"),
+        measure=TRAIN_ERROR,
     )
     primal: float | None = column("C units: 1/2 ||w||^2 + C sum hinge; null without a w")
     dual: float | None = column("C units; null without a feasible dual point")

@@ -232,7 +232,7 @@ def test_a_run_cut_short_goes_on_where_it_was(
         assert first.returncode == 130
         last = err.splitlines()[-1]
         assert last.startswith("marginbench: interrupted; ")
-        assert last.endswith("the same command continues: marginbench run slow.toml")
+        assert last.endswith("run the same command again to resume: marginbench run slow.toml")
         assert "Traceback" not in err
     kept = {path: path.stat().st_mtime_ns for path in records.paths()}
     assert 2 <= len(kept) < 5
