@@ -9,6 +9,7 @@ from marginbench.harness.measures import Measure, column
 from marginbench.harness.records import (
     CPU,
     SCHEMA_VERSION,
+    TRAIN_ERROR,
     CheckpointBase,
     RecordBase,
 )
