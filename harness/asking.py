@@ -82,7 +82,9 @@ class Ask:
             if outcome.status == "user":
                 raise SolverError(outcome.reason)
             if outcome.status != "done":
-                raise SolverError(f"{job.tag}: importing it failed: {outcome.reason}")
+                raise SolverError(
+                    f"{job.tag}: cannot be imported: {outcome.reason}{_hint(outcome)}"
+                )
             found[job.tag] = outcome.value
         return {entry.label: found[entry.name] for entry in entries}
 
@@ -158,6 +160,11 @@ def check_parameters(
             raise StudyError(
                 f"solver {entry.label!r}: give a value for {', '.join(sorted(missing))} in params"
             )
+
+
+def _hint(outcome: Outcome) -> str:
+    """What to do where a file needs longer than the study gives it."""
+    return "; raise compile_timeout in [budget]" if outcome.status == "timeout" else ""
 
 
 def _dataset_tag(task: Any) -> str:

@@ -12,10 +12,20 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from marginbench.data_loaders import suggest
-from marginbench.harness.errors import StudyError
+from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.kinds import kind_named, kind_names
 from marginbench.harness.selection import find, resolve_solver_name
 from marginbench.harness.study import StudyBase, table_type
+
+#: What to write, by the type of the problem, where the checker's own words would not say it.
+_REMEDIES = {
+    "tuple_type": "write a list, or for each entry a table [[{}]]",
+    "model_type": "write it as a table [{}]",
+    "dict_type": "write it as a table, {{ key = value }}",
+    "string_pattern_mismatch": "may hold letters, digits, '.', '_' and '-', none of the last three "
+    "first",
+    "string_too_short": "must not be empty",
+}
 
 
 def study_names() -> list[str]:
@@ -112,7 +122,10 @@ def _completed(study: StudyBase, where: str, folder: str | None) -> StudyBase:
     solvers = []
     for number, entry in enumerate(study.solvers, 1):
         place = f"{where}: {study.solver_table}[{number}]"
-        name = resolve_solver_name(entry.name, study.kind, where=f"{place}.name", folder=folder)
+        try:
+            name = resolve_solver_name(entry.name, study.kind, where=f"{place}.name", folder=folder)
+        except SolverError as error:
+            raise SolverError(f"{place}.name: {error}") from None
         study.check_entry(entry, place)
         solvers.append(entry.model_copy(update={"name": name}))
     return study.with_tasks(tasks).with_solvers(solvers)
@@ -146,6 +159,8 @@ def _explain_one(problem: Any, where: str, model: type[BaseModel]) -> str:
         known = _keys_at(location[:-1], model)
         return f"{where}: unknown key {path!r}{suggest(str(location[-1]), known)}"
     if kind == "missing":
+        if path in getattr(model, "task_tables", ()) or path == getattr(model, "solver_table", ""):
+            return f"{where}: a study needs at least one [[{path}]]"
         return f"{where}: the key {path!r} is missing"
     if kind == "literal_error":
         known = [
@@ -155,7 +170,8 @@ def _explain_one(problem: Any, where: str, model: type[BaseModel]) -> str:
         return f"{where}: {path} = {value!r} is not known{suggest(str(value), known)}"
     if kind == "too_short":
         return f"{where}: {path} is empty; a study needs at least one [[{path}]]"
-    message = problem["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    message = _REMEDIES.get(kind, "").format(path) or problem["msg"]
+    message = message.removeprefix("Input ").removeprefix("Value error, ")
     return f"{where}: {path} = {_shown(problem['input'])}: {message}"
 
 

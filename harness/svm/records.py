@@ -26,12 +26,7 @@ class Checkpoint(CheckpointBase):
 
     cpu_s: float = column("CPU seconds", measure=CPU)
     n_support: int = column("points with a non-zero coefficient", low=0, measure=_SUPPORT)
-    train_error: float = column(
-        "fraction in [0, 1]",
-        low=0,
-        high=1,
-        measure=TRAIN_ERROR,
-    )
+    train_error: float = column("fraction in [0, 1]", low=0, high=1, measure=TRAIN_ERROR)
     primal: float | None = column("C units: 1/2 ||w||^2 + C sum hinge; null without a w")
     dual: float | None = column("C units; null without a feasible dual point")
 

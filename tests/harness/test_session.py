@@ -378,7 +378,7 @@ def test_a_solver_that_cannot_be_imported_stops_before_any_run(
                 return Outcome("crashed", reason="the process ended with exit code 3")
             return super().answer(job)
 
-    with pytest.raises(SolverError, match="SMO: importing it failed: the process ended"):
+    with pytest.raises(SolverError, match="SMO: cannot be imported: the process ended"):
         run_study(make_study(task=[TASK]), tmp_path, executor=Broken())
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.errors import SolverError, StudyError, UserError
 from marginbench.harness.feasibility.study import FeasibilityStudy
 from marginbench.harness.study import SolverEntry
 from marginbench.harness.study_file import load_study, parse_study, study_names
@@ -208,6 +208,34 @@ def test_the_file_and_python_build_the_same_object() -> None:
         ),
         ('name = "mine"', "", "study.toml: the key 'name' is missing"),
         (
+            'name = "mine"',
+            'name = "my own"',
+            "study.toml: name = 'my own': may hold letters, digits, '.', '_' and '-', none of the "
+            "last three first",
+        ),
+        (
+            "[[solver]]",
+            "[solver]",
+            "study.toml: solver = {'name': 'SMO'}: write a list, or for each entry a table "
+            "[[solver]]",
+        ),
+        (
+            "[budget]\ntimeout = 5.0",
+            "budget = 5.0",
+            "study.toml: budget = 5.0: write it as a table [budget]",
+        ),
+        ('[[solver]]\nname = "SMO"\n', "", "study.toml: a study needs at least one [[solver]]"),
+        (
+            'name = "SMO"',
+            'name = "SMO"\nparams = 3',
+            "study.toml: solver[1].params = 3: write it as a table, { key = value }",
+        ),
+        (
+            'name = "SMO"',
+            'name = "nowhere.py:Mine"',
+            f"study.toml: solver[1].name: no such file: {Path('nowhere.py').resolve()}",
+        ),
+        (
             'name = "SMO"',
             'name = "SMO"\nparams = { tol = "reference" }',
             "study.toml: solver[1].params.tol = 'reference': only nu can be taken from the "
@@ -222,7 +250,7 @@ def test_the_file_and_python_build_the_same_object() -> None:
 )
 def test_a_mistake_is_one_line_that_names_key_and_value(old: str, new: str, message: str) -> None:
     assert old in VALID
-    with pytest.raises(StudyError) as caught:
+    with pytest.raises(UserError) as caught:
         parse(VALID.replace(old, new))
     assert str(caught.value) == message
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +13,13 @@ import pytest
 from marginbench.harness.asking import Ask
 from marginbench.harness.errors import StudyError
 from marginbench.harness.feasibility.kind import KIND
+from marginbench.harness.feasibility.records import FeasibilityRecord
 from marginbench.harness.feasibility.study import FeasibilityStudy
 from marginbench.harness.feasibility.work import CellWork, ImagesWork
 from marginbench.harness.jobs import DatasetInfo, DatasetWork, Ended, Event, Job, Outcome, Started
 from marginbench.harness.kinds import Facts, Run
+from marginbench.harness.records import RecordStore
+from marginbench.harness.session import run_study
 from marginbench.harness.study import run_limits
 from marginbench.harness.study_file import load_study
 
@@ -137,6 +141,19 @@ def test_images_that_cannot_be_loaded_fail_with_the_reason() -> None:
     *cells, run = plan(study, Outcome("data", reason="digits: cannot be fetched"))
     assert (run.task, run.failure) == ("ten digits", "digits: cannot be fetched")
     assert {cell.failure for cell in cells} == {""}
+
+
+def test_runs_on_images_that_cannot_be_loaded_leave_records(tmp_path: Path) -> None:
+    study = study_of(cell=[], images=[IMAGES], method=[{"name": "MPKFP"}])
+    answers = Answers(Outcome("data", reason="digits: cannot be fetched"))
+    summary = run_study(study, tmp_path, executor=answers)
+    assert (summary.exit_code, summary.statuses) == (3, {"failed": 1})
+    assert summary.data_errors == ("digits: cannot be fetched",)
+    (record,) = RecordStore(tmp_path / "runs").scan()
+    assert isinstance(record, FeasibilityRecord)
+    assert (record.status, record.reason) == ("failed", "digits: cannot be fetched")
+    assert record.started_at
+    assert (record.n_iter, record.fingerprint) == (None, None)
 
 
 @pytest.mark.parametrize(
