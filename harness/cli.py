@@ -171,10 +171,6 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         report = write_report(summary.results, command)
         for reason in summary.data_errors:
             _complain(reason, EXIT_DATA)
-        for line in summary.unexpected:
-            # One line for a dataset that is missing, not one more for each of its runs.
-            if not any(reason in line for reason in summary.data_errors):
-                typer.echo(line, err=True)
         counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
         typer.echo(f"{summary.planned} runs: {counts}")
         typer.echo(f"report: {report}")

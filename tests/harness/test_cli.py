@@ -141,7 +141,9 @@ def test_a_run_tells_what_it_did_and_where(run: Run, small: Path) -> None:
     assert command == "marginbench run small.toml --solver smo --seeds 2"
 
 
-def test_a_run_that_fails_gives_exit_code_1_and_one_line(run: Run, small: Path) -> None:
+def test_a_run_that_fails_gives_exit_code_1_and_is_left_to_the_report(
+    run: Run, small: Path
+) -> None:
     # SBP takes nu from the reference optimum, of which the task wants none.
     for _ in range(2):
         code, out, err = run("run", "small.toml", "--out", "elsewhere")
@@ -150,11 +152,7 @@ def test_a_run_that_fails_gives_exit_code_1_and_one_line(run: Run, small: Path) 
             "2 runs: 1 converged, 1 failed",
             "report: elsewhere/report.html",
         ]
-        (line,) = [line for line in err.splitlines() if "SBP" in line]
-        assert line == (
-            "checkers / SBP / seed 0: failed (nu is to be that of the reference optimum, but there "
-            "is none: the task has reference = false; give nu a number in params)"
-        )
+        assert "SBP" not in err
 
 
 def test_data_that_cannot_be_loaded_give_exit_code_3_and_one_line(
