@@ -145,7 +145,7 @@ def compare(n, gamma, methods, seeds):
 
 
 def slope(sizes, seconds):
-    """The growth of seconds with sizes in words: see :func:`marginbench.reports.statistics.scaling.fit_slope`.
+    """The growth of seconds with sizes in words: see :func:`.scaling.fit_slope`.
 
     Parameters
     ----------
