@@ -17,8 +17,8 @@ from marginbench.solvers import (
     LinearModel,
     Model,
     VotedExpansion,
-    scoring,
 )
+from marginbench.solvers.models import scoring
 
 
 @pytest.fixture(scope="module")

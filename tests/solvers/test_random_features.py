@@ -15,8 +15,8 @@ from marginbench.solvers import (
     LinearSDCA,
     RandomFourierFeatures,
     RandomFourierMap,
-    fourier,
 )
+from marginbench.solvers.models import fourier
 
 
 @parametrize_with_checks([RandomFourierMap(random_state=0)])
