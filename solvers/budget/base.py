@@ -27,11 +27,11 @@ from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.kernels import RBF, Kernel, make_kernel
 from marginbench.solvers.models import BudgetExpansion
 from marginbench.solvers.numeric.validation import (
+    check_flag,
     check_iteration_limit,
-    flag,
-    one_of,
-    positive,
-    whole,
+    check_one_of,
+    check_positive,
+    check_whole,
 )
 
 # More kernel evaluations than any call makes.
@@ -114,12 +114,12 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
         """The method before its first iteration."""
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
-        whole("budget", self.budget, at_least=1)
+        check_positive("C", self.C)
+        check_whole("budget", self.budget, at_least=1)
         strategy_of(self.maintenance)
-        one_of("order", self.order, ("permutation", "iid"))
+        check_one_of("order", self.order, ("permutation", "iid"))
         check_iteration_limit(self.max_epochs)
-        flag("record_objectives", self.record_objectives)
+        check_flag("record_objectives", self.record_objectives)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         kernel = make_kernel(

@@ -21,11 +21,11 @@ from marginbench.solvers.interface.problem import SolveStatus
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 from marginbench.solvers.numeric.validation import (
+    check_flag,
     check_iteration_limit,
-    flag,
-    one_of,
-    positive,
-    whole,
+    check_one_of,
+    check_positive,
+    check_whole,
 )
 
 # The inner problem is solved to this part of the gap that is asked for.
@@ -175,7 +175,7 @@ def make_inner(
     ValueError
         If it cannot take the regulariser, or the name is unknown.
     """
-    one_of("inner", name, ("auto", "qp", "line_search", "lp"))
+    check_one_of("inner", name, ("auto", "qp", "line_search", "lp"))
     name = regularizer.inner[0] if name == "auto" else name
     if name not in regularizer.inner:
         raise ValueError(
@@ -322,9 +322,9 @@ def minimize_risk(
     loss, regularizer = make_loss(loss), make_regularizer(regularizer)
     check_bundle_parameters(tol, max_epochs, max_idle)
     check_search(primal_search, regularizer)
-    positive("lam", lam)
+    check_positive("lam", lam)
     if offset is not None:
-        one_of("offset", offset, ("eliminated", "feature"))
+        check_one_of("offset", offset, ("eliminated", "feature"))
     y = np.asarray(y)
     X = canonical(sparse.csr_matrix(X)) if sparse.issparse(X) else np.asarray(X)
     if X.dtype not in (np.float32, np.float64):
@@ -355,15 +355,15 @@ def minimize_risk(
 
 def check_bundle_parameters(tol: Any, max_epochs: Any, max_idle: Any) -> None:
     """Raise ValueError for parameters of the loop that are out of range."""
-    positive("tol", tol, zero=True)
+    check_positive("tol", tol, zero=True)
     check_iteration_limit(max_epochs)
     if max_idle is not None:
-        whole("max_idle", max_idle, at_least=1)
+        check_whole("max_idle", max_idle, at_least=1)
 
 
 def check_search(primal_search: Any, regularizer: Regularizer) -> None:
     """Raise ValueError unless the search is off, or on with the L2 regulariser."""
-    flag("primal_search", primal_search)
+    check_flag("primal_search", primal_search)
     if primal_search and not isinstance(regularizer, L2):
         raise ValueError(
             f"primal_search=True takes the L2 regulariser alone, got {type(regularizer).__name__}"

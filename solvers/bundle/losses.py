@@ -16,7 +16,7 @@ from marginbench.solvers.bundle.compiled import (
     weighted_quantile,
 )
 from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.validation import positive
+from marginbench.solvers.numeric.validation import check_positive
 
 # Slopes in the offset, a weighted mean, that are no more than rounding.
 _FLAT = 1e-15
@@ -302,7 +302,7 @@ class Novelty(PointwiseLoss):
     targets = "none"
 
     def __init__(self, rho: float = 1.0) -> None:
-        positive("rho", rho)
+        check_positive("rho", rho)
         self.rho = float(rho)
 
     def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

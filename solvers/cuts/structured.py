@@ -25,7 +25,7 @@ from marginbench.solvers.interface.parameters import SeedParameters
 from marginbench.solvers.kernels import Kernel, Precomputed, make_kernel
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.numeric.counters import Counters
-from marginbench.solvers.numeric.validation import one_of, positive
+from marginbench.solvers.numeric.validation import check_one_of, check_positive
 
 _NAMED = ("multiclass", "chain")
 
@@ -223,11 +223,11 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
 
     def _check_parameters(self) -> None:
         if not isinstance(self.structure, StructuredProblem):
-            one_of("structure", self.structure, _NAMED)
+            check_one_of("structure", self.structure, _NAMED)
         self._check_cut_parameters()
-        one_of("dtype", dtype_name(self.dtype), ("float32", "float64"))
-        positive("tol", self.tol, zero=True)
-        positive("cache_size", self.cache_size, zero=True)
+        check_one_of("dtype", dtype_name(self.dtype), ("float32", "float64"))
+        check_positive("tol", self.tol, zero=True)
+        check_positive("cache_size", self.cache_size, zero=True)
 
     def _checked(self, X: Any, y: Any) -> Any:
         """X as the kernels want it; y is looked at where it has a class for each point."""

@@ -19,7 +19,7 @@ from marginbench.solvers.kernels import Points, Precomputed, make_kernel
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.validation import whole
+from marginbench.solvers.numeric.validation import check_whole
 
 # Blocks of entries against new points are at most this large.
 _BLOCK_BYTES = 64 * 2**20
@@ -99,7 +99,7 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         method._check_parameters()
         stages = tuple(self.stages)
         for stage in stages:
-            whole("stages", stage, at_least=1)
+            check_whole("stages", stage, at_least=1)
         X, y = training_points(self, X, y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)

@@ -22,11 +22,11 @@ from marginbench.solvers.numeric.sample_loops import (
     subgradient_steps,
 )
 from marginbench.solvers.numeric.validation import (
+    check_flag,
     check_iteration_limit,
-    flag,
-    one_of,
-    positive,
-    whole,
+    check_one_of,
+    check_positive,
+    check_whole,
 )
 from marginbench.solvers.registration import register
 
@@ -83,12 +83,12 @@ class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
     max_epochs: int = 10
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
+        check_positive("C", self.C)
         if self.batch_size is not None:
-            whole("batch_size", self.batch_size, at_least=1)
-        one_of("order", self.order, ("iid", "permutation"))
-        flag("projection", self.projection)
-        one_of("output", self.output, ("last", "averaged"))
+            check_whole("batch_size", self.batch_size, at_least=1)
+        check_one_of("order", self.order, ("iid", "permutation"))
+        check_flag("projection", self.projection)
+        check_one_of("output", self.output, ("last", "averaged"))
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:

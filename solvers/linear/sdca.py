@@ -29,7 +29,12 @@ from marginbench.solvers.numeric.sample_loops import (
     margins_of,
     row_arrays,
 )
-from marginbench.solvers.numeric.validation import check_iteration_limit, flag, one_of, positive
+from marginbench.solvers.numeric.validation import (
+    check_flag,
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
+)
 from marginbench.solvers.registration import register
 
 
@@ -85,10 +90,10 @@ class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
     max_epochs: int = 1000
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
-        one_of("order", self.order, ("permutation", "iid"))
-        one_of("stopping", self.stopping, ("gradient", "gap"))
-        flag("shrinking", self.shrinking)
+        check_positive("C", self.C)
+        check_one_of("order", self.order, ("permutation", "iid"))
+        check_one_of("stopping", self.stopping, ("gradient", "gap"))
+        check_flag("shrinking", self.shrinking)
         check_iteration_limit(self.max_epochs)
         if self.order == "iid" and (self.stopping != "gap" or self.shrinking):
             raise ValueError(

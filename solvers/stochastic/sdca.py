@@ -29,7 +29,12 @@ from marginbench.solvers.numeric.sample_loops import (
     SHRINK_ABOVE,
     SHRINK_BELOW,
 )
-from marginbench.solvers.numeric.validation import check_iteration_limit, flag, one_of, positive
+from marginbench.solvers.numeric.validation import (
+    check_flag,
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
+)
 from marginbench.solvers.registration import register
 
 
@@ -84,10 +89,10 @@ class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelP
     max_epochs: int = 100
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
-        one_of("order", self.order, ("permutation", "iid"))
-        one_of("stopping", self.stopping, ("gap", "gradient"))
-        flag("shrinking", self.shrinking)
+        check_positive("C", self.C)
+        check_one_of("order", self.order, ("permutation", "iid"))
+        check_one_of("stopping", self.stopping, ("gap", "gradient"))
+        check_flag("shrinking", self.shrinking)
         check_iteration_limit(self.max_epochs)
         if self.order == "iid" and (self.stopping != "gap" or self.shrinking):
             raise ValueError(
