@@ -16,7 +16,6 @@ from marginbench.solvers.interface.parameters import (
     SolverParameters,
 )
 from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.kernels import Precomputed
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.linear.sdca import ascend
 from marginbench.solvers.numeric.matrices import matmul
@@ -140,7 +139,7 @@ def nystrom_features(
     """
     oracle, m = problem.oracle, len(landmarks)
     own = problem.X[landmarks]
-    if isinstance(oracle.kernel, Precomputed):
+    if not oracle.kernel.evaluates:
         own = own[:, landmarks]
     gram = KernelOracle(oracle.kernel, own, "float64", counters=oracle.counters).rows(np.arange(m))
     mean = float(np.trace(gram)) / m

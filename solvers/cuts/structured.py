@@ -22,7 +22,7 @@ from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.inputs import dtype_name, generator, new_points, training_points
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import SeedParameters
-from marginbench.solvers.kernels import Kernel, Precomputed, make_kernel
+from marginbench.solvers.kernels import Kernel, make_kernel
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.validation import check_one_of, check_positive
@@ -286,7 +286,7 @@ def _expansion(working: WorkingSet, X: Any) -> StructuredExpansion:
     support = w.points[some]
     return StructuredExpansion(
         kernel=kernel,
-        points=np.empty((0, 0)) if isinstance(kernel, Precomputed) else X[support],
+        points=np.empty((0, 0)) if not kernel.evaluates else X[support],
         coef=w.coef[some],
         weights=working.explicit(),
         support=support,
