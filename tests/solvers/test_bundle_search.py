@@ -13,7 +13,7 @@ from marginbench.solvers.bundle import (
     Logistic,
     minimize_risk,
 )
-from marginbench.solvers.bundle.loop import Risk
+from marginbench.solvers.bundle.risk import Risk
 from marginbench.solvers.bundle.products import _add_rows, combination_of, scores_of
 
 
