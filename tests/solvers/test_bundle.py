@@ -24,8 +24,8 @@ from marginbench.solvers.bundle import (
 )
 from marginbench.solvers.bundle.inner import LineSearch, PlanesByQP
 from marginbench.solvers.bundle.loop import minimize_bundle
-from marginbench.solvers.bundle.risk import Risk
 from marginbench.solvers.bundle.regularizers import L2
+from marginbench.solvers.bundle.risk import Risk
 
 LAMS = [0.5, 0.005, 0.0005]
 
