@@ -18,12 +18,8 @@ from marginbench.solvers.models.objectives import hinge
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 from marginbench.solvers.numeric.sample_loops import (
-    ACTIVE,
-    HIGHEST,
-    LOWEST,
     NO_STEP,
-    SHRINK_ABOVE,
-    SHRINK_BELOW,
+    ascent_state,
     ascent_steps,
     finite_squared_norms,
     margins_of,
@@ -217,7 +213,7 @@ class DualAscent:
         self.counters.inner_products += n
         # A point without weight has alpha = 0 for good.
         self._order = np.flatnonzero(self.bounds > 0)
-        self._state = np.array([len(self._order), 0.0, 0.0, math.inf, -math.inf])
+        self._state = ascent_state(len(self._order))
 
     def epoch(self, allowance: Callable[[], float], pause: Callable[[], bool]) -> bool:
         """One epoch, interrupted by ``pause`` after each allowance of draws.
@@ -227,15 +223,15 @@ class DualAscent:
         bool
             Whether a pause asked to stop.
         """
-        active = int(self._state[ACTIVE])
+        active = int(self._state.active)
         if self.order == "permutation":
             self._order[:active] = self._order[:active][self.rng.permutation(active)]
             draws = self._order
         else:
             draws = self._order[self.rng.integers(active, size=active)]
-        self._state[[HIGHEST, LOWEST]] = -math.inf, math.inf
+        self._state.highest, self._state.lowest = -math.inf, math.inf
         position = 0
-        while position < self._state[ACTIVE]:
+        while position < self._state.active:
             wanted = math.ceil(min(max(allowance(), 1.0), active))
             position, done = ascent_steps(
                 self._rows, self.y, self._diag, self.bounds, draws, position, wanted,
@@ -256,19 +252,20 @@ class DualAscent:
             The largest less the smallest derivative of the epoch; infinite if a point was left out.
         """
         state = self._state
-        spread = float(state[HIGHEST] - state[LOWEST])
+        spread = float(state.highest - state.lowest)
         whole = self.complete
         if whole or spread > max(tol, NO_STEP):
-            state[SHRINK_ABOVE] = state[HIGHEST] if state[HIGHEST] > 0 else math.inf
-            state[SHRINK_BELOW] = state[LOWEST] if state[LOWEST] < 0 else -math.inf
+            state.shrink_above = state.highest if state.highest > 0 else math.inf
+            state.shrink_below = state.lowest if state.lowest < 0 else -math.inf
         else:
-            state[[ACTIVE, SHRINK_ABOVE, SHRINK_BELOW]] = len(self._order), math.inf, -math.inf
+            state.active = len(self._order)
+            state.shrink_above, state.shrink_below = math.inf, -math.inf
         return spread if whole else math.inf
 
     @property
     def complete(self) -> bool:
         """Whether no point is left out at the moment."""
-        return bool(self._state[ACTIVE] == len(self._order))
+        return bool(self._state.active == len(self._order))
 
     def gap(self) -> float:
         """Primal minus dual, over the sum of the bounds. Costs n inner products."""
