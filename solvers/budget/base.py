@@ -142,7 +142,7 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
         ledger = Ledger(model, problem.counters)
 
         def snapshot() -> BudgetExpansion:
-            coef = model.coef[: int(model.counts.n_points)] * iterations.scale
+            coef = model.coef[: int(model.counts["n_points"])] * iterations.scale
             return BudgetExpansion(kernel, training.points_of(model), coef, dtype=training.dtype)
 
         self.trace_: list[EpochRecord] = []

@@ -59,7 +59,7 @@ class Ledger:
         record = EpochRecord(
             epoch=self._epoch,
             n_iter=self.n_iter,
-            n_support=int(self._model.counts.n_points),
+            n_support=int(self._model.counts["n_points"]),
             iterations=self.n_iter - self._iterations_before,
             changes=spent["changes"],
             coalesced=spent["coalesced"],
@@ -80,7 +80,7 @@ class Ledger:
         self._iterations_before = self.n_iter
         self._seconds = 0.0
 
-    def _since(self, before: np.record) -> dict[str, int]:
+    def _since(self, before: np.void) -> dict[str, int]:
         """What has been counted since then."""
         assert COUNTS.names is not None
         return {name: int(self._model.counts[name] - before[name]) for name in COUNTS.names}

@@ -91,7 +91,7 @@ def merge_tables(grid: int, same_sign: bool) -> Tables:
     return Tables(float(ratios[0]), weights, costs, least)
 
 
-@compiled()
+@compiled(forceinline=True)
 def find_partners(model, rule, light):
     """Choose the points to merge with ``light``: positions into ``chosen``; how many they are.
 
@@ -138,7 +138,7 @@ def find_partners(model, rule, light):
     return count
 
 
-@compiled()
+@compiled(forceinline=True)
 def _evaluate_from(model, light):
     """Distances from a point of the model to all of them."""
     x, counts = model.group[0], model.counts
@@ -149,7 +149,7 @@ def _evaluate_from(model, light):
     counts.computed += counts.n_points - 1
 
 
-@compiled()
+@compiled(forceinline=True)
 def _mask(model, light, same_sign):
     """``entries`` become the distances to possible partners, else infinity; the nearest one.
 
@@ -221,7 +221,7 @@ def _look_up(search, table, ratio, log_entry):
     return interpolated(table, (ratio - search.lowest) * steps, math.exp(log_entry) * steps)
 
 
-@compiled()
+@compiled(forceinline=True)
 def merge_chosen(model, rule, count):
     """Merge ``chosen[:count]`` pair after pair into one point; the squared distance w moves."""
     points, coef, chosen, group = model.points, model.coef, model.chosen, model.group
@@ -275,7 +275,7 @@ def _squared_distance(group, a, b):
     return total
 
 
-@compiled()
+@compiled(forceinline=True)
 def _store(model, count, coefficient):
     """Put the merged point in the place of one of the chosen, and drop the others."""
     points, chosen, group = model.points, model.chosen, model.group

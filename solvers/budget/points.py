@@ -76,7 +76,7 @@ class TrainingPoints:
 
         Points that are training points come out exactly as they are in the data.
         """
-        size = int(model.counts.n_points)
+        size = int(model.counts["n_points"])
         points = model.points[:, :size].T / self._scale + self._shift
         points = np.ascontiguousarray(points, dtype=self.X.dtype)
         own = np.flatnonzero(model.owner[:size] >= 0)

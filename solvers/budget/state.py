@@ -25,7 +25,7 @@ _COUNTED = (
     "ticks",
 )
 #: What compiled code counts.
-COUNTS = np.dtype((np.record, [(name, np.int64) for name in _COUNTED]))
+COUNTS = np.dtype([(name, np.int64) for name in _COUNTED])
 
 
 class ModelState(NamedTuple):
@@ -87,7 +87,7 @@ class ModelState(NamedTuple):
     factor: np.ndarray
     order: np.ndarray
     carried: np.ndarray
-    counts: np.record
+    counts: np.void
     degradation: np.ndarray
 
 
@@ -155,7 +155,7 @@ def distance_left(kind, distance, coefficient):
     return 0.0
 
 
-@compiled()
+@compiled(forceinline=True)
 def drop(model, j):
     """Take point j out; the last one moves to its place."""
     points, coef, roots, owner = model.points, model.coef, model.roots, model.owner
@@ -171,7 +171,7 @@ def drop(model, j):
     model.counts.n_points = last
 
 
-@compiled()
+@compiled(forceinline=True)
 def lightest(model):
     """The last position of the least |coef_j| sqrt(k(z_j, z_j)); ``scratch`` holds them all."""
     coef, roots, scratch, size = model.coef, model.roots, model.scratch, model.counts.n_points

@@ -136,7 +136,7 @@ def _descent(violations, i, label, score, step, before):
     return label * step
 
 
-@compiled()
+@compiled(forceinline=True)
 def maintain(model, kernel, rule):
     """Take in the newest point and keep to the budget; the squared distance that w moves.
 

@@ -23,7 +23,7 @@ _FLAT = 1e-15
 
 
 class Loss(ABC):
-    """A convex risk R(s, y) of scores; a loss of one's own derives from this class.
+    """A convex risk R(s, y) of scores; derive from this class for a custom loss.
 
     It holds its parameters alone: the targets and weights come with each call.
     """

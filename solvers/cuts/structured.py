@@ -1,4 +1,4 @@
-"""Structural SVMs with kernels: several classes, sequences, and structures of one's own."""
+"""Structural SVMs with kernels: several classes, sequences, and custom structures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
     structure : {"multiclass", "chain"} or StructuredProblem
         "multiclass": one of several classes for each point, with the loss of Crammer and Singer.
         "chain": one of several states for each point of a sequence, with weights for pairs of
-        consecutive states and the part of wrong states as the loss. Or a structure of one's own.
+        consecutive states and the part of wrong states as the loss. Or a custom structure.
     C
         Weight of an input's loss against ``1/2 ||w||^2``: the C of [CUTS08]_ is this times the
         number of inputs.
@@ -98,7 +98,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
             The points of all inputs, one input after another; for ``kernel="precomputed"`` the
             Gram matrix.
         y : array-like
-            A class for each point, or a state for each point; for a structure of one's own a
+            A class for each point, or a state for each point; for a custom structure a
             sequence with the output of each input.
         lengths : array-like of int, optional
             Numbers of points of the inputs. By default "chain" takes all points for one sequence,
@@ -184,7 +184,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         Returns
         -------
         ndarray or list
-            A class or state for each point; for a structure of one's own the list of the outputs.
+            A class or state for each point; for a custom structure the list of the outputs.
         """
         scores = self.scores(X)
         if isinstance(self.structure, str) and self.structure == "multiclass":

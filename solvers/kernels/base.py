@@ -26,7 +26,7 @@ class Points:
     Attributes
     ----------
     values : ndarray or csr_matrix, shape (n_points, width)
-        The features; how many, and what stands besides, is the kernel's affair.
+        The features, in the kernel's own layout.
     norms : ndarray, shape (n_points,), or None
         ``gamma ||x||^2`` for the Gaussian kernel, whose values are scaled by ``sqrt(2 gamma)``.
     frame : Frame or None

@@ -1,4 +1,4 @@
-"""A function of the user's as a kernel."""
+"""A Python function as a kernel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CallableKernel(Kernel):
     """
 
     name = "callable"
-    words = "kernel of the user"
+    words = "custom kernel"
 
     function: Callable[[Any, Any], Any] = field(repr=False)
 

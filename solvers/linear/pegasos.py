@@ -107,8 +107,8 @@ class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
 
         def snapshot() -> LinearModel:
             if self.output == "last":
-                return LinearModel(state.scale * v)
-            return LinearModel((total + state.scale_sum * v - correction) / state.steps)
+                return LinearModel(state["scale"] * v)
+            return LinearModel((total + state["scale_sum"] * v - correction) / state["steps"])
 
         for _ in range(self.max_epochs):
             batches = self._draw_epoch(problem, size)
@@ -124,10 +124,10 @@ class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
                 problem.counters.inner_products += size * (last - first)
                 first = last
                 if monitor.due(problem.counters.inner_products) and monitor.record(
-                    int(state.steps), snapshot
+                    int(state["steps"]), snapshot
                 ):
-                    return Solution(snapshot(), int(state.steps), "stopped")
-        return Solution(snapshot(), int(state.steps), "budget")
+                    return Solution(snapshot(), int(state["steps"]), "stopped")
+        return Solution(snapshot(), int(state["steps"]), "budget")
 
     def _draw_epoch(self, problem: Problem, size: int) -> np.ndarray:
         """The batches of an epoch, shape (n_batches, size)."""

@@ -18,13 +18,12 @@ from marginbench.solvers.models.objectives import hinge
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 from marginbench.solvers.numeric.sample_loops import (
-    NO_STEP,
-    ascent_state,
     ascent_steps,
     finite_squared_norms,
     margins_of,
     row_arrays,
 )
+from marginbench.solvers.numeric.shrinking import ascent_state, begin_epoch, end_epoch
 from marginbench.solvers.numeric.validation import (
     check_flag,
     check_iteration_limit,
@@ -223,15 +222,15 @@ class DualAscent:
         bool
             Whether a pause asked to stop.
         """
-        active = int(self._state.active)
+        active = int(self._state["active"])
         if self.order == "permutation":
             self._order[:active] = self._order[:active][self.rng.permutation(active)]
             draws = self._order
         else:
             draws = self._order[self.rng.integers(active, size=active)]
-        self._state.highest, self._state.lowest = -math.inf, math.inf
+        begin_epoch(self._state)
         position = 0
-        while position < self._state.active:
+        while position < self._state["active"]:
             wanted = math.ceil(min(max(allowance(), 1.0), active))
             position, done = ascent_steps(
                 self._rows, self.y, self._diag, self.bounds, draws, position, wanted,
@@ -251,21 +250,12 @@ class DualAscent:
         float
             The largest less the smallest derivative of the epoch; infinite if a point was left out.
         """
-        state = self._state
-        spread = float(state.highest - state.lowest)
-        whole = self.complete
-        if whole or spread > max(tol, NO_STEP):
-            state.shrink_above = state.highest if state.highest > 0 else math.inf
-            state.shrink_below = state.lowest if state.lowest < 0 else -math.inf
-        else:
-            state.active = len(self._order)
-            state.shrink_above, state.shrink_below = math.inf, -math.inf
-        return spread if whole else math.inf
+        return float(end_epoch(self._state, len(self._order), tol))
 
     @property
     def complete(self) -> bool:
         """Whether no point is left out at the moment."""
-        return bool(self._state.active == len(self._order))
+        return bool(self._state["active"] == len(self._order))
 
     def gap(self) -> float:
         """Primal minus dual, over the sum of the bounds. Costs n inner products."""

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import Matrix, squared_norms
+from marginbench.solvers.numeric.shrinking import NO_STEP
 
 #: A dense matrix, or data, indices and indptr of a CSR matrix.
 Rows = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -22,47 +23,23 @@ _SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
 
 # The scale of w = scale v stays above this: the sums of the average lose as many digits.
 _SMALLEST_SCALE = 1e-5
-#: Differences from the optimal margin that are not worth a step (LIBLINEAR's constant).
-NO_STEP = 1e-12
 # Probabilities do not sink to where they lose digits; no sum notices.
 _LEAST_PROBABILITY = 1e-290
 
 _SUBGRADIENT_STATE = np.dtype(
-    (
-        np.record,
-        [
-            ("steps", np.float64),
-            ("scale", np.float64),
-            ("squared_norm", np.float64),  # of v
-            ("scale_sum", np.float64),  # of the scales since v was last rescaled
-        ],
-    )
-)
-_ASCENT_STATE = np.dtype(
-    (
-        np.record,
-        [
-            ("active", np.int64),  # points that are left of the epoch
-            ("highest", np.float64),  # the extreme slopes of this epoch
-            ("lowest", np.float64),
-            ("shrink_above", np.float64),  # thresholds from the last epoch
-            ("shrink_below", np.float64),
-        ],
-    )
+    [
+        ("steps", np.float64),
+        ("scale", np.float64),
+        ("squared_norm", np.float64),  # of v
+        ("scale_sum", np.float64),  # of the scales since v was last rescaled
+    ]
 )
 
 
-def subgradient_state() -> np.record:
+def subgradient_state() -> np.void:
     """The state of a run of :func:`subgradient_steps` before its first step."""
     state = np.zeros(1, dtype=_SUBGRADIENT_STATE)[0]
-    state.scale = 1.0
-    return state
-
-
-def ascent_state(active: int) -> np.record:
-    """The state of an ascent over so many points before its first epoch: nothing is shrunk."""
-    state = np.zeros(1, dtype=_ASCENT_STATE)[0]
-    state.active, state.shrink_above, state.shrink_below = active, np.inf, -np.inf
+    state["scale"] = 1.0
     return state
 
 
@@ -242,7 +219,7 @@ def ascent_steps(rows, y, diag, bounds, order, first, last, shrinking, alpha, w,
     w : ndarray of float64, shape (n_features,)
         sum_i alpha_i y_i x_i.
     state : record
-        See :func:`ascent_state`.
+        See :func:`marginbench.solvers.numeric.shrinking.ascent_state`.
 
     Returns
     -------

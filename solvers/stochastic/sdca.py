@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 
@@ -21,10 +20,7 @@ from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.models.objectives import hinge
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.sample_loops import (
-    NO_STEP,
-    ascent_state,
-)
+from marginbench.solvers.numeric.shrinking import ascent_state, begin_epoch, end_epoch
 from marginbench.solvers.numeric.validation import (
     check_flag,
     check_iteration_limit,
@@ -140,7 +136,7 @@ class _Ascent:
         bool
             Whether a pause asked to stop.
         """
-        active, before = int(self._state.active), self.n_iter
+        active, before = int(self._state["active"]), self.n_iter
         rng, oracle, y = self._problem.rng, self._problem.oracle, self._problem.y
         members = np.sort(self._order[:active])
         if order == "permutation":
@@ -148,14 +144,14 @@ class _Ascent:
             draws[:active] = members[rng.permutation(active)]
         else:
             draws = members[rng.integers(active, size=active)]
-        self._state.highest, self._state.lowest = -math.inf, math.inf
+        begin_epoch(self._state)
         variables = self.alpha, self._margins, self._diag, self._bounds
         position = 0
         while True:
             position, target = _next_change(
                 *variables, draws, position, self._shrinking, self._state
             )
-            left = int(self._state.active)
+            left = int(self._state["active"])
             # Points that were shrunk away were drawn as well.
             self.n_iter = before + active - left + min(position + 1, left)
             if position == left:
@@ -176,16 +172,7 @@ class _Ascent:
         float
             The largest less the smallest derivative of the epoch; infinite if a point was left out.
         """
-        state = self._state
-        spread = float(state.highest - state.lowest)
-        complete = bool(state.active == len(self._order))
-        if complete or spread > max(tol, NO_STEP):
-            state.shrink_above = state.highest if state.highest > 0 else math.inf
-            state.shrink_below = state.lowest if state.lowest < 0 else -math.inf
-        else:
-            state.active = len(self._order)
-            state.shrink_above, state.shrink_below = math.inf, -math.inf
-        return spread if complete else math.inf
+        return float(end_epoch(self._state, len(self._order), tol))
 
     def gap(self) -> float:
         """Primal minus dual, over the sum of the bounds; of all points, those left out included."""

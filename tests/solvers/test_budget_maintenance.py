@@ -31,13 +31,13 @@ def one_event(points, coef, strategy):
         model.points[:, j], model.coef[j], model.roots[j] = points[j], coef[j], 1.0
         if strategy.keeps_gram and j < size - 1:
             extend_gram(model, GAUSS, j)
-    model.counts.n_points = size
+    model.counts["n_points"] = size
     squared_distances(points[-1].copy(), model.points, len(model.coef), model.distances)
     lost = maintain(model, GAUSS, strategy.rule())
-    left = int(model.counts.n_points)
+    left = int(model.counts["n_points"])
     assert not model.coef[left:].any()
     found = model.points[:, :left].T.copy(), model.coef[:left].copy()
-    return *found, lost, int(model.counts.search_evals)
+    return *found, lost, int(model.counts["search_evals"])
 
 
 def random_model(rng, size, d=3, spread=1.0, signs=True):
