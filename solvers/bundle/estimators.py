@@ -10,7 +10,6 @@ from sklearn.utils.validation import _check_sample_weight
 
 from marginbench.solvers.bundle.loop import (
     BundleResult,
-    Risk,
     check_bundle_parameters,
     check_search,
     make_inner,
@@ -19,6 +18,7 @@ from marginbench.solvers.bundle.loop import (
 from marginbench.solvers.bundle.losses import Loss
 from marginbench.solvers.bundle.names import make_loss, make_regularizer
 from marginbench.solvers.bundle.regularizers import Regularizer
+from marginbench.solvers.bundle.risk import Risk
 from marginbench.solvers.interface.base import WeightedSolver
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.inputs import new_points, training_points

@@ -22,8 +22,8 @@ from marginbench.solvers.feasibility.passes import (
 )
 from marginbench.solvers.feasibility.problem import FeasibilityProblem
 from marginbench.solvers.feasibility.products import block_width
-from marginbench.solvers.feasibility.result import FeasibilityCounters
 from marginbench.solvers.feasibility.spaces import ElementSpace
+from marginbench.solvers.numeric.counters import FeasibilityCounters
 from marginbench.solvers.numeric.matrices import matmul
 
 _SPARSE_WIDTH = 256

@@ -13,10 +13,10 @@ import numpy as np
 
 from marginbench.solvers.feasibility.problem import FeasibilityProblem
 from marginbench.solvers.feasibility.products import dot2_columns, dot_columns
-from marginbench.solvers.feasibility.result import FeasibilityCounters
 from marginbench.solvers.feasibility.simplex import softmax
 from marginbench.solvers.feasibility.spaces import ElementSpace
 from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.counters import FeasibilityCounters
 from marginbench.solvers.numeric.matrices import matmul
 
 # Rows of a Gram matrix are computed in blocks of at most this many bytes. One that is stored is

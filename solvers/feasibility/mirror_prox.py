@@ -18,10 +18,11 @@ from marginbench.solvers.feasibility.features import FeatureSpace
 from marginbench.solvers.feasibility.passes import MirrorStep, SimplexSide
 from marginbench.solvers.feasibility.problem import FeasibilityProblem
 from marginbench.solvers.feasibility.progress import Progress
-from marginbench.solvers.feasibility.result import FeasibilityCounters, FeasibilityResult
+from marginbench.solvers.feasibility.result import FeasibilityResult
 from marginbench.solvers.feasibility.simplex import into_ball, softmax
 from marginbench.solvers.feasibility.spaces import Space
 from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.counters import FeasibilityCounters
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from numbers import Real
@@ -95,7 +96,7 @@ def parameter(kind: Parameter, *, default: Any) -> Any:
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _scale(name: str, X: Matrix) -> float:
