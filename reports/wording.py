@@ -10,9 +10,7 @@ from typing import Any
 
 from marginbench.reports import formatting
 from marginbench.reports.described import SvmTask
-
-_KERNELS = {"rbf": "RBF kernel", "linear": "linear kernel", "poly": "polynomial kernel"}
-_SYMBOLS = {"gamma": "\N{GREEK SMALL LETTER GAMMA}"}
+from marginbench.solvers.kernels import kernel_class, kernel_names
 
 
 @dataclass(frozen=True)
@@ -43,13 +41,19 @@ def capitalised(words: str) -> str:
 def kernel_words(task: SvmTask) -> list[str]:
     """The kernel, its parameters, C and the bias of a task, as parts of a list."""
     name = str(task.kernel.get("name", ""))
+    words, symbols = f"{name} kernel", {}
+    # Records may name a kernel that this version does not have.
+    if name in kernel_names():
+        kernel = kernel_class(name)
+        words = kernel.words
+        symbols = {key: known.symbol for key, known in kernel.parameters().items() if known.symbol}
     values = [
-        f"{_SYMBOLS.get(key, key)} = {_value(value)}"
+        f"{symbols.get(key, key)} = {_value(value)}"
         for key, value in task.kernel.items()
         if key != "name"
     ]
     bias = "with bias" if task.fit_intercept else "no bias"
-    return [_KERNELS.get(name, f"{name} kernel"), *values, f"C = {_value(task.C)}", bias]
+    return [words, *values, f"C = {_value(task.C)}", bias]
 
 
 def parameters(values: Mapping[str, Any]) -> str:

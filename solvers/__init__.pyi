@@ -84,6 +84,7 @@ from .kernels import (
     Polynomial as Polynomial,
     Precomputed as Precomputed,
 )
+from .kernels.laplacian import Laplacian as Laplacian
 from .kernels.oracle import KernelOracle as KernelOracle
 from .linear.pegasos import LinearPegasos as LinearPegasos
 from .linear.sdca import LinearSDCA as LinearSDCA
@@ -99,7 +100,11 @@ from .models.voting import VotedExpansion as VotedExpansion
 from .numeric.counters import Counters as Counters
 from .peers.liblinear import LIBLINEAR as LIBLINEAR
 from .peers.libsvm import LIBSVM as LIBSVM
-from .registration import register as register, registry as registry
+from .registration import (
+    register as register,
+    register_kernel as register_kernel,
+    registry as registry,
+)
 from .sbp.sbp import SBP as SBP
 from .smo.smo import SMO as SMO
 from .stochastic.batch_perceptron import BatchPerceptron as BatchPerceptron

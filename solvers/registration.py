@@ -1,4 +1,4 @@
-"""Which solvers there are: each is registered by its own file, and found without importing it.
+"""Which solvers and kernels there are: each is registered by its own file, found without an import.
 
 >>> from marginbench.solvers import registry
 >>> "SMO" in registry()
@@ -22,7 +22,8 @@ _FAMILIES = (
     *("smo", "sbp", "stochastic", "budget", "linear", "bundle", "approximate", "cuts"),
     *("feasibility", "peers"),
 )
-_REGISTERED = re.compile(r"^@register\(([^)]*)\)\n(?:@.*\n)*class (\w+)", re.MULTILINE)
+_SOLVER = re.compile(r"^@register\(([^)]*)\)\n(?:@.*\n)*class (\w+)", re.MULTILINE)
+_KERNEL = re.compile(r'^@register_kernel\("(\w+)"\)\n(?:@.*\n)*class (\w+)', re.MULTILINE)
 
 
 class Entry(NamedTuple):
@@ -30,6 +31,13 @@ class Entry(NamedTuple):
 
     module: str
     kinds: tuple[str, ...]
+
+
+class KernelEntry(NamedTuple):
+    """A registered kernel: its module and its class."""
+
+    module: str
+    class_name: str
 
 
 def register(*kinds: str) -> Callable[[ClassT], ClassT]:
@@ -55,10 +63,42 @@ def entries() -> dict[str, Entry]:
     """The registered solvers by name, family by family."""
     found: dict[str, Entry] = {}
     for file in sorted(_HERE.rglob("*.py"), key=_place):
-        module = ".".join(["marginbench.solvers", *file.relative_to(_HERE).with_suffix("").parts])
-        for kinds, name in _REGISTERED.findall(file.read_text(encoding="utf-8")):
-            found[name] = Entry(module, tuple(re.findall(r'"(\w+)"', kinds)))
+        for kinds, name in _SOLVER.findall(file.read_text(encoding="utf-8")):
+            found[name] = Entry(_module(file), tuple(re.findall(r'"(\w+)"', kinds)))
     return found
+
+
+def register_kernel(name: str) -> Callable[[ClassT], ClassT]:
+    """Register a class as the kernel of this name; the topmost decorator of its class.
+
+    Parameters
+    ----------
+    name : str
+        What estimators and study files call it. Written as a string in the same line: the file is
+        read for it, not run.
+    """
+
+    def registered(cls: ClassT) -> ClassT:
+        cls.name = name  # type: ignore[attr-defined]
+        if cls.__module__.startswith("marginbench.") and name not in kernel_entries():
+            raise TypeError(f"{cls.__name__}: @register_kernel must be its first decorator")
+        return cls
+
+    return registered
+
+
+@cache
+def kernel_entries() -> dict[str, KernelEntry]:
+    """The registered kernels by name."""
+    found: dict[str, KernelEntry] = {}
+    for file in sorted((_HERE / "kernels").glob("*.py")):
+        for name, class_name in _KERNEL.findall(file.read_text(encoding="utf-8")):
+            found[name] = KernelEntry(_module(file), class_name)
+    return found
+
+
+def _module(file: Path) -> str:
+    return ".".join(["marginbench.solvers", *file.relative_to(_HERE).with_suffix("").parts])
 
 
 def _place(file: Path) -> tuple[int, str]:

@@ -14,7 +14,7 @@ JUDGING = Judging(
         "harness/svm/tracing.py",
     ),
     followed=(
-        "solvers/kernels/standard.py",
+        "solvers/kernels/choice.py",
         "solvers/numeric/matrices.py",
         "solvers/models/expansions.py",
         "solvers/models/objectives.py",

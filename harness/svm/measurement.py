@@ -19,7 +19,7 @@ from marginbench.harness.loading import load_class
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
 from marginbench.harness.svm.tracing import TraceMonitor
 from marginbench.harness.svm.work import FitWork, Problem
-from marginbench.solvers.kernels import make_kernel
+from marginbench.solvers.kernels import kernel_of
 
 if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset
@@ -103,9 +103,8 @@ def load_task_data(problem: Problem) -> Dataset:
 
 def build_evaluator(problem: Problem, dataset: Dataset, *, certificate: bool) -> Evaluator:
     """The evaluator of a task."""
-    description = dict(problem.kernel)
     return Evaluator(
-        kernel=make_kernel(description.pop("name"), **description),
+        kernel=kernel_of(problem.kernel),
         C=problem.C,
         fit_intercept=problem.fit_intercept,
         X_train=dataset.X_train,

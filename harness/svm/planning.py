@@ -46,6 +46,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             task={
                 "fingerprint": None if dataset is None else dataset.fingerprint,
                 "kernel": problem.kernel,
+                "kernel_code": task.kernel_code,
                 "C": problem.C,
                 "fit_intercept": problem.fit_intercept,
                 "checkpoint_factor": budget.checkpoint_factor,

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.solvers.kernels import RBF, Kernel, Linear, Points, Polynomial
+from marginbench.solvers.kernels import Kernel, Linear, Points
 from marginbench.solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
 from marginbench.solvers.models.fourier import FourierExpansion
 from marginbench.solvers.models.scoring import linear_scores
 from marginbench.solvers.models.voting import VotedExpansion, votes
-from marginbench.solvers.numeric.matrices import Matrix, matmul, squared_norms
+from marginbench.solvers.numeric.matrices import Matrix, matmul
 
 Array = npt.NDArray[Any]
 
@@ -155,8 +155,7 @@ class _OnTrainingPoints(Predictor):
 
     def noise(self) -> float:
         # Errors of the entries add up to at most sum |coef| times that of one.
-        train = self.points.train("float64")
-        return float(np.abs(self.coef).sum()) * entry_noise(self.points.kernel, train)
+        return _summed_noise(self.points.kernel, self.coef, self.points.train("float64"))
 
     def _scores(self, Z: Points, dtype: str) -> Array:
         vectors = self.points.train(dtype).take(self.support)
@@ -193,9 +192,8 @@ class _OnFreePoints(Predictor):
 
     def noise(self) -> float:
         # Points of its own may lie farther out than any training point.
-        kernel = self.points.kernel
         sets = (self.points.train("float64"), self._vectors("float64"))
-        return float(np.abs(self.coef).sum()) * max(entry_noise(kernel, each) for each in sets)
+        return _summed_noise(self.points.kernel, self.coef, *sets)
 
     def _vectors(self, dtype: str) -> Points:
         try:
@@ -302,7 +300,7 @@ class _Votes(Predictor):
 
     def score_bounds(self, rows: Array) -> tuple[Array, Array]:
         # The vote of a predictor whose score is zero but for rounding may go either way.
-        noise = entry_noise(self.points.kernel, self.points.train("float64"))
+        noise = self.points.kernel.entry_noise(self.points.train("float64"))
         return self._votes(self.points.test("float64", rows), "float64", noise)
 
     def _votes(self, Z: Points, dtype: str, noise: float) -> tuple[Array, Array]:
@@ -366,19 +364,8 @@ def _expansion_scores(kernel: Kernel, Z: Points, vectors: Points, coef: Array) -
     return scores
 
 
-def entry_noise(kernel: Kernel, points: Points) -> float:
-    """A bound on the absolute error of one float32 kernel entry between points like these.
-
-    An inner product of float32 numbers is off by a few units of rounding of the largest squared
-    norm; the kernel passes that on by its derivative.
-    """
-    unit = 8 * float(np.finfo(np.float32).eps)
-    if isinstance(kernel, RBF):
-        assert points.norms is not None
-        # The exponent is a sum of terms up to 4 gamma ||x||^2; exp passes its error on.
-        return unit * (1.0 + 4.0 * float(points.norms.max(initial=0.0)))
-    largest = float(squared_norms(points.values).max(initial=0.0))
-    if isinstance(kernel, Polynomial):
-        reach = abs(kernel.gamma) * largest + abs(kernel.coef0)
-        return unit * kernel.degree * float(reach**kernel.degree)
-    return unit * largest
+def _summed_noise(kernel: Kernel, coef: Array, *sets: Points) -> float:
+    """A bound on the error of a score with float32 entries between points like these."""
+    total = float(np.abs(coef).sum())
+    # The bound of a kernel that knows none is infinite.
+    return total * max(map(kernel.entry_noise, sets)) if total else 0.0

@@ -197,20 +197,19 @@ _SCHEMA = pa.schema(
 def _certify(work: ReferenceWork, dataset: Dataset, task: str, send: Send) -> Certificate:
     """Solve, tighter and tighter, until the recomputed gap is small enough; by SMO in general."""
     from marginbench.solvers import SMO, KernelExpansion
+    from marginbench.solvers.kernels import kernel_of
 
     evaluator = build_evaluator(work.problem, dataset, certificate=True)
     smo_tol, best = work.tol * 10.0, math.inf
-    description = dict(work.problem.kernel)
-    kernel = {"kernel": description.pop("name"), **description}
     solved_s = 0.0
-    if kernel["kernel"] == "linear" and not work.problem.fit_intercept:
+    if work.problem.kernel["name"] == "linear" and not work.problem.fit_intercept:
         certificate, solved_s = _certify_linear(work, dataset, task, evaluator, send)
         if certificate is not None:
             return certificate
     while smo_tol >= _SMALLEST_TOL:
         send(PhaseMessage("solve", solved_s))
         solver = SMO(
-            **kernel,
+            kernel_of(work.problem.kernel),
             C=work.problem.C,
             fit_intercept=work.problem.fit_intercept,
             tol=smo_tol,

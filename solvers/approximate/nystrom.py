@@ -16,11 +16,15 @@ from marginbench.solvers.interface.parameters import (
     SolverParameters,
 )
 from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.kernels import Precomputed
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.linear.sdca import ascend
 from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.validation import check_iteration_limit, one_of, positive, whole
+from marginbench.solvers.numeric.validation import (
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
+    check_whole,
+)
 from marginbench.solvers.registration import register
 
 # What is added to the diagonal of the landmarks' Gram matrix, relative to its mean: entries are
@@ -92,9 +96,9 @@ class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelPara
     max_epochs: int = 1000
 
     def _check_parameters(self) -> None:
-        whole("n_components", self.n_components, at_least=1)
-        one_of("selection", self.selection, ("random", "pivoted"))
-        positive("C", self.C)
+        check_whole("n_components", self.n_components, at_least=1)
+        check_one_of("selection", self.selection, ("random", "pivoted"))
+        check_positive("C", self.C)
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
@@ -135,7 +139,7 @@ def nystrom_features(
     """
     oracle, m = problem.oracle, len(landmarks)
     own = problem.X[landmarks]
-    if isinstance(oracle.kernel, Precomputed):
+    if not oracle.kernel.evaluates:
         own = own[:, landmarks]
     gram = KernelOracle(oracle.kernel, own, "float64", counters=oracle.counters).rows(np.arange(m))
     mean = float(np.trace(gram)) / m

@@ -24,7 +24,11 @@ from marginbench.solvers.linear.sdca import ascend
 from marginbench.solvers.models.fourier import FourierExpansion, draw_frequencies, fourier_features
 from marginbench.solvers.numeric.matrices import Matrix
 from marginbench.solvers.numeric.sample_loops import finite_squared_norms
-from marginbench.solvers.numeric.validation import check_iteration_limit, positive, whole
+from marginbench.solvers.numeric.validation import (
+    check_iteration_limit,
+    check_positive,
+    check_whole,
+)
 from marginbench.solvers.registration import register
 
 
@@ -101,7 +105,7 @@ class RandomFourierMap(
         ValueError
             For a parameter out of range.
         """
-        whole("n_pairs", self.n_pairs, at_least=1)
+        check_whole("n_pairs", self.n_pairs, at_least=1)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         kernel = _gaussian("rbf", self.gamma, X)
         rng = generator(self.random_state)
@@ -180,8 +184,8 @@ class RandomFourierFeatures(
     dtype: str = "float32"
 
     def _check_parameters(self) -> None:
-        whole("n_pairs", self.n_pairs, at_least=1)
-        positive("C", self.C)
+        check_whole("n_pairs", self.n_pairs, at_least=1)
+        check_positive("C", self.C)
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:

@@ -2,6 +2,7 @@
 
 from marginbench.solvers.budget.bsca import BSCA
 from marginbench.solvers.budget.bsgd import BSGD
+from marginbench.solvers.budget.epochs import BudgetObjectives, EpochRecord
 from marginbench.solvers.budget.maintenance import (
     STRATEGIES,
     Maintenance,
@@ -10,7 +11,6 @@ from marginbench.solvers.budget.maintenance import (
     Removal,
 )
 from marginbench.solvers.budget.merging import Tables, merge_tables
-from marginbench.solvers.budget.trace import BudgetObjectives, EpochRecord
 
 __all__ = [
     "BSCA",

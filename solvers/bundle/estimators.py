@@ -10,7 +10,6 @@ from sklearn.utils.validation import _check_sample_weight
 
 from marginbench.solvers.bundle.loop import (
     BundleResult,
-    Risk,
     check_bundle_parameters,
     check_search,
     make_inner,
@@ -19,6 +18,7 @@ from marginbench.solvers.bundle.loop import (
 from marginbench.solvers.bundle.losses import Loss
 from marginbench.solvers.bundle.names import make_loss, make_regularizer
 from marginbench.solvers.bundle.regularizers import Regularizer
+from marginbench.solvers.bundle.risk import Risk
 from marginbench.solvers.interface.base import WeightedSolver
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.inputs import new_points, training_points
@@ -28,7 +28,7 @@ from marginbench.solvers.models import LinearModel
 from marginbench.solvers.models.scoring import linear_scores
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.sample_loops import finite_squared_norms
-from marginbench.solvers.numeric.validation import flag, one_of, positive
+from marginbench.solvers.numeric.validation import check_flag, check_one_of, check_positive
 from marginbench.solvers.registration import register
 
 
@@ -79,9 +79,9 @@ class BundleParameters:
 
     def _check_bundle_parameters(self, targets: str, kind: str) -> None:
         """Raise ValueError for a parameter out of range, or a loss of other targets."""
-        positive("C", self.C)
-        flag("fit_intercept", self.fit_intercept)
-        one_of("offset", self.offset, ("eliminated", "feature"))
+        check_positive("C", self.C)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_one_of("offset", self.offset, ("eliminated", "feature"))
         check_bundle_parameters(self.tol, self.max_epochs, self.max_idle)
         if make_loss(self.loss).targets != targets:
             raise ValueError(f"the loss of a {kind} takes {targets}, got {self.loss!r}")

@@ -1,4 +1,4 @@
-"""Cutting planes with kernels: two classes, more, sequences, and structures of one's own."""
+"""Cutting planes with kernels: two or more classes, sequences, and custom structures."""
 
 from marginbench.solvers.cuts.chain import LinearChain
 from marginbench.solvers.cuts.cutting_plane import CuttingPlane

@@ -14,7 +14,7 @@ from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import SolverParameters
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.validation import positive
+from marginbench.solvers.numeric.validation import check_positive
 from marginbench.solvers.registration import register
 
 
@@ -82,8 +82,8 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
 
     def _check_parameters(self) -> None:
         self._check_cut_parameters()
-        positive("psi_scale", self.psi_scale)
-        positive("constant_feature", self.constant_feature, zero=True)
+        check_positive("psi_scale", self.psi_scale)
+        check_positive("constant_feature", self.constant_feature, zero=True)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         structure = TwoClasses(self.psi_scale, self.constant_feature)

@@ -7,10 +7,7 @@ from marginbench.solvers.feasibility.kernel_smoothing import ISNKPVN, SNKP
 from marginbench.solvers.feasibility.methods import MPCFP, MPLFP, PCT, VN
 from marginbench.solvers.feasibility.one_vs_rest import OneVsRest
 from marginbench.solvers.feasibility.problem import FeasibilityProblem
-from marginbench.solvers.feasibility.result import (
-    FeasibilityResult,
-    HistoryPoint,
-)
+from marginbench.solvers.feasibility.result import FeasibilityResult, HistoryPoint
 from marginbench.solvers.feasibility.smooth_methods import ISPVN, SPCT, SPVN
 from marginbench.solvers.numeric.counters import FeasibilityCounters
 

@@ -25,7 +25,7 @@ from marginbench.solvers.interface.parameters import (
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.validation import one_of, positive
+from marginbench.solvers.numeric.validation import check_one_of, check_positive
 from marginbench.solvers.registration import register
 
 
@@ -84,7 +84,7 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
 
     def _check_parameters(self) -> None:
         check_limits(self.max_iter, self.tol, self.stop, self.history)
-        positive("gram_size", self.gram_size, zero=True)
+        check_positive("gram_size", self.gram_size, zero=True)
 
     @abstractmethod
     def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
@@ -200,7 +200,7 @@ class KPCT(RowMethod):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        one_of("pick", self.pick, ("worst", "cyclic"))
+        check_one_of("pick", self.pick, ("worst", "cyclic"))
 
     def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
         return greedy.perceptron(space, progress, self.pick)
@@ -239,7 +239,7 @@ class KVN(RowMethod):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        one_of("start", self.start, ("vertex", "centre"))
+        check_one_of("start", self.start, ("vertex", "centre"))
 
     def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
         return greedy.von_neumann(space, progress, self.start)

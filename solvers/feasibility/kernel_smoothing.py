@@ -10,7 +10,7 @@ from marginbench.solvers.feasibility.progress import Progress
 from marginbench.solvers.feasibility.result import FeasibilityResult
 from marginbench.solvers.feasibility.smooth_methods import check_rounds, first_mu
 from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.numeric.validation import positive
+from marginbench.solvers.numeric.validation import check_positive
 from marginbench.solvers.registration import register
 
 
@@ -49,7 +49,7 @@ class SNKP(GramMethod):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        positive("mu0", self.mu0)
+        check_positive("mu0", self.mu0)
 
     def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
         return smoothing.smooth_perceptron(space, progress, float(self.mu0))

@@ -15,7 +15,7 @@ from marginbench.solvers.feasibility.problem import FeasibilityProblem, as_probl
 from marginbench.solvers.feasibility.progress import Progress, check_limits
 from marginbench.solvers.feasibility.result import FeasibilityResult
 from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.numeric.validation import one_of
+from marginbench.solvers.numeric.validation import check_one_of
 from marginbench.solvers.registration import register
 
 
@@ -170,7 +170,7 @@ class PCT(FeasibilityMethod):
     pick: Literal["worst", "cyclic"] = "worst"
 
     def _check_parameters(self) -> None:
-        one_of("pick", self.pick, ("worst", "cyclic"))
+        check_one_of("pick", self.pick, ("worst", "cyclic"))
 
     def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
         return greedy.perceptron(space, progress, self.pick)
@@ -206,7 +206,7 @@ class VN(FeasibilityMethod):
     start: Literal["centre", "vertex"] = "centre"
 
     def _check_parameters(self) -> None:
-        one_of("start", self.start, ("centre", "vertex"))
+        check_one_of("start", self.start, ("centre", "vertex"))
 
     def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
         return greedy.von_neumann(space, progress, self.start)

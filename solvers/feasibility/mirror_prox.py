@@ -15,6 +15,7 @@ from marginbench.solvers.feasibility.checking import (
 from marginbench.solvers.feasibility.columns import ColumnSpace
 from marginbench.solvers.feasibility.cones import geometry_of, unit_value
 from marginbench.solvers.feasibility.features import FeatureSpace
+from marginbench.solvers.feasibility.passes import MirrorStep, SimplexSide
 from marginbench.solvers.feasibility.problem import FeasibilityProblem
 from marginbench.solvers.feasibility.progress import Progress
 from marginbench.solvers.feasibility.result import FeasibilityResult
@@ -59,11 +60,8 @@ def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
     """
     n = space.n
     x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
-    vectors = tuple(np.zeros(n) for _ in range(4))
-    _, w, x_sum, _ = vectors
-    w += 1 / n
-    image, w_image = space.product(w), np.empty(space.m)
-    w[:] = 0
+    side = SimplexSide(*(np.zeros(n) for _ in range(4)))
+    image, w_image = space.product(np.full(n, 1 / n)), np.empty(space.m)
     y, y_sum, image_sum = (np.zeros(space.m) for _ in range(3))
     shift = inverse = 0.0
     t = 0
@@ -75,9 +73,8 @@ def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
         t += 1
         space.charge(4)
         y_lead = into_ball(y + y_step * image)
-        total, w_total, shift, low = space.mirror(
-            y, y_lead, (x_step, shift, inverse), vectors, (image, w_image)
-        )
+        step = MirrorStep(x_step, shift, inverse)
+        total, w_total, shift, low = space.mirror(y, y_lead, step, side, image, w_image)
         inverse = 1 / w_total
         image /= total
         w_image *= inverse
@@ -88,10 +85,8 @@ def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
         if progress.ends(t, low / t, up / t, average):
             break
     # The last leading point is not in its sum yet.
-    w *= inverse
-    x_sum += w
-    x_sum /= x_sum.sum()
-    return progress.result(average(), x_sum)
+    x = side.x_sum + side.w * inverse
+    return progress.result(average(), x / x.sum())
 
 
 def on_features(space: FeatureSpace, progress: Progress) -> FeasibilityResult:

@@ -25,7 +25,7 @@ class FeasibilityParameters:
     tol : float >= 0
         Stop when ``||A x||`` is at most this.
     stop : {"certificate", "gap"}
-        "certificate" stops at the first certificate of either kind; "gap" goes on until
+        "certificate" stops at the first certificate of either kind; "gap" continues until
         ``phi_up - phi_lo`` is at most ``tol``, so that the margin is known to ``tol``.
     history : float >= 1 or None
         Record bounds at iterations that grow by this ratio (1: all of them); None for no history.

@@ -25,7 +25,7 @@ from marginbench.solvers.kernels import Kernel, make_kernel
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix
-from marginbench.solvers.numeric.validation import flag, one_of, positive
+from marginbench.solvers.numeric.validation import check_flag, check_one_of, check_positive
 
 
 class Solver(ClassifierMixin, BaseEstimator, ABC):
@@ -183,10 +183,10 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"{name} always fits a bias: set fit_intercept=True")
         if callable(self.kernel) and not self.supports_callable_kernel:
             raise ValueError(f"{name} does not take a callable kernel")
-        flag("fit_intercept", self.fit_intercept)
-        one_of("dtype", dtype_name(self.dtype), ("float32", "float64"))
-        positive("tol", self.tol, zero=True)
-        positive("cache_size", self.cache_size, zero=True)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_one_of("dtype", dtype_name(self.dtype), ("float32", "float64"))
+        check_positive("tol", self.tol, zero=True)
+        check_positive("cache_size", self.cache_size, zero=True)
 
     def _weights(self, X: Matrix, y: np.ndarray, sample_weight: Any) -> np.ndarray:
         """Factors of the losses: sample weights times class weights, float64, shape (n,)."""

@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginbench.solvers.numeric.matrices import Matrix
-from marginbench.solvers.numeric.validation import positive
+from marginbench.solvers.numeric.validation import check_positive
 
 # Types of points that are kept as they are.
 _FLOATS = [np.float64, np.float32]
@@ -137,5 +137,5 @@ def class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.n
         for label, weight in given.items():
             if label not in classes:
                 raise ValueError(f"class_weight names {label!r}, which is no class of y")
-            positive(f"class_weight[{label!r}]", weight, zero=True)
+            check_positive(f"class_weight[{label!r}]", weight, zero=True)
     return np.asarray(compute_class_weight(given, classes=classes, y=y), dtype=np.float64)

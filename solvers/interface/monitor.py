@@ -43,7 +43,7 @@ class Monitor:
         return False
 
     def paused(self) -> AbstractContextManager[None]:
-        """What runs inside is not the solver's work (objectives for a trace of its own)."""
+        """What runs inside is not the solver's work (such as objectives for its own trace)."""
         return nullcontext()
 
     def finish(self, n_iter: int, model: Model) -> None:

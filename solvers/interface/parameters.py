@@ -58,10 +58,11 @@ class KernelParameters:
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable
-        A callable takes two matrices of points and returns their kernel block.
+    kernel : str, Kernel or callable
+        The name of a kernel: "rbf", "linear", "poly", "laplacian" or "precomputed". A callable
+        takes two matrices of points and returns their kernel block.
     gamma : float > 0, "scale" or "auto"
-        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and scale of "poly".
+        Width of "rbf" (``exp(-gamma ||x - z||^2)``) and "laplacian", and scale of "poly".
     degree : int >= 1
         Degree of "poly".
     coef0 : float

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from marginbench.solvers.kernels import Precomputed
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.models import KernelExpansion, Model
 from marginbench.solvers.numeric.counters import Counters
@@ -101,7 +100,7 @@ class Problem:
             )
         support = np.flatnonzero(coef)
         kernel = self.oracle.kernel
-        points = np.empty((0, 0)) if isinstance(kernel, Precomputed) else self.X[support]
+        points = np.empty((0, 0)) if not kernel.evaluates else self.X[support]
         return KernelExpansion(
             kernel=kernel,
             points=points,

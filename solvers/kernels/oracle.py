@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from marginbench.solvers.kernels import CallableKernel, Kernel, make_kernel
+from marginbench.solvers.kernels import Kernel, make_kernel
 from marginbench.solvers.kernels.prefetch import RowsAhead
 from marginbench.solvers.kernels.row_cache import RowCache
 from marginbench.solvers.numeric.counters import Counters
@@ -20,9 +19,6 @@ Index = Sequence[int] | np.ndarray
 # Rows that are computed ahead of time without a cache wait in a buffer of this size.
 _BUFFER_BYTES = 64 * 2**20
 _BUFFER_ROWS = 512
-# OpenBLAS has kernels of another order for up to 10^6 multiplications; with so many numbers in the
-# points two rows are more already.
-_SMALL_POINTS = 2**19
 # Rows are handed to compiled loops in chunks of about this size.
 _CHUNK_BYTES = 64 * 2**20
 _CHUNK_ROWS = 256
@@ -157,17 +153,10 @@ class KernelOracle:
     def looks_ahead(self) -> bool:
         """Whether :meth:`row_ahead` computes rows in blocks.
 
-        It does where an entry is the same in every block, whatever the other rows are: not in
-        float64 and not on small data, where BLAS changes the order of its sums with the number of
-        rows. Nor for a precomputed kernel, where there is nothing to gain, nor for a function of
-        the user's, of which nothing is known.
+        It does where an entry is the same in every block, whatever the other rows are; not for a
+        precomputed kernel, where there is nothing to gain.
         """
-        if not self.kernel.evaluates or isinstance(self.kernel, CallableKernel):
-            return False
-        values = self.points.values
-        return sparse.issparse(values) or (
-            self.dtype == np.float32 and values.size >= _SMALL_POINTS
-        )
+        return self.kernel.evaluates and self.kernel.same_in_every_block(self.points, self.dtype)
 
     @cached_property
     def _store_ahead(self) -> tuple[RowCache, RowsAhead]:
@@ -241,16 +230,8 @@ class KernelOracle:
         return self._diag
 
     def rounding(self) -> float:
-        """About how far rounding puts an entry off.
-
-        The exponent of a Gaussian is a sum whose terms are as large as gamma times the squared
-        norms of the points; other entries are as large as those of the diagonal.
-        """
-        norms = self.points.norms
-        if norms is None:
-            size = float(np.abs(self.diag()).mean()) if self.n else 0.0
-        else:
-            size = 1.0 + 2.0 * float(norms.mean(dtype=np.float64))
+        """About how far rounding puts an entry off."""
+        size = self.kernel.size_of_terms(self.points, self.diag()) if self.n else 0.0
         return size * float(np.finfo(self.dtype).eps) / 2
 
     def against(self, Z: Matrix, columns: Index | None = None) -> np.ndarray:

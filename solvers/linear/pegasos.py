@@ -14,19 +14,17 @@ from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.models import LinearModel
 from marginbench.solvers.numeric.draws import draw_by_weight
 from marginbench.solvers.numeric.sample_loops import (
-    SCALE,
-    SCALE_SUM,
-    STEPS,
     finite_squared_norms,
     row_arrays,
+    subgradient_state,
     subgradient_steps,
 )
 from marginbench.solvers.numeric.validation import (
+    check_flag,
     check_iteration_limit,
-    flag,
-    one_of,
-    positive,
-    whole,
+    check_one_of,
+    check_positive,
+    check_whole,
 )
 from marginbench.solvers.registration import register
 
@@ -83,12 +81,12 @@ class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
     max_epochs: int = 10
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
+        check_positive("C", self.C)
         if self.batch_size is not None:
-            whole("batch_size", self.batch_size, at_least=1)
-        one_of("order", self.order, ("iid", "permutation"))
-        flag("projection", self.projection)
-        one_of("output", self.output, ("last", "averaged"))
+            check_whole("batch_size", self.batch_size, at_least=1)
+        check_one_of("order", self.order, ("iid", "permutation"))
+        check_flag("projection", self.projection)
+        check_one_of("output", self.output, ("last", "averaged"))
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
@@ -104,13 +102,13 @@ class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
         v = np.zeros(n_features)
         correction = np.zeros(n_features if self.output == "averaged" else 0)
         total = np.zeros_like(correction)
-        state = np.array([0.0, 1.0, 0.0, 0.0])
+        state = subgradient_state()
         rows = row_arrays(problem.X)
 
         def snapshot() -> LinearModel:
             if self.output == "last":
-                return LinearModel(state[SCALE] * v)
-            return LinearModel((total + state[SCALE_SUM] * v - correction) / state[STEPS])
+                return LinearModel(state["scale"] * v)
+            return LinearModel((total + state["scale_sum"] * v - correction) / state["steps"])
 
         for _ in range(self.max_epochs):
             batches = self._draw_epoch(problem, size)
@@ -126,10 +124,10 @@ class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
                 problem.counters.inner_products += size * (last - first)
                 first = last
                 if monitor.due(problem.counters.inner_products) and monitor.record(
-                    int(state[STEPS]), snapshot
+                    int(state["steps"]), snapshot
                 ):
-                    return Solution(snapshot(), int(state[STEPS]), "stopped")
-        return Solution(snapshot(), int(state[STEPS]), "budget")
+                    return Solution(snapshot(), int(state["steps"]), "stopped")
+        return Solution(snapshot(), int(state["steps"]), "budget")
 
     def _draw_epoch(self, problem: Problem, size: int) -> np.ndarray:
         """The batches of an epoch, shape (n_batches, size)."""

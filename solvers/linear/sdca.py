@@ -18,18 +18,18 @@ from marginbench.solvers.models.objectives import hinge
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 from marginbench.solvers.numeric.sample_loops import (
-    ACTIVE,
-    HIGHEST,
-    LOWEST,
-    NO_STEP,
-    SHRINK_ABOVE,
-    SHRINK_BELOW,
     ascent_steps,
     finite_squared_norms,
     margins_of,
     row_arrays,
 )
-from marginbench.solvers.numeric.validation import check_iteration_limit, flag, one_of, positive
+from marginbench.solvers.numeric.shrinking import ascent_state, begin_epoch, end_epoch
+from marginbench.solvers.numeric.validation import (
+    check_flag,
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
+)
 from marginbench.solvers.registration import register
 
 
@@ -85,10 +85,10 @@ class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
     max_epochs: int = 1000
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
-        one_of("order", self.order, ("permutation", "iid"))
-        one_of("stopping", self.stopping, ("gradient", "gap"))
-        flag("shrinking", self.shrinking)
+        check_positive("C", self.C)
+        check_one_of("order", self.order, ("permutation", "iid"))
+        check_one_of("stopping", self.stopping, ("gradient", "gap"))
+        check_flag("shrinking", self.shrinking)
         check_iteration_limit(self.max_epochs)
         if self.order == "iid" and (self.stopping != "gap" or self.shrinking):
             raise ValueError(
@@ -212,7 +212,7 @@ class DualAscent:
         self.counters.inner_products += n
         # A point without weight has alpha = 0 for good.
         self._order = np.flatnonzero(self.bounds > 0)
-        self._state = np.array([len(self._order), 0.0, 0.0, math.inf, -math.inf])
+        self._state = ascent_state(len(self._order))
 
     def epoch(self, allowance: Callable[[], float], pause: Callable[[], bool]) -> bool:
         """One epoch, interrupted by ``pause`` after each allowance of draws.
@@ -222,15 +222,15 @@ class DualAscent:
         bool
             Whether a pause asked to stop.
         """
-        active = int(self._state[ACTIVE])
+        active = int(self._state["active"])
         if self.order == "permutation":
             self._order[:active] = self._order[:active][self.rng.permutation(active)]
             draws = self._order
         else:
             draws = self._order[self.rng.integers(active, size=active)]
-        self._state[[HIGHEST, LOWEST]] = -math.inf, math.inf
+        begin_epoch(self._state)
         position = 0
-        while position < self._state[ACTIVE]:
+        while position < self._state["active"]:
             wanted = math.ceil(min(max(allowance(), 1.0), active))
             position, done = ascent_steps(
                 self._rows, self.y, self._diag, self.bounds, draws, position, wanted,
@@ -250,20 +250,12 @@ class DualAscent:
         float
             The largest less the smallest derivative of the epoch; infinite if a point was left out.
         """
-        state = self._state
-        spread = float(state[HIGHEST] - state[LOWEST])
-        whole = self.complete
-        if whole or spread > max(tol, NO_STEP):
-            state[SHRINK_ABOVE] = state[HIGHEST] if state[HIGHEST] > 0 else math.inf
-            state[SHRINK_BELOW] = state[LOWEST] if state[LOWEST] < 0 else -math.inf
-        else:
-            state[[ACTIVE, SHRINK_ABOVE, SHRINK_BELOW]] = len(self._order), math.inf, -math.inf
-        return spread if whole else math.inf
+        return float(end_epoch(self._state, len(self._order), tol))
 
     @property
     def complete(self) -> bool:
         """Whether no point is left out at the moment."""
-        return bool(self._state[ACTIVE] == len(self._order))
+        return bool(self._state["active"] == len(self._order))
 
     def gap(self) -> float:
         """Primal minus dual, over the sum of the bounds. Costs n inner products."""

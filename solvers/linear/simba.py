@@ -21,7 +21,7 @@ from marginbench.solvers.numeric.sample_loops import (
     primal_dual_steps,
     row_arrays,
 )
-from marginbench.solvers.numeric.validation import check_iteration_limit, positive
+from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
 from marginbench.solvers.numeric.water_level import water_level
 from marginbench.solvers.registration import register
 
@@ -85,9 +85,9 @@ class SIMBA(Solver, SolverParameters):
     max_epochs: int = 50
 
     def _check_parameters(self) -> None:
-        positive("nu", self.nu, zero=True)
+        check_positive("nu", self.nu, zero=True)
         if self.rate is not None:
-            positive("rate", self.rate)
+            check_positive("rate", self.rate)
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:

@@ -13,15 +13,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.kernels import (
-    RBF,
-    Kernel,
-    Linear,
-    Points,
-    Polynomial,
-    Precomputed,
-    make_kernel,
-)
+from marginbench.solvers.kernels import Kernel, Points, is_registered, kernel_of
 from marginbench.solvers.models.scoring import expansion_scores, linear_scores
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 
@@ -67,7 +59,7 @@ class Model(ABC):
         Raises
         ------
         ValueError
-            For a callable kernel or one of the user's own, which is code and cannot be stored.
+            For a callable or custom kernel, whose code cannot be stored.
         """
         description, arrays = self._stored()
         text = json.dumps({"kind": self.kind, **description})
@@ -147,7 +139,7 @@ class KernelExpansion(Model):
         ValueError
             For a precomputed kernel, whose entries the model does not hold.
         """
-        if isinstance(self.kernel, Precomputed):
+        if not self.kernel.evaluates:
             raise ValueError("a model of a precomputed kernel does not hold the kernel's entries")
         return _squared_norm(self.kernel, self.points, self.coef, self.dtype)
 
@@ -173,7 +165,7 @@ class KernelExpansion(Model):
     @classmethod
     def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         return cls(
-            kernel=_kernel_of(description),
+            kernel=kernel_of(description["kernel"]),
             points=_matrix_of(arrays),
             coef=arrays["coef"],
             intercept=float(description["intercept"]),
@@ -184,7 +176,7 @@ class KernelExpansion(Model):
 
     def prepared(self) -> Points:
         """The support vectors as the kernel wants them."""
-        if isinstance(self.kernel, Precomputed):
+        if not self.kernel.evaluates:
             # Only the columns matter: the entries come with the points to predict.
             return Points(np.empty((self.n_support, 0), dtype=self.dtype), columns=self.support)
         return self.kernel.prepare(self.points, self.dtype)
@@ -248,7 +240,7 @@ class BudgetExpansion(Model):
     @classmethod
     def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         return cls(
-            kernel=_kernel_of(description),
+            kernel=kernel_of(description["kernel"]),
             points=arrays["points"],
             coef=arrays["coef"],
             intercept=float(description["intercept"]),
@@ -319,17 +311,11 @@ def _squared_norm(kernel: Kernel, points: Matrix, coef: np.ndarray, dtype: str) 
 
 
 def _described(kernel: Kernel) -> dict[str, Any]:
-    if type(kernel) not in (RBF, Linear, Polynomial, Precomputed):
+    if not is_registered(kernel):
         raise ValueError(
-            "a model with a callable kernel or one of your own cannot be saved: its code "
-            "cannot be stored"
+            "a model with a callable or custom kernel cannot be saved: its code cannot be stored"
         )
     return kernel.describe()
-
-
-def _kernel_of(description: Mapping[str, Any]) -> Kernel:
-    parameters = dict(description["kernel"])
-    return make_kernel(parameters.pop("name"), **parameters)
 
 
 def _matrix_arrays(points: Matrix) -> dict[str, np.ndarray]:

@@ -7,9 +7,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.threads import in_parts
-
 # An ndarray or a scipy.sparse.csr_matrix, which carries no types of its own.
 Matrix: TypeAlias = Any
 
@@ -75,44 +72,19 @@ def products(A: Matrix, B: Matrix, out: np.ndarray | None = None) -> np.ndarray:
     """
     if not sparse.issparse(B):
         return matmul(A, B.T, out)
+    # Here, since numba takes long to import, and kernels are also there for their names.
+    from marginbench.solvers.numeric.sparse_products import multiply_sparse
+
     # One dense factor makes the product dense at once; the smaller set is the cheaper one.
     if A.shape[0] == 1:
         return (B @ as_dense(A)[0])[None, :]
     if A.shape[0] <= B.shape[0] or not sparse.issparse(A):
         entries = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype)
-        _multiply_sparse(B, as_dense(A), entries)
+        multiply_sparse(B, as_dense(A), entries)
     else:
         entries = np.empty((A.shape[0], B.shape[0]), dtype=A.dtype)
-        _multiply_sparse(A, B.toarray(), entries.T)
+        multiply_sparse(A, B.toarray(), entries.T)
     return entries
-
-
-def _multiply_sparse(B: Matrix, A: np.ndarray, entries: np.ndarray) -> None:
-    """entries = A @ B.T for a CSR matrix B; every sum in the order of the stored numbers of B."""
-    columns = np.ascontiguousarray(A.T, dtype=B.dtype)
-    smallest = max(64, 2**16 // max(1, len(A)))
-    arrays = B.data, B.indices, B.indptr, columns, entries
-    in_parts(_sparse_rows, B.shape[0], *arrays, smallest=smallest)
-
-
-@njit(error_model="numpy", nogil=True)
-def _sparse_rows(data, indices, indptr, columns, entries, start, stop):
-    """Columns start to stop of ``entries``: for each stored number one update of a whole column."""
-    width, m = 8, columns.shape[1]
-    sums = np.empty((width, m), dtype=columns.dtype)
-    for first in range(start, stop, width):
-        last = min(first + width, stop)
-        for j in range(first, last):
-            total = sums[j - first]
-            total[:] = 0
-            for p in range(indptr[j], indptr[j + 1]):
-                value, column = data[p], columns[indices[p]]
-                for i in range(m):
-                    total[i] += value * column[i]
-        # A few columns at a time, for writing into one of them touches a cache line for each row.
-        for i in range(m):
-            for j in range(first, last):
-                entries[i, j] = sums[j - first, i]
 
 
 def variance(X: Matrix) -> float:

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import Matrix, squared_norms
+from marginbench.solvers.numeric.shrinking import NO_STEP
 
 #: A dense matrix, or data, indices and indptr of a CSR matrix.
 Rows = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -22,16 +23,24 @@ _SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
 
 # The scale of w = scale v stays above this: the sums of the average lose as many digits.
 _SMALLEST_SCALE = 1e-5
-#: Differences from the optimal margin that are not worth a step (LIBLINEAR's constant).
-NO_STEP = 1e-12
 # Probabilities do not sink to where they lose digits; no sum notices.
 _LEAST_PROBABILITY = 1e-290
 
-# In the state of a subgradient run.
-STEPS, SCALE, SQUARED_NORM, SCALE_SUM = range(4)
-# In the state of an ascent: points that are left of the epoch, the extreme gradients of this epoch
-# and, for shrinking, the thresholds from the last one.
-ACTIVE, HIGHEST, LOWEST, SHRINK_ABOVE, SHRINK_BELOW = range(5)
+_SUBGRADIENT_STATE = np.dtype(
+    [
+        ("steps", np.float64),
+        ("scale", np.float64),
+        ("squared_norm", np.float64),  # of v
+        ("scale_sum", np.float64),  # of the scales since v was last rescaled
+    ]
+)
+
+
+def subgradient_state() -> np.void:
+    """The state of a run of :func:`subgradient_steps` before its first step."""
+    state = np.zeros(1, dtype=_SUBGRADIENT_STATE)[0]
+    state["scale"] = 1.0
+    return state
 
 
 def row_arrays(X: Matrix) -> Rows:
@@ -122,7 +131,7 @@ def _compiled_add_with_norm(rows, i, step, v):
 
 @njit(error_model="numpy")
 def subgradient_steps(rows, y, factors, lam, radius, batches, v, correction, total, state):
-    """Pegasos steps of these batches; w = state[SCALE] v. All in place.
+    """Pegasos steps of these batches; w = state.scale v. All in place.
 
     Parameters
     ----------
@@ -137,52 +146,52 @@ def subgradient_steps(rows, y, factors, lam, radius, batches, v, correction, tot
     batches : ndarray of int64, shape (n_batches, batch_size)
     v : ndarray of float64, shape (n_features,)
     correction : ndarray of float64, shape (n_features,) or (0,)
-        With ``total``, gives the sum of all iterates as ``total + state[SCALE_SUM] v -
+        With ``total``, gives the sum of all iterates as ``total + state.scale_sum v -
         correction``; empty if the sum is not wanted.
     total : ndarray of float64, shape of ``correction``
-    state : ndarray of float64, shape (4,)
-        Steps done, scale, ||v||^2, and the sum of the scales since v was last rescaled.
+    state : record
+        See :func:`subgradient_state`.
     """
     size = batches.shape[1]
     violators = np.empty(size, dtype=np.int64)
     for b in range(len(batches)):
-        state[STEPS] += 1.0
-        t = state[STEPS]
+        state.steps += 1.0
+        t = state.steps
         # All margins of a batch belong to the same w.
         n_violators = 0
         for i in batches[b]:
-            if y[i] * state[SCALE] * _dot(rows, i, v) < 1.0:
+            if y[i] * state.scale * _dot(rows, i, v) < 1.0:
                 violators[n_violators] = i
                 n_violators += 1
         if t > 1.0:  # w = 0 at first
-            state[SCALE] *= 1.0 - 1.0 / t
-        if state[SCALE] < _SMALLEST_SCALE:
+            state.scale *= 1.0 - 1.0 / t
+        if state.scale < _SMALLEST_SCALE:
             _rescale(v, correction, total, state)
         for k in range(n_violators):
             i = violators[k]
-            step = y[i] * factors[i] / (lam * t * size * state[SCALE])
-            state[SQUARED_NORM] += _add_with_norm(rows, i, step, v)
+            step = y[i] * factors[i] / (lam * t * size * state.scale)
+            state.squared_norm += _add_with_norm(rows, i, step, v)
             if len(total):
-                _add(rows, i, state[SCALE_SUM] * step, correction)
-        norm = state[SCALE] * np.sqrt(max(state[SQUARED_NORM], 0.0))
+                _add(rows, i, state.scale_sum * step, correction)
+        norm = state.scale * np.sqrt(max(state.squared_norm, 0.0))
         if norm > radius:
-            state[SCALE] *= radius / norm
-        state[SCALE_SUM] += state[SCALE]
+            state.scale *= radius / norm
+        state.scale_sum += state.scale
 
 
 @njit(error_model="numpy")
 def _rescale(v, correction, total, state):
     """Bring the scale back to 1, and the sum of the iterates up to date."""
     for j in range(len(total)):
-        total[j] += state[SCALE_SUM] * v[j] - correction[j]
+        total[j] += state.scale_sum * v[j] - correction[j]
         correction[j] = 0.0
-    state[SCALE_SUM] = 0.0
+    state.scale_sum = 0.0
     squared_norm = 0.0
     for j in range(len(v)):
-        v[j] *= state[SCALE]
+        v[j] *= state.scale
         squared_norm += v[j] * v[j]
-    state[SCALE] = 1.0
-    state[SQUARED_NORM] = squared_norm
+    state.scale = 1.0
+    state.squared_norm = squared_norm
 
 
 @njit(error_model="numpy")
@@ -209,7 +218,8 @@ def ascent_steps(rows, y, diag, bounds, order, first, last, shrinking, alpha, w,
     alpha : ndarray of float64, shape (n,)
     w : ndarray of float64, shape (n_features,)
         sum_i alpha_i y_i x_i.
-    state : ndarray of float64, shape (5,)
+    state : record
+        See :func:`marginbench.solvers.numeric.shrinking.ascent_state`.
 
     Returns
     -------
@@ -219,17 +229,17 @@ def ascent_steps(rows, y, diag, bounds, order, first, last, shrinking, alpha, w,
         Draws done, the ones that shrank a point included.
     """
     position, done = first, 0
-    while position < state[ACTIVE] and done < last:
+    while position < state.active and done < last:
         i = order[position]
         done += 1
         # The derivative of the dual along alpha_i.
         slope = 1.0 - y[i] * _dot(rows, i, w)
         at_zero, at_bound = alpha[i] <= 0.0, alpha[i] >= bounds[i]
         if shrinking and (
-            (at_zero and slope < state[SHRINK_BELOW]) or (at_bound and slope > state[SHRINK_ABOVE])
+            (at_zero and slope < state.shrink_below) or (at_bound and slope > state.shrink_above)
         ):
-            state[ACTIVE] -= 1.0
-            end = int(state[ACTIVE])
+            state.active -= 1
+            end = state.active
             order[position], order[end] = order[end], order[position]
             continue
         position += 1
@@ -237,8 +247,8 @@ def ascent_steps(rows, y, diag, bounds, order, first, last, shrinking, alpha, w,
             projected = 0.0
         else:
             projected = slope
-        state[HIGHEST] = max(state[HIGHEST], projected)
-        state[LOWEST] = min(state[LOWEST], projected)
+        state.highest = max(state.highest, projected)
+        state.lowest = min(state.lowest, projected)
         if abs(projected) <= NO_STEP:
             continue
         if diag[i] > 0.0:

@@ -9,7 +9,7 @@ import numpy as np
 
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.validation import positive, whole
+from marginbench.solvers.numeric.validation import check_positive, check_whole
 
 # Added to the diagonal of the systems solved, relative to the largest entry: planes repeat.
 _RIDGE = 1e-13
@@ -45,8 +45,8 @@ class SimplexQP:
     """
 
     def __init__(self, total: float = 1.0, *, capacity: int = 32) -> None:
-        positive("total", total)
-        whole("capacity", capacity, at_least=1)
+        check_positive("total", total)
+        check_whole("capacity", capacity, at_least=1)
         self.total = float(total)
         self.size = 0
         self._Q = np.zeros((capacity, capacity))
@@ -159,8 +159,8 @@ class SimplexQP:
         ValueError
             If there is no variable, or for parameters out of range.
         """
-        positive("tol", tol, zero=True)
-        whole("max_steps", max_steps, at_least=1)
+        check_positive("tol", tol, zero=True)
+        check_whole("max_steps", max_steps, at_least=1)
         if not self.size:
             raise ValueError("there is no variable yet: add one before solving")
         return float(_solve(self._Q, self._h, self._b, self.size, self.total, tol, max_steps))

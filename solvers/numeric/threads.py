@@ -49,6 +49,6 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads - 1, thread_name_prefix="marginbench")
 
 
-# A forked process has the pool but none of its threads, and would wait for them for ever.
+# A forked process has the pool but none of its threads, and would wait for them forever.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -9,26 +9,26 @@ from typing import Any
 import numpy as np
 
 
-def positive(name: str, value: Any, *, zero: bool = False) -> None:
+def check_positive(name: str, value: Any, *, zero: bool = False) -> None:
     """Raise ValueError unless ``value`` is a finite number > 0 (or >= 0)."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not (number and np.isfinite(value) and (value > 0 or (zero and value == 0))):
         raise ValueError(f"{name} must be a number {'>=' if zero else '>'} 0, got {value!r}")
 
 
-def whole(name: str, value: Any, *, at_least: int) -> None:
+def check_whole(name: str, value: Any, *, at_least: int) -> None:
     """Raise ValueError unless ``value`` is a whole number >= ``at_least``."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
         raise ValueError(f"{name} must be a whole number >= {at_least}, got {value!r}")
 
 
-def one_of(name: str, value: Any, known: Sequence[str]) -> None:
+def check_one_of(name: str, value: Any, known: Sequence[str]) -> None:
     """Raise ValueError unless ``value`` is one of the known names."""
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
-def flag(name: str, value: Any) -> None:
+def check_flag(name: str, value: Any) -> None:
     """Raise ValueError unless ``value`` is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}")
@@ -37,4 +37,4 @@ def flag(name: str, value: Any) -> None:
 def check_iteration_limit(max_epochs: int | None, *, optional: bool = False) -> None:
     """Raise ValueError unless ``max_epochs`` is a whole number >= 1 (or None if optional)."""
     if not (optional and max_epochs is None):
-        whole("max_epochs", max_epochs, at_least=1)
+        check_whole("max_epochs", max_epochs, at_least=1)

@@ -15,7 +15,7 @@ from marginbench.solvers.interface.parameters import SoftMarginParameters, Solve
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.models import LinearModel
 from marginbench.solvers.numeric.sample_loops import finite_squared_norms
-from marginbench.solvers.numeric.validation import check_iteration_limit, positive
+from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
 from marginbench.solvers.registration import register
 
 
@@ -62,8 +62,8 @@ class LIBLINEAR(WeightedSolver, SolverParameters, SoftMarginParameters):
     max_epochs: int = 1000
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
-        positive("tol", self.tol)
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:

@@ -19,7 +19,7 @@ from marginbench.solvers.interface.parameters import (
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.kernels import RBF, CallableKernel, Kernel, Linear, Polynomial, Precomputed
 from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.validation import check_iteration_limit, positive
+from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
 from marginbench.solvers.registration import register
 
 
@@ -70,9 +70,9 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
     max_epochs: int | None = None
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
-        positive("tol", self.tol)
-        positive("cache_size", self.cache_size)
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
+        check_positive("cache_size", self.cache_size)
         check_iteration_limit(self.max_epochs, optional=True)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:

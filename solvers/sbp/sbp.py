@@ -10,7 +10,12 @@ from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.validation import check_iteration_limit, one_of, positive, whole
+from marginbench.solvers.numeric.validation import (
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
+    check_whole,
+)
 from marginbench.solvers.registration import register
 from marginbench.solvers.sbp.draws import Draws, OneBasinDraws, TwoBasinDraws
 from marginbench.solvers.sbp.holdout import Split, Stabilisation
@@ -122,19 +127,19 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     max_epochs: int = 10
 
     def _check_parameters(self) -> None:
-        positive("nu", self.nu, zero=True)
-        one_of("ties", self.ties, ("le", "lt"))
-        one_of("sampling", self.sampling, ("pair", "single"))
-        whole("burn_in", self.burn_in, at_least=0)
-        positive("validation_fraction", self.validation_fraction, zero=True)
+        check_positive("nu", self.nu, zero=True)
+        check_one_of("ties", self.ties, ("le", "lt"))
+        check_one_of("sampling", self.sampling, ("pair", "single"))
+        check_whole("burn_in", self.burn_in, at_least=0)
+        check_positive("validation_fraction", self.validation_fraction, zero=True)
         if self.validation_fraction >= 1:
             raise ValueError(
                 f"validation_fraction must be below 1, got {self.validation_fraction!r}"
             )
-        whole("patience", self.patience, at_least=1)
-        positive("check_every", self.check_every)
+        check_whole("patience", self.patience, at_least=1)
+        check_positive("check_every", self.check_every)
         if self.drift_check is not None:
-            whole("drift_check", self.drift_check, at_least=1)
+            check_whole("drift_check", self.drift_check, at_least=1)
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:

@@ -1,4 +1,4 @@
-"""SMO on a working set whose kernel matrix is at hand: compiled loops, without and with bias.
+"""SMO on a working set with its kernel matrix in memory: compiled loops, without and with bias.
 
 Selections look at whole arrays. The largest of many floats is found through their bits as whole
 numbers, whose order is that of the floats: compilers vectorise that, and not a maximum of floats.

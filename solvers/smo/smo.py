@@ -17,7 +17,7 @@ from marginbench.solvers.interface.parameters import (
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.validation import check_iteration_limit, positive
+from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
 from marginbench.solvers.registration import register
 from marginbench.solvers.smo.inner import TAU, move_pair, single_step
 from marginbench.solvers.smo.working_sets import Dual, Gradient, refresh, solve_large
@@ -109,7 +109,7 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
     cache_size: float = 1024.0
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
+        check_positive("C", self.C)
         check_iteration_limit(self.max_epochs, optional=True)
         _check_working_set(self.working_set, bool(self.fit_intercept))
 

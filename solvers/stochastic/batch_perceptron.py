@@ -11,7 +11,7 @@ from marginbench.solvers.interface.parameters import CachedKernelParameters, Sol
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.validation import check_iteration_limit, positive
+from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
 from marginbench.solvers.registration import register
 
 
@@ -59,7 +59,7 @@ class BatchPerceptron(Solver, SolverParameters, CachedKernelParameters):
     max_epochs: int = 10
 
     def _check_parameters(self) -> None:
-        positive("target_margin", self.target_margin, zero=True)
+        check_positive("target_margin", self.target_margin, zero=True)
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:

@@ -15,7 +15,11 @@ from marginbench.solvers.interface.parameters import (
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.draws import draw_by_weight
-from marginbench.solvers.numeric.validation import check_iteration_limit, one_of, positive
+from marginbench.solvers.numeric.validation import (
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
+)
 from marginbench.solvers.registration import register
 from marginbench.solvers.stochastic.mistakes import STRATEGIES
 
@@ -62,8 +66,8 @@ class Pegasos(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKern
     max_epochs: int = 10
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
-        one_of("strategy", self.strategy, tuple(STRATEGIES))
+        check_positive("C", self.C)
+        check_one_of("strategy", self.strategy, tuple(STRATEGIES))
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:

@@ -13,7 +13,7 @@ from marginbench.solvers.interface.parameters import CachedKernelParameters, Sol
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.models import KernelExpansion, Model
 from marginbench.solvers.models.voting import VotedExpansion
-from marginbench.solvers.numeric.validation import check_iteration_limit, one_of
+from marginbench.solvers.numeric.validation import check_iteration_limit, check_one_of
 from marginbench.solvers.registration import register
 from marginbench.solvers.stochastic.mistakes import STRATEGIES
 
@@ -73,8 +73,8 @@ class Perceptron(Solver, SolverParameters, CachedKernelParameters):
     max_epochs: int = 10
 
     def _check_parameters(self) -> None:
-        one_of("output", self.output, ("last", "averaged", "voted"))
-        one_of("strategy", self.strategy, tuple(STRATEGIES))
+        check_one_of("output", self.output, ("last", "averaged", "voted"))
+        check_one_of("strategy", self.strategy, tuple(STRATEGIES))
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:

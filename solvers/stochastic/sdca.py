@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 
@@ -21,15 +20,13 @@ from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.models.objectives import hinge
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.sample_loops import (
-    ACTIVE,
-    HIGHEST,
-    LOWEST,
-    NO_STEP,
-    SHRINK_ABOVE,
-    SHRINK_BELOW,
+from marginbench.solvers.numeric.shrinking import ascent_state, begin_epoch, end_epoch
+from marginbench.solvers.numeric.validation import (
+    check_flag,
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
 )
-from marginbench.solvers.numeric.validation import check_iteration_limit, flag, one_of, positive
 from marginbench.solvers.registration import register
 
 
@@ -84,10 +81,10 @@ class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelP
     max_epochs: int = 100
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
-        one_of("order", self.order, ("permutation", "iid"))
-        one_of("stopping", self.stopping, ("gap", "gradient"))
-        flag("shrinking", self.shrinking)
+        check_positive("C", self.C)
+        check_one_of("order", self.order, ("permutation", "iid"))
+        check_one_of("stopping", self.stopping, ("gap", "gradient"))
+        check_flag("shrinking", self.shrinking)
         check_iteration_limit(self.max_epochs)
         if self.order == "iid" and (self.stopping != "gap" or self.shrinking):
             raise ValueError(
@@ -128,7 +125,7 @@ class _Ascent:
         self._margins = np.zeros(problem.n)
         # A point without weight has alpha = 0 for good.
         self._order = np.flatnonzero(self._bounds > 0)
-        self._state = np.array([len(self._order), 0.0, 0.0, math.inf, -math.inf])
+        self._state = ascent_state(len(self._order))
         self.n_iter = 0
 
     def epoch(self, order: str, pause: Callable[[], bool]) -> bool:
@@ -139,7 +136,7 @@ class _Ascent:
         bool
             Whether a pause asked to stop.
         """
-        active, before = int(self._state[ACTIVE]), self.n_iter
+        active, before = int(self._state["active"]), self.n_iter
         rng, oracle, y = self._problem.rng, self._problem.oracle, self._problem.y
         members = np.sort(self._order[:active])
         if order == "permutation":
@@ -147,14 +144,14 @@ class _Ascent:
             draws[:active] = members[rng.permutation(active)]
         else:
             draws = members[rng.integers(active, size=active)]
-        self._state[[HIGHEST, LOWEST]] = -math.inf, math.inf
+        begin_epoch(self._state)
         variables = self.alpha, self._margins, self._diag, self._bounds
         position = 0
         while True:
             position, target = _next_change(
                 *variables, draws, position, self._shrinking, self._state
             )
-            left = int(self._state[ACTIVE])
+            left = int(self._state["active"])
             # Points that were shrunk away were drawn as well.
             self.n_iter = before + active - left + min(position + 1, left)
             if position == left:
@@ -175,15 +172,7 @@ class _Ascent:
         float
             The largest less the smallest derivative of the epoch; infinite if a point was left out.
         """
-        state = self._state
-        spread = float(state[HIGHEST] - state[LOWEST])
-        complete = bool(state[ACTIVE] == len(self._order))
-        if complete or spread > max(tol, NO_STEP):
-            state[SHRINK_ABOVE] = state[HIGHEST] if state[HIGHEST] > 0 else math.inf
-            state[SHRINK_BELOW] = state[LOWEST] if state[LOWEST] < 0 else -math.inf
-        else:
-            state[[ACTIVE, SHRINK_ABOVE, SHRINK_BELOW]] = len(self._order), math.inf, -math.inf
-        return spread if complete else math.inf
+        return float(end_epoch(self._state, len(self._order), tol))
 
     def gap(self) -> float:
         """Primal minus dual, over the sum of the bounds; of all points, those left out included."""
@@ -229,21 +218,21 @@ def _next_change(alpha, margins, diag, bounds, draws, position, shrinking, state
 
     A point that is shrunk away goes to the end of the draws, in exchange for the last active one.
     """
-    while position < state[ACTIVE]:
+    while position < state.active:
         i = draws[position]
         slope = 1.0 - margins[i]
         at_zero, at_bound = alpha[i] <= 0.0, alpha[i] >= bounds[i]
         if shrinking and (
-            (at_zero and slope < state[SHRINK_BELOW]) or (at_bound and slope > state[SHRINK_ABOVE])
+            (at_zero and slope < state.shrink_below) or (at_bound and slope > state.shrink_above)
         ):
-            state[ACTIVE] -= 1.0
-            end = int(state[ACTIVE])
+            state.active -= 1
+            end = state.active
             draws[position], draws[end] = draws[end], i
             continue
         blocked = (at_zero and slope < 0.0) or (at_bound and slope > 0.0)
         projected = 0.0 if blocked else slope
-        state[HIGHEST] = max(state[HIGHEST], projected)
-        state[LOWEST] = min(state[LOWEST], projected)
+        state.highest = max(state.highest, projected)
+        state.lowest = min(state.lowest, projected)
         target = _target(alpha, margins, diag, bounds, i)
         if target != alpha[i]:
             return position, target

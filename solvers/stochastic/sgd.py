@@ -14,7 +14,7 @@ from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.draws import draw_by_weight
-from marginbench.solvers.numeric.validation import check_iteration_limit, positive
+from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
 from marginbench.solvers.registration import register
 
 
@@ -55,7 +55,7 @@ class SGD(WeightedSolver, SolverParameters, CachedKernelParameters):
     max_epochs: int = 10
 
     def _check_parameters(self) -> None:
-        positive("norm_bound", self.norm_bound)
+        check_positive("norm_bound", self.norm_bound)
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:

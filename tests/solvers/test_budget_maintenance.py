@@ -10,9 +10,9 @@ import pytest
 from marginbench.solvers.budget import STRATEGIES, Merging
 from marginbench.solvers.budget.arithmetic import KernelCode, exp_negative, squared_distances
 from marginbench.solvers.budget.compiling import compiled
-from marginbench.solvers.budget.expansion import SEARCH_EVALS, SIZE, empty_expansion
 from marginbench.solvers.budget.pairs import best_weight
 from marginbench.solvers.budget.projection import extend_gram
+from marginbench.solvers.budget.state import empty_state
 from marginbench.solvers.budget.steps import maintain
 
 GAUSS = KernelCode(0, 0, 0.0, 0.0)
@@ -26,28 +26,18 @@ def gram(A, B):
 def one_event(points, coef, strategy):
     """Maintain a model of one point too many; points, coefficients, loss and search evaluations."""
     size, d = points.shape
-    model = empty_expansion(
-        d, size - 1, "float64", merged=strategy.points, gram=strategy.keeps_gram
-    )
+    model = empty_state(d, size - 1, "float64", merged=strategy.points, gram=strategy.keeps_gram)
     for j in range(size):
         model.points[:, j], model.coef[j], model.roots[j] = points[j], coef[j], 1.0
         if strategy.keeps_gram and j < size - 1:
-            extend_gram(
-                GAUSS, model.points, model.roots, model.gram, model.factor, model.order,
-                model.scratch, j,
-            )  # fmt: skip
-    model.counts[SIZE] = size
+            extend_gram(model, GAUSS, j)
+    model.counts["n_points"] = size
     squared_distances(points[-1].copy(), model.points, len(model.coef), model.distances)
-    lost = maintain(
-        GAUSS, strategy.rule(), size - 1, model.points, model.coef, model.roots, model.owner,
-        model.distances, model.entries, model.entry_bits, model.scratch, model.scratch_bits,
-        model.partners, model.chosen, model.group, model.gram, model.factor, model.order,
-        model.carried, model.counts,
-    )  # fmt: skip
-    left = int(model.counts[SIZE])
+    lost = maintain(model, GAUSS, strategy.rule())
+    left = int(model.counts["n_points"])
     assert not model.coef[left:].any()
     found = model.points[:, :left].T.copy(), model.coef[:left].copy()
-    return *found, lost, int(model.counts[SEARCH_EVALS])
+    return *found, lost, int(model.counts["search_evals"])
 
 
 def random_model(rng, size, d=3, spread=1.0, signs=True):

@@ -23,8 +23,9 @@ from marginbench.solvers.bundle import (
     minimize_risk,
 )
 from marginbench.solvers.bundle.inner import LineSearch, PlanesByQP
-from marginbench.solvers.bundle.loop import Risk, minimize_bundle
+from marginbench.solvers.bundle.loop import minimize_bundle
 from marginbench.solvers.bundle.regularizers import L2
+from marginbench.solvers.bundle.risk import Risk
 
 LAMS = [0.5, 0.005, 0.0005]
 

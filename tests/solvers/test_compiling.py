@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.solvers import compiling
+from marginbench.solvers.numeric import compiling
 
-SOLVERS = Path(compiling.__file__).parent
+SOLVERS = Path(compiling.__file__).parents[1]
 # Two modules: a step, and a loop that takes it.
 STEP = """
-from marginbench.solvers.numeric.compiling import njit
+from solvers.numeric.compiling import njit
 
 @njit(error_model="numpy")
 def step(x):
     return x + 1.0
 """
 LOOP = """
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.step import step
+from solvers.numeric.compiling import njit
+from solvers.step import step
 
 @njit(error_model="numpy")
 def loop(x, n):
@@ -34,7 +34,7 @@ def loop(x, n):
     return x
 """
 CALL = """
-from marginbench.solvers.loop import loop
+from solvers.loop import loop
 value = loop(1.0, 10)
 print(value, sum(loop.stats.cache_hits.values()), sum(loop.stats.cache_misses.values()))
 """
@@ -73,8 +73,9 @@ def python(folder: Path, code: str, **environment: str) -> str:
 def tree(tmp_path: Path) -> Path:
     """A package ``solvers`` of a step and a loop."""
     package = tmp_path / "tree" / "solvers"
-    package.mkdir(parents=True)
-    shutil.copy(SOLVERS / "compiling.py", package)
+    (package / "numeric").mkdir(parents=True)
+    shutil.copy(SOLVERS / "numeric" / "compiling.py", package / "numeric")
+    (package / "numeric" / "__init__.py").write_text("")
     (package / "__init__.py").write_text("")
     (package / "step.py").write_text(STEP)
     (package / "loop.py").write_text(LOOP)
@@ -101,10 +102,12 @@ def test_an_edit_of_an_inlined_function_reaches_the_callers_of_other_files(
 
 
 def test_an_edit_of_the_step_of_smo_changes_its_fit_and_a_comment_does_not(tmp_path: Path) -> None:
-    shutil.copytree(SOLVERS, tmp_path / "solvers", ignore=shutil.ignore_patterns("__pycache__"))
+    package = tmp_path / "marginbench"
+    shutil.copytree(SOLVERS, package / "solvers", ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "__init__.py").write_text("")
     cache = {"MARGINBENCH_CACHE": str(tmp_path / "cache")}
     first = python(tmp_path, FIT, **cache)
-    inner = tmp_path / "solvers" / "smo_inner.py"
+    inner = package / "solvers" / "smo" / "inner.py"
     inner.write_text(inner.read_text() + "\n# A comment.\n")
     assert python(tmp_path, FIT, **cache) == first
     edit(inner, "step = min((F[i] - F[j]) /", "step = min(0.5 * (F[i] - F[j]) /")
@@ -190,9 +193,9 @@ def test_a_full_disk_is_no_error(tree: Path, tmp_path: Path) -> None:
 
 def test_code_of_users_is_left_to_numba(tree: Path, tmp_path: Path) -> None:
     (tree / "mine.py").write_text(
-        "import numba\nimport solvers.compiling\nfrom solvers.loop import loop\n"
+        "import numba\nfrom solvers.numeric import compiling\nfrom solvers.loop import loop\n"
         "@numba.njit(cache=True)\ndef mine(x):\n    return 2.0 * x\n"
-        "@solvers.compiling.njit()\ndef theirs(x):\n    return loop(x, 10)\n"
+        "@compiling.njit()\ndef theirs(x):\n    return loop(x, 10)\n"
         "print(mine(1.0), theirs(1.0), len(theirs.stats.cache_hits))\n"
     )
     cache = tmp_path / "cache"
@@ -263,7 +266,7 @@ def test_every_compiled_function_goes_through_the_decorator() -> None:
     """``numba.njit(cache=True)`` would keep machine code of functions that have been edited."""
     compilers = {"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"}
     for file in SOLVERS.rglob("*.py"):
-        if file.name == "compiling.py" and file.parent == SOLVERS:
+        if file == SOLVERS / "numeric" / "compiling.py":
             continue
         for node in ast.walk(ast.parse(file.read_bytes())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numba"):

@@ -10,8 +10,22 @@ import pytest
 from scipy import sparse
 from sklearn.svm import SVC
 
-from marginbench.solvers import RBF, CallableKernel, KernelOracle, Linear, Polynomial, Precomputed
-from marginbench.solvers.kernels import make_kernel
+from marginbench.solvers import (
+    RBF,
+    CallableKernel,
+    KernelOracle,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+)
+from marginbench.solvers.kernels import (
+    is_registered,
+    kernel_class,
+    kernel_names,
+    kernel_of,
+    make_kernel,
+)
 from marginbench.solvers.numeric.matrices import matmul
 
 KERNELS = [
@@ -20,6 +34,7 @@ KERNELS = [
     pytest.param(
         Polynomial(3, 0.4, 1.5), lambda p, q: (0.4 * sum(p * q) + 1.5) ** 3, id="polynomial"
     ),
+    pytest.param(Laplacian(0.3), lambda p, q: math.exp(-0.3 * sum(abs(p - q))), id="laplacian"),
     pytest.param(Polynomial(2, 0.4), lambda p, q: (0.4 * sum(p * q)) ** 2, id="homogeneous"),
 ]
 # Rounding of the products, for entries of size one and inputs of size a few.
@@ -194,7 +209,7 @@ def test_an_unknown_kernel_near_a_known_one_is_suggested(name):
 
 
 def test_an_unknown_kernel_far_from_all_lists_the_known_ones():
-    with pytest.raises(ValueError, match="known: rbf, linear, poly, precomputed"):
+    with pytest.raises(ValueError, match="known: laplacian, linear, poly, precomputed, rbf"):
         make_kernel("sigma")
 
 
@@ -249,6 +264,57 @@ def test_describe_names_the_kernel_and_its_parameters():
     assert Linear().describe() == {"name": "linear"}
     assert Precomputed().describe() == {"name": "precomputed"}
     assert CallableKernel(by_loops).describe() == {"name": "callable", "function": "by_loops"}
+
+
+@pytest.mark.parametrize("name", kernel_names())
+def test_a_kernel_can_be_made_again_from_its_description(name):
+    cls = kernel_class(name)
+    values = {"gamma": 0.3, "degree": 2, "coef0": 0.5}
+    kernel = cls.of({key: values[key] for key in cls.parameters()})
+    assert kernel_of(kernel.describe()) == kernel == make_kernel(name, **values)
+    assert kernel.name == name
+    assert kernel.words.endswith(" kernel")
+    assert is_registered(kernel)
+
+
+def test_a_kernel_refuses_a_parameter_that_it_does_not_have():
+    with pytest.raises(ValueError, match="the rbf kernel has no degree; it has gamma"):
+        kernel_of({"name": "rbf", "gamma": 1.0, "degree": 2})
+    with pytest.raises(ValueError, match="the linear kernel has no gamma; it has no parameters"):
+        kernel_of({"name": "linear", "gamma": 1.0})
+    with pytest.raises(ValueError, match="the rbf kernel has no nu"):
+        make_kernel({"name": "rbf", "nu": 1.0}, gamma=1.0)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("offset", [0.0, 30.0])
+@pytest.mark.parametrize("name", [name for name in kernel_names() if name != "precomputed"])
+def test_the_error_of_a_float32_entry_is_within_the_kernels_bound(name, offset, storage):
+    X = random_points(storage, 60, 5)
+    X = X + offset if storage == "dense" else X * (1 + offset)
+    kernel = make_kernel(name, gamma=0.3, degree=3, coef0=1.0)
+    single, double = (kernel.prepare(X, dtype) for dtype in ("float32", "float64"))
+    bound = kernel.entry_noise(double)
+    error = np.abs(kernel.block(single, single) - kernel.block(double, double))
+    assert error.max() <= bound < math.inf
+    # The entries' type is not that of the points that the bound is asked for.
+    assert kernel.entry_noise(single) == pytest.approx(bound, rel=1e-3)
+    assert kernel.entry_noise(double, "float64") == pytest.approx(bound * 2.0**-29)
+
+
+def test_a_precomputed_entry_is_only_rounded():
+    K = np.random.default_rng(0).standard_normal((9, 9))
+    kernel = Precomputed()
+    double = kernel.prepare(K, "float64")
+    assert np.abs(K.astype(np.float32) - K).max() <= kernel.entry_noise(double) < 1e-5
+
+
+def test_nothing_is_known_of_the_rounding_of_a_function():
+    kernel = CallableKernel(by_loops)
+    assert kernel.entry_noise(kernel.prepare(np.eye(3), "float64")) == math.inf
+    oracle = KernelOracle(lambda A, B: 4.0 * (A @ B.T), np.eye(3))
+    assert not oracle.looks_ahead
+    assert oracle.rounding() == 2.0 * np.finfo(np.float32).eps
 
 
 def test_a_product_does_not_listen_to_floating_point_flags():

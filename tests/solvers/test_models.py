@@ -17,8 +17,8 @@ from marginbench.solvers import (
     LinearModel,
     Model,
     VotedExpansion,
-    scoring,
 )
+from marginbench.solvers.models import scoring
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_a_saved_model_of_a_precomputed_kernel(tmp_path, dense):
 
 def test_a_model_of_a_callable_kernel_cannot_be_saved(tmp_path, dense):
     model = SMO(lambda A, B: A @ B.T).fit(*dense).model_
-    with pytest.raises(ValueError, match="a callable kernel or one of your own cannot be saved"):
+    with pytest.raises(ValueError, match="a callable or custom kernel cannot be saved"):
         model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from marginbench.solvers import SMO, KernelExpansion, Perceptron, VotedExpansion, voting
+from marginbench.solvers import SMO, KernelExpansion, Perceptron, VotedExpansion
+from marginbench.solvers.models import voting
 
 STRATEGIES = ["maintained", "on_demand"]
 

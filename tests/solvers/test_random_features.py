@@ -15,8 +15,8 @@ from marginbench.solvers import (
     LinearSDCA,
     RandomFourierFeatures,
     RandomFourierMap,
-    fourier,
 )
+from marginbench.solvers.models import fourier
 
 
 def test_scikit_learn_checks_of_the_map():

@@ -7,16 +7,16 @@ from scipy import sparse
 
 from marginbench.solvers.budget.arithmetic import KernelCode, kernel_code
 from marginbench.solvers.budget.compiling import compiled
-from marginbench.solvers.budget.expansion import SIZE, Expansion
+from marginbench.solvers.budget.state import ModelState
 from marginbench.solvers.kernels import RBF, Kernel
 from marginbench.solvers.numeric.matrices import Matrix
 
-# A block of rows stays in the second-level cache beside the model.
+# A block of points stays in the second-level cache beside the model.
 _BLOCK_BYTES = 256 * 2**10
 _LONGEST_BLOCK = 4096
 
 
-class TrainingRows:
+class TrainingPoints:
     """The training points in the kernel's own units, without a copy of the data.
 
     For the Gaussian kernel they are centred and scaled so that the exponent is the squared
@@ -27,7 +27,7 @@ class TrainingRows:
     kernel : Kernel
     X : ndarray or csr_matrix, shape (n, n_features)
     dtype : {"float32", "float64"}
-        Type of the rows, and of the kernel entries.
+        Type of the points, and of the kernel entries.
 
     Attributes
     ----------
@@ -62,21 +62,21 @@ class TrainingRows:
         )
 
     def gather(self, index: np.ndarray) -> np.ndarray:
-        """The rows of these points, a fresh array of shape (len(index), n_features)."""
-        rows = np.empty((len(index), self.X.shape[1]), dtype=self.dtype)
+        """These points, a fresh array of shape (len(index), n_features)."""
+        points = np.empty((len(index), self.X.shape[1]), dtype=self.dtype)
         if sparse.issparse(self.X):
             X = self.X
-            _gather_sparse(X.data, X.indices, X.indptr, index, self._shift, self._scale, rows)
+            _gather_sparse(X.data, X.indices, X.indptr, index, self._shift, self._scale, points)
         else:
-            _gather_dense(self.X, index, self._shift, self._scale, rows)
-        return rows
+            _gather_dense(self.X, index, self._shift, self._scale, points)
+        return points
 
-    def points_of(self, model: Expansion) -> np.ndarray:
+    def points_of(self, model: ModelState) -> np.ndarray:
         """The model's points in the data's units and type, shape (size, n_features).
 
         Points that are training points come out exactly as they are in the data.
         """
-        size = int(model.counts[SIZE])
+        size = int(model.counts["n_points"])
         points = model.points[:, :size].T / self._scale + self._shift
         points = np.ascontiguousarray(points, dtype=self.X.dtype)
         own = np.flatnonzero(model.owner[:size] >= 0)
@@ -104,18 +104,18 @@ def _check_range(scale: float, low: np.ndarray, high: np.ndarray, dtype: str) ->
 
 
 @compiled()
-def _gather_dense(X, index, shift, scale, rows):
+def _gather_dense(X, index, shift, scale, points):
     for p in range(len(index)):
         i = index[p]
         for f in range(len(shift)):
-            rows[p, f] = (X[i, f] - shift[f]) * scale
+            points[p, f] = (X[i, f] - shift[f]) * scale
 
 
 @compiled()
-def _gather_sparse(data, indices, indptr, index, shift, scale, rows):
+def _gather_sparse(data, indices, indptr, index, shift, scale, points):
     for p in range(len(index)):
         for f in range(len(shift)):
-            rows[p, f] = -shift[f] * scale
+            points[p, f] = -shift[f] * scale
         for q in range(indptr[index[p]], indptr[index[p] + 1]):
             f = indices[q]
-            rows[p, f] = (data[q] - shift[f]) * scale
+            points[p, f] = (data[q] - shift[f]) * scale

@@ -7,8 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.kernels.base import Frame, Kernel, Points, check_range, kept_dense, placed
+from marginbench.solvers.kernels.base import (
+    Frame,
+    Kernel,
+    Points,
+    check_range,
+    kept_dense,
+    placed,
+    products_are_steady,
+    rounding_unit,
+)
+from marginbench.solvers.kernels.parameters import Width, parameter
 from marginbench.solvers.numeric.matrices import Matrix, as_dense, products, squared_norms, stored
+from marginbench.solvers.registration import register_kernel
 
 # Exponents that rounding lifts above 0 by less than this need no clipping.
 _HARMLESS_EXPONENT = 1e-4
@@ -16,6 +27,7 @@ _HARMLESS_EXPONENT = 1e-4
 _CHUNK = 2**20
 
 
+@register_kernel("rbf")
 @dataclass(frozen=True)
 class RBF(Kernel):
     """The Gaussian kernel k(x, z) = exp(-gamma ||x - z||^2).
@@ -25,9 +37,10 @@ class RBF(Kernel):
     gamma : float > 0
     """
 
-    gamma: float = 1.0
-    name = "rbf"
+    words = "RBF kernel"
     unit_diagonal = True
+
+    gamma: float = parameter(Width(), default=1.0)
 
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
         # Scaled points need no factor per entry, and keep extreme units of length in range.
@@ -66,6 +79,18 @@ class RBF(Kernel):
 
     def diag(self, A: Points) -> np.ndarray:
         return np.ones(len(A))
+
+    def entry_noise(self, points: Points, dtype: str = "float32") -> float:
+        # The exponent is a sum of terms up to 4 gamma ||x||^2; exp passes its error on.
+        assert points.norms is not None
+        return rounding_unit(dtype) * (1.0 + 4.0 * _largest(points.norms))
+
+    def size_of_terms(self, points: Points, diag: np.ndarray) -> float:
+        assert points.norms is not None
+        return 1.0 + 2.0 * float(points.norms.mean(dtype=np.float64))
+
+    def same_in_every_block(self, points: Points, dtype: Any) -> bool:
+        return products_are_steady(points, dtype)
 
 
 def _largest(norms: np.ndarray) -> float:

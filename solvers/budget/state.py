@@ -13,20 +13,28 @@ from marginbench.solvers.budget.compiling import compiled
 # Points whose exponent is at most this (their kernel entry at least 1 less this) are one point.
 COINCIDENT = 5e-9
 
-# Positions in ``Expansion.counts``.
-SIZE, CHANGES, COALESCED, EVENTS, MARGIN_EVALS, SEARCH_EVALS, COMPUTED = range(7)
-MAINTENANCE_TICKS, TICKS = 7, 8
-_COUNTS = 9
+_COUNTED = (
+    "n_points",  # of the model, now; all others since the start
+    "changes",  # iterations that changed the model
+    "coalesced",  # those of them that found their point in it
+    "events",  # of maintenance
+    "margin_evals",  # kernel evaluations as a textbook run asks for them
+    "search_evals",
+    "computed",  # kernel evaluations that were done
+    "maintenance_ticks",  # of the processor
+    "ticks",
+)
+#: What compiled code counts.
+COUNTS = np.dtype([(name, np.int64) for name in _COUNTED])
 
 
-class Expansion(NamedTuple):
-    """``w = scale * sum_j coef_j phi(z_j)`` over j < counts[SIZE]; compiled code changes it.
-
-    Compiled functions take the arrays one by one: handing on the tuple would change the reference
-    count of each, which costs as much as the arithmetic.
+class ModelState(NamedTuple):
+    """``w = scale * sum_j coef_j phi(z_j)`` over j < counts.n_points; compiled code changes it.
 
     Attributes
     ----------
+    budget : int
+        The most points it may have after an iteration.
     points : ndarray, shape (n_features, capacity)
         z_j in column j, in the kernel's units.
     coef : ndarray of float64, shape (capacity,)
@@ -56,12 +64,13 @@ class Expansion(NamedTuple):
         The position of the point that each row of the factor belongs to.
     carried : ndarray of float64, shape (capacity,)
         Scratch of projection.
-    counts : ndarray of int64
-        The size and the counters, at the positions named in this module.
+    counts : record of int64
+        The size of the model and the counters of :data:`COUNTS`.
     degradation : ndarray of float64, shape (1,)
         Sum of the squared distances in feature space that w was moved by budget maintenance.
     """
 
+    budget: int
     points: np.ndarray
     coef: np.ndarray
     roots: np.ndarray
@@ -78,14 +87,12 @@ class Expansion(NamedTuple):
     factor: np.ndarray
     order: np.ndarray
     carried: np.ndarray
-    counts: np.ndarray
+    counts: np.void
     degradation: np.ndarray
 
 
-def empty_expansion(
-    n_features: int, budget: int, dtype: str, *, merged: int, gram: bool
-) -> Expansion:
-    """An expansion of no points, with room for ``budget`` and one more.
+def empty_state(n_features: int, budget: int, dtype: str, *, merged: int, gram: bool) -> ModelState:
+    """A model of no points, with room for ``budget`` and one more.
 
     Parameters
     ----------
@@ -101,7 +108,8 @@ def empty_expansion(
     side = capacity if gram else 0
     entries = aligned((capacity,), dtype)
     scratch = aligned((capacity,), "float64")
-    return Expansion(
+    return ModelState(
+        budget=budget,
         points=aligned((n_features, capacity), dtype),
         coef=aligned((capacity,), "float64"),
         roots=aligned((capacity,), "float64"),
@@ -118,7 +126,7 @@ def empty_expansion(
         factor=np.zeros((side, side)),
         order=np.zeros(capacity, dtype=np.int64),
         carried=aligned((capacity,), "float64"),
-        counts=np.zeros(_COUNTS, dtype=np.int64),
+        counts=np.zeros(1, dtype=COUNTS)[0],
         degradation=np.zeros(1),
     )
 
@@ -147,10 +155,11 @@ def distance_left(kind, distance, coefficient):
     return 0.0
 
 
-@compiled()
-def drop(points, coef, roots, owner, size, j):
-    """Take point j out; the last one moves to its place. Returns the size left."""
-    last = size - 1
+@compiled(forceinline=True)
+def drop(model, j):
+    """Take point j out; the last one moves to its place."""
+    points, coef, roots, owner = model.points, model.coef, model.roots, model.owner
+    last = model.counts.n_points - 1
     if j != last:
         for f in range(len(points)):
             points[f, j] = points[f, last]
@@ -159,12 +168,13 @@ def drop(points, coef, roots, owner, size, j):
         owner[j] = owner[last]
     coef[last] = 0.0
     owner[last] = -1
-    return last
+    model.counts.n_points = last
 
 
-@compiled()
-def lightest(coef, roots, scratch, scratch_bits, size):
+@compiled(forceinline=True)
+def lightest(model):
     """The last position of the least |coef_j| sqrt(k(z_j, z_j)); ``scratch`` holds them all."""
+    coef, roots, scratch, size = model.coef, model.roots, model.scratch, model.counts.n_points
     for j in range(size):
         scratch[j] = abs(coef[j]) * roots[j]
-    return smallest(scratch_bits, size)
+    return smallest(model.scratch_bits, size)
