@@ -126,11 +126,12 @@ def _plan_run(
     study: FeasibilityStudy, facts: Facts, task: Cell | Images, entry: SolverEntry, seed: int
 ) -> Run:
     info = facts.solvers[entry.label]
-    decided = {"tol": task.tol, "history": _HISTORY} if isinstance(task, Cell) else {}
-    # A user's method need not have them.
-    decided = {name: value for name, value in decided.items() if name in info.accepted}
-    given = {**decided, **entry.params}
+    decided = {"tol": task.tol} if isinstance(task, Cell) else {}
+    # How often bounds are recorded is the harness's affair; a user's method need not have either.
+    watched = {"history": _HISTORY} if isinstance(task, Cell) else {}
+    given = {k: v for k, v in decided.items() if k in info.accepted} | entry.params
     params = {**dict.fromkeys(info.required), **info.defaults, **given}
+    watched = {name: value for name, value in watched.items() if name in info.accepted}
     problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
     found = facts.datasets.get(task.label)
     fingerprint = found.fingerprint if isinstance(found, DatasetInfo) else None
@@ -146,7 +147,7 @@ def _plan_run(
         task=task.label,
         solver=entry.label,
         seed=seed,
-        work=_work(study, task, entry, given, seed),
+        work=_work(study, task, entry, watched | given, seed),
         limits=run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0),
         known={
             "solver_class": info.shown,
