@@ -1,4 +1,4 @@
-"""What a budgeted run leaves behind: one record for each epoch, and its objectives."""
+"""The record of each epoch of a budgeted run, and its objectives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budget maintenance: what happens when a model has one point too many."""
+"""Budget maintenance: how a model with one point too many returns to its budget."""
 
 from __future__ import annotations
 

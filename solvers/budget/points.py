@@ -1,4 +1,4 @@
-"""Training points on their way into compiled code, a block at a time, and back."""
+"""Training points in the units of compiled code, block by block, and the model's points back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled passes over the scores, for the losses that are wanted most."""
+"""Compiled passes over the scores, for the most common losses."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def minimize_risk(
     ----------
     X : array-like or sparse matrix, shape (n, n_features)
     y : array-like, shape (n,)
-        What the loss takes: labels -1 and +1, numbers, or classes 0, 1, ...
+        In the form that the loss expects: labels -1 and +1, numbers, or classes 0, 1, ...
     loss : str or Loss, default="hinge"
         The risk R, a mean over the points or over pairs of them.
     lam : float > 0

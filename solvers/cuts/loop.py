@@ -27,7 +27,7 @@ def make_cuts(
     max_idle: int,
     score_bytes: int,
 ) -> tuple[CutFinder, WorkingSet]:
-    """The two parts of a run: what finds cuts, and what keeps them.
+    """The finder and the working set of a run.
 
     Parameters
     ----------

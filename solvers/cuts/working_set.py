@@ -1,4 +1,4 @@
-"""The cuts in use and the optimum of the problem that they make: the state of every method."""
+"""The working set: the cuts in use and the optimum over them."""
 
 from __future__ import annotations
 

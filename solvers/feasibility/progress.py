@@ -1,4 +1,4 @@
-"""When a run ends, and what it records on the way."""
+"""Stopping rules, and the history of a run."""
 
 from __future__ import annotations
 

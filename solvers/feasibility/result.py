@@ -1,4 +1,4 @@
-"""What a feasibility method hands back: bounds, certificate, counters, history."""
+"""The result of a feasibility method: bounds, certificate, counters, history."""
 
 from __future__ import annotations
 

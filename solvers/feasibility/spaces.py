@@ -1,4 +1,4 @@
-"""What methods ask of the space in which y lives."""
+"""The interface of the space that y belongs to."""
 
 from __future__ import annotations
 

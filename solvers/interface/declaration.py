@@ -96,7 +96,7 @@ def _completed(cls: type, doc: str) -> str:
 
 
 def _header(name: str, kind: str, parameter: inspect.Parameter | None) -> str:
-    """``name : type, default=value``, without what there is not."""
+    """``name : type, default=value``, omitting what is missing."""
     kind = kind.partition(", default")[0]
     parts = [kind] if kind else []
     if parameter is not None and parameter.default is not parameter.empty:

@@ -1,4 +1,4 @@
-"""Checks of what a user hands to ``fit``: types, finite values, seeds and weights."""
+"""Checks of the arguments of ``fit``: types, finite values, seeds and weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLOATS = [np.float64, np.float32]
 
 
 def dtype_name(dtype: Any) -> str:
-    """The name of a data type; what is none comes back as text."""
+    """The name of a data type; anything else is returned as text."""
     # numpy takes None for float64.
     if dtype is None:
         return "None"

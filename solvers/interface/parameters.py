@@ -15,7 +15,7 @@ from marginbench.solvers.kernels import Kernel
 
 @hyperparameters
 class SeedParameters:
-    """The seed of an estimator that may draw at random.
+    """The seed of a randomised estimator.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class SeedParameters:
 
 @hyperparameters
 class SolverParameters(SeedParameters):
-    """What a solver of any kind takes.
+    """Parameters of every solver.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class KernelParameters:
 
 @hyperparameters
 class CachedKernelParameters(KernelParameters):
-    """A kernel whose rows are kept.
+    """A kernel with cached rows.
 
     Parameters
     ----------

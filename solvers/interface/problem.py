@@ -1,4 +1,4 @@
-"""What a solver gets and what it hands back."""
+"""The problem that a solver is given and the solution that it returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SolveStatus = Literal["converged", "budget", "stopped"]
 
 @dataclass(frozen=True)
 class Solution:
-    """What ``_solve`` hands back.
+    """What ``_solve`` returns.
 
     Parameters
     ----------

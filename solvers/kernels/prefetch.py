@@ -1,4 +1,4 @@
-"""Which kernel rows are worth computing together with the one that is asked for."""
+"""Prefetching: which kernel rows to compute together with the requested one."""
 
 from __future__ import annotations
 

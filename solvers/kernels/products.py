@@ -1,4 +1,4 @@
-"""What kernels that are functions of inner products have in common."""
+"""The base class of kernels that are functions of inner products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What solvers count. A field added here reaches records, tables and figures by itself."""
+"""Counters of solvers. Records, tables and figures pick up a new field automatically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LIBLINEAR, as the peer of the linear methods."""
+"""LIBLINEAR, the standard peer of linear methods."""
 
 from __future__ import annotations
 

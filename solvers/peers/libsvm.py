@@ -1,4 +1,4 @@
-"""LIBSVM, as the peer that everyone knows."""
+"""LIBSVM, the standard peer of kernel methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SBP keeps between its iterations: the iterate, its average, and a bound by the draws."""
+"""The state of SBP between iterations: the iterate, its average, and a bound by the draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solvers that change only on a mistake: the two ways to know the response of a drawn point.
+"""Solvers that update only on a mistake: two strategies for evaluating a drawn point.
 
 Both keep the unnormalised predictor ``sum_j count_j y_j Phi_j`` in whole numbers, so that the two
 strategies give the same predictor for the same draws, unless rounding decides about a mistake.
