@@ -37,11 +37,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     "data_loaders/store.py": ("data_loaders/test_cache.py", "data_loaders/test_content.py"),
     "data_loaders/splits.py": ("data_loaders/test_transforms.py",),
     "data_loaders/streams.py": ("data_loaders/test_files.py", "data_loaders/test_libsvm.py"),
-    "harness/planning.py": ("harness/test_planning.py", "harness/test_study.py"),
     "solvers/interface/base.py": ("solvers/test_estimators.py",),
-    "solvers/kernels/row_cache.py": ("solvers/test_oracle.py",),
-    "solvers/interface/inputs.py": ("solvers/test_estimators.py", "solvers/test_parameters.py"),
-    "solvers/numeric/matrices.py": ("solvers/test_kernels.py",),
+    "solvers/interface/inputs.py": ("solvers/test_estimators.py",),
+    "solvers/kernels/row_cache.py": ("solvers/kernels/test_oracle.py",),
+    "solvers/numeric/matrices.py": ("solvers/kernels/test_kernels.py",),
 }
 #: Functions with these decorators are compiled: another operator there costs a compilation.
 COMPILED = {"njit", "jit", "vectorize", "guvectorize", "compiled", "intrinsic", "overload"}

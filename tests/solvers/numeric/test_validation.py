@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from marginbench.solvers.numeric.validation import (
+    check_flag,
     check_iteration_limit,
-    flag,
-    one_of,
-    positive,
-    whole,
+    check_one_of,
+    check_positive,
+    check_whole,
 )
 
 
@@ -20,31 +20,31 @@ from marginbench.solvers.numeric.validation import (
     ("check", "good", "bad", "message"),
     [
         (
-            lambda value: positive("C", value),
+            lambda value: check_positive("C", value),
             [1e-300, 1, np.float32(2.0), np.int64(3)],
             [0, 0.0, -1, np.nan, np.inf, True, "1", None],
             "C must be a number > 0, got ",
         ),
         (
-            lambda value: positive("tol", value, zero=True),
+            lambda value: check_positive("tol", value, zero=True),
             [0, 0.0, 1e-3],
             [-1e-300, np.nan, np.inf, False, None],
             "tol must be a number >= 0, got ",
         ),
         (
-            lambda value: whole("budget", value, at_least=2),
+            lambda value: check_whole("budget", value, at_least=2),
             [2, np.int32(3)],
             [1, 2.0, True, "2", None],
             "budget must be a whole number >= 2, got ",
         ),
         (
-            lambda value: one_of("order", value, ("random", "uniform")),
+            lambda value: check_one_of("order", value, ("random", "uniform")),
             ["random", "uniform"],
             ["Random", "", None],
             "order must be one of random, uniform, got ",
         ),
         (
-            lambda value: flag("shrinking", value),
+            lambda value: check_flag("shrinking", value),
             [True, False, np.True_],
             [1, 0, "yes", None],
             "shrinking must be True or False, got ",

@@ -357,7 +357,7 @@ def test_what_does_not_fit_is_named(params, y, lengths, message):
 
 
 def test_the_worked_examples_run(capsys):
-    text = (Path(__file__).parents[2] / "docs" / "structured-outputs.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "structured-outputs.md").read_text()
     chain, own = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     exec(chain, {})
     assert float(capsys.readouterr().out.split()[0]) > 0.8

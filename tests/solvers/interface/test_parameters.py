@@ -35,7 +35,7 @@ from marginbench.solvers import (
     hyperparameters,
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "adding-a-solver.md"
+PAGE = Path(__file__).parents[3] / "docs" / "adding-a-solver.md"
 ESTIMATORS = [
     cls
     for cls in (getattr(solvers, name) for name in solvers.__all__)
