@@ -9,7 +9,7 @@ from marginbench.harness.keys import canonical_json, run_key
 from marginbench.harness.kinds import Run
 from marginbench.harness.selection import is_foreign
 from marginbench.harness.study import SolverEntry, run_limits
-from marginbench.harness.svm.study import Study, Task
+from marginbench.harness.svm.study import Study, Task, kernel_code
 from marginbench.harness.svm.work import FitWork
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             task={
                 "fingerprint": None if dataset is None else dataset.fingerprint,
                 "kernel": problem.kernel,
-                "kernel_code": task.kernel_code,
+                "kernel_code": kernel_code(task.kernel, params.get("kernel")),
                 "C": problem.C,
                 "fit_intercept": problem.fit_intercept,
                 "checkpoint_factor": budget.checkpoint_factor,

@@ -114,11 +114,6 @@ class Task(TaskEntry):
         return {"kernel": self.kernel if len(description) == 1 else description, **shared}
 
     @property
-    def kernel_code(self) -> str:
-        """A hash of the code of the kernel, which a solver's imports may not lead to."""
-        return _code_of(self.kernel)
-
-    @property
     def names(self) -> tuple[str, ...]:
         return self.label, self.dataset
 
@@ -156,6 +151,18 @@ def _kernel_so_far(info: ValidationInfo) -> type[Kernel] | None:
     """The kernel of a task whose fields are being checked; None if there is none of that name."""
     name = info.data.get("kernel")
     return None if name is None else kernel_class(name)
+
+
+def kernel_code(*kernels: Any) -> dict[str, str]:
+    """Hashes of the code of the kernels among these names; no import of a solver leads there.
+
+    Parameters
+    ----------
+    *kernels : object
+        Values of a parameter ``kernel``; those that are no names of kernels are left out.
+    """
+    known = kernel_entries()
+    return {name: _code_of(name) for name in kernels if isinstance(name, str) and name in known}
 
 
 @cache

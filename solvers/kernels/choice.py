@@ -9,6 +9,7 @@ from typing import Any
 
 from marginbench.solvers.kernels.base import Kernel
 from marginbench.solvers.kernels.callable import CallableKernel
+from marginbench.solvers.kernels.rbf import RBF
 from marginbench.solvers.numeric.matrices import Matrix
 from marginbench.solvers.registration import kernel_entries
 
@@ -36,7 +37,7 @@ def kernel_class(name: str) -> type[Kernel]:
 
 
 def make_kernel(
-    kernel: str | Mapping[str, Any] | Kernel | Callable[[Any, Any], Any] = "rbf",
+    kernel: str | Mapping[str, Any] | Kernel | Callable[[Any, Any], Any] = RBF.name,
     *,
     gamma: float | str = "scale",
     degree: int = 3,
