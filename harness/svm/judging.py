@@ -27,6 +27,7 @@ JUDGING = Judging(
         "harness/svm/work.py": "what it carries is in the key",
         "solvers/interface/base.py": "a part of every solver",
         "solvers/interface/monitor.py": "a part of every solver",
+        "solvers/kernels/linear.py": "the code of the kernel in use is in the key",
         "solvers/models/fourier.py": "a part of every solver that returns its models",
         "solvers/models/voting.py": "a part of every solver that returns its models",
         "solvers/numeric/counters.py": "a part of every solver that counts",

@@ -287,7 +287,13 @@ def gone(process: psutil.Process) -> bool:
         return True
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(signal.SIGKILL, id="kill -9"),
+        pytest.param(signal.SIGINT, id="Ctrl-C", marks=pytest.mark.slow),
+    ],
+)
 def test_an_interrupted_study_resumes(
     how: signal.Signals, script: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:

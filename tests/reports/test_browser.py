@@ -14,7 +14,10 @@ ARGUMENTS = [
     *("--disable-component-update", "--disable-sync", "--no-first-run"),
 ]
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
 
 
 @pytest.fixture(scope="module")

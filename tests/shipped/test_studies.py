@@ -24,7 +24,7 @@ def quickstart(tmp_path_factory):
 
 def marginbench(folder, *arguments):
     return subprocess.run(
-        [sys.executable, "-m", "marginbench.reports.command", *arguments],
+        [sys.executable, "-m", "marginbench", *arguments],
         cwd=folder,
         env=os.environ
         | {

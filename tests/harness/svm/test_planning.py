@@ -48,8 +48,9 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
         seed: int = 0,
         **task: Any,
     ) -> Run:
+        width = {} if task.get("kernel") == "linear" else {"gamma": 0.5}
         study = make_study(
-            task=[{"label": "t", "dataset": "digits", "gamma": 0.5, "C": 2.0, **task}],
+            task=[{"label": "t", "dataset": "digits", "C": 2.0, **width, **task}],
             solver=[{"name": "SMO", "label": "mine", "params": params or {}}],
             budget=budget or {},
         )

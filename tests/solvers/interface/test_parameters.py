@@ -249,6 +249,7 @@ def test_the_example_of_the_documentation(tmp_path, rbf_task):
     assert known.summary.startswith("The difference of the class means")
 
 
+@pytest.mark.slow
 def test_parameters_do_not_need_docstrings():
     code = "from marginbench import SMO; print(SMO.__doc__, SMO('linear', C=2.0).get_params())"
     done = subprocess.run(

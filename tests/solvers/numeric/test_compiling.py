@@ -101,6 +101,7 @@ def test_an_edit_of_an_inlined_function_reaches_the_callers_of_other_files(
     assert len(list((tmp_path / "cache" / "compiled").iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_an_edit_of_the_step_of_smo_changes_its_fit_and_a_comment_does_not(tmp_path: Path) -> None:
     package = tmp_path / "marginbench"
     shutil.copytree(SOLVERS, package / "solvers", ignore=shutil.ignore_patterns("__pycache__"))
