@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +16,8 @@ from marginbench.harness.loading import load_class
 from marginbench.solvers.feasibility.checking import check_certificate
 from marginbench.solvers.feasibility.problem import FeasibilityProblem
 
+# Bounds are recorded at numbers of iterations that grow by this.
+_HISTORY = 1.25
 _WARM_UP = (8, 24)
 
 
@@ -41,7 +44,10 @@ def separate(work: CellWork, send: Send) -> dict[str, Any]:
 
     send(PhaseMessage("compile"))
     started = time.perf_counter()
-    method = load_class(work.solver, kind="feasibility")(**work.params)
+    cls = load_class(work.solver, kind="feasibility")
+    # A user's method need not have a history.
+    watched = {"history": _HISTORY} if "history" in inspect.signature(cls).parameters else {}
+    method = cls(**watched | work.params)
     # Failing on so few columns proves nothing; the real run will tell.
     with suppress(Exception):
         method.solve(FeasibilityProblem.linear(generate(*_WARM_UP).A), max_seconds=1.0)

@@ -20,8 +20,6 @@ from marginbench.harness.study import SolverEntry, run_limits
 
 # A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
-# Bounds are recorded at numbers of iterations that grow by this.
-_HISTORY = 1.25
 # Keys of a table that say how it is run and shown, not what the problem is.
 _NO_PROBLEM = frozenset({"label", "instances", "published"})
 
@@ -127,11 +125,9 @@ def _plan_run(
 ) -> Run:
     info = facts.solvers[entry.label]
     decided = {"tol": task.tol} if isinstance(task, Cell) else {}
-    # How often bounds are recorded is the harness's affair; a user's method need not have either.
-    watched = {"history": _HISTORY} if isinstance(task, Cell) else {}
+    # A user's method need not have it.
     given = {k: v for k, v in decided.items() if k in info.accepted} | entry.params
     params = {**dict.fromkeys(info.required), **info.defaults, **given}
-    watched = {name: value for name, value in watched.items() if name in info.accepted}
     problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
     found = facts.datasets.get(task.label)
     fingerprint = found.fingerprint if isinstance(found, DatasetInfo) else None
@@ -147,7 +143,7 @@ def _plan_run(
         task=task.label,
         solver=entry.label,
         seed=seed,
-        work=_work(study, task, entry, watched | given, seed),
+        work=_work(study, task, entry, given, seed),
         limits=run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0),
         known={
             "solver_class": info.shown,

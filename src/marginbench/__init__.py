@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from marginbench.data_loaders import (
         DataError as DataError,
         Dataset as Dataset,
+        Source as Source,
         lap as lap,
         ldfp as ldfp,
         load as load,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "DataError": "data_loaders",
     "Dataset": "data_loaders",
+    "Source": "data_loaders",
     "lap": "data_loaders",
     "ldfp": "data_loaders",
     "load": "data_loaders",
