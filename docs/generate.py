@@ -10,6 +10,7 @@ import argparse
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -146,11 +147,18 @@ def studies_page() -> Iterator[str]:
     )
     for name, study in studies.items():
         yield from ("", f"## {name}", "", f"**{study.title}.**" if study.title else "")
-        yield from ("", *study.description.strip().splitlines(), "")
+        yield from ("", *filled(study.description), "")
         yield from table(
             ("task", "problem"), ((task.label, problem_of(task)) for task in study.tasks)
         )
-        yield from ("", f"Solvers: {solvers_of(study)}.")
+        yield from ("", *filled(f"Solvers: {solvers_of(study)}."))
+
+
+def filled(text: str) -> Iterator[str]:
+    """The lines of a text, wrapped by paragraph."""
+    for place, paragraph in enumerate(text.strip().split("\n\n")):
+        yield from ([""] if place else [])
+        yield from textwrap.wrap(paragraph, 100, break_long_words=False, break_on_hyphens=False)
 
 
 def problem_of(task: Any) -> str:
