@@ -296,6 +296,16 @@ def test_modules_of_a_users_package_count(tmp_path: Path, monkeypatch: pytest.Mo
     assert source_hash(package / "mine.py", SVM, package="their_solvers") != before
 
 
+def test_a_users_single_module_counts_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "their_module.py").write_text("step = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for package in ("their_module", "no_such_package"):
+        found = closure([tmp_path / "their_module.py"], package=package)
+        assert set(found) == {"their_module.py"}
+
+
 def test_the_hash_does_not_depend_on_the_place(tmp_path: Path) -> None:
     hashes = set()
     for name in ("here", "there"):

@@ -82,3 +82,10 @@ def test_a_first_checkpoint_at_no_cost_does_not_break_the_logarithmic_grid(make,
     curve = curves.curves(results.runs, results.traces, "evaluations", "test_error")
     assert curve["cost"].iloc[0] == 10
     assert curve["median"].iloc[0] == 0.2
+
+
+def test_a_solver_that_spent_nothing_has_no_place_on_a_logarithmic_axis(make, write_results):
+    records = [make.finished("a", "LIBSVM", 0, make.trace([None], [0.1], seconds=[0.0]))]
+    solver = make.solver("LIBSVM", instrumented=False)
+    results = load_results(write_results(records, [make.task("a")], [solver]))
+    assert curves.points(results.runs, results.traces, "wall_s", "test_error").empty

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 
 from marginbench import report
@@ -13,6 +14,7 @@ from marginbench.reports.command import write_report
 from marginbench.reports.frames import of_task
 from marginbench.reports.results import load_results
 from marginbench.reports.solved import not_beaten, solved
+from marginbench.reports.statistics import certificates
 from marginbench.reports.statistics.certificates import gap_ratio
 
 ITERATIONS = {"MPLFP": [200, 220, 240], "SPCT": [300, 210, 320], "PCT": [9000, None, None]}
@@ -184,3 +186,17 @@ def test_images_are_shown_stage_by_stage(make, write_results):
         "MPKFP: 25.00 % after 500 ms, 12.50 % after 5.00 s.",
     ):
         assert words in page.text, words
+
+
+def test_as_many_iterations_on_an_instance_is_no_lead():
+    runs = pd.DataFrame(
+        {
+            "task": "t",
+            "solver": ["MPLFP", "SPCT", "PCT"] * 2,
+            "seed": [0, 0, 0, 1, 1, 1],
+            "n_iter": [5.0, 5.0, 6.0, 7.0, 9.0, 8.0],
+            "ok": True,
+            "solved": True,
+        }
+    )
+    assert certificates.not_beaten(runs, "t", "MPLFP") == ["SPCT"]

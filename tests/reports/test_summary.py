@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from marginbench.reports.analysis import Analysis
@@ -264,3 +265,23 @@ def test_a_run_that_passes_the_target_and_ends_above_it_is_told(make, write_resu
         measure_cell(rows.iloc[0], Analysis(results).shown["evals_to_target"]).note
         == "1 ended above"
     )
+
+
+def test_targets_are_in_the_order_of_the_study(make, write_results):
+    records = [make.finished(task, "SMO", 0, make.trace([1], [0.1])) for task in ("b", "a")]
+    tasks = [make.task("b"), make.task("a")]
+    results = load_results(write_results(records, tasks, [make.solver("SMO")]))
+    assert list(target_errors(results.runs)["task"]) == ["b", "a"]
+
+
+def test_a_suboptimality_equal_to_the_resolution_is_a_bound():
+    frame = pd.DataFrame(
+        {
+            "suboptimality": [0.25, 0.5, 0.125],
+            "reference_primal": [4.0] * 3,
+            "reference_gap": [1.0] * 3,
+        }
+    )
+    found = objective.floor_suboptimality(frame)
+    assert found["suboptimality"].tolist() == [0.25, 0.5, 0.25]
+    assert found["suboptimality_is_bound"].tolist() == [True, False, True]

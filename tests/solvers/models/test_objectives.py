@@ -81,3 +81,7 @@ def test_gap_of_a_feasible_alpha_is_never_negative(seed, C):
     squared_norm = float(alpha @ margins)
     gap = objectives.duality_gap(alpha, squared_norm, margins, C)
     assert gap >= -1e-12 * objectives.primal_value(squared_norm, margins, C)
+
+
+def test_slack_rate_of_a_short_w_is_a_number():
+    assert objectives.slack_rate(0.25, MARGINS) == (2.75 / 4) / 0.5
