@@ -155,6 +155,7 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         if jobs < 1:
             raise UserError(f"--jobs must be at least 1, not {jobs}")
         command = _command_line(study, dataset, solver, seeds, jobs, timeout, out)
+        from marginbench.harness.progress import plural
         from marginbench.harness.running import run as run_study
 
         summary = run_study(
@@ -172,7 +173,7 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         for reason in summary.data_errors:
             _complain(reason, EXIT_DATA)
         counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
-        typer.echo(f"{summary.planned} runs: {counts}")
+        typer.echo(f"{plural(summary.planned, 'run')}: {counts}")
         typer.echo(f"report: {report}")
         return int(summary.exit_code)
 

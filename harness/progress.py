@@ -145,7 +145,7 @@ class PlainProgress:
     def begin(self, pending: Sequence[Run]) -> None:
         self._tally.begin(pending)
         if pending:
-            self.say(f"{len(pending)} runs to do")
+            self.say(f"{plural(len(pending), 'run')} to do")
 
     def started(self, run: Run) -> None:
         self._tally.started(run)
@@ -229,6 +229,11 @@ def outcome_line(record: RecordBase) -> str:
     name = f"{record.task} · {record.solver} · seed {record.seed}: {record.status}"
     line = ", ".join([name, *kind_named(record.kind).headline(record)])
     return f"{line} ({record.reason})" if record.reason else line
+
+
+def plural(n: int, word: str) -> str:
+    """ "1 run", "3 runs"."""
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
 
 
 def span(seconds: float) -> str:

@@ -318,7 +318,8 @@ class RecordStore:
         try:
             record = self.read(path)
         except RecordError as error:
-            aside = path.with_name(path.name + ".damaged")
+            # A name that readers of the folder pass over.
+            aside = path.with_name(f"_{path.name}.damaged")
             os.replace(path, aside)
             say(f"{error}; moved to {aside.name}, the run is done again")
             return None

@@ -113,8 +113,8 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
             ]
         if not found:
             if not known:
-                hint = suggest(name, list(dict.fromkeys([*labels, *registered(study.kind)])))
-                raise StudyError(f"unknown solver {name!r}{hint}")
+                names = list(dict.fromkeys([*labels, *registered(study.kind)]))
+                raise StudyError(_unknown_solver(name, study.kind, names))
             found = [SolverEntry(name=known, label=_free(known.rsplit(":", 1)[-1], chosen))]
         chosen.extend(solver for solver in found if solver not in chosen)
     if not chosen:
@@ -155,7 +155,7 @@ def resolve_solver_name(name: str, kind: str, *, where: str, folder: str | None 
         return SolverSpec.parse(name, folder).checked().text
     found = find(name, registered(kind))
     if found is None:
-        raise StudyError(f"{where}: unknown solver {name!r}{suggest(name, registered(kind))}")
+        raise StudyError(f"{where}: {_unknown_solver(name, kind, registered(kind))}")
     return found
 
 
@@ -164,6 +164,18 @@ def registered(kind: str) -> list[str]:
     from marginbench.solvers.registration import solver_names
 
     return solver_names(kind)
+
+
+def _unknown_solver(name: str, kind: str, known: Sequence[str]) -> str:
+    """What is wrong with a solver's name: the nearest one, or where the name belongs."""
+    from marginbench.harness.kinds import kind_names
+
+    for other in kind_names():
+        if other != kind and find(name, registered(other)) is not None:
+            return f"{name} is a solver for studies of the kind {other!r}, not {kind!r}"
+    if name.endswith(".py"):
+        return f"{name!r} is a file; name the class in it too, as in {name}:MySolver"
+    return f"unknown solver {name!r}{suggest(name, list(known))}"
 
 
 def checked_dataset(name: str, params: Mapping[str, Any], where: str = "") -> str:

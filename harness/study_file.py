@@ -146,6 +146,8 @@ def _explain(error: ValidationError, where: str, model: type[BaseModel]) -> str:
         for problem in error.errors(include_url=False)
         if not (problem["type"] == "too_short" and problem["input"])
     ]
+    # A misspelt key is unknown, and the right one is missing: what was written tells more.
+    problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
     line = _explain_one(problems[0], where, model)
     others = len(problems) - 1
     return line + (f" (and {others} more)" if others else "")

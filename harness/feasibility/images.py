@@ -116,8 +116,9 @@ def draw(work: ImagesWork) -> dict[str, tuple[Any, NDArray[Any]]]:
             share = total // len(classes)
             if first + share > len(order) or share == 0:
                 raise DataError(
-                    f"{work.dataset}: {total} {name} points are to be drawn evenly from "
-                    f"{len(classes)} classes, but class {label} has only {len(order)} points"
+                    f"{work.dataset}: {work.n_train} training and {work.n_validation} validation "
+                    f"points are to be drawn evenly from {len(classes)} classes, at least one of "
+                    f"each, but class {label} has only {len(order)} points"
                 )
             parts[name].append(order[first : first + share])
             first += share

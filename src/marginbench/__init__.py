@@ -54,11 +54,16 @@ _HOMES = {
     "Study": "harness.svm.study",
     "report": "reports",
 }
+_PACKAGES = frozenset({"data_loaders", "solvers", "harness", "reports", "studies"})
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
+    if name == "__version__":
+        return import_module(f"{__name__}.harness.environment").version()
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = import_module(f"{__name__}.{_HOMES.get(name, 'solvers')}")

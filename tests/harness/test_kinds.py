@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
@@ -317,11 +318,11 @@ def test_damaged_records_are_moved_aside_and_their_runs_done_again(
     ):
         (line,) = [line for line in said.splitlines() if str(path) in line]
         assert reason in line
-        assert line.endswith(f"moved to {path.name}.damaged, the run is done again")
-        assert path.with_name(f"{path.name}.damaged").is_file()
+        assert line.endswith(f"moved to _{path.name}.damaged, the run is done again")
+        assert path.with_name(f"_{path.name}.damaged").is_file()
     found = records_of(results)
     assert found[ran.case.known, 0].counters == first.counters
-    assert len(found) == 4
+    assert len(found) == len(pq.read_table(results / "runs")) == 4
 
 
 def test_a_selection_runs_only_what_it_names(ran: Ran, tmp_path: Path) -> None:

@@ -157,3 +157,13 @@ def test_a_wrong_selection_is_refused(selection: dict[str, object], message: str
     with pytest.raises(StudyError) as caught:
         select(parse(VALID), **selection)  # type: ignore[arg-type]
     assert str(caught.value) == message
+
+
+def test_a_solver_of_another_kind_and_a_file_without_a_class_are_told_apart() -> None:
+    quickstart, cells = load_study("quickstart"), load_study("mpfp14-table2")
+    with pytest.raises(StudyError, match="MPLFP is a solver for studies of the kind 'feasibility'"):
+        select(quickstart, solvers=["MPLFP"])
+    with pytest.raises(StudyError, match="SMO is a solver for studies of the kind 'svm'"):
+        select(cells, solvers=["SMO"])
+    with pytest.raises(StudyError, match=r"'mine.py' is a file; .*mine.py:MySolver"):
+        select(quickstart, solvers=["mine.py"])

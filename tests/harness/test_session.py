@@ -213,7 +213,7 @@ def test_a_damaged_record_is_moved_aside_and_run_again(tmp_path: Path, two_solve
     executor = FakeExecutor()
     summary = run_study(two_solvers, tmp_path, executor=executor)
     assert (len(executor.ran), summary.already_recorded) == (1, 3)
-    assert path.with_name(path.name + ".damaged").exists()
+    assert path.with_name(f"_{path.name}.damaged").exists()
     assert len(records_of(tmp_path)) == 4
 
 

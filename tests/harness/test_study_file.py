@@ -121,7 +121,7 @@ def test_a_feasibility_study_is_read_with_its_defaults() -> None:
         (
             'name = "mplfp"',
             'name = "SMO"',
-            "method[1].name: unknown solver 'SMO' (known: ",
+            "method[1].name: SMO is a solver for studies of the kind 'svm'",
         ),
         ("params = {", "parms = {", "unknown key 'method[2].parms' (did you mean 'params'?)"),
         (
@@ -323,3 +323,22 @@ def test_an_unknown_study_suggests_the_nearest() -> None:
         load_study("quikstart")
     with pytest.raises(StudyError, match=r"no such study file: nowhere/study\.toml"):
         load_study(f"nowhere{os.sep}study.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('nam = "x"', "unknown key 'nam' (did you mean 'name'?)"),
+        ('[[task]]\ndataste = "digits"', "unknown key 'task[1].dataste' (did you mean 'dataset'?)"),
+        ('[[tasks]]\ndataset = "digits"', "unknown key 'tasks' (did you mean 'task'?)"),
+    ],
+)
+def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing(
+    text: str, message: str
+) -> None:
+    rest = '[[solver]]\nname = "SMO"\n'
+    head = "" if text.startswith("nam") else 'name = "x"\n'
+    tasks = '[[task]]\ndataset = "digits"\n' if text.startswith("nam") else ""
+    with pytest.raises(StudyError) as caught:
+        parse_study(f"{head}{text}\n{tasks}{rest}".encode(), where="study.toml")
+    assert str(caught.value).startswith(f"study.toml: {message}")

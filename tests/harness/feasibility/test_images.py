@@ -62,9 +62,9 @@ def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes: Any) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_train": 396}, "40 validation points are to be drawn .* class 0 has only 100 points"),
-        ({"n_train": 404}, "404 train points are to be drawn .* class 0 has only 100 points"),
-        ({"n_train": 3}, "3 train points are to be drawn evenly from 4 classes"),
+        ({"n_train": 396}, "396 training and 40 validation points .* class 0 has only 100 points"),
+        ({"n_train": 404}, "404 training and 40 validation points .* class 0 has only 100 points"),
+        ({"n_train": 3}, "3 training and .* evenly from 4 classes, at least one of each"),
     ],
 )
 def test_too_few_points_are_an_error_of_the_data(
