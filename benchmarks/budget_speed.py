@@ -15,10 +15,10 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from data_loaders import load
-from solvers import BSCA, Monitor
-from solvers.budget.arithmetic import aligned, squared_distances
-from solvers.budget.compiling import compiled
+from marginbench.data_loaders import load
+from marginbench.solvers import BSCA, Monitor
+from marginbench.solvers.budget.arithmetic import aligned, squared_distances
+from marginbench.solvers.budget.compiling import compiled
 
 BUDGET = 500
 #: Points and features of SUSY's training part.

@@ -19,9 +19,9 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-from data_loaders import load
-from data_loaders.random_text import DEFAULTS, check_parameters, read
-from solvers import BundleClassifier, LinearPegasos, LinearSDCA, minimize_risk
+from marginbench.data_loaders import load
+from marginbench.data_loaders.datasets.random_text import DEFAULTS, check_parameters, read
+from marginbench.solvers import BundleClassifier, LinearPegasos, LinearSDCA, minimize_risk
 
 #: How far from the optimum, in units of lambda/2 ||w||^2 + mean loss, as in BMRM07 Figure 3.
 _CLOSE = 1e-3

@@ -19,9 +19,9 @@ import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from data_loaders.checkers import DEFAULTS, check_parameters, read
-from reports.scaling import FEWEST_SIZES, fit_slope
-from solvers import LIBSVM, SMO, CuttingPlane
+from marginbench.data_loaders.datasets.checkers import DEFAULTS, check_parameters, read
+from marginbench.reports.statistics.scaling import FEWEST_SIZES, fit_slope
+from marginbench.solvers import LIBSVM, SMO, CuttingPlane
 
 #: CUTS08 section 6.2: r = 1000 for the constant-time sampler, 400 for the linear-time one. With
 #: more patience than its p = 4 the constant-time one ends later and nearer to the exact error.
@@ -145,7 +145,7 @@ def compare(n, gamma, methods, seeds):
 
 
 def slope(sizes, seconds):
-    """The growth of seconds with sizes in words: see :func:`reports.scaling.fit_slope`.
+    """The growth of seconds with sizes in words: see :func:`.scaling.fit_slope`.
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ from statistics import geometric_mean, median
 
 import numpy as np
 
-from data_loaders import DataError, load
-from solvers import SMO
+from marginbench.data_loaders import DataError, load
+from marginbench.solvers import SMO
 
 
 @dataclass(frozen=True)

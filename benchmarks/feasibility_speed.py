@@ -15,8 +15,8 @@ import tracemalloc
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from data_loaders import ldfp
-from solvers import MPKFP, MPLFP, SNKP, SPCT, FeasibilityProblem, check_certificate
+from marginbench.data_loaders import ldfp
+from marginbench.solvers import MPKFP, MPLFP, SNKP, SPCT, FeasibilityProblem, check_certificate
 
 #: Measured by :func:`main`: rows, columns, order and type of A.
 SHAPES = [

@@ -12,9 +12,9 @@ import time
 import numpy as np
 from scipy import sparse
 
-from solvers import RBF, KernelOracle
-from solvers.kernel_base import Kernel, Points
-from solvers.kernels import Linear
+from marginbench.solvers import RBF, KernelOracle
+from marginbench.solvers.kernels import Linear
+from marginbench.solvers.kernels.base import Kernel, Points
 
 #: Rows, points and features of :func:`main`.
 SHAPES = [(64, 60_000, 784), (64, 50_000, 22), (64, 50_000, 2), (1, 60_000, 784), (1, 50_000, 22)]

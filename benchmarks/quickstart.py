@@ -4,9 +4,9 @@ The ``track_`` numbers are deterministic for a seed, so any change of them is a 
 ``time_`` and ``peakmem_`` depend on the machine and only advise. Lower is better everywhere.
 """
 
-from harness.study_file import load_study
-from harness.workbench import estimator_and_data, planned_runs, watch
-from solvers import registry
+from marginbench.harness.study_file import load_study
+from marginbench.harness.workbench import estimator_and_data, planned_runs, watch
+from marginbench.solvers import registry
 
 _STUDY = load_study("quickstart")
 
@@ -57,18 +57,18 @@ class Quickstart:
         self.estimator.fit(self.data.X_train, self.data.y_train)
 
     def track_test_error(self, runs, cell):
-        return 100 * self._finished().result.test_error
+        return 100 * self._finished().found["test_error"]
 
     track_test_error.unit = "percent"
 
     def track_support_vectors(self, runs, cell):
-        return self._finished().result.n_support
+        return self._finished().found["n_support"]
 
     track_support_vectors.unit = "support vectors"
 
     def track_suboptimality(self, runs, cell):
         reference = self.run.reference.primal
-        excess = (self._finished().result.primal - reference) / reference
+        excess = (self._finished().found["primal"] - reference) / reference
         return max(excess, _SUBOPTIMALITY_FLOOR)
 
     track_suboptimality.unit = "relative"
@@ -77,15 +77,15 @@ class Quickstart:
         target = self.run.reference.test_error + _TARGET_ABOVE_REFERENCE
         for checkpoint in self._finished().trace:
             if checkpoint.test_error <= target:
-                return checkpoint.kernel_evals
+                return checkpoint.counters["kernel_evals"]
         raise RuntimeError(f"{cell} never reaches a test error of {100 * target:.2f} %")
 
     track_kernel_evals_to_target.unit = "kernel evaluations"
 
     def _finished(self):
         watched = watch(self.run)
-        if watched.result.status not in ("converged", "budget"):
-            raise RuntimeError(f"{watched.result.status}: {watched.result.reason}")
+        if watched.found["status"] not in ("converged", "budget"):
+            raise RuntimeError(f"{watched.found['status']}: {watched.found['reason']}")
         return watched
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numba import set_num_threads
 from threadpoolctl import threadpool_limits
 
-from data_loaders import load
-from solvers import LIBSVM, SBP, Monitor
+from marginbench.data_loaders import load
+from marginbench.solvers import LIBSVM, SBP, Monitor
 
 #: Data set, its parameters, gamma, C and nu of the paper's Table 2, with bias.
 TASKS = {

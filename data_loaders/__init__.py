@@ -1,15 +1,15 @@
 """Datasets for large-margin solvers: sources, formats, generators and the cache.
 
->>> from data_loaders import load
+>>> from marginbench.data_loaders import load
 >>> digits = load("digits")
 >>> digits.X_train.shape
 (1198, 64)
 """
 
-from data_loaders.cache import Dataset, Verification, fetch, load, verify
-from data_loaders.errors import DataError, DataWarning, suggest
-from data_loaders.feasibility import FeasibilityInstance, lap, ldfp
-from data_loaders.sources import Source, find, sources
+from marginbench.data_loaders.cache import Dataset, Verification, fetch, load, verify
+from marginbench.data_loaders.errors import DataError, DataWarning, suggest
+from marginbench.data_loaders.feasibility import FeasibilityInstance, lap, ldfp
+from marginbench.data_loaders.sources import Source, find, sources
 
 __all__ = [
     "DataError",

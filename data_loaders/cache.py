@@ -17,12 +17,12 @@ from typing import Literal
 from filelock import FileLock
 from platformdirs import user_cache_dir
 
-from data_loaders import store
-from data_loaders.content import Content, Labels, Matrix, check, fingerprint
-from data_loaders.errors import DataError, DataWarning
-from data_loaders.files import gather
-from data_loaders.parameters import Parameters
-from data_loaders.sources import Source, find
+from marginbench.data_loaders import store
+from marginbench.data_loaders.content import Content, Labels, Matrix, check, fingerprint
+from marginbench.data_loaders.errors import DataError, DataWarning
+from marginbench.data_loaders.files import gather
+from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.sources import Source, find
 
 CACHE_VARIABLE = "MARGINBENCH_CACHE"
 

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from data_loaders.content import Content, Part, check_classes
-from data_loaders.errors import DataError
-from data_loaders.files import LocalFile
-from data_loaders.parameters import Parameters
-from data_loaders.streams import reading, shown, whole_lines
+from marginbench.data_loaders.content import Content, Part, check_classes
+from marginbench.data_loaders.errors import DataError
+from marginbench.data_loaders.files import LocalFile
+from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.streams import reading, shown, whole_lines
 
 #: Bytes of text that are converted together.
 BLOCK_BYTES = 1 << 22

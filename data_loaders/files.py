@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pooch
 
-from data_loaders.errors import DataError, first_line
+from marginbench.data_loaders.errors import DataError, first_line
 
 MIRROR_VARIABLE = "MARGINBENCH_MIRROR"
 #: Seconds that a server may keep silent, on connecting and between two pieces of the answer.

@@ -9,11 +9,11 @@ from io import BufferedIOBase
 import numpy as np
 from numpy.typing import NDArray
 
-from data_loaders.content import Content, Part
-from data_loaders.errors import DataError
-from data_loaders.files import LocalFile
-from data_loaders.parameters import Parameters
-from data_loaders.streams import reading
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.errors import DataError
+from marginbench.data_loaders.files import LocalFile
+from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.streams import reading
 
 #: The third byte of the magic number: entries are unsigned bytes. The fourth counts dimensions.
 _UNSIGNED_BYTE = 0x08
@@ -23,6 +23,8 @@ FILES = (
     ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
     ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
 )
+#: The names of all of them.
+NAMES = tuple(name for pair in FILES for name in pair)
 
 
 def read_images(files: Mapping[str, LocalFile], params: Parameters, *, n_classes: int) -> Content:

@@ -17,12 +17,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from data_loaders import splits
-from data_loaders.content import Content, Part, check_classes
-from data_loaders.errors import DataError
-from data_loaders.files import LocalFile
-from data_loaders.parameters import Parameters
-from data_loaders.streams import reading, shown, whole_lines
+from marginbench.data_loaders import splits
+from marginbench.data_loaders.content import Content, Part, check_classes
+from marginbench.data_loaders.errors import DataError
+from marginbench.data_loaders.files import LocalFile
+from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.streams import reading, shown, whole_lines
 
 #: Bytes of text that are parsed together.
 BLOCK_BYTES = 1 << 22

@@ -6,12 +6,15 @@ import numbers
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from data_loaders.errors import DataError, suggest
+from marginbench.data_loaders.errors import DataError, suggest
 
 Value: TypeAlias = int | float | str
 Parameters: TypeAlias = Mapping[str, Value]
 #: Checks all parameters of a dataset and returns them in plain int, float and str.
 Checker: TypeAlias = Callable[[Mapping[str, object]], Parameters]
+
+#: The values of ``positive`` for ten classes: one of them against the rest, or all as they are.
+TEN_CLASSES: tuple[Value, ...] = (*range(10), "none")
 
 
 def one_of(dataset: str, **allowed: tuple[Value, ...]) -> Checker:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from data_loaders.content import Content
-from data_loaders.errors import DataError, suggest
-from data_loaders.files import LocalFile, RemoteFile
-from data_loaders.parameters import Checker, Parameters, Value
-from data_loaders.transforms import unchanged
+from marginbench.data_loaders.content import Content
+from marginbench.data_loaders.errors import DataError, suggest
+from marginbench.data_loaders.files import LocalFile, RemoteFile
+from marginbench.data_loaders.parameters import Checker, Parameters, Value
+from marginbench.data_loaders.transforms import unchanged
 
 Reader: TypeAlias = Callable[[Mapping[str, LocalFile], Parameters], Content]
 Transform: TypeAlias = Callable[[Content, Parameters], Content]

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
-from data_loaders.errors import DataError, suggest
-from data_loaders.source import Source
-from data_loaders.table import TABLE
+from marginbench.data_loaders import datasets
+from marginbench.data_loaders.errors import DataError, suggest
+from marginbench.data_loaders.source import Source
 
 __all__ = ["Source", "find", "sources"]
 
-_BY_NAME: Mapping[str, Source] = MappingProxyType({source.name: source for source in TABLE})
+
+@cache
+def _by_name() -> Mapping[str, Source]:
+    """Every module of :mod:`marginbench.data_loaders.datasets` adds what it has."""
+    found: dict[str, Source] = {}
+    for module in sorted(item.name for item in pkgutil.iter_modules(datasets.__path__)):
+        loaded = importlib.import_module(f"{datasets.__name__}.{module}")
+        found |= {source.name: source for source in loaded.SOURCES}
+    return MappingProxyType(found)
 
 
 def sources() -> tuple[Source, ...]:
@@ -20,9 +31,9 @@ def sources() -> tuple[Source, ...]:
     Returns
     -------
     tuple of Source
-        In the order of the table.
+        In the order of their modules.
     """
-    return TABLE
+    return tuple(_by_name().values())
 
 
 def find(name: str) -> Source:
@@ -42,6 +53,6 @@ def find(name: str) -> Source:
         If there is none; the message suggests the nearest name.
     """
     try:
-        return _BY_NAME[name]
+        return _by_name()[name]
     except (KeyError, TypeError):
-        raise DataError(f"unknown dataset {name!r}{suggest(name, _BY_NAME)}") from None
+        raise DataError(f"unknown dataset {name!r}{suggest(name, _by_name())}") from None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from data_loaders.content import Content, Part
-from data_loaders.errors import DataError
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.errors import DataError
 
 
 def every(whole: Part, step: int, first: int) -> Content:

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy.sparse import csr_matrix, issparse
 
-from data_loaders.atomic import replacing
-from data_loaders.content import Content, Part, canonical, fingerprint
-from data_loaders.errors import DataError, first_line
-from data_loaders.parameters import Value
+from marginbench.data_loaders.atomic import replacing
+from marginbench.data_loaders.content import Content, Part, canonical, fingerprint
+from marginbench.data_loaders.errors import DataError, first_line
+from marginbench.data_loaders.parameters import Value
 
 SCHEMA_VERSION = 1
 _KEY = b"marginbench"

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from io import BufferedIOBase, BufferedReader
 from typing import cast
 
-from data_loaders.errors import DataError, first_line
-from data_loaders.files import LocalFile
+from marginbench.data_loaders.errors import DataError, first_line
+from marginbench.data_loaders.files import LocalFile
 
 #: What the standard library raises when it meets bytes that are not what was packed.
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)

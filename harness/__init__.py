@@ -1,1 +1,1 @@
-"""Tasks, studies, the runner, the record store and the command line."""
+"""Studies and their kinds, the workers, the record store and the command line."""

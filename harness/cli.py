@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from harness.errors import (
+from marginbench.harness.errors import (
     EXIT_DATA,
     EXIT_INTERRUPTED,
     EXIT_USAGE,
@@ -100,7 +100,7 @@ def _complain(message: str, code: int) -> int:
 
 def _is_data_error(error: Exception) -> bool:
     # An error of data_loaders can only come from an imported data_loaders.
-    module = sys.modules.get("data_loaders")
+    module = sys.modules.get("marginbench.data_loaders")
     return module is not None and isinstance(error, module.DataError)
 
 
@@ -109,7 +109,7 @@ def _main(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if version:
-        from harness.environment import version as installed
+        from marginbench.harness.environment import version as installed
 
         typer.echo(f"marginbench {installed()}")
         raise typer.Exit
@@ -155,47 +155,27 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         if jobs < 1:
             raise UserError(f"--jobs must be at least 1, not {jobs}")
         command = _command_line(study, dataset, solver, seeds, jobs, timeout, out)
-        from harness.progress import choose_progress
+        from marginbench.harness.progress import plural
+        from marginbench.harness.running import run as run_study
 
-        chosen, run_chosen = _chosen_study(
-            study, datasets=dataset, solvers=solver, seeds=seeds, timeout=timeout
-        )
-        results = out or Path("results") / chosen.name
-        summary = run_chosen(
-            chosen,
-            results,
+        summary = run_study(
+            study,
+            out,
+            datasets=dataset,
+            solvers=solver,
+            seeds=seeds,
+            timeout=timeout,
             jobs=jobs,
             retry_failed=retry_failed,
             command=command,
-            progress=choose_progress(jobs),
         )
-        report = write_report(results, command)
+        report = write_report(summary.results, command)
         for reason in summary.data_errors:
             _complain(reason, EXIT_DATA)
-        for line in summary.unexpected:
-            # One line for a dataset that is missing, not one more for each of its runs.
-            if not any(reason in line for reason in summary.data_errors):
-                typer.echo(line, err=True)
         counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
-        typer.echo(f"{summary.planned} runs: {counts}")
+        typer.echo(f"{plural(summary.planned, 'run')}: {counts}")
         typer.echo(f"report: {report}")
         return int(summary.exit_code)
-
-
-def _chosen_study(name: str, **selection: Any) -> tuple[Any, Callable[..., Any]]:
-    """The selected part of a study, and the function that runs a study of its kind."""
-    from harness.feasibility_study import FeasibilityStudy, select_parts
-    from harness.selection import select
-    from harness.study_file import load_study
-
-    study = load_study(name)
-    if isinstance(study, FeasibilityStudy):
-        from harness.feasibility_runner import run_feasibility
-
-        return select_parts(study, **selection), run_feasibility
-    from harness.runner import run_study
-
-    return select(study, **selection), run_study
 
 
 def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:
@@ -218,18 +198,23 @@ def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:
 
 
 def _solvers() -> None:
-    from solvers import registry
+    from marginbench.harness.kinds import kind_names
+    from marginbench.solvers import registry
 
-    rows: list[tuple[str, ...]] = [("NAME", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
-    for name, solver in registry().items():
-        supported = (solver.supports_bias, solver.supports_no_bias, solver.supports_sparse)
-        summary = (solver.__doc__ or "").strip().partition("\n")[0]
-        rows.append((name, *("yes" if yes else "-" for yes in supported), summary))
+    found = {kind: registry(kind) for kind in kind_names()}
+    classes = {name: cls for named in found.values() for name, cls in named.items()}
+    rows: list[tuple[str, ...]] = [("NAME", "STUDIES", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
+    for name, cls in classes.items():
+        kinds = ", ".join(kind for kind, named in found.items() if name in named)
+        flags = ("supports_bias", "supports_no_bias", "supports_sparse")
+        supported = ("yes" if getattr(cls, flag, False) else "-" for flag in flags)
+        summary = (cls.__doc__ or "").strip().partition("\n")[0]
+        rows.append((name, kinds, *supported, summary))
     _print_table(rows)
 
 
 def _data_list() -> None:
-    from data_loaders import sources
+    from marginbench.data_loaders import sources
 
     rows: list[tuple[str, ...]] = [("NAME", "FORMAT", "SUMMARY")]
     rows.extend((source.name, source.format, source.summary) for source in sources())
@@ -237,7 +222,7 @@ def _data_list() -> None:
 
 
 def _data_fetch(names: _Names = None) -> int:
-    from data_loaders import DataError, fetch
+    from marginbench.data_loaders import DataError, fetch
 
     code = 0
     for name in _dataset_names(names or []):
@@ -249,7 +234,7 @@ def _data_fetch(names: _Names = None) -> int:
 
 
 def _data_verify(names: _Names = None) -> int:
-    from data_loaders import sources, verify
+    from marginbench.data_loaders import sources, verify
 
     code = 0
     for name in _dataset_names(names or [source.name for source in sources()]):
@@ -262,8 +247,8 @@ def _data_verify(names: _Names = None) -> int:
 
 def _dataset_names(names: list[str]) -> list[str]:
     """Names in the datasets' own spelling."""
-    from data_loaders import suggest
-    from harness.selection import dataset_names, find, split_names
+    from marginbench.data_loaders import suggest
+    from marginbench.harness.selection import dataset_names, find, split_names
 
     known = dataset_names()
     wanted = split_names(names)

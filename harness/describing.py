@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from harness.errors import SolverError
-from harness.jobs import DatasetInfo, DatasetJob, DescribeJob, SolverInfo
-from harness.judging import SVM
-from harness.keys import source_hash
-from harness.loading import SolverSpec, load_class, shown_name, source_file
+from marginbench.harness.errors import SolverError
+from marginbench.harness.jobs import DatasetInfo, DatasetWork, DescribeWork, SolverInfo
+from marginbench.harness.keys import source_hash
+from marginbench.harness.kinds import kind_named
+from marginbench.harness.loading import SolverSpec, load_class, shown_name, source_file
 
 
-def describe_dataset(job: DatasetJob) -> DatasetInfo:
+def describe_dataset(work: DatasetWork) -> DatasetInfo:
     """Load a dataset and say what it is.
 
     Raises
@@ -24,11 +24,11 @@ def describe_dataset(job: DatasetJob) -> DatasetInfo:
     DataError
         If it cannot be loaded.
     """
-    from data_loaders import DataWarning, load
+    from marginbench.data_loaders import DataWarning, load
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
-        dataset = load(job.dataset, job.params or None)
+        dataset = load(work.dataset, work.params or None)
     return DatasetInfo(
         fingerprint=dataset.fingerprint,
         n_train=int(dataset.n_train),
@@ -42,37 +42,35 @@ def describe_dataset(job: DatasetJob) -> DatasetInfo:
     )
 
 
-def describe_solver(job: DescribeJob) -> SolverInfo:
+def describe_solver(work: DescribeWork) -> SolverInfo:
     """Import a solver's class and say what it is.
 
     Raises
     ------
     SolverError
-        If it cannot be imported, is not a Solver or leaves something abstract.
+        If it cannot be imported, is no solver for this kind of studies or leaves something
+        abstract.
     """
-    spec = SolverSpec.parse(job.solver)
-    cls = load_class(job.solver)
+    spec = SolverSpec.parse(work.solver)
+    cls = load_class(work.solver, kind=work.kind)
+    kind = kind_named(work.kind)
+    traits = kind.traits(cls, work.solver)
     if inspect.isabstract(cls):
         missing = ", ".join(sorted(cls.__abstractmethods__))
-        raise SolverError(f"{job.solver}: the class does not implement {missing}")
-    defaults, required = _parameters(cls, job.solver)
+        raise SolverError(f"{work.solver}: the class does not implement {missing}")
+    defaults, required = _parameters(cls, work.solver)
     return SolverInfo(
         shown=shown_name(cls, spec),
         source_hash=source_hash(
             source_file(cls),
-            SVM,
+            kind.judging(traits),
             local_folder=spec.folder,
             package=None if spec.module is None else cls.__module__.partition(".")[0],
         ),
         summary=inspect.cleandoc(cls.__doc__ or "").partition("\n")[0],
         defaults=defaults,
         required=tuple(required),
-        supports_bias=bool(cls.supports_bias),
-        supports_no_bias=bool(cls.supports_no_bias),
-        supports_sparse=bool(cls.supports_sparse),
-        scalarization=cls.scalarization,
-        certificate=cls.certificate,
-        instrumented=bool(cls.instrumented),
+        traits=traits,
     )
 
 

@@ -17,7 +17,7 @@ _LIBRARIES = {
     "sklearn": "scikit-learn",
     "pyarrow": "pyarrow",
 }
-_CODE = ("data_loaders", "solvers", "harness", "reports", "studies", "pyproject.toml")
+_CODE = ("src", "data_loaders", "solvers", "harness", "reports", "studies", "pyproject.toml")
 
 
 def version() -> str:

@@ -34,6 +34,10 @@ class InterruptedRunError(UserError):
     exit_code = EXIT_INTERRUPTED
 
 
+class RecordError(Exception):
+    """A record file that cannot be read; the message names the file and why."""
+
+
 class EvaluationError(Exception):
     """A model that cannot be what its solver says it is; the message says why."""
 

@@ -5,22 +5,37 @@ This module imports nothing heavy: a worker reads it before it limits its thread
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from harness.records import Checkpoint
+if TYPE_CHECKING:
+    from marginbench.harness.records import CheckpointBase
 
 #: What a worker is doing. Only "solve" is the solver's own time.
-Phase = Literal["start", "data", "compile", "solve", "evaluate", "idle"]
+Phase = Literal["start", "import", "data", "compile", "solve", "evaluate", "idle"]
+
+
+class Work(Protocol):
+    """Something that a worker does. What it needs is imported when it runs."""
+
+    def run(self, send: Send) -> Any:
+        """Do it and return the result; phases and checkpoints are sent as they come."""
+        ...
 
 
 @dataclass(frozen=True)
-class DatasetJob:
+class DatasetWork:
     """Load a dataset and describe it."""
 
     dataset: str
     params: dict[str, Any]
+
+    def run(self, send: Send) -> DatasetInfo:
+        from marginbench.harness.describing import describe_dataset
+
+        send(PhaseMessage("data"))
+        return describe_dataset(self)
 
 
 @dataclass(frozen=True)
@@ -39,10 +54,17 @@ class DatasetInfo:
 
 
 @dataclass(frozen=True)
-class DescribeJob:
-    """Import a solver's class and describe it."""
+class DescribeWork:
+    """Import a solver's class and describe it, as one for studies of a kind."""
 
     solver: str
+    kind: str
+
+    def run(self, send: Send) -> SolverInfo:
+        from marginbench.harness.describing import describe_solver
+
+        send(PhaseMessage("import"))
+        return describe_solver(self)
 
 
 @dataclass(frozen=True)
@@ -56,9 +78,11 @@ class SolverInfo:
     source_hash : str
         Hash of its source and of all that it imports of the project.
     defaults : dict
-        Every parameter of the estimator with its default.
+        Every parameter of the solver with its default.
     required : tuple of str
         Parameters without a default.
+    traits : dict
+        What studies of the kind ask of it: what it supports, promises and counts.
     """
 
     shown: str
@@ -66,124 +90,12 @@ class SolverInfo:
     summary: str
     defaults: dict[str, Any]
     required: tuple[str, ...]
-    supports_bias: bool
-    supports_no_bias: bool
-    supports_sparse: bool
-    scalarization: str | None
-    certificate: str | None
-    instrumented: bool
+    traits: dict[str, Any]
 
-
-@dataclass(frozen=True)
-class TaskJob:
-    """One optimisation problem, complete."""
-
-    dataset: str
-    dataset_params: dict[str, Any]
-    kernel: dict[str, Any]
-    C: float
-    fit_intercept: bool
-
-
-@dataclass(frozen=True)
-class ReferenceJob:
-    """Compute the reference optimum of a task, or read it from the cache.
-
-    ``cache_mb`` bounds the kernel rows that are kept meanwhile; it does not change the result.
-    """
-
-    task: TaskJob
-    tol: float
-    cache_mb: float = 200.0
-
-
-@dataclass(frozen=True)
-class ReferenceInfo:
-    """The certified optimum of a task, without its coefficients; C units.
-
-    The true optimum lies in [primal - gap, primal]. ``alpha_sum`` is the sum of the dual variables,
-    ``n_free`` how many of them are strictly between 0 and C.
-    """
-
-    primal: float
-    dual: float
-    gap: float
-    test_error: float
-    n_support: int
-    nu: float | None
-    hash: str
-    note: str = ""
-    alpha_sum: float | None = None
-    n_free: int | None = None
-
-
-@dataclass(frozen=True)
-class RunJob:
-    """Run one solver on one task with one seed."""
-
-    task: TaskJob
-    solver: str
-    params: dict[str, Any]
-    checkpoint_factor: float
-    epoch_checkpoints: bool = False
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """How a run ended that came back by itself; the columns of a record with the same names."""
-
-    status: Literal["converged", "budget", "diverged", "wrong"]
-    reason: str
-    n_iter: int | None = None
-    kernel_evals: int | None = None
-    kernel_evals_computed: int | None = None
-    inner_products: int | None = None
-    wall_s: float | None = None
-    cpu_s: float | None = None
-    compile_s: float | None = None
-    evaluation_s: float | None = None
-    data_s: float | None = None
-    n_support: int | None = None
-    train_error: float | None = None
-    test_error: float | None = None
-    primal: float | None = None
-    dual: float | None = None
-    gap: float | None = None
-    epochs: str = "[]"
-
-
-@dataclass(frozen=True)
-class SeparationJob:
-    """Run a feasibility method on one generated problem; ``method`` is "module:Class"."""
-
-    generator: str
-    m: int
-    n: int
-    kappa: float
-    seed: int
-    method: str
-    params: dict[str, Any]
-    max_seconds: float
-
-
-@dataclass(frozen=True)
-class ImagesJob:
-    """Train a kernel method on each class against the rest; ``method`` is "module:Class"."""
-
-    dataset: str
-    dataset_params: dict[str, Any]
-    n_train: int
-    n_validation: int
-    unit_norm: bool
-    gammas: tuple[float, ...]
-    tuning_iterations: int
-    stages: tuple[int, ...]
-    seed: int
-    method: str
-    params: dict[str, Any]
-
-
-Work = DatasetJob | DescribeJob | ReferenceJob | RunJob | SeparationJob | ImagesJob
+    @property
+    def accepted(self) -> frozenset[str]:
+        """The names of all parameters."""
+        return frozenset(self.defaults) | frozenset(self.required)
 
 
 @dataclass(frozen=True)
@@ -234,7 +146,7 @@ class PhaseMessage:
 
 @dataclass(frozen=True)
 class CheckpointMessage:
-    checkpoint: Checkpoint
+    checkpoint: CheckpointBase
 
 
 @dataclass(frozen=True)
@@ -249,6 +161,7 @@ class ResultMessage:
 
 
 Message = PhaseMessage | CheckpointMessage | ResultMessage
+Send = Callable[[Message], None]
 
 
 @dataclass
@@ -264,7 +177,7 @@ class Outcome:
         One line.
     phase : str
         Where it ended.
-    trace : list of Checkpoint
+    trace : list of CheckpointBase
         What it reported before it ended.
     solve_s, data_s, compile_s, evaluation_s : float
         Seconds in each phase as the parent saw them.
@@ -275,7 +188,7 @@ class Outcome:
     reason: str = ""
     traceback: str = ""
     phase: Phase = "start"
-    trace: list[Checkpoint] = field(default_factory=list)
+    trace: list[CheckpointBase] = field(default_factory=list)
     solve_s: float = 0.0
     data_s: float = 0.0
     compile_s: float = 0.0

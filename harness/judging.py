@@ -29,64 +29,15 @@ class Judging:
     neutral: Mapping[str, str]
 
 
-_PLUMBING = {
+#: What runs of every kind import without effect on their numbers.
+PLUMBING = {
     "harness/__init__.py": "a docstring",
+    "harness/errors.py": "classes of errors",
     "harness/jobs.py": "messages between processes",
+    "harness/loading.py": "finds the class that the key names",
+    "harness/measures.py": "declarations of columns",
     "harness/records.py": "columns and files of records",
     "harness/worker.py": "takes jobs and sends results",
+    "data_loaders/cache.py": "the fingerprint of the data is in the key",
+    "data_loaders/errors.py": "classes of errors",
 }
-_CONTENT = "the fingerprint of the data is in the key"
-
-#: Solvers on tasks: warm-up, checkpoints, scores, objectives, the verdict, the suboptimality.
-SVM = Judging(
-    harness=(
-        "harness/evaluation.py",
-        "harness/measurement.py",
-        "harness/predictors.py",
-        "harness/recording.py",
-        "harness/tracing.py",
-    ),
-    followed=(
-        "solvers/kernels.py",
-        "solvers/matrices.py",
-        "solvers/models.py",
-        "solvers/objectives.py",
-        "solvers/scoring.py",
-    ),
-    neutral={
-        **_PLUMBING,
-        "data_loaders/__init__.py": _CONTENT,
-        "harness/errors.py": "classes of errors",
-        "harness/loading.py": "finds the class that the key names",
-        "harness/planning.py": "what it plans is in the key",
-        "harness/study.py": "what it reads is in the key",
-        "solvers/__init__.py": "names for annotations",
-        "solvers/fourier.py": "a part of every solver that returns its models",
-        "solvers/monitor.py": "a part of every solver",
-        "solvers/oracle.py": "a part of every solver",
-        "solvers/voting.py": "a part of every solver that returns its models",
-    },
-)
-
-#: Methods on generated problems: the generators, the run, the check of the certificate.
-CELLS = Judging(
-    harness=("harness/separation.py",),
-    followed=(
-        "data_loaders/feasibility.py",
-        "solvers/feasibility/checking.py",
-        "solvers/feasibility/problem.py",
-    ),
-    neutral={**_PLUMBING, "harness/feasibility_records.py": "columns and files of records"},
-)
-
-#: Kernel methods on images: the draw, the choice of the width, each class against the rest.
-IMAGES = Judging(
-    harness=("harness/image_classes.py",),
-    followed=("solvers/feasibility/one_vs_rest.py",),
-    neutral={
-        **_PLUMBING,
-        "data_loaders/__init__.py": _CONTENT,
-        "harness/feasibility_records.py": "columns and files of records",
-        "harness/separation.py": "finds the class that the key names",
-    },
-)

@@ -13,50 +13,52 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.judging import Judging
-from harness.sources import closure, code_hash, project_file
+from marginbench.harness.judging import Judging
+from marginbench.harness.sources import closure, code_hash, project_file
+
+if TYPE_CHECKING:
+    from marginbench.harness.jobs import SolverInfo
 
 
 def run_key(
     *,
-    source_hash: str,
-    solver_class: str,
+    kind: str,
+    info: SolverInfo,
     params: Mapping[str, Any],
     task: Mapping[str, Any],
     seed: int,
-    checkpoint_factor: float,
-    epoch_checkpoints: bool = False,
+    labels: tuple[str, str],
     versions: Mapping[str, str] | None = None,
 ) -> str:
     """SHA-256, in hexadecimal, of the canonical JSON of all that determines a run.
 
     Parameters
     ----------
-    source_hash : str
-        From :func:`source_hash`.
-    solver_class : str
-        "module:Class" or "file.py:Class".
+    kind : str
+        Name of the kind of studies.
+    info : SolverInfo
+        Of the solver's class; its ``source_hash`` covers what judges the run as well.
     params : mapping
-        Every parameter of the estimator; one taken from the reference optimum by its value.
+        Every parameter of the solver; one taken from the reference optimum by its value.
     task : mapping
-        The dataset's fingerprint, the kernel, C and whether there is a bias.
+        What determines the task: of the data the fingerprint.
     seed : int
-    checkpoint_factor : float
-    epoch_checkpoints : bool
+    labels : tuple of str
+        Of task and solver: the same configuration under two labels is two runs.
     versions : mapping, optional
         Versions of the numeric libraries; the installed ones by default.
     """
     return hash_json(
         {
-            "source": source_hash,
-            "class": solver_class,
+            "kind": kind,
+            "source": info.source_hash,
+            "class": info.shown,
             "params": params,
             "task": task,
             "seed": seed,
-            "checkpoint_factor": checkpoint_factor,
-            "epoch_checkpoints": epoch_checkpoints,
+            "labels": labels,
             "versions": numeric_versions() if versions is None else dict(versions),
         }
     )

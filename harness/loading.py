@@ -11,13 +11,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from data_loaders import suggest
-from harness.errors import SolverError, first_line
-
-if TYPE_CHECKING:
-    from solvers import Solver
+from marginbench.data_loaders import suggest
+from marginbench.harness.errors import SolverError, first_line
 
 
 @dataclass(frozen=True)
@@ -92,8 +89,8 @@ class SolverSpec:
         return self
 
 
-def load_class(text: str, folder: str | Path | None = None) -> type[Solver]:
-    """The solver class that a name means. Runs the code of a user's file.
+def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm") -> type[Any]:
+    """The class that a solver's name means. Runs the code of a user's file.
 
     Parameters
     ----------
@@ -101,34 +98,38 @@ def load_class(text: str, folder: str | Path | None = None) -> type[Solver]:
         A registry name, "file.py:Class" or "package.module:Class".
     folder : str or Path, optional
         Where a relative file is looked for; the current folder by default.
+    kind : str
+        The kind of studies whose registry is looked into.
 
     Raises
     ------
     SolverError
-        If there is no such file or class, importing raises, or the class is not a Solver.
+        If there is no such file or class, or importing raises.
     """
-    from solvers import Solver, registry
-
     spec = SolverSpec.parse(text, folder).checked()
     if spec.registry_name is not None:
-        known = registry()
-        if spec.registry_name not in known:
-            raise SolverError(
-                f"unknown solver {spec.registry_name!r}{suggest(spec.registry_name, list(known))}"
-            )
-        return known[spec.registry_name]
+        return _registered_class(spec.registry_name, kind)
     module = _import_file(spec.path) if spec.path else _import_module(spec.module or "")
     found = getattr(module, spec.class_name, None)
-    where = spec.path or spec.module
     if found is None:
         classes = [name for name, item in vars(module).items() if inspect.isclass(item)]
         raise SolverError(
-            f"{where} defines no class {spec.class_name!r}{suggest(spec.class_name, classes)}"
+            f"{spec.path or spec.module} defines no class {spec.class_name!r}"
+            f"{suggest(spec.class_name, classes)}"
         )
-    if not (inspect.isclass(found) and issubclass(found, Solver)):
-        raise SolverError(
-            f"{where}: {spec.class_name} is not a solver; derive it from solvers.Solver"
-        )
+    if not inspect.isclass(found):
+        raise SolverError(f"{spec.path or spec.module}: {spec.class_name} is not a class")
+    return found
+
+
+def _registered_class(name: str, kind: str) -> type[Any]:
+    """The class of a registry name; no other solver is imported."""
+    from marginbench.solvers.registration import entries, solver_names
+
+    known = solver_names(kind)
+    if name not in known:
+        raise SolverError(f"unknown solver {name!r}{suggest(name, known)}")
+    found: type[Any] = getattr(importlib.import_module(entries()[name].module), name)
     return found
 
 
@@ -138,7 +139,9 @@ def source_file(cls: type[Any]) -> Path:
 
 
 def shown_name(cls: type[Any], spec: SolverSpec) -> str:
-    """What a record calls the class: "file.py:Class" (no folder) or "module:Class"."""
+    """What a record calls the class: "marginbench:Class", "file.py:Class" or "module:Class"."""
+    if spec.registry_name is not None:
+        return f"marginbench:{cls.__name__}"
     if spec.path is not None:
         return f"{spec.path.name}:{spec.class_name}"
     return f"{cls.__module__}:{cls.__qualname__}"

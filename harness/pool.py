@@ -20,8 +20,8 @@ from types import TracebackType
 
 import psutil
 
-from harness import worker
-from harness.jobs import (
+from marginbench.harness import worker
+from marginbench.harness.jobs import (
     CheckpointMessage,
     Ended,
     Event,
@@ -42,6 +42,7 @@ _POLL_CHILDREN = 0.5
 _START_LIMIT = 120.0
 _DOING = {
     "start": "starting the worker",
+    "import": "importing the solver",
     "data": "loading the data",
     "compile": "building and warming up the solver",
     "solve": "solving",

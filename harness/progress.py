@@ -12,8 +12,8 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from harness.planning import PlannedRun
-from harness.records import EXPECTED_STATUSES, Record
+from marginbench.harness.kinds import Run, kind_named
+from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
 
 
 class Progress(Protocol):
@@ -23,13 +23,13 @@ class Progress(Protocol):
         """Show one line that stays."""
         ...
 
-    def begin(self, pending: Sequence[PlannedRun]) -> None:
+    def begin(self, pending: Sequence[Run]) -> None:
         """These runs are to be run now."""
         ...
 
-    def started(self, run: PlannedRun) -> None: ...
+    def started(self, run: Run) -> None: ...
 
-    def ended(self, record: Record) -> None: ...
+    def ended(self, record: RecordBase) -> None: ...
 
     def refresh(self) -> None:
         """Nothing happened for a moment; clocks may be redrawn."""
@@ -44,13 +44,13 @@ class SilentProgress:
     def say(self, line: str) -> None:
         pass
 
-    def begin(self, pending: Sequence[PlannedRun]) -> None:
+    def begin(self, pending: Sequence[Run]) -> None:
         pass
 
-    def started(self, run: PlannedRun) -> None:
+    def started(self, run: Run) -> None:
         pass
 
-    def ended(self, record: Record) -> None:
+    def ended(self, record: RecordBase) -> None:
         pass
 
     def refresh(self) -> None:
@@ -104,15 +104,15 @@ class _Tally:
         self.left: dict[tuple[str, str], int] = defaultdict(int)
         self.running: dict[tuple[str, str, int], float] = {}
 
-    def begin(self, pending: Sequence[PlannedRun]) -> None:
+    def begin(self, pending: Sequence[Run]) -> None:
         self.to_do, self.done = len(pending), 0
         for run in pending:
-            self.left[run.task.label, run.solver.label] += 1
+            self.left[run.task, run.solver] += 1
 
-    def started(self, run: PlannedRun) -> None:
-        self.running[run.task.label, run.solver.label, run.seed] = time.monotonic()
+    def started(self, run: Run) -> None:
+        self.running[run.task, run.solver, run.seed] = time.monotonic()
 
-    def ended(self, record: Record) -> None:
+    def ended(self, record: RecordBase) -> None:
         since = self.running.pop((record.task, record.solver, record.seed))
         self.forecast.add(record.task, record.solver, time.monotonic() - since)
         self.left[record.task, record.solver] -= 1
@@ -142,15 +142,15 @@ class PlainProgress:
     def say(self, line: str) -> None:
         print(line, file=self._stream, flush=True)
 
-    def begin(self, pending: Sequence[PlannedRun]) -> None:
+    def begin(self, pending: Sequence[Run]) -> None:
         self._tally.begin(pending)
         if pending:
-            self.say(f"{len(pending)} runs to do")
+            self.say(f"{plural(len(pending), 'run')} to do")
 
-    def started(self, run: PlannedRun) -> None:
+    def started(self, run: Run) -> None:
         self._tally.started(run)
 
-    def ended(self, record: Record) -> None:
+    def ended(self, record: RecordBase) -> None:
         self._tally.ended(record)
         eta = self._tally.eta()
         left = f", {eta} left" if eta else ""
@@ -182,16 +182,16 @@ class LiveProgress:
         # As Text: brackets in names are no markup.
         self._console.print(Text(line))
 
-    def begin(self, pending: Sequence[PlannedRun]) -> None:
+    def begin(self, pending: Sequence[Run]) -> None:
         self._tally.begin(pending)
         self._live.start()
         self.refresh()
 
-    def started(self, run: PlannedRun) -> None:
+    def started(self, run: Run) -> None:
         self._tally.started(run)
         self.refresh()
 
-    def ended(self, record: Record) -> None:
+    def ended(self, record: RecordBase) -> None:
         self._tally.ended(record)
         style = "" if record.status in EXPECTED_STATUSES else "red"
         counter = f"[{self._tally.done}/{self._tally.to_do}] "
@@ -224,19 +224,16 @@ def choose_progress(jobs: int) -> Progress:
     return LiveProgress(jobs) if sys.stderr.isatty() else PlainProgress(jobs)
 
 
-def outcome_line(record: Record) -> str:
+def outcome_line(record: RecordBase) -> str:
     """One finished run in one line."""
-    parts = [f"{record.task} · {record.solver} · seed {record.seed}: {record.status}"]
-    if record.wall_s is not None:
-        parts.append(f"{record.wall_s:.2f} s")
-    if record.test_error is not None:
-        parts.append(f"test error {100 * record.test_error:.2f} %")
-    if record.suboptimality is not None:
-        parts.append(f"suboptimality {record.suboptimality:.1e}")
-    if record.n_support is not None:
-        parts.append(f"{record.n_support} support vectors")
-    line = ", ".join(parts)
+    name = f"{record.task} · {record.solver} · seed {record.seed}: {record.status}"
+    line = ", ".join([name, *kind_named(record.kind).headline(record)])
     return f"{line} ({record.reason})" if record.reason else line
+
+
+def plural(n: int, word: str) -> str:
+    """ "1 run", "3 runs"."""
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
 
 
 def span(seconds: float) -> str:

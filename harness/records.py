@@ -1,7 +1,8 @@
 """Run records: what is stored of one run, and the store that keeps them.
 
-A record is one Parquet file with one row. The columns below are its whole schema; a study's
-results are the folder of its records, readable with ``pandas.read_parquet(folder)``.
+A record is one Parquet file with one row. What all kinds of studies have in common is declared
+here; each kind adds columns of its own. A study's results are the folder of its records, readable
+with ``pandas.read_parquet(folder)``.
 """
 
 from __future__ import annotations
@@ -9,19 +10,20 @@ from __future__ import annotations
 import json
 import os
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, get_args
+from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data_loaders.atomic import replacing
-from data_loaders.errors import first_line
+from marginbench.data_loaders.atomic import replacing
+from marginbench.data_loaders.errors import first_line
+from marginbench.harness.errors import RecordError
+from marginbench.harness.measures import Measure, column, columns_of
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 Status = Literal[
     "converged", "budget", "timeout", "memory", "crashed", "failed", "diverged", "wrong", "skipped"
@@ -30,198 +32,225 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 #: Statuses of runs that went as planned; every other one makes the command exit with 1.
 EXPECTED_STATUSES: frozenset[Status] = frozenset({"converged", "budget", "skipped"})
 
-_CHECKPOINT = pa.struct(
-    [
-        ("n_iter", pa.int64()),  # iterations done
-        ("kernel_evals", pa.int64()),  # null: the solver is not instrumented
-        ("kernel_evals_computed", pa.int64()),
-        ("inner_products", pa.int64()),  # of methods without a kernel
-        ("wall_s", pa.float64()),  # seconds inside the solver, evaluation excluded
-        ("cpu_s", pa.float64()),
-        ("n_support", pa.int64()),
-        ("train_error", pa.float64()),  # fractions in [0, 1]
-        ("test_error", pa.float64()),
-        ("primal", pa.float64()),  # C units: 1/2 ||w||^2 + C sum hinge; null without a w
-        ("dual", pa.float64()),  # C units; null without a feasible dual point
-    ]
+_WALL = Measure("Time", "solver seconds", "seconds", short="time", table=90)
+CPU = Measure("CPU time", "CPU seconds", "seconds", table=80)
+_TEST_ERROR = Measure(
+    "Test error", "test error", "percent", better="lower", short="test error", table=10
 )
-
-SCHEMA = pa.schema(
-    [
-        # what was run
-        ("schema_version", pa.int16()),
-        ("key", pa.string()),  # SHA-256 of all that determines the run
-        ("study", pa.string()),
-        ("task", pa.string()),  # the task's label, unique in the study
-        ("dataset", pa.string()),
-        ("dataset_params", pa.string()),  # JSON object
-        ("fingerprint", pa.string()),
-        ("kernel", pa.string()),  # JSON object: name and parameters
-        ("C", pa.float64()),
-        ("fit_intercept", pa.bool_()),
-        ("solver", pa.string()),  # the solver's label, unique in the study
-        ("solver_class", pa.string()),  # "module:Class" or "file.py:Class"
-        ("params", pa.string()),  # JSON object: every parameter of the estimator
-        ("seed", pa.int64()),
-        ("budget", pa.string()),  # JSON object: timeout [s], memory [MB], ...
-        # how it ended
-        ("status", pa.string()),
-        ("reason", pa.string()),  # one line; empty when there is nothing to say
-        ("traceback", pa.string()),
-        ("started_at", pa.string()),  # ISO 8601, UTC
-        # sizes
-        ("n_train", pa.int64()),
-        ("n_test", pa.int64()),
-        ("n_features", pa.int64()),
-        # costs
-        ("n_iter", pa.int64()),
-        ("kernel_evals", pa.int64()),
-        ("kernel_evals_computed", pa.int64()),
-        ("inner_products", pa.int64()),
-        ("wall_s", pa.float64()),
-        ("cpu_s", pa.float64()),
-        ("compile_s", pa.float64()),
-        ("evaluation_s", pa.float64()),
-        ("data_s", pa.float64()),
-        ("peak_memory_mb", pa.float64()),
-        # scores, recomputed by the harness from the returned model
-        ("n_support", pa.int64()),
-        ("train_error", pa.float64()),
-        ("test_error", pa.float64()),
-        ("primal", pa.float64()),
-        ("dual", pa.float64()),
-        ("gap", pa.float64()),  # primal - dual, C units
-        ("suboptimality", pa.float64()),  # (primal - reference) / reference; null if not a primal
-        # the task's frozen reference optimum
-        ("reference_primal", pa.float64()),
-        ("reference_gap", pa.float64()),  # certified: optimum in [primal - gap, primal]
-        ("reference_test_error", pa.float64()),
-        ("reference_nu", pa.float64()),  # mean hinge loss / ||w||
-        ("reference_alpha_sum", pa.float64()),  # sum of the dual variables
-        ("reference_n_free", pa.int64()),  # dual variables strictly between 0 and C
-        ("reference_hash", pa.string()),
-        # setting
-        ("jobs", pa.int64()),
-        ("threads", pa.int64()),
-        ("environment", pa.string()),  # JSON object
-        ("trace", pa.list_(_CHECKPOINT)),
-        # JSON array: what a solver that keeps a ``trace_`` noted at the end of each epoch
-        ("epochs", pa.string()),
-    ]
-)
+TRAIN_ERROR = Measure("Train error", "train error", "percent", table=20)
+_ITERATIONS = Measure("Iterations", "iterations", "integer", short="iterations")
 
 
-_JSON_COLUMNS = ("dataset_params", "kernel", "params", "budget", "environment")
-_COUNT_COLUMNS = (
-    *("n_iter", "kernel_evals", "kernel_evals_computed", "inner_products", "n_support", "seed"),
-)
+@dataclass(frozen=True, kw_only=True)
+class CheckpointBase:
+    """What was recorded at one moment of a run of any kind."""
+
+    n_iter: int = column("iterations done", low=0, measure=_ITERATIONS)
+    counters: dict[str, int] | None = column(
+        "counts by name; null: the solver is not instrumented", default=None
+    )
+    wall_s: float = column("seconds inside the solver, evaluation excluded", measure=_WALL)
+    test_error: float | None = column(
+        "fraction in [0, 1]", default=None, low=0, high=1, measure=_TEST_ERROR
+    )
+
+    def row(self) -> dict[str, Any]:
+        """The columns by name, with each counter as a column of its own."""
+        return _flat({item.name: getattr(self, item.name) for item in fields(self)})
 
 
-class RecordError(Exception):
-    """A record file that cannot be read; the message names the file and why."""
+@dataclass(kw_only=True)
+class RecordBase:
+    """The outcome of one run of any kind. Field by field the columns of the stored table."""
 
+    #: Name of the kind of study.
+    kind: ClassVar[str]
+    #: What its trace is made of.
+    checkpoint: ClassVar[type[CheckpointBase]]
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """What was recorded at one moment of a run; units in the schema above."""
-
-    n_iter: int
-    kernel_evals: int | None
-    kernel_evals_computed: int | None
-    wall_s: float
-    cpu_s: float
-    n_support: int
-    train_error: float
-    test_error: float
-    primal: float | None
-    dual: float | None
-    inner_products: int | None = None
-
-
-@dataclass
-class Record:
-    """The outcome of one run. Field by field the columns of :data:`SCHEMA`, ``None`` for null."""
-
-    key: str
-    study: str
-    task: str
-    dataset: str
-    solver: str
-    solver_class: str
-    seed: int
-    status: Status
-    dataset_params: str = "{}"
-    fingerprint: str | None = None
-    kernel: str = "{}"
-    C: float | None = None
-    fit_intercept: bool = False
-    params: str = "{}"
-    budget: str = "{}"
-    reason: str = ""
-    traceback: str = ""
-    started_at: str = ""
-    n_train: int | None = None
-    n_test: int | None = None
-    n_features: int | None = None
-    n_iter: int | None = None
-    kernel_evals: int | None = None
-    kernel_evals_computed: int | None = None
-    inner_products: int | None = None
-    wall_s: float | None = None
-    cpu_s: float | None = None
-    compile_s: float | None = None
-    evaluation_s: float | None = None
-    data_s: float | None = None
-    peak_memory_mb: float | None = None
-    n_support: int | None = None
-    train_error: float | None = None
-    test_error: float | None = None
-    primal: float | None = None
-    dual: float | None = None
-    gap: float | None = None
-    suboptimality: float | None = None
-    reference_primal: float | None = None
-    reference_gap: float | None = None
-    reference_test_error: float | None = None
-    reference_nu: float | None = None
-    reference_alpha_sum: float | None = None
-    reference_n_free: int | None = None
-    reference_hash: str | None = None
-    jobs: int = 1
-    threads: int = 1
-    environment: str = "{}"
-    schema_version: int = SCHEMA_VERSION
-    trace: list[Checkpoint] = field(default_factory=list)
-    epochs: str = "[]"
+    # what was run
+    schema_version: int = column("version of the schema", default=SCHEMA_VERSION)
+    key: str = column("SHA-256 of all that determines the run")
+    study: str = column("name of the study")
+    task: str = column("label of the task, unique in the study")
+    solver: str = column("label of the solver, unique in the study")
+    solver_class: str = column('"module:Class" or "file.py:Class"')
+    params: str = column("every parameter of the solver", default="{}", json="object")
+    seed: int = column("seed of the run, or number of the instance", low=0)
+    budget: str = column("the limits by name: seconds, megabytes", default="{}", json="object")
+    # how it ended
+    status: Status = column("how it ended", default="failed")
+    reason: str = column("one line; empty when there is nothing to say", default="")
+    traceback: str = column("of a run that raised or crashed", default="")
+    started_at: str = column("ISO 8601, UTC", default="")
+    # costs
+    n_iter: int | None = column("iterations done", default=None, low=0, measure=_ITERATIONS)
+    counters: dict[str, int] | None = column(
+        "counts by name; null: the solver is not instrumented", default=None
+    )
+    wall_s: float | None = column(
+        "wall-clock seconds inside the solver, evaluation excluded", default=None, measure=_WALL
+    )
+    cpu_s: float | None = column("CPU seconds of the process meanwhile", default=None, measure=CPU)
+    compile_s: float | None = column("seconds of building and warming up", default=None)
+    evaluation_s: float | None = column("seconds of scoring", default=None)
+    data_s: float | None = column("seconds of loading or generating the data", default=None)
+    peak_memory_mb: float | None = column(
+        "largest resident memory of the worker, 10^6 bytes",
+        default=None,
+        measure=Measure("Memory", "peak memory", "megabytes", short="memory"),
+    )
+    # scores, recomputed by the harness from what the solver returned
+    train_error: float | None = column(
+        "fraction in [0, 1]", default=None, low=0, high=1, measure=TRAIN_ERROR
+    )
+    test_error: float | None = column(
+        "fraction in [0, 1]", default=None, low=0, high=1, measure=_TEST_ERROR
+    )
+    # setting
+    jobs: int = column("runs at the same time", default=1)
+    threads: int = column("threads of numeric libraries", default=1)
+    environment: str = column("software and machine", default="{}", json="object")
+    trace: list[Any] = column("the checkpoints", default=[])
 
     @property
     def file_name(self) -> str:
+        """Its file's name, readable and unique: the key alone decides identity."""
         return file_name_of(self.key, self.task, self.solver, self.seed)
 
+    def row(self) -> dict[str, Any]:
+        """All columns but the trace by name, with each counter as a column of its own."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        del values["trace"]
+        return _flat(values)
 
-def file_name_of(key: str, part: str, method: str, seed: int) -> str:
-    """A record's file name, readable and unique: the key alone decides identity."""
-    words = re.sub(r"[^A-Za-z0-9.=]+", "_", f"{part}-{method}-s{seed}")
+    def take(self, found: Mapping[str, Any]) -> None:
+        """Fill in what the run found: values by column."""
+        for name, value in found.items():
+            setattr(self, name, value)
+
+    def take_last_checkpoint(self) -> None:
+        """Fill in the counts and scores of the last checkpoint: those of a run that was killed."""
+        if self.trace:
+            own = {item.name for item in fields(self)} - {"wall_s"}
+            self.take({k: v for k, v in vars(self.trace[-1]).items() if k in own})
+
+    @classmethod
+    def upgraded(cls, row: dict[str, Any]) -> dict[str, Any]:
+        """A stored row of an older version of the schema as one of this version."""
+        return row
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any]) -> Self:
+        """The record that a stored row is.
+
+        Raises
+        ------
+        RecordError
+            If no run can have written it; the message says why.
+        """
+        row = cls.upgraded(dict(row))
+        row.pop("kind", None)
+        if row.get("schema_version") != SCHEMA_VERSION:
+            raise RecordError(
+                f"schema version {row.get('schema_version')}, this release reads {SCHEMA_VERSION}"
+            )
+        unknown = sorted(set(row) ^ {item.name for item in fields(cls)})
+        if unknown:
+            raise RecordError(f"columns differ from the schema: {', '.join(unknown)}")
+        problem = _problem(cls, row) or _trace_problem(cls, row["trace"])
+        if problem:
+            raise RecordError(f"not a record of a run (its {problem})")
+        for place in (row, *row["trace"]):
+            if place["counters"] is not None:
+                place["counters"] = _counts(place["counters"])
+        row["trace"] = [cls.checkpoint(**state) for state in row["trace"]]
+        return cls(**row)
+
+
+def file_name_of(key: str, task: str, solver: str, seed: int) -> str:
+    """The file name of the record of a run."""
+    words = re.sub(r"[^A-Za-z0-9.=]+", "_", f"{task}-{solver}-s{seed}")
     return f"{words[:80]}-{key[:16]}.parquet"
 
 
-class Recorded(Protocol):
-    """What a store keeps: a dataclass with a name for its file and the key of its run."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def file_name(self) -> str: ...
-
-    @property
-    def key(self) -> str: ...
+def schema_of(record_type: type[RecordBase]) -> pa.Schema:
+    """The schema of the stored table, from the declarations of the columns."""
+    trace = pa.list_(pa.struct(_arrow_fields(record_type.checkpoint)))
+    columns = [
+        pa.field(item.name, trace) if item.name == "trace" else item
+        for item in _arrow_fields(record_type)
+    ]
+    return pa.schema([pa.field("kind", pa.string()), *columns])
 
 
-R = TypeVar("R", bound=Recorded)
+def _arrow_fields(declared: type) -> list[pa.Field]:
+    hints = get_type_hints(declared)
+    return [pa.field(item.name, _arrow_type(hints[item.name])) for item in fields(declared)]
 
 
-class Store(ABC, Generic[R]):
-    """Records of one study: a folder with one Parquet file per run.
+def _arrow_type(hint: Any) -> pa.DataType:
+    """The type of a column from its annotation; None is null."""
+    members = get_args(hint)
+    plain = members[0] if type(None) in members else hint
+    if plain == dict[str, int]:
+        return pa.map_(pa.string(), pa.int64())
+    known = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    return known.get(plain, pa.string())
+
+
+def _flat(values: dict[str, Any]) -> dict[str, Any]:
+    counters = values.pop("counters")
+    return values | (counters or {})
+
+
+def _counts(stored: Any) -> dict[str, int]:
+    """A map as Arrow hands it back, a list of pairs."""
+    return dict(stored)
+
+
+def _problem(declared: type, row: Mapping[str, Any]) -> str:
+    """What no run can have written; empty if there is nothing."""
+    if "status" in row and row["status"] not in STATUSES:
+        return f"status is {row['status']!r}"
+    for name, described in columns_of(declared).items():
+        value = row[name]
+        if described.json and not _is_json(value, described.json):
+            return f"{name} is not a JSON {described.json}"
+        if value is None or described.json:
+            continue
+        if described.low is not None and not value >= described.low:
+            return f"{name} is {value}"
+        if described.high is not None and not value <= described.high:
+            return f"{name} is {value}"
+    for name, count in _counts(row["counters"] or {}).items():
+        if count < 0:
+            return f"{name} is {count}"
+    return ""
+
+
+def _trace_problem(cls: type[RecordBase], trace: Any) -> str:
+    if trace is None or None in trace:
+        return "trace is missing"
+    known = {item.name for item in fields(cls.checkpoint)}
+    if any(set(state) != known for state in trace):
+        return "trace has other columns"
+    problems = (_problem(cls.checkpoint, state) for state in trace)
+    return next((f"trace says that {problem}" for problem in problems if problem), "")
+
+
+def _is_json(text: Any, kind: str) -> bool:
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError):
+        return False
+    if kind == "object":
+        return isinstance(found, dict)
+    return isinstance(found, list) and all(isinstance(item, dict) for item in found)
+
+
+class RecordStore:
+    """Records of one study, of any kind: a folder with one Parquet file per run.
 
     Parameters
     ----------
@@ -229,19 +258,14 @@ class Store(ABC, Generic[R]):
         Created when the first record is written.
     """
 
-    schema: ClassVar[pa.Schema]
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    @abstractmethod
-    def _record(self, path: Path, row: dict[str, Any]) -> R:
-        """The record that this row of a file is; RecordError if it is none."""
-
-    def write(self, record: R) -> Path:
+    def write(self, record: RecordBase) -> Path:
         """Write one record atomically: a reader sees all of it or nothing."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        table = pa.Table.from_pylist([_encodable(asdict(record))], schema=self.schema)
+        row = {"kind": record.kind, **_encodable(asdict(record))}
+        table = pa.Table.from_pylist([row], schema=schema_of(type(record)))
         path = self.folder / record.file_name
         with replacing(path) as sink:
             pq.write_table(table, sink, compression="zstd")
@@ -251,21 +275,31 @@ class Store(ABC, Generic[R]):
         """The record files, sorted by name."""
         return sorted(self.folder.glob("*.parquet"))
 
-    def read(self, path: Path) -> R:
+    def read(self, path: Path) -> RecordBase:
         """Read one record.
 
         Raises
         ------
         RecordError
-            If the file is truncated, empty, or of a schema that cannot be read.
+            If the file is truncated, empty, or of a schema that cannot be read; the message names
+            the file and says why.
         """
+        from marginbench.harness.kinds import record_type
+
         try:
             row: dict[str, Any] = pq.ParquetFile(path).read().to_pylist()[0]
         except (OSError, pa.ArrowException, IndexError) as error:
             raise RecordError(f"{path}: not a readable record ({first_line(error)})") from None
-        return self._record(path, row)
+        try:
+            return record_type(row).from_row(row)
+        except RecordError as error:
+            raise RecordError(f"{path}: {error}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise RecordError(
+                f"{path}: not a record of a run (a value of another type: {first_line(error)})"
+            ) from None
 
-    def scan(self) -> Iterator[R | RecordError]:
+    def scan(self) -> Iterator[RecordBase | RecordError]:
         """Every record of the folder; a damaged file comes as the error that it raised."""
         for path in self.paths():
             try:
@@ -273,7 +307,7 @@ class Store(ABC, Generic[R]):
             except RecordError as error:
                 yield error
 
-    def recorded(self, file_name: str, key: str, say: Callable[[str], None]) -> R | None:
+    def recorded(self, file_name: str, key: str, say: Callable[[str], None]) -> RecordBase | None:
         """The record of the run with this key, if there is a readable one.
 
         A damaged file is moved aside, and ``say`` is told.
@@ -284,50 +318,12 @@ class Store(ABC, Generic[R]):
         try:
             record = self.read(path)
         except RecordError as error:
-            aside = path.with_name(path.name + ".damaged")
+            # A name that readers of the folder pass over.
+            aside = path.with_name(f"_{path.name}.damaged")
             os.replace(path, aside)
             say(f"{error}; moved to {aside.name}, the run is done again")
             return None
         return record if record.key == key else None
-
-
-class RecordStore(Store[Record]):
-    """Records of runs of solvers.
-
-    Version 1 of the schema, which knew no methods without a kernel, and version 2, which knew no
-    traces of the solvers' own, are brought up to this one.
-    """
-
-    schema = SCHEMA
-
-    def _record(self, path: Path, row: dict[str, Any]) -> Record:
-        _upgrade(row)
-        if row.get("schema_version") != SCHEMA_VERSION:
-            raise RecordError(
-                f"{path}: schema version {row.get('schema_version')}, this release reads "
-                f"{SCHEMA_VERSION}"
-            )
-        known = {item.name for item in fields(Record)}
-        unknown = sorted(set(row) ^ known)
-        if unknown:
-            raise RecordError(f"{path}: columns differ from the schema: {', '.join(unknown)}")
-        problem = _problem(row)
-        if problem:
-            raise RecordError(f"{path}: not a record of a run ({problem})")
-        row["trace"] = [Checkpoint(**checkpoint) for checkpoint in row["trace"]]
-        return Record(**row)
-
-
-def _upgrade(row: dict[str, Any]) -> None:
-    """Turn a row of an older version of the schema into one of this version."""
-    if row.get("schema_version") == 1:
-        for place in (row, *filter(None, row.get("trace") or [])):
-            counted = place.get("kernel_evals") is not None
-            place["inner_products"] = 0 if counted else None
-        row["schema_version"] = 2
-    if row.get("schema_version") == 2:
-        row |= {"epochs": "[]", "reference_alpha_sum": None, "reference_n_free": None}
-        row["schema_version"] = 3
 
 
 def _encodable(row: dict[str, Any]) -> dict[str, Any]:
@@ -336,35 +332,3 @@ def _encodable(row: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, str):
             row[name] = value.encode("utf-8", "backslashreplace").decode()
     return row
-
-
-def _problem(row: dict[str, Any]) -> str:
-    """What no run can have written; empty if there is nothing."""
-    if row["status"] not in STATUSES:
-        return f"its status is {row['status']!r}"
-    if row["trace"] is None or None in row["trace"]:
-        return "its trace is missing"
-    for name in _JSON_COLUMNS:
-        try:
-            described = json.loads(row[name])
-        except (TypeError, ValueError):
-            described = None
-        if not isinstance(described, dict):
-            return f"its {name} is not a JSON object"
-    if not _is_list_of_objects(row["epochs"]):
-        return "its epochs are not a JSON array of objects"
-    for name in _COUNT_COLUMNS:
-        if row[name] is not None and row[name] < 0:
-            return f"its {name} is {row[name]}"
-    for name in ("train_error", "test_error"):
-        if row[name] is not None and not 0 <= row[name] <= 1:
-            return f"its {name} is {row[name]}"
-    return ""
-
-
-def _is_list_of_objects(text: Any) -> bool:
-    try:
-        found = json.loads(text)
-    except (TypeError, ValueError):
-        return False
-    return isinstance(found, list) and all(isinstance(item, dict) for item in found)

@@ -5,34 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from data_loaders import DataError, Source, sources, suggest
-from harness.errors import StudyError
-from harness.study import MAX_SEEDS, SolverEntry, Study, Task
+from marginbench.data_loaders import DataError, Source, sources, suggest
+from marginbench.harness.errors import StudyError
+from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
 
-Entry = TypeVar("Entry", Task, SolverEntry)
+Entry = TypeVar("Entry", TaskEntry, SolverEntry)
+StudyT = TypeVar("StudyT", bound=StudyBase)
 
 
 def select(
-    study: Study,
+    study: StudyT,
     *,
     datasets: Sequence[str] | None = None,
     solvers: Sequence[str] | None = None,
     seeds: int | None = None,
     timeout: float | None = None,
-) -> Study:
+) -> StudyT:
     """The same study with only some tasks and solvers, or with others in their place.
 
     Parameters
     ----------
-    study : Study
+    study : StudyBase
     datasets : sequence of str, optional
-        Labels of tasks or names of datasets, in any case. A known dataset that the study does
-        not have comes with its own default kernel width and C.
+        Labels of tasks, or names of their datasets or generators, in any case. A known dataset
+        that a study of SVM solvers does not have comes with its own default kernel width and C.
     solvers : sequence of str, optional
         Labels or names of solvers, in any case; a registry name, "file.py:Class" or
         "module:Class" that the study does not have runs with its defaults.
     seeds : int, optional
-        Number of seeds.
+        Number of seeds; the most instances of a cell.
     timeout : float, optional
         Seconds of solving per run.
 
@@ -41,49 +42,52 @@ def select(
     StudyError
         For an unknown name, with the nearest known one, or a number out of range.
     """
-    changes: dict[str, Any] = {}
     if seeds is not None:
         if not 1 <= seeds <= MAX_SEEDS:
             raise StudyError(f"the number of seeds must be from 1 to {MAX_SEEDS}, not {seeds}")
-        changes["seeds"] = seeds
+        study = study.with_seeds(seeds)
     if timeout is not None:
         if not 0 < timeout < float("inf"):
             raise StudyError(f"the timeout must be a number of seconds > 0, not {timeout:g}")
-        changes["budget"] = study.budget.model_copy(update={"timeout": float(timeout)})
+        budget = study.budget.model_copy(update={"timeout": float(timeout)})
+        study = study.model_copy(update={"budget": budget})
     if datasets is not None:
-        changes["task"] = _select_tasks(study.task, datasets)
+        study = study.with_tasks(_select_tasks(study, datasets))
     if solvers is not None:
-        changes["solver"] = _select_solvers(study.solver, solvers)
-    return study.model_copy(update=changes)
+        study = study.with_solvers(_select_solvers(study, solvers))
+    return study
 
 
-def _select_tasks(tasks: Sequence[Task], names: Iterable[str]) -> tuple[Task, ...]:
-    """The tasks with one of these labels or datasets; a dataset that has none gets one.
+def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
+    """The tasks with one of these names; a dataset that has none gets one where the kind can.
 
     Raises
     ------
     StudyError
         For a name that is neither.
     """
-    chosen: list[Task] = []
-    for name in split_names(names, [task.label for task in tasks]):
-        found = [t for t in tasks if name.casefold() in (t.label.casefold(), t.dataset.casefold())]
+    from marginbench.harness.kinds import kind_named
+
+    chosen: list[TaskEntry] = []
+    for name in split_names(names, [task.label for task in study.tasks]):
+        key = name.casefold()
+        found = [task for task in study.tasks if key in map(str.casefold, task.names)]
         if not found:
-            known = dataset_names()
-            dataset = find(name, known)
-            if dataset is None:
-                labels = [task.label for task in tasks]
-                raise StudyError(f"unknown dataset {name!r}{_hint(name, [*labels, *known])}")
-            found = [complete_task(Task(dataset=dataset, label=_free(dataset, chosen)))]
+            new = kind_named(study.kind).new_task(study, name, _free(name, chosen))
+            found = [new]
         chosen.extend(task for task in found if task not in chosen)
     if not chosen:
         raise StudyError("no dataset is selected")
-    return tuple(chosen)
+    return chosen
 
 
-def _select_solvers(
-    solvers: Sequence[SolverEntry], names: Iterable[str]
-) -> tuple[SolverEntry, ...]:
+def unknown_task(study: StudyBase, name: str, known: Iterable[str] = ()) -> StudyError:
+    """The error for a task that there is not; it suggests the nearest name."""
+    names = dict.fromkeys([*(text for task in study.tasks for text in task.names), *known])
+    return StudyError(f"unknown dataset {name!r}{suggest(name, list(names))}")
+
+
+def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]:
     """The solvers with one of these labels or names; another known solver runs with its defaults.
 
     Raises
@@ -92,25 +96,30 @@ def _select_solvers(
         For a name that no solver has.
     """
     chosen: list[SolverEntry] = []
-    labels = [solver.label for solver in solvers]
+    labels = [solver.label for solver in study.solvers]
     for name in split_names(names, labels):
         key = name.casefold()
-        found = [solver for solver in solvers if key == solver.label.casefold()]
-        if not found and ":" in name:
-            known = resolve_solver_name(name, where="--solver")
-            found = [solver for solver in solvers if solver.name == known]
+        found = [solver for solver in study.solvers if key == solver.label.casefold()]
+        known = ""
+        if not found and is_foreign(name):
+            known = resolve_solver_name(name, study.kind, where="--solver")
+            found = [solver for solver in study.solvers if solver.name == known]
         elif not found:
-            known = find(name, solver_names()) or ""
-            found = [s for s in solvers if key in (s.name.casefold(), s.class_name.casefold())]
+            known = find(name, registered(study.kind)) or ""
+            found = [
+                solver
+                for solver in study.solvers
+                if key in (solver.name.casefold(), solver.class_name.casefold())
+            ]
         if not found:
             if not known:
-                hint = _hint(name, [*labels, *solver_names()])
-                raise StudyError(f"unknown solver {name!r}{hint}")
+                names = list(dict.fromkeys([*labels, *registered(study.kind)]))
+                raise StudyError(_unknown_solver(name, study.kind, names))
             found = [SolverEntry(name=known, label=_free(known.rsplit(":", 1)[-1], chosen))]
         chosen.extend(solver for solver in found if solver not in chosen)
     if not chosen:
         raise StudyError("no solver is selected")
-    return tuple(chosen)
+    return chosen
 
 
 def split_names(names: Iterable[str], labels: Iterable[str] = ()) -> list[str]:
@@ -125,28 +134,12 @@ def split_names(names: Iterable[str], labels: Iterable[str] = ()) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 
-def complete_task(task: Task, where: str = "") -> Task:
-    """The task with the dataset's own kernel width and C where it has none.
-
-    Raises
-    ------
-    StudyError
-        If the dataset does not take the task's parameters.
-    """
-    source = _sources()[task.dataset]
-    try:
-        source.resolve(task.dataset_params)
-    except DataError as error:
-        raise StudyError(f"{where}{error}") from None
-    values: dict[str, float] = {}
-    if task.C is None:
-        values["C"] = float(source.default_C)
-    if task.gamma is None and task.kernel != "linear":
-        values["gamma"] = float(source.default_gamma)
-    return task.model_copy(update=values)
+def is_foreign(name: str) -> bool:
+    """Whether a solver's name means code from outside the project, not a registered solver."""
+    return ":" in name
 
 
-def resolve_solver_name(name: str, *, where: str, folder: str | None = None) -> str:
+def resolve_solver_name(name: str, kind: str, *, where: str, folder: str | None = None) -> str:
     """A registry name in its own spelling; a file's path made absolute; a module's name as is.
 
     Raises
@@ -156,13 +149,54 @@ def resolve_solver_name(name: str, *, where: str, folder: str | None = None) -> 
     SolverError
         For a file that does not exist or does not define the class.
     """
-    from harness.loading import SolverSpec
+    from marginbench.harness.loading import SolverSpec
 
-    if ":" in name:
+    if is_foreign(name):
         return SolverSpec.parse(name, folder).checked().text
-    found = find(name, solver_names())
+    found = find(name, registered(kind))
     if found is None:
-        raise StudyError(f"{where}: unknown solver {name!r}{_hint(name, solver_names())}")
+        raise StudyError(f"{where}: {_unknown_solver(name, kind, registered(kind))}")
+    return found
+
+
+def registered(kind: str) -> list[str]:
+    """Names of the registered solvers for a kind of studies."""
+    from marginbench.solvers.registration import solver_names
+
+    return solver_names(kind)
+
+
+def _unknown_solver(name: str, kind: str, known: Sequence[str]) -> str:
+    """What is wrong with a solver's name: the nearest one, or where the name belongs."""
+    from marginbench.harness.kinds import kind_names
+
+    for other in kind_names():
+        if other != kind and find(name, registered(other)) is not None:
+            return f"{name} is a solver for studies of the kind {other!r}, not {kind!r}"
+    if name.endswith(".py"):
+        return f"{name!r} is a file; name the class in it too, as in {name}:MySolver"
+    return f"unknown solver {name!r}{suggest(name, list(known))}"
+
+
+def checked_dataset(name: str, params: Mapping[str, Any], where: str = "") -> str:
+    """The name of a dataset in its own spelling.
+
+    Raises
+    ------
+    StudyError
+        If there is none, or it does not take the parameters; the message begins with ``where``,
+        the place of the table in a file: "study.toml: task[1].".
+    """
+    known = dataset_names()
+    found = find(name, known)
+    if found is None:
+        place = f"{where}dataset: " if where else ""
+        raise StudyError(f"{place}unknown dataset {name!r}{suggest(name, known)}")
+    try:
+        source_of(found).resolve(dict(params))
+    except DataError as error:
+        place = f"{where.removesuffix('.')}: " if where else ""
+        raise StudyError(f"{place}{error}") from None
     return found
 
 
@@ -173,24 +207,20 @@ def find(name: str, known: Iterable[str]) -> str | None:
 
 
 def dataset_names() -> list[str]:
+    """Names of the registered datasets."""
     return list(_sources())
 
 
-def solver_names() -> list[str]:
-    from solvers import registry
-
-    return list(registry())
+def source_of(dataset: str) -> Source:
+    """Where a registered dataset comes from."""
+    return _sources()[dataset]
 
 
 def _sources() -> Mapping[str, Source]:
     return {source.name: source for source in sources()}
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
-    return suggest(name, list(dict.fromkeys(known)))
-
-
-def _free(label: str, taken: Sequence[Task] | Sequence[SolverEntry]) -> str:
+def _free(label: str, taken: Sequence[Any]) -> str:
     """A label that no entry has yet: "SMO", else "SMO-2" and so on."""
     labels = {entry.label.casefold() for entry in taken}
     number, candidate = 1, label

@@ -5,33 +5,37 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from filelock import FileLock, Timeout
 
-from data_loaders.atomic import UNFINISHED, replacing
-from harness.environment import environment, version
-from harness.errors import (
+from marginbench.data_loaders.atomic import UNFINISHED, replacing
+from marginbench.harness.asking import Ask
+from marginbench.harness.environment import environment, version
+from marginbench.harness.errors import (
     EXIT_DATA,
     EXIT_OK,
     EXIT_RUNS,
     BusyError,
     InterruptedRunError,
+    RecordError,
     UserError,
 )
-from harness.jobs import Ended, Executor, Job, Outcome, Started
-from harness.keys import canonical_json
-from harness.pool import LocalPool
-from harness.progress import Progress, SilentProgress
-from harness.recording import now
-from harness.records import EXPECTED_STATUSES, Recorded, RecordError, Store
+from marginbench.harness.jobs import Ended, Executor, Job, Limits, Outcome, Started
+from marginbench.harness.keys import canonical_json
+from marginbench.harness.kinds import Facts, Kind, Run, kind_named
+from marginbench.harness.pool import LocalPool
+from marginbench.harness.progress import Progress, SilentProgress
+from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, RecordStore
+from marginbench.harness.study import StudyBase, run_limits
 
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
+_TIMEOUTS = frozenset({"timeout", "compile_timeout", "data_timeout", "evaluation_timeout"})
 
 
 @dataclass(frozen=True)
@@ -69,179 +73,119 @@ class RunSummary:
         return EXIT_RUNS if self.unexpected else EXIT_OK
 
 
-class RunRecord(Recorded, Protocol):
-    """What a session reads and fills in of a record."""
-
-    study: str
-    status: Any
-    started_at: str
-    jobs: int
-    threads: int
-    environment: str
-
-
-class Planned(Protocol):
-    """A run of a study: what identifies it, and the file of its record."""
-
-    @property
-    def key(self) -> str: ...
-
-    @property
-    def file_name(self) -> str: ...
-
-
-class Described(Protocol):
-    """What studies of every kind have."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def description(self) -> str: ...
-
-    @property
-    def budget(self) -> Any: ...
-
-
-RunT = TypeVar("RunT", bound=Planned)
-RecordT = TypeVar("RecordT", bound=RunRecord)
-StudyT = TypeVar("StudyT", bound=Described)
-
-
-class Session(ABC, Generic[StudyT, RunT, RecordT]):
-    """One call that runs a study.
+def run_study(
+    study: StudyBase,
+    results: Path,
+    *,
+    jobs: int = 1,
+    threads: int = 1,
+    retry_failed: bool = False,
+    command: str = "",
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+) -> RunSummary:
+    """Run a study of any kind and record every run; what is recorded already is not repeated.
 
     Parameters
     ----------
-    study : Study or FeasibilityStudy
-    store : Store
-        Of records in ``results/runs``.
+    study : StudyBase
     results : Path
-        The results folder.
+        The results folder; records go to ``results/runs``.
     jobs : int
-        Runs at the same time.
+        Runs at the same time. More than one disturbs the timings.
     threads : int
         Threads of numeric libraries per run.
-    progress : Progress or None
+    retry_failed : bool
+        Run again what did not go as planned.
+    command : str
+        The command line that reproduces this, for the report.
+    progress : Progress, optional
         Shows what happens; nothing by default.
+    executor : Executor, optional
+        Where to run; worker processes on this machine by default.
 
     Raises
     ------
     UserError
-        If ``jobs`` is no positive number.
+        If the study, a solver or the results folder is not usable.
+    InterruptedRunError
+        If the user interrupts; what was recorded stays.
     """
+    if jobs < 1:
+        raise UserError(f"the number of jobs must be at least 1, not {jobs}")
+    session = _Session(study, results, jobs, threads, progress or SilentProgress())
+    with exclusive(results), contextlib.ExitStack() as stack:
+        if executor is None:
+            executor = stack.enter_context(LocalPool(jobs, results / "logs"))
+        try:
+            session.plan(executor)
+            session.prepare(command, retry_failed=retry_failed)
+            session.run_pending(executor)
+        except KeyboardInterrupt:
+            executor.close()
+            raise InterruptedRunError(session.interrupted_message(command)) from None
+        finally:
+            session.progress.close()
+        return session.summary()
+
+
+class _Session:
+    """One call of :func:`run_study`."""
 
     def __init__(
-        self,
-        study: StudyT,
-        store: Store[RecordT],
-        results: Path,
-        *,
-        jobs: int,
-        threads: int,
-        progress: Progress | None,
+        self, study: StudyBase, results: Path, jobs: int, threads: int, progress: Progress
     ) -> None:
-        if jobs < 1:
-            raise UserError(f"the number of jobs must be at least 1, not {jobs}")
-        self.study, self.store, self.results = study, store, results
-        self.jobs, self.threads = jobs, threads
-        self.progress = progress or SilentProgress()
-        self.runs: list[RunT] = []
-        self.pending: list[RunT] = []
-        self.records: dict[str, RecordT] = {}
+        self.study, self.results, self.jobs, self.threads = study, results, jobs, threads
+        self.progress = progress
+        self.kind: Kind = kind_named(study.kind)
+        self.store = RecordStore(results / "runs")
+        self.facts = Facts({})
+        self.runs: list[Run] = []
+        self.pending: list[Run] = []
+        self.records: dict[str, RecordBase] = {}
         self.already_recorded = 0
+        # Solvers whose warm-up was once cut short: compiling again cannot take as long.
+        self.slow_to_compile: frozenset[str] = frozenset()
+        # Why data could not be used, as runs found out that only then looked at them.
+        self.data_errors: list[str] = []
         self._environment = canonical_json(environment())
 
-    def conduct(self, *, executor: Executor | None, command: str, retry_failed: bool) -> RunSummary:
-        """Plan, and run what is not recorded already.
+    def plan(self, executor: Executor) -> None:
+        """Find out what the runs are."""
+        ask = Ask(executor, run_limits(self.study.budget), self.progress.say, self.threads)
+        self.facts = self.kind.facts(self.study, ask)
+        self.runs = self.kind.plan(self.study, self.facts)
 
-        Parameters
-        ----------
-        executor : Executor or None
-            Where to run; None: worker processes on this machine.
-        command : str
-            The command line that reproduces this, for the report.
-        retry_failed : bool
-            Run again what did not go as planned.
-
-        Raises
-        ------
-        UserError
-            If the study or the results folder is not usable.
-        InterruptedRunError
-            If the user interrupts; what was recorded stays.
-        """
-        with exclusive(self.results), contextlib.ExitStack() as stack:
-            if executor is None:
-                executor = stack.enter_context(LocalPool(self.jobs, self.results / "logs"))
-            try:
-                self.runs = self._plan(executor)
-                self._prepare(command, retry_failed=retry_failed)
-                self._run_pending(executor)
-            except KeyboardInterrupt:
-                executor.close()
-                raise InterruptedRunError(self._interrupted_message(command)) from None
-            finally:
-                self.progress.close()
-            return self._summary()
-
-    @abstractmethod
-    def _plan(self, executor: Executor) -> list[RunT]:
-        """Every run of the study."""
-
-    @abstractmethod
-    def _description(self) -> dict[str, Any]:
-        """What study.json says beside what all kinds of studies say."""
-
-    @abstractmethod
-    def _again(self, record: RecordT, *, retry_failed: bool) -> bool:
-        """Whether a recorded run is to be run again."""
-
-    @abstractmethod
-    def _job(self, run: RunT) -> Job:
-        """The run as a worker gets it; asked for when its turn comes."""
-
-    @abstractmethod
-    def _record_of(self, run: RunT, outcome: Outcome) -> RecordT:
-        """The record of a run that was started."""
-
-    @abstractmethod
-    def _line(self, record: RecordT) -> str:
-        """A finished run in one line."""
-
-    @abstractmethod
-    def _data_errors(self) -> Iterable[str]:
-        """Why datasets could not be loaded."""
-
-    def _without_run(self, run: RunT) -> RecordT | None:
-        """The record of a run that is not to be started; None if it is."""
-        return None
-
-    def _kept(self, record: RecordT, run: RunT) -> RecordT:
-        """A record that was there before, brought up to date."""
-        return record
-
-    def _begin(self, pending: Sequence[RunT]) -> None:
-        """Show that these runs are to be run now."""
-
-    def _started(self, run: RunT) -> None:
-        """Show that a run has started."""
-
-    def _ended(self, record: RecordT) -> None:
-        """Show that a run has ended."""
-
-    def _prepare(self, command: str, *, retry_failed: bool) -> None:
+    def prepare(self, command: str, *, retry_failed: bool) -> None:
         """Write study.json, and find out what is recorded already."""
         path = self.results / "study.json"
         self._check_same_study(path)
         for leftover in self.store.folder.glob(f"{UNFINISHED}*"):
             leftover.unlink(missing_ok=True)
+        _write_json(path, self._description(command))
+        for run in self.runs:
+            record = self.store.recorded(run.file_name, run.key, self.progress.say)
+            if record is not None and not self._repeats(record, retry_failed=retry_failed):
+                self.records[run.key] = self._kept(record, run)
+                self.already_recorded += 1
+            elif run.failure or run.skip_reason:
+                self._write(self._record_without_run(run))
+            else:
+                self.pending.append(run)
+        # Neighbours in time must not be neighbours in the plan: machines drift.
+        random.Random(self.study.name).shuffle(self.pending)
+        if self.already_recorded:
+            self.progress.say(
+                f"{self.already_recorded} of {len(self.runs)} runs already recorded in "
+                f"{self.results}"
+            )
+
+    def _description(self, command: str) -> dict[str, Any]:
+        """What study.json says."""
         study = self.study
-        shared = {
+        return {
             "schema_version": _SCHEMA_VERSION,
+            "kind": study.kind,
             "marginbench": version(),
             "name": study.name,
             "title": study.title or study.name,
@@ -250,24 +194,18 @@ class Session(ABC, Generic[StudyT, RunT, RecordT]):
             "jobs": self.jobs,
             "threads": self.threads,
             "command": command,
+            **self.kind.describe(study, self.facts),
+            "planned": [
+                {
+                    "key": run.key,
+                    "file": run.file_name,
+                    "task": run.task,
+                    "solver": run.solver,
+                    "seed": run.seed,
+                }
+                for run in self.runs
+            ],
         }
-        _write_json(path, shared | self._description())
-        for run in self.runs:
-            record = self.store.recorded(run.file_name, run.key, self.progress.say)
-            if record is not None and not self._again(record, retry_failed=retry_failed):
-                self.records[run.key] = self._kept(record, run)
-                self.already_recorded += 1
-            elif (record := self._without_run(run)) is not None:
-                self._write(record)
-            else:
-                self.pending.append(run)
-        # Neighbours in time must not be neighbours in the plan: machines drift.
-        random.Random(study.name).shuffle(self.pending)
-        if self.already_recorded:
-            self.progress.say(
-                f"{self.already_recorded} of {len(self.runs)} runs already recorded in "
-                f"{self.results}"
-            )
 
     def _check_same_study(self, path: Path) -> None:
         """A folder keeps the runs of one study: its page would lose those of another."""
@@ -283,51 +221,139 @@ class Session(ABC, Generic[StudyT, RunT, RecordT]):
                 f"{self.study.name!r}"
             )
 
-    def _run_pending(self, executor: Executor) -> None:
+    def _repeats(self, record: RecordBase, *, retry_failed: bool) -> bool:
+        """Whether a recorded run is run again: it failed, or its limit is wider now."""
+        if retry_failed and record.status not in EXPECTED_STATUSES:
+            return True
+        limits = self.kind.limits_hit(record)
+        if record.status == "timeout":
+            limits |= _TIMEOUTS
+        elif record.status == "memory":
+            limits |= {"memory"}
+        before: dict[str, float] = json.loads(record.budget)
+        now = self.study.budget.model_dump()
+        return any(now[name] > before.get(name, 0.0) for name in limits)
+
+    def _kept(self, record: RecordBase, run: Run) -> RecordBase:
+        """A record that was there before, compared with a reference that was not there then."""
+        if self.kind.is_current(record, run):
+            return record
+        record = replace(record)
+        self.kind.complete(record, run)
+        self.store.write(record)
+        return record
+
+    def run_pending(self, executor: Executor) -> None:
         """Run what is left; each record is written as soon as its run ends."""
         by_key = {run.key: run for run in self.pending}
         started: dict[str, str] = {}
-        self._begin(self.pending)
+        self.progress.begin(self.pending)
         # Jobs are made one by one: their limits may depend on what has happened so far.
         for event in executor.execute(self._job(run) for run in self.pending):
             if isinstance(event, Started):
-                started[event.job.tag] = now()
-                self._started(by_key[event.job.tag])
+                started[event.job.tag] = _now()
+                self.progress.started(by_key[event.job.tag])
             elif isinstance(event, Ended):
                 run = by_key[event.job.tag]
                 record = self._record_of(run, event.outcome)
                 record.started_at = started[run.key]
                 self._write(record)
-                self._ended(record)
+                self.progress.ended(record)
             else:
                 self.progress.refresh()
 
-    def _write(self, record: RecordT) -> None:
+    def _job(self, run: Run) -> Job:
+        limits = run.limits
+        if run.solver in self.slow_to_compile:
+            seconds = min(limits.seconds["compile"], limits.seconds["solve"])
+            limits = Limits({**limits.seconds, "compile": seconds}, limits.memory)
+        return Job(run.key, run.work, limits, self.threads, run.foreign)
+
+    def _record_of(self, run: Run, outcome: Outcome) -> RecordBase:
+        """The record of a run that was started.
+
+        The scores and counts of a run that was killed are those of its last checkpoint; ``wall_s``
+        is the time that the solver had been given by then.
+        """
+        if outcome.status == "timeout" and outcome.phase == "compile":
+            self.slow_to_compile |= {run.solver}
+        record = self._new_record(run)
+        record.reason, record.traceback = outcome.reason, outcome.traceback
+        record.trace = list(outcome.trace)
+        record.peak_memory_mb = outcome.peak_memory_mb
+        record.data_s, record.compile_s = outcome.data_s, outcome.compile_s
+        record.evaluation_s = outcome.evaluation_s
+        if outcome.status == "done":
+            record.take(outcome.value)
+        else:
+            if outcome.status in ("timeout", "memory", "crashed"):
+                record.status = outcome.status
+            elif outcome.status == "data":
+                self.data_errors.append(outcome.reason)
+            if outcome.phase in ("solve", "evaluate"):
+                record.wall_s = outcome.solve_s
+            record.take_last_checkpoint()
+        self.kind.complete(record, run)
+        return record
+
+    def _record_without_run(self, run: Run) -> RecordBase:
+        """The record of a run that is skipped or cannot start."""
+        record = self._new_record(run)
+        record.started_at = _now()
+        record.status = "failed" if run.failure else "skipped"
+        record.reason = run.failure or run.skip_reason
+        self.kind.complete(record, run)
+        return record
+
+    def _new_record(self, run: Run) -> RecordBase:
+        """A record with all that is known before the run."""
+        return self.kind.record(
+            key=run.key,
+            study=self.study.name,
+            task=run.task,
+            solver=run.solver,
+            seed=run.seed,
+            budget=canonical_json(self.study.budget.model_dump()),
+            **run.known,
+        )
+
+    def _write(self, record: RecordBase) -> None:
         record.jobs, record.threads, record.environment = self.jobs, self.threads, self._environment
         self.store.write(record)
         self.records[record.key] = record
 
-    def _summary(self) -> RunSummary:
+    def summary(self) -> RunSummary:
         """What became of the planned runs."""
         ended = [self.records[run.key] for run in self.runs if run.key in self.records]
+        unloaded = (found for found in self.facts.datasets.values() if isinstance(found, str))
         return RunSummary(
             results=self.results,
             planned=len(self.runs),
             already_recorded=self.already_recorded,
             statuses=dict(Counter(record.status for record in ended)),
             unexpected=tuple(
-                self._line(record) for record in ended if record.status not in EXPECTED_STATUSES
+                _failure_line(record) for record in ended if record.status not in EXPECTED_STATUSES
             ),
-            data_errors=tuple(dict.fromkeys(self._data_errors())),
+            data_errors=tuple(dict.fromkeys([*unloaded, *self.data_errors])),
         )
 
-    def _interrupted_message(self, command: str) -> str:
+    def interrupted_message(self, command: str) -> str:
         """How to continue."""
         if not self.runs:
             return "interrupted before the first run"
         done = f"{len(self.records)} of {len(self.runs)} runs are recorded in {self.results}"
         again = f": {command}" if command else ""
-        return f"interrupted; {done}; the same command continues{again}"
+        return f"interrupted; {done}; run the same command again to resume{again}"
+
+
+def _failure_line(record: RecordBase) -> str:
+    reason = f" ({record.reason})" if record.reason else ""
+    return f"{record.task} / {record.solver} / seed {record.seed}: {record.status}{reason}"
+
+
+def _now() -> str:
+    """The time, ISO 8601 in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _write_json(path: Path, value: Any) -> None:
@@ -361,7 +387,9 @@ def exclusive(results: Path) -> Iterator[None]:
             f"{results}: another marginbench run is writing here; wait for it or choose --out"
         ) from None
     except OSError as error:
-        raise UserError(f"{results}: cannot be written to ({error.strerror or error})") from None
+        raise UserError(
+            f"{results}: cannot be written to ({error.strerror or error}); choose another --out"
+        ) from None
     try:
         yield
     finally:

@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+from marginbench.solvers.registration import entries
+
 #: Packages whose modules count; installed libraries count by version instead.
-PROJECT_PACKAGES = ("data_loaders", "solvers", "harness")
+PROJECT_PACKAGES = ("marginbench.data_loaders", "marginbench.solvers", "marginbench.harness")
+# The public face: its names are those of this package, but for a few that determine no numbers.
+_FACE, _BEHIND = "marginbench", "marginbench.solvers"
 
 
 def closure(
@@ -58,7 +62,7 @@ def closure(
 def project_file(name: str) -> Path:
     """The file of a name that :func:`closure` gives to a module of the project."""
     package, _, rest = name.partition("/")
-    return dict(project_roots())[package] / rest
+    return dict(project_roots())[f"{_FACE}.{package}"] / rest
 
 
 @cache
@@ -85,20 +89,25 @@ class _Roots:
     def name_of(self, file: Path) -> str:
         for package, folder in self.packages:
             if file.is_relative_to(folder):
-                return f"{package}/{file.relative_to(folder).as_posix()}"
+                return (
+                    f"{package.removeprefix('marginbench.')}/{file.relative_to(folder).as_posix()}"
+                )
         if self.local is not None and file.is_relative_to(self.local):
             return file.relative_to(self.local).as_posix()
         return file.name
 
     def locate(self, module: str) -> Path | None:
         """The file of a module (``__init__.py`` for a package), None if it does not count."""
-        head, *rest = module.split(".")
+        if module == _FACE:
+            module = _BEHIND
         for package, folder in self.packages:
-            if head == package:
-                return _file_of(folder, rest)
+            if module == package:
+                return _file_of(folder, [])
+            if module.startswith(f"{package}."):
+                return _file_of(folder, module.removeprefix(f"{package}.").split("."))
         if self.local is None:
             return None
-        return _file_of(self.local, [head, *rest])
+        return _file_of(self.local, module.split("."))
 
 
 def _file_of(folder: Path, parts: list[str]) -> Path | None:
@@ -111,7 +120,7 @@ def _file_of(folder: Path, parts: list[str]) -> Path | None:
 
 def _imported_files(file: Path, roots: _Roots) -> Iterator[Path]:
     package = _package_of(file, roots)
-    for found in _source(file).imports:
+    for found in (*_source(file).imports, *_lazy_imports(file)):
         if found.names:
             module = _absolute(found, package)
             if module:
@@ -135,13 +144,23 @@ def _files_of_name(module: str, name: str, roots: _Roots, depth: int = 0) -> Ite
         return
     # Follow the name through the package's own imports to where it is defined.
     package = _package_of(file, roots)
-    for found in _source(file).imports:
+    for found in (*_source(file).imports, *_lazy_imports(file)):
         for original, bound in found.names:
             origin = _absolute(found, package)
             if origin and bound == name:
                 yield from _files_of_name(origin, original, roots, depth + 1)
                 return
     yield file
+
+
+def _lazy_imports(file: Path) -> Iterator[_Import]:
+    """What a package imports when a name of it is asked for: its stub says, and its registry."""
+    stub = file.with_suffix(".pyi")
+    if not stub.is_file():
+        return
+    for name, entry in entries().items():
+        yield _Import(entry.module, names=((name, name),))
+    yield from _source(stub).imports
 
 
 def _absolute(node: _Import, package: str | None) -> str | None:

@@ -1,13 +1,14 @@
-"""Studies: what to run, as typed objects that a TOML file, the command line or Python builds."""
+"""What studies of all kinds have in common, as typed objects."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from harness.errors import StudyError
+from marginbench.harness.errors import StudyError
+from marginbench.harness.jobs import Limits
 
 MAX_SEEDS = 10_000
 
@@ -44,8 +45,8 @@ class Budget(StudyPart):
     epoch_checkpoints : bool
         And at the end of each epoch, of solvers that say where theirs end (BSGD and BSCA).
     compile_timeout, data_timeout, evaluation_timeout : float
-        Seconds for building and warming up a solver, for getting the data, and for one evaluation.
-        They are there to catch what hangs.
+        Seconds for importing a solver and for warming it up, for getting the data, and for one
+        evaluation. They are there to catch what hangs.
     """
 
     timeout: Positive = 60.0
@@ -57,59 +58,25 @@ class Budget(StudyPart):
     evaluation_timeout: Positive = 600.0
 
 
-class ReferenceSettings(StudyPart):
-    """What is asked of the reference optimum of each task.
+def run_limits(budget: Budget, grace: float = 0.0) -> Limits:
+    """What the parent enforces of a budget.
 
-    Attributes
+    Parameters
     ----------
-    tol : float
-        Largest certified duality gap, relative to the primal value.
-    timeout : float
-        Seconds for computing it.
+    budget : Budget
+    grace : float
+        Seconds that a run which ends itself at its timeout is given beyond it.
     """
-
-    tol: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    timeout: Positive = 1800.0
-
-
-class Task(StudyPart):
-    """One optimisation problem: a dataset, a kernel and C.
-
-    ``label``, ``gamma`` and ``C`` may be left out of a TOML file; they are filled in from the
-    dataset when the study is loaded. ``gamma`` stays None for a linear kernel. Without
-    ``reference`` no optimum is computed, which saves its time where it cannot be had.
-    """
-
-    dataset: Name
-    label: Name = ""
-    dataset_params: dict[str, Any] = {}
-    kernel: Literal["rbf", "linear", "poly"] = "rbf"
-    gamma: Positive | None = None
-    degree: Annotated[int, Field(ge=1)] = 3
-    coef0: Finite = 0.0
-    C: Positive | None = None
-    fit_intercept: bool = False
-    reference: bool = True
-
-    @property
-    def kernel_description(self) -> dict[str, Any]:
-        """The kernel's name and the parameters that it has."""
-        if self.kernel == "linear":
-            return {"name": "linear"}
-        if self.kernel == "rbf":
-            return {"name": "rbf", "gamma": self.gamma}
-        return {
-            "name": "poly",
-            "degree": self.degree,
-            "gamma": self.gamma,
-            "coef0": self.coef0,
-        }
-
-    @property
-    def kernel_parameters(self) -> dict[str, Any]:
-        """The kernel as an estimator's parameters: ``kernel``, ``gamma`` and so on."""
-        description = self.kernel_description
-        return {"kernel": description.pop("name"), **description}
+    return Limits(
+        seconds={
+            "import": budget.compile_timeout,
+            "data": budget.data_timeout,
+            "compile": budget.compile_timeout,
+            "solve": budget.timeout + grace,
+            "evaluate": budget.evaluation_timeout,
+        },
+        memory=budget.memory,
+    )
 
 
 class SolverEntry(StudyPart):
@@ -123,9 +90,9 @@ class SolverEntry(StudyPart):
         Unique in the study; by default the name of the class.
     params : dict
         Parameters of the estimator. ``nu = "reference"`` takes the value of the task's reference
-        optimum.
+        optimum, in studies of SVM solvers.
     seeds : int or None
-        Run with no more than so many of the study's seeds.
+        Run with no more than so many of the study's seeds, or of a task's instances.
     """
 
     name: Name
@@ -138,35 +105,118 @@ class SolverEntry(StudyPart):
         return self.name.rsplit(":", 1)[-1]
 
 
-class Study(StudyPart):
-    """Tasks x solvers x seeds, with budgets."""
+class TaskEntry(StudyPart):
+    """What solvers are run on: one table of a study file, with a label of its own."""
+
+    label: Name = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the command line may call it."""
+        return (self.label,)
+
+    def completed(self, where: str = "") -> Self:
+        """The same with names in their own spelling and what the data decide filled in.
+
+        Raises
+        ------
+        StudyError
+            For a name that there is not; the message begins with ``where``.
+        """
+        return self
+
+
+class StudyBase(StudyPart):
+    """A study of any kind: what is run, on what, how often, and within which limits.
+
+    A kind of studies derives from this, adds the tables of its file, and says which of them hold
+    tasks and which one solvers.
+
+    Attributes
+    ----------
+    title, description : str
+        For the report.
+    cost : str
+        What running it takes, in words.
+    budget : Budget
+    """
+
+    #: The kind's name, in a study file too.
+    kind: str
+    #: Names of the tables that hold tasks, and of the one that holds solvers.
+    task_tables: ClassVar[tuple[str, ...]]
+    solver_table: ClassVar[str]
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     title: str = ""
     description: str = ""
-    seeds: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 3
+    cost: str = ""
     budget: Budget = Budget()
-    reference: ReferenceSettings = ReferenceSettings()
-    task: Annotated[tuple[Task, ...], Field(min_length=1, strict=False)]
-    solver: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
+
+    @property
+    def tasks(self) -> tuple[TaskEntry, ...]:
+        """Everything that solvers are run on."""
+        return tuple(task for table in self.task_tables for task in getattr(self, table))
+
+    @property
+    def solvers(self) -> tuple[SolverEntry, ...]:
+        """Every configuration of a solver."""
+        entries: tuple[SolverEntry, ...] = getattr(self, self.solver_table)
+        return entries
+
+    def with_tasks(self, tasks: Sequence[TaskEntry]) -> Self:
+        """The same study on other tasks; each goes to the table of its type."""
+        tables: dict[str, tuple[TaskEntry, ...]] = {}
+        for table in self.task_tables:
+            kept = table_type(type(self), table)
+            tables[table] = tuple(task for task in tasks if isinstance(task, kept))
+        return self.model_copy(update=tables)
+
+    def with_solvers(self, solvers: Sequence[SolverEntry]) -> Self:
+        """The same study with other solvers."""
+        return self.model_copy(update={self.solver_table: tuple(solvers)})
+
+    def with_seeds(self, seeds: int) -> Self:
+        """The same study with so many seeds."""
+        raise NotImplementedError
+
+    def check_entry(self, entry: SolverEntry, where: str) -> None:
+        """Check what can be checked of a solver without importing its class.
+
+        Raises
+        ------
+        StudyError
+            The message begins with ``where``.
+        """
 
     @model_validator(mode="before")
     @classmethod
     def _fill_in_labels(cls, values: Any) -> Any:
-        return fill_in_labels(values, {"task": "dataset", "solver": "name"})
+        return fill_in_labels(values, {cls.solver_table: "name", **cls._labels()})
+
+    @classmethod
+    def _labels(cls) -> dict[str, str]:
+        """Tables of tasks whose labels may be left out -> the key that they are made of."""
+        return {}
 
     @model_validator(mode="after")
-    def _check_labels(self) -> Study:
-        for section, entries in (("task", self.task), ("solver", self.solver)):
+    def _check_labels(self) -> Self:
+        tasks = " and ".join(f"[[{table}]]" for table in self.task_tables if getattr(self, table))
+        for tables, entries in ((tasks, self.tasks), (f"[[{self.solver_table}]]", self.solvers)):
             seen: set[str] = set()
             for entry in entries:
                 if entry.label.casefold() in seen:
                     raise StudyError(
-                        f"two entries of [[{section}]] have the label {entry.label!r}; "
-                        "give each its own"
+                        f"two entries of {tables} have the label {entry.label!r}; give each its own"
                     )
                 seen.add(entry.label.casefold())
         return self
+
+
+def table_type(study: type[BaseModel], table: str) -> type[BaseModel]:
+    """The type of the entries of a table of a study."""
+    entry: type[BaseModel] = get_args(study.model_fields[table].annotation)[0]
+    return entry
 
 
 def fill_in_labels(values: Any, defaults: Mapping[str, str]) -> Any:

@@ -11,11 +11,21 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from data_loaders import suggest
-from harness.errors import StudyError
-from harness.feasibility_study import Cell, FeasibilityStudy, Images, Method
-from harness.selection import complete_task, dataset_names, find, resolve_solver_name
-from harness.study import SolverEntry, Study, Task
+from marginbench.data_loaders import suggest
+from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.kinds import kind_named, kind_names
+from marginbench.harness.selection import find, resolve_solver_name
+from marginbench.harness.study import StudyBase, table_type
+
+#: What to write, by the type of the problem, where the checker's own words would not say it.
+_REMEDIES = {
+    "tuple_type": "write a list, or for each entry a table [[{}]]",
+    "model_type": "write it as a table [{}]",
+    "dict_type": "write it as a table, {{ key = value }}",
+    "string_pattern_mismatch": "may hold letters, digits, '.', '_' and '-', none of the last three "
+    "first",
+    "string_too_short": "must not be empty",
+}
 
 
 def study_names() -> list[str]:
@@ -25,7 +35,7 @@ def study_names() -> list[str]:
 
 def _shipped() -> dict[str, Any]:
     """Name -> TOML file of each study that ships with marginbench."""
-    folder = resources.files("studies")
+    folder = resources.files("marginbench.studies")
     return {
         item.name.removesuffix(".toml"): item
         for item in folder.iterdir()
@@ -33,7 +43,7 @@ def _shipped() -> dict[str, Any]:
     }
 
 
-def load_study(name_or_path: str | Path) -> Study | FeasibilityStudy:
+def load_study(name_or_path: str | Path) -> StudyBase:
     """Load a study that ships with marginbench, or one of the user's.
 
     Parameters
@@ -48,8 +58,8 @@ def load_study(name_or_path: str | Path) -> Study | FeasibilityStudy:
 
     Returns
     -------
-    Study or FeasibilityStudy
-        The latter for a file with ``kind = "feasibility"``.
+    StudyBase
+        Of the type of its kind: a file says ``kind = "feasibility"``, or is of SVM solvers.
     """
     shipped = _shipped()
     known = find(str(name_or_path), shipped)
@@ -65,9 +75,7 @@ def load_study(name_or_path: str | Path) -> Study | FeasibilityStudy:
     return parse_study(content, where=str(path), folder=str(path.parent.resolve()))
 
 
-def parse_study(
-    content: bytes, *, where: str, folder: str | None = None
-) -> Study | FeasibilityStudy:
+def parse_study(content: bytes, *, where: str, folder: str | None = None) -> StudyBase:
     """Build a study from the content of a TOML file.
 
     Parameters
@@ -86,68 +94,41 @@ def parse_study(
         values = tomllib.loads(content.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StudyError(f"{where}: not valid TOML: {error}") from None
-    model: type[Study] | type[FeasibilityStudy] = FeasibilityStudy if "kind" in values else Study
+    model = _model(values, where)
     try:
         study = model.model_validate(values)
     except ValidationError as error:
         raise StudyError(_explain(error, where, model)) from None
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from None
-    if isinstance(study, FeasibilityStudy):
-        return _known_parts(study, where)
-    tasks = tuple(_known_task(task, number, where) for number, task in enumerate(study.task, 1))
-    solvers = tuple(
-        _known_solver(solver, number, where, folder)
-        for number, solver in enumerate(study.solver, 1)
-    )
-    return study.model_copy(update={"task": tasks, "solver": solvers})
+    return _completed(study, where, folder)
 
 
-def _known_task(task: Task, number: int, where: str) -> Task:
-    known = dataset_names()
-    dataset = find(task.dataset, known)
-    if dataset is None:
-        raise StudyError(
-            f"{where}: task[{number}].dataset: unknown dataset {task.dataset!r}"
-            f"{suggest(task.dataset, known)}"
-        )
-    return complete_task(task.model_copy(update={"dataset": dataset}), f"{where}: task[{number}]: ")
+def _model(values: Mapping[str, Any], where: str) -> type[StudyBase]:
+    """The type of study that a file means."""
+    kind = values.get("kind", "svm")
+    if kind not in kind_names():
+        raise StudyError(f"{where}: kind = {kind!r} is not known{suggest(str(kind), kind_names())}")
+    return kind_named(kind).study
 
 
-def _known_parts(study: FeasibilityStudy, where: str) -> FeasibilityStudy:
-    """The study with names in their own spelling."""
-    from solvers.registry import feasibility_methods
-
-    images = []
-    for number, part in enumerate(study.images, 1):
-        dataset = find(part.dataset, dataset_names())
-        if dataset is None:
-            raise StudyError(
-                f"{where}: images[{number}].dataset: unknown dataset {part.dataset!r}"
-                f"{suggest(part.dataset, dataset_names())}"
-            )
-        images.append(part.model_copy(update={"dataset": dataset}))
-    methods, known = [], list(feasibility_methods())
-    for number, method in enumerate(study.method, 1):
-        name = find(method.name, known)
-        if name is None:
-            raise StudyError(
-                f"{where}: method[{number}].name: unknown method {method.name!r}"
-                f"{suggest(method.name, known)}"
-            )
-        methods.append(method.model_copy(update={"name": name}))
-    return study.model_copy(update={"images": tuple(images), "method": tuple(methods)})
-
-
-def _known_solver(solver: SolverEntry, number: int, where: str, folder: str | None) -> SolverEntry:
-    name = resolve_solver_name(solver.name, where=f"{where}: solver[{number}].name", folder=folder)
-    for parameter, value in solver.params.items():
-        if value == "reference" and parameter != "nu":
-            raise StudyError(
-                f"{where}: solver[{number}].params.{parameter} = 'reference': only nu can be "
-                "taken from the reference optimum"
-            )
-    return solver.model_copy(update={"name": name})
+def _completed(study: StudyBase, where: str, folder: str | None) -> StudyBase:
+    """The study with names in their own spelling, and what datasets decide filled in."""
+    tasks = [
+        task.completed(f"{where}: {table}[{number}].")
+        for table in study.task_tables
+        for number, task in enumerate(getattr(study, table), 1)
+    ]
+    solvers = []
+    for number, entry in enumerate(study.solvers, 1):
+        place = f"{where}: {study.solver_table}[{number}]"
+        try:
+            name = resolve_solver_name(entry.name, study.kind, where=f"{place}.name", folder=folder)
+        except SolverError as error:
+            raise SolverError(f"{place}.name: {error}") from None
+        study.check_entry(entry, place)
+        solvers.append(entry.model_copy(update={"name": name}))
+    return study.with_tasks(tasks).with_solvers(solvers)
 
 
 def _not_found(name: str | Path, shipped: Mapping[str, Any]) -> str:
@@ -165,6 +146,8 @@ def _explain(error: ValidationError, where: str, model: type[BaseModel]) -> str:
         for problem in error.errors(include_url=False)
         if not (problem["type"] == "too_short" and problem["input"])
     ]
+    # A misspelt key is unknown, and the right one is missing: what was written tells more.
+    problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
     line = _explain_one(problems[0], where, model)
     others = len(problems) - 1
     return line + (f" (and {others} more)" if others else "")
@@ -178,6 +161,8 @@ def _explain_one(problem: Any, where: str, model: type[BaseModel]) -> str:
         known = _keys_at(location[:-1], model)
         return f"{where}: unknown key {path!r}{suggest(str(location[-1]), known)}"
     if kind == "missing":
+        if path in getattr(model, "task_tables", ()) or path == getattr(model, "solver_table", ""):
+            return f"{where}: a study needs at least one [[{path}]]"
         return f"{where}: the key {path!r} is missing"
     if kind == "literal_error":
         known = [
@@ -187,7 +172,8 @@ def _explain_one(problem: Any, where: str, model: type[BaseModel]) -> str:
         return f"{where}: {path} = {value!r} is not known{suggest(str(value), known)}"
     if kind == "too_short":
         return f"{where}: {path} is empty; a study needs at least one [[{path}]]"
-    message = problem["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    message = _REMEDIES.get(kind, "").format(path) or problem["msg"]
+    message = message.removeprefix("Input ").removeprefix("Value error, ")
     return f"{where}: {path} = {_shown(problem['input'])}: {message}"
 
 
@@ -204,15 +190,14 @@ def _key_path(location: Sequence[str | int]) -> str:
 
 def _keys_at(location: Sequence[str | int], model: type[BaseModel]) -> list[str]:
     """The valid keys of the table that stands at this place of a study."""
-    tables: dict[str, type[BaseModel]] = {
-        "task": Task, "solver": SolverEntry, "cell": Cell, "images": Images, "method": Method,
-    }  # fmt: skip
     for part in location:
         if isinstance(part, int):
             continue
-        annotation = tables.get(part) or model.model_fields[part].annotation
+        annotation = model.model_fields[part].annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             model = annotation
+        else:
+            model = table_type(model, part)
     return list(model.model_fields)
 
 

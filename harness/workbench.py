@@ -6,32 +6,31 @@ same reference optima.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from harness.jobs import (
+from marginbench.harness.asking import Ask
+from marginbench.harness.jobs import (
     CheckpointMessage,
     Ended,
     Event,
     Job,
     Message,
     Outcome,
-    RunResult,
     Started,
 )
-from harness.loading import load_class
-from harness.measurement import load_task_data, measure
-from harness.planning import PlannedRun, plan
-from harness.preparation import gather_facts
-from harness.records import Checkpoint
-from harness.selection import select
-from harness.study import Study
-from harness.worker import perform
+from marginbench.harness.kinds import Run, kind_named
+from marginbench.harness.loading import load_class
+from marginbench.harness.records import CheckpointBase
+from marginbench.harness.selection import select
+from marginbench.harness.study import run_limits
+from marginbench.harness.svm.measurement import load_task_data
+from marginbench.harness.svm.study import Study
 
 if TYPE_CHECKING:
-    from data_loaders import Dataset
-    from solvers import Solver
+    from marginbench.data_loaders import Dataset
+    from marginbench.solvers import Solver
 
 
 class InProcess:
@@ -41,7 +40,7 @@ class InProcess:
         """Run the jobs one after the other."""
         for job in jobs:
             yield Started(job)
-            yield Ended(job, Outcome("done", value=perform(job.work, _ignore)))
+            yield Ended(job, Outcome("done", value=job.work.run(_ignore)))
 
     def close(self) -> None:
         """Nothing is held."""
@@ -49,13 +48,13 @@ class InProcess:
 
 @dataclass(frozen=True)
 class Watched:
-    """A run with its trace."""
+    """A run with its trace; ``found`` are the columns of the record that it found out."""
 
-    result: RunResult
-    trace: tuple[Checkpoint, ...]
+    found: Mapping[str, Any]
+    trace: tuple[CheckpointBase, ...]
 
 
-def planned_runs(study: Study) -> dict[tuple[str, str], PlannedRun]:
+def planned_runs(study: Study) -> dict[tuple[str, str], Run]:
     """The runs of a study with seed 0, by labels of task and solver.
 
     Parameters
@@ -67,17 +66,18 @@ def planned_runs(study: Study) -> dict[tuple[str, str], PlannedRun]:
     UserError, DataError
         If a solver or dataset cannot be had.
     """
-    facts = gather_facts(study, InProcess(), say=_silent)
-    runs = plan(select(study, seeds=1), facts)
-    return {(run.task.label, run.solver.label): run for run in runs}
+    kind, chosen = kind_named(study.kind), select(study, seeds=1)
+    facts = kind.facts(chosen, Ask(InProcess(), run_limits(study.budget), _silent))
+    return {(run.task, run.solver): run for run in kind.plan(chosen, facts)}
 
 
-def estimator_and_data(run: PlannedRun) -> tuple[Solver, Dataset]:
+def estimator_and_data(run: Run) -> tuple[Solver, Dataset]:
     """The run's estimator, not fitted, and its dataset."""
-    return load_class(run.job.solver)(**run.job.params), load_task_data(run.job.task)
+    work: Any = run.work
+    return load_class(work.solver)(**work.params), load_task_data(work.problem)
 
 
-def watch(run: PlannedRun) -> Watched:
+def watch(run: Run) -> Watched:
     """Do the run with checkpoints and checks, as a study does.
 
     Raises
@@ -86,9 +86,9 @@ def watch(run: PlannedRun) -> Watched:
         Whatever the solver raises.
     """
     messages: list[Message] = []
-    result = measure(run.job, messages.append)
+    found = run.work.run(messages.append)
     return Watched(
-        result, tuple(item.checkpoint for item in messages if isinstance(item, CheckpointMessage))
+        found, tuple(item.checkpoint for item in messages if isinstance(item, CheckpointMessage))
     )
 
 

@@ -18,20 +18,8 @@ import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
-from harness.jobs import (
-    DatasetJob,
-    DescribeJob,
-    ImagesJob,
-    Job,
-    Message,
-    PhaseMessage,
-    ReferenceJob,
-    ResultMessage,
-    SeparationJob,
-    Work,
-)
+from marginbench.harness.jobs import Job, Message, PhaseMessage, ResultMessage
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -53,7 +41,7 @@ def main(connection: Connection, parent: int, log: str) -> None:
     _die_with_parent(parent)
     _redirect_output(Path(log))
     # The imports of a run, done before the first job's clock starts.
-    import harness.measurement  # noqa: F401
+    import marginbench.harness.svm.measurement  # noqa: F401
 
     connection.send(PhaseMessage("idle"))
     while True:
@@ -75,13 +63,13 @@ def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
     """Do the job; whatever it raises becomes part of the result."""
     from threadpoolctl import threadpool_limits
 
-    from data_loaders import DataError
-    from harness.errors import UserError, first_line
+    from marginbench.data_loaders import DataError
+    from marginbench.harness.errors import UserError, first_line
 
     _reset_peak_memory()
     try:
         with threadpool_limits(job.threads):
-            value = perform(job.work, send)
+            value = job.work.run(send)
     except MemoryError as error:
         message = ResultMessage(error=first_line(error), kind="memory")
     except DataError as error:
@@ -95,35 +83,6 @@ def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
     else:
         message = ResultMessage(value=value)
     return _with_peak_memory(message)
-
-
-def perform(work: Work, send: Callable[[Message], None]) -> Any:
-    """Do one piece of work and return its result."""
-    if isinstance(work, DatasetJob):
-        from harness.describing import describe_dataset
-
-        send(PhaseMessage("data"))
-        return describe_dataset(work)
-    if isinstance(work, DescribeJob):
-        from harness.describing import describe_solver
-
-        send(PhaseMessage("compile"))
-        return describe_solver(work)
-    if isinstance(work, ReferenceJob):
-        from harness.reference import reference_optimum
-
-        return reference_optimum(work, send)
-    if isinstance(work, SeparationJob):
-        from harness.separation import separate
-
-        return separate(work, send)
-    if isinstance(work, ImagesJob):
-        from harness.image_classes import classify
-
-        return classify(work, send)
-    from harness.measurement import measure
-
-    return measure(work, send)
 
 
 def _ignore_interrupts() -> None:

@@ -5,8 +5,34 @@ Importing this package is light; pandas and matplotlib are imported when a repor
 
 from __future__ import annotations
 
-from harness.errors import UserError
+from pathlib import Path
+
+from marginbench.reports.errors import ReportError as ReportError
 
 
-class ReportError(UserError):
-    """A results folder that no report can be made of; the message is one line for the user."""
+def report(folder: Path | str, command: str = "") -> Path:
+    """Read a results folder and write its page, ``report.html``, atomically.
+
+    Parameters
+    ----------
+    folder : Path or str
+        A folder with ``study.json`` and ``runs/``.
+    command : str, optional
+        The command line that reproduces the results, shown on the page; by default the one that
+        made them.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    ReportError
+        If the folder is not a results folder.
+    """
+    from marginbench.reports.analysis import Analysis
+    from marginbench.reports.page import write_page
+    from marginbench.reports.results import load_results
+
+    return write_page(Analysis(load_results(Path(folder))), command)

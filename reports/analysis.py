@@ -1,113 +1,186 @@
-"""All statistics of one study's results, computed once and shared by page, figures and text."""
+"""The statistics of one study's results, each computed once, when something first asks for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 
-from reports import bundle_gaps, curves, epochs, integrity, scaling, statistics
-from reports.results import StudyResults
+from marginbench.harness.kinds import kind_named
+from marginbench.harness.measures import Measure, counter_measures, measures_of
+from marginbench.reports import derived, wording
+from marginbench.reports.drawing.styles import SolverStyle, solver_styles
+from marginbench.reports.results import SUMS, Results
+from marginbench.reports.statistics import integrity, objective, outcomes, summary
+
+# Titles of sums of several counters, and their places in the table of results.
+_SUMS_IN_TABLE = {"evaluations": ("Evals", 60), "evaluations_computed": ("Evals computed", 61)}
+_COUNTERS_IN_TABLE = 70
+# More kinds of evaluations than this are too many words for an axis.
+_MOST_IN_WORDS = 2
+
+T = TypeVar("T")
+_P = ParamSpec("_P")
+_Task = TypeVar("_Task")
 
 
-@dataclass(frozen=True)
-class Panel:
-    """What one figure panel shows: a value against a cost (columns of the traces)."""
+class Analysis:
+    """What page, figures and terminal are made from.
 
-    cost: str
-    value: str
-
-
-#: The panels of each task, in reading order.
-PANELS = (
-    Panel("kernel_evals", "test_error"),
-    Panel("wall_s", "test_error"),
-    Panel("kernel_evals", "suboptimality"),
-    Panel("wall_s", "suboptimality"),
-)
-
-
-@dataclass(frozen=True)
-class PanelData:
-    """The statistics that one kind of panel draws, for all tasks; see :mod:`reports.curves`.
-
-    ``cost`` says in words what is spent.
+    Parameters
+    ----------
+    results : Results
+        Of :func:`marginbench.reports.results.load_results`.
     """
 
-    curves: pd.DataFrame
-    points: pd.DataFrame
-    unfinished: pd.DataFrame
-    cost: str
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        self.study, self.kind = results.study, results.kind
+        self.runs = results.runs
+        self._answers: dict[Hashable, Any] = {}
 
-    def of_task(self, task: str) -> PanelData:
-        """The part of one task."""
-        frames = (self.curves, self.points, self.unfinished)
-        curve, point, failed = (frame[frame["task"] == task] for frame in frames)
-        return PanelData(curve, point, failed, self.cost)
+    def ask(
+        self,
+        statistic: Callable[Concatenate[Analysis, _P], T],
+        *args: _P.args,
+        **kwargs: _P.kwargs,
+    ) -> T:
+        """The value of a function of this object and further arguments, computed only once."""
+        question = (statistic, args, *kwargs.items())
+        if question not in self._answers:
+            self._answers[question] = statistic(self, *args, **kwargs)
+        found: T = self._answers[question]
+        return found
 
-    def solvers(self) -> set[str]:
-        """The labels of the solvers that have something to draw."""
+    def tasks_of(self, described: type[_Task]) -> list[_Task]:
+        """The study's tasks of one type of descriptions."""
+        return [task for task in self.study.tasks if isinstance(task, described)]
+
+    @property
+    def words(self) -> wording.KindWords:
+        """What tasks, solvers and seeds are called in studies of this kind."""
+        return wording.kind_words(self.kind)
+
+    @cached_property
+    def styles(self) -> dict[str, SolverStyle]:
+        """How each solver looks in every panel."""
+        return solver_styles([solver.label for solver in self.study.solvers])
+
+    @cached_property
+    def counts(self) -> pd.DataFrame:
+        """How many runs ended how: :func:`.outcomes.run_counts`."""
+        return outcomes.run_counts(self.runs)
+
+    @cached_property
+    def failures(self) -> pd.DataFrame:
+        """Runs that did not end as planned: :func:`.outcomes.failures`."""
+        return outcomes.failures(self.runs)
+
+    @cached_property
+    def skipped(self) -> pd.DataFrame:
+        """Runs that were not tried: :func:`.outcomes.skipped`."""
+        return outcomes.skipped(self.runs)
+
+    @cached_property
+    def environments(self) -> pd.DataFrame:
+        """Where the runs took place: :func:`.integrity.environments`."""
+        return integrity.environments(self.runs)
+
+    @cached_property
+    def cautions(self) -> list[str]:
+        """What limits the comparison: :func:`.integrity.cautions`."""
+        return integrity.cautions(self.runs, self._raw_traces, self.environments)
+
+    @cached_property
+    def _raw_traces(self) -> pd.DataFrame:
+        traces = self.results.traces
+        if "reference_primal" not in self.runs:
+            return traces
+        return objective.trace_suboptimality(traces, self.runs)
+
+    @cached_property
+    def traces(self) -> pd.DataFrame:
+        """The checkpoints; where there are reference optima with floored suboptimality."""
+        raw = self._raw_traces
+        return objective.floor_suboptimality(raw) if "suboptimality" in raw else raw
+
+    @cached_property
+    def counters(self) -> dict[str, Measure]:
+        """The counters of which some run of the study has a positive count, by name."""
         return {
-            str(solver)
-            for frame in (self.curves, self.points, self.unfinished)
-            for solver in frame["solver"].unique()
+            name: measure
+            for name, measure in counter_measures().items()
+            if (self.runs[name] > 0).any()
         }
 
+    @cached_property
+    def measures(self) -> dict[str, Measure]:
+        """Every measure of the study by name: of its records, sums of counters, and derived."""
+        record: Any = kind_named(self.kind).record
+        found = measures_of(record.checkpoint) | measures_of(record)
+        found |= {name: self._sum(name, parts) for name, parts in SUMS.items()}
+        for item in self._derived:
+            found[item.name] = replace(item.measure, title=item.title_among(found))
+        return found
 
-@dataclass(frozen=True)
-class Analysis:
-    """The statistics of a study; every field is documented by the function that makes it."""
+    def _sum(self, name: str, parts: tuple[str, ...]) -> Measure:
+        """The measure that a sum of counters is: of the counter itself if there is only one."""
+        known = [self.counters[part] for part in parts if part in self.counters]
+        known = known or [counter_measures()[parts[0]]]
+        title, place = _SUMS_IN_TABLE[name]
+        title = known[0].title if len(known) == 1 else title
+        words = " or ".join(measure.words for measure in known)
+        if len(known) > _MOST_IN_WORDS:
+            words = "evaluations of all kinds"
+        short = title.lower() if name == "evaluations" else ""
+        return replace(known[0], title=title, words=words, short=short, table=place)
 
-    results: StudyResults
-    counts: pd.DataFrame
-    targets: pd.DataFrame
-    table: pd.DataFrame
-    failures: pd.DataFrame
-    skipped: pd.DataFrame
-    environments: pd.DataFrame
-    cautions: list[str]
-    panels: Mapping[Panel, PanelData]
-    maintenance: pd.DataFrame
-    predicted_fractions: pd.DataFrame
-    families: pd.DataFrame
-    scaling_runs: pd.DataFrame
-    bundle_gaps: pd.DataFrame
-    gap_slopes: pd.DataFrame
+    @cached_property
+    def shown(self) -> dict[str, Measure]:
+        """The measures of the table of results by name, in the order of its columns.
 
+        Beside the measures that have a place in it, the counters that no column shows already;
+        without derived measures that no run has a value for.
+        """
+        found = dict(self.measures)
+        valued = set(self.derived_values.dropna(subset="value")["measure"])
+        for item in self._derived:
+            if item.name not in valued:
+                del found[item.name]
+        sums = [{name for name in parts if name in self.counters} for parts in SUMS.values()]
+        if sums[0] == sums[1]:
+            del found["evaluations_computed"]
+        titles = {measure.title for name, measure in found.items() if name not in self.counters}
+        for name, measure in self.counters.items():
+            if {name} not in sums and measure.title not in titles:
+                found[name] = replace(measure, table=_COUNTERS_IN_TABLE)
+        placed = {name: measure for name, measure in found.items() if measure.table}
+        return dict(sorted(placed.items(), key=lambda item: item[1].table))
 
-def analyse(results: StudyResults) -> Analysis:
-    """Compute every statistic that a report shows."""
-    runs = results.runs
-    raw = statistics.trace_suboptimality(results.traces)
-    traces = statistics.floor_suboptimality(raw)
-    distinct = integrity.environments(runs)
-    families = scaling.families(results.study.tasks, runs)
-    gaps = bundle_gaps.bundle_gaps(runs)
-    return Analysis(
-        results=results,
-        counts=statistics.run_counts(runs),
-        targets=statistics.target_errors(runs),
-        table=statistics.results_table(runs, traces),
-        failures=statistics.failures(runs),
-        skipped=statistics.skipped(runs),
-        environments=distinct,
-        cautions=integrity.cautions(runs, raw, distinct),
-        maintenance=epochs.maintenance_curves(epochs.epochs_frame(runs)),
-        predicted_fractions=epochs.predicted_fractions(runs),
-        families=families,
-        scaling_runs=scaling.scaling_runs(runs, families),
-        bundle_gaps=gaps,
-        gap_slopes=bundle_gaps.gap_slopes(gaps),
-        panels={panel: _panel_data(results, traces, panel) for panel in PANELS},
-    )
+    @property
+    def _derived(self) -> tuple[derived.Derived, ...]:
+        return derived.derived_measures(self.kind)
 
+    @cached_property
+    def derived_values(self) -> pd.DataFrame:
+        """The values of the derived measures, as :func:`.summary.run_values` gives others."""
+        parts = [
+            item.values(self.runs, self.traces).assign(measure=item.name) for item in self._derived
+        ]
+        if not parts:
+            return pd.DataFrame(columns=summary.VALUE_COLUMNS)
+        return pd.concat(parts, ignore_index=True)[summary.VALUE_COLUMNS]
 
-def _panel_data(results: StudyResults, traces: pd.DataFrame, panel: Panel) -> PanelData:
-    runs = results.runs
-    return PanelData(
-        curves=curves.curves(runs, traces, panel.cost, panel.value),
-        points=curves.points(runs, traces, panel.cost, panel.value),
-        unfinished=curves.unfinished(traces, panel.cost, panel.value),
-        cost=results.evaluations if panel.cost == "kernel_evals" else "solver seconds",
-    )
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Medians and ranges of the measures shown: :func:`.summary.results_table`."""
+        finals = self.runs[self.runs["ok"]]
+        if "suboptimality" in finals:
+            finals = objective.floor_suboptimality(finals)
+        columns = [name for name in self.shown if name in finals]
+        values = [summary.run_values(finals, name) for name in columns]
+        table = pd.concat([*values, self.derived_values], ignore_index=True)
+        return summary.results_table(self.runs, table, self.shown)

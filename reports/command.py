@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli import build_app, run_app
+from marginbench.harness.cli import build_app, run_app
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
 
 # Columns of the table in a file or a pipe, where nothing says how wide a line may be.
 _WIDTH = 110
@@ -19,22 +18,30 @@ _WIDEST = 1000
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    run_app(build_app(_report))
+    run_app(build_app(write_report))
 
 
-def _report(results: Path, command: str) -> Path:
-    """Write the page, and print the same results as a table."""
+def write_report(results: Path, command: str) -> Path:
+    """Write the page as :func:`marginbench.report` does, and print the same results."""
     # Imported here: the other commands write no report.
+    from marginbench.reports.analysis import Analysis
+    from marginbench.reports.page import write_page
+    from marginbench.reports.results import load_results
+    from marginbench.reports.terminal import summary
+
+    analysis = Analysis(load_results(results))
+    page = write_page(analysis, command)
+    _print(summary(analysis))
+    return page
+
+
+def _print(tables: RenderableType) -> None:
     from rich.console import Console
     from rich.measure import Measurement
 
-    from reports.site import write_report
-
-    page = write_report(results, command)
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH
-    tables = _summary(results)
     # Lines that are too long for a terminal wrap; what a table leaves out is lost.
     roomy = console.options.update(max_width=_WIDEST)
     console.width = max(console.width, Measurement.get(console, roomy, tables).minimum + 4)
@@ -42,20 +49,6 @@ def _report(results: Path, command: str) -> Path:
     with console.capture() as text:
         console.print(tables)
     print(text.get(), end="")
-    return page
-
-
-def _summary(results: Path) -> RenderableType:
-    from reports.feasibility import is_feasibility, load_feasibility
-
-    if is_feasibility(results):
-        from reports import feasibility_page
-
-        return feasibility_page.summary(load_feasibility(results))
-    from reports.results import load_results
-    from reports.text import summary
-
-    return summary(load_results(results))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from marginbench.harness.measures import Format, Measure
 
 #: Narrow no-break space: between a number and its unit.
 THIN = "\N{NARROW NO-BREAK SPACE}"
@@ -11,6 +15,8 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
 FIXED = "\N{NO-BREAK SPACE}"
 #: Stands for a value that there is none of, and between two ends of a range.
 DASH = "\N{EN DASH}"
+#: Stands for a cost of what never happened.
+NEVER = "never"
 TIMES = "\N{MULTIPLICATION SIGN}"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -47,9 +53,15 @@ def seconds(value: float) -> str:
     return f"{_three_digits(value * 1e3)}{THIN}ms"
 
 
-def one_decimal(value: float) -> str:
-    """With a true minus sign: -1.26 is "−1.3"."""
-    return f"{value:.1f}".replace("-", "\N{MINUS SIGN}")
+def megabytes(value: float) -> str:
+    """A size in full megabytes: 1234.5 is "1,234 MB"."""
+    return f"{value:,.0f}{THIN}MB"
+
+
+def decimals(value: float, places: int) -> str:
+    """With a true minus sign, and without one at zero: -1.26 to one place is "−1.3"."""
+    text = f"{value:.{places}f}"
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
 
 
 def scientific(value: float) -> str:
@@ -91,3 +103,22 @@ def _three_digits(value: float) -> str:
         return f"{value:g}"
     digits = 2 - math.floor(math.log10(abs(float(f"{value:.2e}"))))
     return f"{value:.{max(digits, 0)}f}"
+
+
+#: How a value of a measure reads, by the name of its format.
+FORMATS: Mapping[Format, Callable[[float], str]] = MappingProxyType(
+    {
+        "percent": percent,
+        "count": count,
+        "integer": integer,
+        "seconds": seconds,
+        "scientific": scientific,
+        "number": plain,
+        "megabytes": megabytes,
+    }
+)
+
+
+def say(measure: Measure, value: float) -> str:
+    """A value of a measure as its format reads; an infinite cost is "never"."""
+    return NEVER if math.isinf(value) else FORMATS[measure.format](value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import pandas as pd
@@ -16,6 +17,15 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def is_number(value: object) -> bool:
     """Whether a value of a record's JSON is a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The JSON object that a record holds as text; empty when it is not one."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def by_solver(frame: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
@@ -33,3 +43,23 @@ def of_task(frame: pd.DataFrame, task: str, solver: str | None = None) -> pd.Dat
 def n_planned(runs: pd.DataFrame) -> dict[tuple[str, str], int]:
     """How many runs are planned of each task and solver."""
     return {(task, solver): len(group) for task, solver, group in by_solver(runs)}
+
+
+def first_known(values: pd.Series) -> float | None:
+    """The first value that is not NaN; None if there is none."""
+    known = values.dropna()
+    return None if known.empty else float(known.iloc[0])
+
+
+def medians(frame: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
+    """Median, minimum and maximum of a column for each combination of the keys.
+
+    Returns
+    -------
+    DataFrame
+        The keys in order of first appearance, median, low, high and n_runs (values that are not
+        NaN); no row where there is none.
+    """
+    known = frame.dropna(subset=value)
+    found = known.groupby(list(keys), sort=False)[value].agg(["median", "min", "max", "count"])
+    return found.reset_index().set_axis([*keys, "median", "low", "high", "n_runs"], axis=1)

@@ -1,28 +1,59 @@
-"""Tasks and parameters in words."""
+"""Tasks and parameters in words, and the words that kinds of studies have of their own."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from reports import formatting
-from reports.results import TaskDescription
-
-_KERNELS = {"rbf": "RBF kernel", "linear": "linear kernel", "poly": "polynomial kernel"}
-_SYMBOLS = {"gamma": "\N{GREEK SMALL LETTER GAMMA}"}
+from marginbench.reports import formatting
+from marginbench.reports.described import SvmTask
+from marginbench.solvers.kernels import kernel_class, kernel_names
 
 
-def kernel_words(task: TaskDescription) -> list[str]:
+@dataclass(frozen=True)
+class KindWords:
+    """What a kind of studies calls its tasks, its solvers, and the seeds of its runs."""
+
+    task: str
+    solver: str
+    seed: str
+
+
+_DEFAULT_WORDS = KindWords("task", "solver", "seed")
+_KIND_WORDS: Mapping[str, KindWords] = MappingProxyType(
+    {"feasibility": KindWords("problem", "method", "instance")}
+)
+
+
+def kind_words(kind: str) -> KindWords:
+    """The words of a kind of studies."""
+    return _KIND_WORDS.get(kind, _DEFAULT_WORDS)
+
+
+def capitalised(words: str) -> str:
+    """The words with a capital at their beginning; the others as they are."""
+    return words[:1].upper() + words[1:]
+
+
+def kernel_words(task: SvmTask) -> list[str]:
     """The kernel, its parameters, C and the bias of a task, as parts of a list."""
     name = str(task.kernel.get("name", ""))
+    words, symbols = f"{name} kernel", {}
+    # Records may name a kernel that this version does not have.
+    if name in kernel_names():
+        kernel = kernel_class(name)
+        words = kernel.words
+        symbols = {key: known.symbol for key, known in kernel.parameters().items() if known.symbol}
     values = [
-        f"{_SYMBOLS.get(key, key)} = {_value(value)}"
+        f"{symbols.get(key, key)} = {_value(value)}"
         for key, value in task.kernel.items()
         if key != "name"
     ]
     bias = "with bias" if task.fit_intercept else "no bias"
-    return [_KERNELS.get(name, f"{name} kernel"), *values, f"C = {_value(task.C)}", bias]
+    return [words, *values, f"C = {_value(task.C)}", bias]
 
 
 def parameters(values: Mapping[str, Any]) -> str:

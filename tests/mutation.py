@@ -1,6 +1,6 @@
 """Do the tests notice a wrong operator? Change one at a time, and run the module's own tests.
 
-    python tests/mutation.py --seed 1 --count 30 --module solvers/oracle.py data_loaders
+    python tests/mutation.py --seed 1 --count 30 --module solvers/kernels/oracle.py data_loaders
 
 Draws single changes of the pure-Python code (a comparison, a sum or product, ``and``/``or``,
 ``not``, 0 and 1, ``True``, ``min`` and ``max``), makes each in a copy of the checkout in a
@@ -28,21 +28,32 @@ from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: The folder that holds the packages. ``tests/`` mirrors its folders.
-SOURCE = ROOT
+#: The folders that install as parts of the package ``marginbench``. ``tests/`` mirrors them.
 PACKAGES = ("data_loaders", "solvers", "harness", "reports")
 #: Tests of modules that have none of their own name, by patterns within ``tests/``. Without an
-#: entry, ``solvers/bundle/search.py`` is tested by ``solvers/test_bundle_search.py``, else by
-#: ``solvers/test_search.py``, else by all of ``solvers/test_bundle*.py``.
+#: entry, ``solvers/bundle/search.py`` is tested by ``solvers/bundle/test_search.py``, else by all
+#: of ``solvers/bundle/``.
 TESTS: dict[str, tuple[str, ...]] = {
     "data_loaders/store.py": ("data_loaders/test_cache.py", "data_loaders/test_content.py"),
     "data_loaders/splits.py": ("data_loaders/test_transforms.py",),
     "data_loaders/streams.py": ("data_loaders/test_files.py", "data_loaders/test_libsvm.py"),
-    "harness/planning.py": ("harness/test_planning.py", "harness/test_study.py"),
-    "solvers/base.py": ("solvers/test_estimators.py",),
-    "solvers/cache.py": ("solvers/test_oracle.py",),
-    "solvers/inputs.py": ("solvers/test_estimators.py", "solvers/test_parameters.py"),
-    "solvers/matrices.py": ("solvers/test_kernels.py",),
+    "harness/asking.py": ("harness/test_kinds.py",),
+    "harness/records.py": ("harness/test_records.py",),
+    "reports/derived/to_target.py": ("reports/test_summary.py",),
+    "reports/derived/late_spread.py": ("reports/test_summary.py",),
+    "reports/statistics/summary.py": ("reports/test_summary.py",),
+    "reports/statistics/outcomes.py": ("reports/test_summary.py",),
+    "reports/statistics/objective.py": ("reports/test_summary.py",),
+    "reports/statistics/curves.py": ("reports/test_curves.py",),
+    "reports/statistics/scaling.py": ("reports/test_scaling.py",),
+    "reports/statistics/integrity.py": ("reports/test_integrity.py",),
+    "reports/statistics/epochs.py": ("reports/test_epochs.py",),
+    "reports/statistics/bundle_gaps.py": ("reports/test_bundle_gaps.py",),
+    "reports/statistics/certificates.py": ("reports/test_feasibility.py",),
+    "solvers/interface/base.py": ("solvers/test_estimators.py",),
+    "solvers/interface/inputs.py": ("solvers/test_estimators.py",),
+    "solvers/kernels/row_cache.py": ("solvers/kernels/test_oracle.py",),
+    "solvers/numeric/matrices.py": ("solvers/kernels/test_kernels.py",),
 }
 #: Functions with these decorators are compiled: another operator there costs a compilation.
 COMPILED = {"njit", "jit", "vectorize", "guvectorize", "compiled", "intrinsic", "overload"}
@@ -80,7 +91,7 @@ class Change:
         return "".join(lines)
 
     def __str__(self) -> str:
-        where = self.path.relative_to(SOURCE).as_posix()
+        where = self.path.relative_to(ROOT).as_posix()
         return f"{where}:{self.place[0]}:{self.place[1] + 1}  {self.old} -> {self.new or 'nothing'}"
 
 
@@ -160,11 +171,9 @@ def changes_of(path: Path) -> list[Change]:
 
 def tests_of(path: Path) -> list[str]:
     """The test files of a module, relative to the root."""
-    inside = path.relative_to(SOURCE)
-    package, *folders = inside.parts[:-1]
-    stem = "_".join([*folders, inside.stem])
-    guesses = [f"{package}/test_{stem}.py", f"{package}/test_{inside.stem}.py"]
-    guesses += [f"{package}/test_{folder}*.py" for folder in folders]
+    inside = path.relative_to(ROOT)
+    folder = inside.parent.as_posix()
+    guesses = [f"{folder}/test_{inside.stem}.py", f"{folder}/test_*.py"]
     table = TESTS.get(inside.as_posix())
     for patterns in [table] if table else [(guess,) for guess in guesses]:
         found = [file for pattern in patterns for file in sorted((ROOT / "tests").glob(pattern))]
@@ -176,9 +185,9 @@ def tests_of(path: Path) -> list[str]:
 def modules_of(names: Iterable[str]) -> Iterator[Path]:
     """The modules that have tests, in files and folders of these names."""
     for name in names:
-        start = SOURCE / name
+        start = ROOT / name
         if not start.exists():
-            raise SystemExit(f"no module or folder {name!r} in {SOURCE}")
+            raise SystemExit(f"no module or folder {name!r} in {ROOT}")
         for path in sorted(start.rglob("*.py")) if start.is_dir() else [start]:
             if tests_of(path):
                 yield path
@@ -196,10 +205,20 @@ def copy_checkout(folder: Path) -> None:
             shutil.copy2(ROOT / name, folder / name)
 
 
+def link_package(copy: Path) -> None:
+    """Make a folder in which the folders of the copy are the package ``marginbench``."""
+    package = copy / ".house" / "marginbench"
+    shutil.copytree(copy / "src" / "marginbench", package)
+    for name in (*PACKAGES, "studies"):
+        (package / name).symlink_to(copy / name, target_is_directory=True)
+
+
 def passes(copy: Path, tests: list[str], timeout: float) -> bool:
     """Whether these tests pass in the copy, whose modules come before those of the checkout."""
-    paths = os.pathsep.join([str(copy / SOURCE.relative_to(ROOT)), str(copy)])
-    environment = os.environ | {"PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(copy / ".numba")}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(copy / ".house"), str(copy)]),
+        "NUMBA_CACHE_DIR": str(copy / ".numba"),
+    }
     options = ("-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--hypothesis-seed=0")
     try:
         words = [sys.executable, "-m", "pytest", *options, *tests]
@@ -227,6 +246,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "checkout"
         copy_checkout(copy)
+        link_package(copy)
         for tests in {tuple(tests_of(change.path)): None for change in drawn}:
             # Compiles what the tests need, too, outside the time for a change.
             if not passes(copy, list(tests), 4 * options.timeout):

@@ -15,8 +15,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from solvers.budget.compiling import compiled
-from solvers.kernels import RBF, Kernel, Linear, Polynomial
+from marginbench.solvers.budget.compiling import compiled
+from marginbench.solvers.kernels import RBF, Kernel, Linear, Polynomial
 
 # 64 bytes: one AVX-512 register of float32, and one cache line.
 ALIGNMENT = 64

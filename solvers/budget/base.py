@@ -10,19 +10,29 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from solvers.base import Solver
-from solvers.budget.expansion import SIZE, Expansion, empty_expansion
-from solvers.budget.ledger import Ledger
-from solvers.budget.maintenance import Maintenance, Rule, strategy_of
-from solvers.budget.rows import TrainingRows
-from solvers.budget.trace import BudgetObjectives, EpochRecord, budget_objectives
-from solvers.declaration import hyperparameters
-from solvers.kernels import RBF, Kernel, make_kernel
-from solvers.models import BudgetExpansion
-from solvers.monitor import Monitor
-from solvers.parameters import KernelParameters, SoftMarginParameters, SolverParameters
-from solvers.problem import Problem, Solution
-from solvers.validation import check_iteration_limit, flag, one_of, positive, whole
+from marginbench.solvers.budget.epochs import BudgetObjectives, EpochRecord, budget_objectives
+from marginbench.solvers.budget.ledger import Ledger
+from marginbench.solvers.budget.maintenance import Maintenance, Rule, strategy_of
+from marginbench.solvers.budget.points import TrainingPoints
+from marginbench.solvers.budget.state import ModelState, empty_state
+from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import (
+    KernelParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.kernels import RBF, Kernel, make_kernel
+from marginbench.solvers.models import BudgetExpansion
+from marginbench.solvers.numeric.validation import (
+    check_flag,
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
+    check_whole,
+)
 
 # More kernel evaluations than any call makes.
 _NO_LIMIT = 2**62
@@ -33,12 +43,12 @@ _EXACT_UP_TO = 20_000
 class Iterations(Protocol):
     """One of the two methods at work on a model."""
 
-    def advance(self, rows: np.ndarray, index: np.ndarray, start: int, limit: int) -> int:
+    def advance(self, drawn: np.ndarray, index: np.ndarray, start: int, limit: int) -> int:
         """Iterate over ``index[start:]`` and return the position where that ended.
 
         Parameters
         ----------
-        rows : ndarray, shape (len(index), n_features)
+        drawn : ndarray, shape (len(index), n_features)
             The points of ``index``.
         index : ndarray of int64
             The draws of a block.
@@ -71,7 +81,7 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
         The most points that the model may have after any iteration.
     maintenance : str or Maintenance
         What keeps to the budget: "merge" (only for "rbf"), "project", "remove", a name of
-        ``solvers.budget.STRATEGIES``, or one of ``Merging``, ``Projection``, ``Removal``.
+        ``budget.STRATEGIES``, or one of ``Merging``, ``Projection``, ``Removal``.
     order : {"permutation", "iid"}
         A fresh permutation in each epoch (the authors' code), or independent uniform draws
         (the theory).
@@ -99,17 +109,17 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
 
     @abstractmethod
     def _iterations(
-        self, problem: Problem, rows: TrainingRows, model: Expansion, rule: Rule, budget: int
+        self, problem: Problem, training: TrainingPoints, model: ModelState, rule: Rule
     ) -> Iterations:
         """The method before its first iteration."""
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
-        whole("budget", self.budget, at_least=1)
+        check_positive("C", self.C)
+        check_whole("budget", self.budget, at_least=1)
         strategy_of(self.maintenance)
-        one_of("order", self.order, ("permutation", "iid"))
+        check_one_of("order", self.order, ("permutation", "iid"))
         check_iteration_limit(self.max_epochs)
-        flag("record_objectives", self.record_objectives)
+        check_flag("record_objectives", self.record_objectives)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         kernel = make_kernel(
@@ -118,27 +128,27 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
         strategy = self._strategy(kernel, problem.n)
         # A model of all points needs no room for more.
         budget = min(int(self.budget), problem.n)
-        rows = TrainingRows(kernel, problem.X, np.dtype(self.dtype).name)
-        problem.counters.kernel_evals += len(rows.squares)
-        problem.counters.kernel_evals_computed += len(rows.squares)
-        model = empty_expansion(
+        training = TrainingPoints(kernel, problem.X, np.dtype(self.dtype).name)
+        problem.counters.kernel_evals += len(training.squares)
+        problem.counters.kernel_evals_computed += len(training.squares)
+        model = empty_state(
             problem.X.shape[1],
             budget,
-            rows.dtype,
+            training.dtype,
             merged=strategy.points,
             gram=strategy.keeps_gram,
         )
-        iterations = self._iterations(problem, rows, model, strategy.rule(), budget)
+        iterations = self._iterations(problem, training, model, strategy.rule())
         ledger = Ledger(model, problem.counters)
 
         def snapshot() -> BudgetExpansion:
-            coef = model.coef[: int(model.counts[SIZE])] * iterations.scale
-            return BudgetExpansion(kernel, rows.points_of(model), coef, dtype=rows.dtype)
+            coef = model.coef[: int(model.counts["n_points"])] * iterations.scale
+            return BudgetExpansion(kernel, training.points_of(model), coef, dtype=training.dtype)
 
         self.trace_: list[EpochRecord] = []
         for epoch in range(1, self.max_epochs + 1):
             draws = self._draw_epoch(problem.rng, problem.n)
-            stopped = _run_epoch(problem, monitor, iterations, rows, draws, ledger, snapshot)
+            stopped = _run_epoch(problem, monitor, iterations, training, draws, ledger, snapshot)
             if not stopped and epoch < self.max_epochs:  # the end of the last is that of the fit
                 stopped = monitor.epoch_ended(ledger.n_iter, snapshot)
             self.alpha_ = iterations.alpha
@@ -208,23 +218,23 @@ def _run_epoch(
     problem: Problem,
     monitor: Monitor,
     iterations: Iterations,
-    rows: TrainingRows,
+    training: TrainingPoints,
     draws: np.ndarray,
     ledger: Ledger,
     snapshot: Callable[[], BudgetExpansion],
 ) -> bool:
     """One iteration for each draw, block by block; whether the monitor stopped it."""
-    for begin in range(0, len(draws), rows.block_length):
-        index = draws[begin : begin + rows.block_length]
+    for begin in range(0, len(draws), training.block_length):
+        index = draws[begin : begin + training.block_length]
         with ledger.timed():
-            gathered = rows.gather(index)
+            drawn = training.gather(index)
         position = 0
         while position < len(index):
             ahead = monitor.next_checkpoint - problem.kernel_evals
             limit = max(1, math.ceil(ahead)) if math.isfinite(ahead) else _NO_LIMIT
             start = position
             with ledger.timed():
-                position = iterations.advance(gathered, index, start, limit)
+                position = iterations.advance(drawn, index, start, limit)
             ledger.n_iter += position - start
             ledger.charge()
             if monitor.due(problem.kernel_evals) and monitor.record(ledger.n_iter, snapshot):

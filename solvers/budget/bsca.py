@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.budget.base import BudgetSolver
-from solvers.budget.expansion import Expansion
-from solvers.budget.maintenance import Rule
-from solvers.budget.rows import TrainingRows
-from solvers.budget.steps import ASCENT, iterate
-from solvers.declaration import hyperparameters
-from solvers.problem import Problem
+from marginbench.solvers.budget.base import BudgetSolver
+from marginbench.solvers.budget.maintenance import Rule
+from marginbench.solvers.budget.points import TrainingPoints
+from marginbench.solvers.budget.state import ModelState
+from marginbench.solvers.budget.steps import ASCENT, Method, iterate
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.problem import Problem
+from marginbench.solvers.registration import register
 
 
+@register("svm")
 @hyperparameters
 class BSCA(BudgetSolver):
     """Soft-margin kernel SVM without bias by dual coordinate ascent on a budget of points.
@@ -55,9 +57,9 @@ class BSCA(BudgetSolver):
     scalarization = "C"
 
     def _iterations(
-        self, problem: Problem, rows: TrainingRows, model: Expansion, rule: Rule, budget: int
+        self, problem: Problem, training: TrainingPoints, model: ModelState, rule: Rule
     ) -> _Ascent:
-        return _Ascent(problem, rows, model, rule, budget, float(self.C))
+        return _Ascent(problem, training, model, rule, float(self.C))
 
 
 class _Ascent:
@@ -68,15 +70,14 @@ class _Ascent:
     def __init__(
         self,
         problem: Problem,
-        rows: TrainingRows,
-        model: Expansion,
+        training: TrainingPoints,
+        model: ModelState,
         rule: Rule,
-        budget: int,
         C: float,
     ) -> None:
         self.alpha = np.zeros(problem.n)
-        self._model = (model, rows.code, rule, budget)
-        self._problem = (problem.y, rows.squares, ASCENT, self.alpha, C)
+        self._model = (model, training.code, rule)
+        self._method = Method(ASCENT, problem.y, training.squares, self.alpha, C)
 
-    def advance(self, rows: np.ndarray, index: np.ndarray, start: int, limit: int) -> int:
-        return iterate(*self._model, rows, index, *self._problem, 0, start, limit)
+    def advance(self, drawn: np.ndarray, index: np.ndarray, start: int, limit: int) -> int:
+        return iterate(*self._model, self._method, drawn, index, 0, start, limit)

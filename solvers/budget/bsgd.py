@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.budget.base import BudgetSolver
-from solvers.budget.expansion import Expansion
-from solvers.budget.maintenance import Rule
-from solvers.budget.rows import TrainingRows
-from solvers.budget.steps import DESCENT, iterate
-from solvers.declaration import hyperparameters
-from solvers.problem import Problem
+from marginbench.solvers.budget.base import BudgetSolver
+from marginbench.solvers.budget.maintenance import Rule
+from marginbench.solvers.budget.points import TrainingPoints
+from marginbench.solvers.budget.state import ModelState
+from marginbench.solvers.budget.steps import DESCENT, Method, iterate
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.problem import Problem
+from marginbench.solvers.registration import register
 
 
+@register("svm")
 @hyperparameters
 class BSGD(BudgetSolver):
     """Soft-margin kernel SVM without bias by subgradient steps on a budget of points.
@@ -55,9 +57,9 @@ class BSGD(BudgetSolver):
     scalarization = "R"
 
     def _iterations(
-        self, problem: Problem, rows: TrainingRows, model: Expansion, rule: Rule, budget: int
+        self, problem: Problem, training: TrainingPoints, model: ModelState, rule: Rule
     ) -> _Descent:
-        return _Descent(problem, rows, model, rule, budget, problem.n * float(self.C))
+        return _Descent(problem, training, model, rule, problem.n * float(self.C))
 
 
 class _Descent:
@@ -70,15 +72,14 @@ class _Descent:
     def __init__(
         self,
         problem: Problem,
-        rows: TrainingRows,
-        model: Expansion,
+        training: TrainingPoints,
+        model: ModelState,
         rule: Rule,
-        budget: int,
         step: float,
     ) -> None:
         self._violations = np.zeros(problem.n)
-        self._model = (model, rows.code, rule, budget)
-        self._problem = (problem.y, rows.squares, DESCENT, self._violations, step)
+        self._model = (model, training.code, rule)
+        self._method = Method(DESCENT, problem.y, training.squares, self._violations, step)
         self._step = step
         self._done = 0
 
@@ -90,8 +91,8 @@ class _Descent:
     def alpha(self) -> np.ndarray:
         return self._violations * (self._step * self.scale)
 
-    def advance(self, rows: np.ndarray, index: np.ndarray, start: int, limit: int) -> int:
+    def advance(self, drawn: np.ndarray, index: np.ndarray, start: int, limit: int) -> int:
         before = self._done - start
-        position = iterate(*self._model, rows, index, *self._problem, before, start, limit)
+        position = iterate(*self._model, self._method, drawn, index, before, start, limit)
         self._done += position - start
         return position

@@ -7,21 +7,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from solvers.budget.clock import HAS_TICKS
-from solvers.budget.expansion import (
-    CHANGES,
-    COALESCED,
-    COMPUTED,
-    EVENTS,
-    MAINTENANCE_TICKS,
-    MARGIN_EVALS,
-    SEARCH_EVALS,
-    SIZE,
-    TICKS,
-    Expansion,
-)
-from solvers.budget.trace import BudgetObjectives, EpochRecord
-from solvers.oracle import Counters
+import numpy as np
+
+from marginbench.solvers.budget.clock import HAS_TICKS
+from marginbench.solvers.budget.epochs import BudgetObjectives, EpochRecord
+from marginbench.solvers.budget.state import COUNTS, ModelState
+from marginbench.solvers.numeric.counters import Counters
 
 
 class Ledger:
@@ -29,7 +20,7 @@ class Ledger:
 
     Parameters
     ----------
-    model : Expansion
+    model : ModelState
     counters : Counters
         Where kernel evaluations are charged.
 
@@ -39,7 +30,7 @@ class Ledger:
         Iterations since the start.
     """
 
-    def __init__(self, model: Expansion, counters: Counters) -> None:
+    def __init__(self, model: ModelState, counters: Counters) -> None:
         self.n_iter = 0
         self._model = model
         self._counters = counters
@@ -56,28 +47,28 @@ class Ledger:
 
     def charge(self) -> None:
         """Charge what the compiled code evaluated since the last call."""
-        spent = self._model.counts - self._charged
-        self._counters.kernel_evals += int(spent[MARGIN_EVALS] + spent[SEARCH_EVALS])
-        self._counters.kernel_evals_computed += int(spent[COMPUTED])
+        spent = self._since(self._charged)
+        self._counters.kernel_evals += spent["margin_evals"] + spent["search_evals"]
+        self._counters.kernel_evals_computed += spent["computed"]
         self._charged = self._model.counts.copy()
 
     def close_epoch(self, objectives: BudgetObjectives | None) -> EpochRecord:
         """The record of the epoch that has ended; another one begins."""
-        counts = [int(count) for count in self._model.counts - self._counts_before]
+        spent = self._since(self._counts_before)
         self._epoch += 1
         record = EpochRecord(
             epoch=self._epoch,
             n_iter=self.n_iter,
-            n_support=int(self._model.counts[SIZE]),
+            n_support=int(self._model.counts["n_points"]),
             iterations=self.n_iter - self._iterations_before,
-            changes=counts[CHANGES],
-            coalesced=counts[COALESCED],
-            maintenance=counts[EVENTS],
+            changes=spent["changes"],
+            coalesced=spent["coalesced"],
+            maintenance=spent["events"],
             weight_degradation=float(self._model.degradation[0] - self._degradation_before),
-            margin_evals=counts[MARGIN_EVALS],
-            search_evals=counts[SEARCH_EVALS],
+            margin_evals=spent["margin_evals"],
+            search_evals=spent["search_evals"],
             seconds=self._seconds,
-            maintenance_seconds=self._maintenance_seconds(counts),
+            maintenance_seconds=self._maintenance_seconds(spent),
             objectives=objectives,
         )
         self._open_epoch()
@@ -89,8 +80,13 @@ class Ledger:
         self._iterations_before = self.n_iter
         self._seconds = 0.0
 
-    def _maintenance_seconds(self, counts: list[int]) -> float:
+    def _since(self, before: np.void) -> dict[str, int]:
+        """What has been counted since then."""
+        assert COUNTS.names is not None
+        return {name: int(self._model.counts[name] - before[name]) for name in COUNTS.names}
+
+    def _maintenance_seconds(self, spent: dict[str, int]) -> float:
         """The share of the processor's ticks that maintenance took, of the measured seconds."""
-        if not HAS_TICKS or counts[TICKS] <= 0:
+        if not HAS_TICKS or spent["ticks"] <= 0:
             return math.nan
-        return self._seconds * counts[MAINTENANCE_TICKS] / counts[TICKS]
+        return self._seconds * spent["maintenance_ticks"] / spent["ticks"]

@@ -1,4 +1,4 @@
-"""Budget maintenance: what happens when a model has one point too many."""
+"""Budget maintenance: how a model with one point too many returns to its budget."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.budget.merging import (
+from marginbench.solvers.budget.merging import (
     FIXED_POINT,
     GOLDEN,
     LOOKUP_COST,
@@ -16,7 +16,7 @@ from solvers.budget.merging import (
     Search,
     merge_tables,
 )
-from solvers.validation import one_of, positive, whole
+from marginbench.solvers.numeric.validation import check_one_of, check_positive, check_whole
 
 REMOVAL, PROJECTION, MERGING = range(3)
 
@@ -127,11 +127,11 @@ class Merging(Maintenance):
 
     def check(self) -> None:
         """Raise ValueError for a parameter out of range."""
-        one_of("search", self.search, tuple(_SEARCHES))
-        one_of("partners", self.partners, ("same", "any"))
-        whole("points", self.points, at_least=2)
-        positive("tolerance", self.tolerance)
-        whole("grid", self.grid, at_least=2)
+        check_one_of("search", self.search, tuple(_SEARCHES))
+        check_one_of("partners", self.partners, ("same", "any"))
+        check_whole("points", self.points, at_least=2)
+        check_positive("tolerance", self.tolerance)
+        check_whole("grid", self.grid, at_least=2)
 
     def rule(self) -> Rule:
         """The strategy's compiled form."""
@@ -176,7 +176,7 @@ def strategy_of(maintenance: Any) -> Maintenance:
     if isinstance(maintenance, Maintenance):
         maintenance.check()
         return maintenance
-    one_of("maintenance", maintenance, tuple(STRATEGIES))
+    check_one_of("maintenance", maintenance, tuple(STRATEGIES))
     return STRATEGIES[maintenance]
 
 

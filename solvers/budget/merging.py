@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.budget.arithmetic import smallest, squared_distances, width_of
-from solvers.budget.compiling import compiled
-from solvers.budget.expansion import COMPUTED, SEARCH_EVALS, SIZE, drop
-from solvers.budget.pairs import (
+from marginbench.solvers.budget.arithmetic import smallest, squared_distances, width_of
+from marginbench.solvers.budget.compiling import compiled
+from marginbench.solvers.budget.pairs import (
     best_weight,
     degradation,
     fill_tables,
@@ -20,6 +19,7 @@ from solvers.budget.pairs import (
     interpolated,
     merged_coefficient,
 )
+from marginbench.solvers.budget.state import drop
 
 GOLDEN, FIXED_POINT, LOOKUP_WEIGHT, LOOKUP_COST = range(4)
 _FARTHEST = np.finfo(np.float64).max
@@ -50,7 +50,7 @@ class Tables(NamedTuple):
 
 
 class Search(NamedTuple):
-    """How the best merge of a pair is found; see :class:`solvers.budget.Merging`."""
+    """How the best merge of a pair is found; see :class:`marginbench.solvers.budget.Merging`."""
 
     kind: int
     same_sign: bool
@@ -91,36 +91,35 @@ def merge_tables(grid: int, same_sign: bool) -> Tables:
     return Tables(float(ratios[0]), weights, costs, least)
 
 
-@compiled()
-def find_partners(
-    points, coef, distances, entries, entry_bits, scratch, scratch_bits, partners, chosen, group,
-    counts, search, table, least, light,
-):  # fmt: skip
+@compiled(forceinline=True)
+def find_partners(model, rule, light):
     """Choose the points to merge with ``light``: positions into ``chosen``; how many they are.
 
     ``distances`` must hold those from the newest point; they are computed anew for another one.
     """
-    size = counts[SIZE]
+    coef, distances, entries = model.coef, model.distances, model.entries
+    scratch, partners, chosen = model.scratch, model.partners, model.chosen
+    search, size = rule.search, model.counts.n_points
     if light != size - 1:
-        _evaluate_from(points, distances, group, counts, light)
+        _evaluate_from(model, light)
     else:
-        counts[SEARCH_EVALS] += size - 1
-    nearest = _mask(coef, distances, entries, entry_bits, size, light, search.same_sign)
+        model.counts.search_evals += size - 1
+    nearest = _mask(model, light, search.same_sign)
     if entries[nearest] == np.inf and size > 2:
         # The only one of its sign: the lightest of the others has partners.
         for j in range(size):
             scratch[j] = np.inf if j == light else abs(coef[j])
-        light = smallest(scratch_bits, size)
-        _evaluate_from(points, distances, group, counts, light)
-        nearest = _mask(coef, distances, entries, entry_bits, size, light, search.same_sign)
+        light = smallest(model.scratch_bits, size)
+        _evaluate_from(model, light)
+        nearest = _mask(model, light, search.same_sign)
     elif entries[nearest] == np.inf:
-        nearest = _mask(coef, distances, entries, entry_bits, size, light, False)
+        nearest = _mask(model, light, False)
 
     limit = _FARTHEST
     if search.kind == LOOKUP_COST and len(chosen) == 2:
         ratio = coef[light] / coef[nearest]
-        cost = _cost(search, table, ratio, -np.float64(distances[nearest]))
-        limit = max(_limit(least, cost), np.float64(entries[nearest]))
+        cost = _cost(search, rule.table, ratio, -np.float64(distances[nearest]))
+        limit = max(_limit(rule.least, cost), np.float64(entries[nearest]))
     found = 0
     for j in range(size):
         # Without a branch, which could not be foreseen.
@@ -128,35 +127,41 @@ def find_partners(
         found += entries[j] <= limit
     for k in range(found):
         j = partners[k]
-        scratch[k] = _cost(search, table, coef[light] / coef[j], -np.float64(distances[j]))
+        scratch[k] = _cost(search, rule.table, coef[light] / coef[j], -np.float64(distances[j]))
     chosen[0] = light
     count = 1
     while count < min(len(chosen), found + 1):
-        best = smallest(scratch_bits, found)
+        best = smallest(model.scratch_bits, found)
         scratch[best] = np.inf
         chosen[count] = partners[best]
         count += 1
     return count
 
 
-@compiled()
-def _evaluate_from(points, distances, group, counts, light):
+@compiled(forceinline=True)
+def _evaluate_from(model, light):
     """Distances from a point of the model to all of them."""
-    x, size = group[0], counts[SIZE]
+    x, counts = model.group[0], model.counts
     for f in range(len(x)):
-        x[f] = points[f, light]
-    squared_distances(x, points, width_of(size), distances)
-    counts[SEARCH_EVALS] += size - 1
-    counts[COMPUTED] += size - 1
+        x[f] = model.points[f, light]
+    squared_distances(x, model.points, width_of(counts.n_points), model.distances)
+    counts.search_evals += counts.n_points - 1
+    counts.computed += counts.n_points - 1
 
 
-@compiled()
-def _mask(coef, distances, entries, entry_bits, size, light, same_sign):
+@compiled(forceinline=True)
+def _mask(model, light, same_sign):
     """``entries`` become the distances to possible partners, else infinity; the nearest one.
 
     Among equal signs a distance counts by the share ``beta_j / (beta_j + beta_light)``: for small
     ones the loss is twice the square of that.
     """
+    coef, distances, entries, size = (
+        model.coef,
+        model.distances,
+        model.entries,
+        model.counts.n_points,
+    )
     positive = coef[light] > 0.0
     if same_sign:
         for j in range(size):
@@ -166,7 +171,7 @@ def _mask(coef, distances, entries, entry_bits, size, light, same_sign):
         for j in range(size):
             entries[j] = distances[j]
     entries[light] = np.inf
-    return smallest(entry_bits, size)
+    return smallest(model.entry_bits, size)
 
 
 @compiled()
@@ -216,9 +221,10 @@ def _look_up(search, table, ratio, log_entry):
     return interpolated(table, (ratio - search.lowest) * steps, math.exp(log_entry) * steps)
 
 
-@compiled()
-def merge_chosen(points, coef, roots, owner, chosen, group, counts, search, table, count):
+@compiled(forceinline=True)
+def merge_chosen(model, rule, count):
     """Merge ``chosen[:count]`` pair after pair into one point; the squared distance w moves."""
+    points, coef, chosen, group = model.points, model.coef, model.chosen, model.group
     merged = len(group) - 1
     for k in range(count):
         for f in range(len(points)):
@@ -233,17 +239,17 @@ def merge_chosen(points, coef, roots, owner, chosen, group, counts, search, tabl
         other_is_heavy = abs(other) >= abs(coefficient)
         heavy = other if other_is_heavy else coefficient
         ratio = (coefficient if other_is_heavy else other) / heavy
-        weight = _weight(search, table, ratio, log_entry)
+        weight = _weight(rule.search, rule.table, ratio, log_entry)
         lost = heavy * heavy * degradation(weight, ratio, log_entry)
         coefficient = heavy * merged_coefficient(weight, ratio, log_entry)
         share = 1.0 - weight if other_is_heavy else weight
         for f in range(len(points)):
             group[merged, f] += share * (np.float64(group[k, f]) - group[merged, f])
     if count > 2:
-        counts[SEARCH_EVALS] += count - 2
-        counts[COMPUTED] += count - 2
+        model.counts.search_evals += count - 2
+        model.counts.computed += count - 2
         coefficient, lost = _projected(coef, chosen, group, count)
-    _store(points, coef, roots, owner, chosen, group, counts, count, coefficient)
+    _store(model, count, coefficient)
     return lost
 
 
@@ -269,20 +275,19 @@ def _squared_distance(group, a, b):
     return total
 
 
-@compiled()
-def _store(points, coef, roots, owner, chosen, group, counts, count, coefficient):
+@compiled(forceinline=True)
+def _store(model, count, coefficient):
     """Put the merged point in the place of one of the chosen, and drop the others."""
+    points, chosen, group = model.points, model.chosen, model.group
     for k in range(count):
         for later in range(k + 1, count):
             if chosen[later] > chosen[k]:
                 chosen[k], chosen[later] = chosen[later], chosen[k]
     # From the back: what moves into a gap is then never one of the chosen.
-    size = counts[SIZE]
     for k in range(count - 1):
-        size = drop(points, coef, roots, owner, size, chosen[k])
-    counts[SIZE] = size
+        drop(model, chosen[k])
     place = chosen[count - 1]
     for f in range(len(points)):
         points[f, place] = group[len(group) - 1, f]
-    coef[place] = coefficient
-    owner[place] = -1
+    model.coef[place] = coefficient
+    model.owner[place] = -1

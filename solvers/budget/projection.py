@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from solvers.budget.arithmetic import GAUSSIAN
-from solvers.budget.compiling import compiled
+from marginbench.solvers.budget.arithmetic import GAUSSIAN
+from marginbench.solvers.budget.compiling import compiled
 
 # Added to the diagonal, as a fraction of it: points that depend on others are no obstacle.
 _RIDGE = 1e-10
@@ -19,12 +19,13 @@ _RIDGE = 1e-10
 _TINY = 1e-300
 
 
-@compiled()
-def extend_gram(kernel, points, roots, gram, factor, order, column, new):
+@compiled(forceinline=True)
+def extend_gram(model, kernel, new):
     """Kernel entries of the newest point with all others, in float64, and the grown factor."""
+    gram, factor, order, column = model.gram, model.factor, model.order, model.scratch
     for j in range(new):
-        gram[j, new] = gram[new, j] = _entry(kernel, points, j, new)
-    gram[new, new] = roots[new] ** 2
+        gram[j, new] = gram[new, j] = _entry(kernel, model.points, j, new)
+    gram[new, new] = model.roots[new] ** 2
     for k in range(new):
         column[k] = gram[order[k], new]
     _solve_lower(factor, column, new)
@@ -36,12 +37,14 @@ def extend_gram(kernel, points, roots, gram, factor, order, column, new):
     order[new] = new
 
 
-@compiled()
-def project(coef, gram, factor, order, share, carried, size, p):
+@compiled(forceinline=True)
+def project(model, p):
     """Give point p's part to the others, beta_R += beta_p K_RR^-1 k_Rp; what is lost.
 
     Gram matrix and factor let go of the point; the model has still to drop it.
     """
+    coef, gram, factor, order = model.coef, model.gram, model.factor, model.order
+    share, carried, size = model.scratch, model.carried, model.counts.n_points
     rest = size - 1
     _take_from_factor(factor, order, carried, size, p)
     for k in range(rest):

@@ -3,56 +3,59 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from solvers.budget.arithmetic import GAUSSIAN, kernel_row, weighted_sum, width_of
-from solvers.budget.clock import ticks
-from solvers.budget.compiling import compiled
-from solvers.budget.expansion import (
-    CHANGES,
-    COALESCED,
-    COMPUTED,
-    EVENTS,
-    MAINTENANCE_TICKS,
-    MARGIN_EVALS,
-    SEARCH_EVALS,
-    SIZE,
-    TICKS,
-    coincident,
-    distance_left,
-    drop,
-    lightest,
-)
-from solvers.budget.maintenance import MERGING, PROJECTION
-from solvers.budget.merging import find_partners, merge_chosen
-from solvers.budget.projection import extend_gram, project
+import numpy as np
+
+from marginbench.solvers.budget.arithmetic import GAUSSIAN, kernel_row, weighted_sum, width_of
+from marginbench.solvers.budget.clock import ticks
+from marginbench.solvers.budget.compiling import compiled
+from marginbench.solvers.budget.maintenance import MERGING, PROJECTION
+from marginbench.solvers.budget.merging import find_partners, merge_chosen
+from marginbench.solvers.budget.projection import extend_gram, project
+from marginbench.solvers.budget.state import coincident, distance_left, drop, lightest
 
 ASCENT, DESCENT = range(2)
 
 
+class Method(NamedTuple):
+    """What a drawn point adds to a model.
+
+    Attributes
+    ----------
+    kind : {ASCENT, DESCENT}
+        :func:`_ascent` or :func:`_descent`.
+    y : ndarray of float64, shape (n,)
+        Labels, -1 or +1.
+    squares : ndarray of float64, shape (n,)
+        k(x_i, x_i); not read for the Gaussian kernel.
+    duals : ndarray of float64, shape (n,)
+        The method's dual variables, up to a factor; changed in place.
+    step : float
+        C for ASCENT, n C for DESCENT.
+    """
+
+    kind: int
+    y: np.ndarray
+    squares: np.ndarray
+    duals: np.ndarray
+    step: float
+
+
 @compiled()
-def iterate(
-    model, kernel, rule, budget, rows, index, y, squares, method, duals, step, done, start, limit
-):
+def iterate(model, kernel, rule, method, drawn, index, done, start, limit):
     """Iterations on ``index[start:]``; returns the position where they ended.
 
     Parameters
     ----------
-    model : Expansion
+    model : ModelState
     kernel : KernelCode
     rule : Rule
-    budget : int
-    rows : ndarray, shape (len(index), n_features)
+    method : Method
+    drawn : ndarray, shape (len(index), n_features)
         The points of ``index``.
     index : ndarray of int64
         The draws of a block.
-    y, squares : ndarray, shape (n,)
-        Labels, and k(x_i, x_i); ``squares`` is not read for the Gaussian kernel.
-    method : {ASCENT, DESCENT}
-        What a drawn point adds: :func:`_ascent` or :func:`_descent`.
-    duals : ndarray of float64, shape (n,)
-        The method's dual variables, up to a factor.
-    step : float
-        C for ASCENT, n C for DESCENT.
     done : int
         Iterations before the block.
     start : int
@@ -60,54 +63,50 @@ def iterate(
     limit : int
         End early when the kernel evaluations of this call reach it.
     """
-    points, coef, roots, owner = model.points, model.coef, model.roots, model.owner
-    distances, entries, counts = model.distances, model.entries, model.counts
+    points, coef, counts = model.points, model.coef, model.counts
+    distances, entries = model.distances, model.entries
+    y, duals, step = method.y, method.duals, method.step
     started, maintenance = ticks(), 0
-    asked = counts[MARGIN_EVALS] + counts[SEARCH_EVALS]
+    asked = counts.margin_evals + counts.search_evals
     position = start
     while position < len(index):
-        i, x, size = index[position], rows[position], counts[SIZE]
-        square = 1.0 if kernel.kind == GAUSSIAN else squares[i]
+        i, x, size = index[position], drawn[position], counts.n_points
+        square = 1.0 if kernel.kind == GAUSSIAN else method.squares[i]
         width = width_of(size)
         kernel_row(kernel, x, points, width, distances, entries)
         score = weighted_sum(coef, entries, width)
-        counts[MARGIN_EVALS] += size
-        counts[COMPUTED] += size
+        counts.margin_evals += size
+        counts.computed += size
 
         scale = 1.0
-        if method == ASCENT:
+        if method.kind == ASCENT:
             coefficient = _ascent(duals, i, y[i], score, square, step)
         else:
             scale = 1.0 / (done + position + 1)
             coefficient = _descent(duals, i, y[i], score, step, done + position)
         if coefficient != 0.0:
-            counts[CHANGES] += 1
-            j = coincident(kernel.kind, distances, owner, size, i)
+            counts.changes += 1
+            j = coincident(kernel.kind, distances, model.owner, size, i)
             if j >= 0:
-                counts[COALESCED] += 1
+                counts.coalesced += 1
                 coef[j] += coefficient
                 lost = distance_left(kernel.kind, distances[j], coefficient)
             else:
                 for f in range(len(x)):
                     points[f, size] = x[f]
-                coef[size], roots[size], owner[size] = coefficient, math.sqrt(square), i
-                counts[SIZE] += 1
+                coef[size], model.roots[size], model.owner[size] = coefficient, math.sqrt(square), i
+                counts.n_points += 1
                 lost = 0.0
-                if size == budget or rule.kind == PROJECTION:
+                if size == model.budget or rule.kind == PROJECTION:
                     before = ticks()
-                    lost = maintain(
-                        kernel, rule, budget, points, coef, roots, owner, distances, entries,
-                        model.entry_bits, model.scratch, model.scratch_bits, model.partners,
-                        model.chosen, model.group, model.gram, model.factor, model.order,
-                        model.carried, counts,
-                    )  # fmt: skip
+                    lost = maintain(model, kernel, rule)
                     maintenance += ticks() - before
             model.degradation[0] += scale * scale * lost
         position += 1
-        if counts[MARGIN_EVALS] + counts[SEARCH_EVALS] - asked >= limit:
+        if counts.margin_evals + counts.search_evals - asked >= limit:
             break
-    counts[TICKS] += ticks() - started
-    counts[MAINTENANCE_TICKS] += maintenance
+    counts.ticks += ticks() - started
+    counts.maintenance_ticks += maintenance
     return position
 
 
@@ -137,30 +136,29 @@ def _descent(violations, i, label, score, step, before):
     return label * step
 
 
-@compiled()
-def maintain(
-    kernel, rule, budget, points, coef, roots, owner, distances, entries, entry_bits, scratch,
-    scratch_bits, partners, chosen, group, gram, factor, order, carried, counts,
-):  # fmt: skip
-    """Take in the newest point and keep to the budget; the squared distance that w moves."""
-    size = counts[SIZE]
+@compiled(forceinline=True)
+def maintain(model, kernel, rule):
+    """Take in the newest point and keep to the budget; the squared distance that w moves.
+
+    Parameters
+    ----------
+    model : ModelState
+    kernel : KernelCode
+    rule : Rule
+    """
+    counts, scratch = model.counts, model.scratch
+    size = counts.n_points
     if rule.kind == PROJECTION:
-        extend_gram(kernel, points, roots, gram, factor, order, scratch, size - 1)
-        counts[COMPUTED] += size - 1
-    if size <= budget:
+        extend_gram(model, kernel, size - 1)
+        counts.computed += size - 1
+    if size <= model.budget:
         return 0.0
-    light = lightest(coef, roots, scratch, scratch_bits, size)
+    light = lightest(model)
     norm = scratch[light]
     if norm > 0.0:
-        counts[EVENTS] += 1
+        counts.events += 1
         if rule.kind == MERGING:
-            count = find_partners(
-                points, coef, distances, entries, entry_bits, scratch, scratch_bits, partners,
-                chosen, group, counts, rule.search, rule.table, rule.least, light,
-            )  # fmt: skip
-            return merge_chosen(
-                points, coef, roots, owner, chosen, group, counts, rule.search, rule.table, count
-            )
+            return merge_chosen(model, rule, find_partners(model, rule, light))
     # Of equally light ones (with BSGD most are) the newest serves for merging, which has its row
     # already. To lose it would be to learn nothing: here the first one goes.
     first = 0
@@ -169,6 +167,6 @@ def maintain(
     light = first
     lost = norm * norm
     if rule.kind == PROJECTION:
-        lost = project(coef, gram, factor, order, scratch, carried, size, light)
-    counts[SIZE] = drop(points, coef, roots, owner, size, light)
+        lost = project(model, light)
+    drop(model, light)
     return lost

@@ -1,8 +1,8 @@
 """Bundle methods: regularised risks minimised by planes below them."""
 
-from solvers.bundle.estimators import BundleClassifier, BundleRegressor
-from solvers.bundle.loop import BundleResult, minimize_risk
-from solvers.bundle.losses import (
+from marginbench.solvers.bundle.estimators import BundleClassifier, BundleRegressor
+from marginbench.solvers.bundle.loop import BundleResult, minimize_risk
+from marginbench.solvers.bundle.losses import (
     Hinge,
     Logistic,
     Loss,
@@ -11,10 +11,17 @@ from solvers.bundle.losses import (
     PointwiseLoss,
     SquaredHinge,
 )
-from solvers.bundle.rankings import F1, PrecisionAtK, ROCArea
-from solvers.bundle.regression import EpsilonInsensitive, LeastSquares, Quantile
-from solvers.bundle.regularizers import L1, L2, Entropy, Legendre, Regularizer, SimplexEntropy
-from solvers.bundle.trace import BundleTrace
+from marginbench.solvers.bundle.rankings import F1, PrecisionAtK, ROCArea
+from marginbench.solvers.bundle.regression import EpsilonInsensitive, LeastSquares, Quantile
+from marginbench.solvers.bundle.regularizers import (
+    L1,
+    L2,
+    Entropy,
+    Legendre,
+    Regularizer,
+    SimplexEntropy,
+)
+from marginbench.solvers.bundle.trace import BundleTrace
 
 __all__ = [
     "F1",

@@ -1,4 +1,4 @@
-"""Compiled passes over the scores, for the losses that are wanted most."""
+"""Compiled passes over the scores, for the most common losses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from solvers.compiling import njit
+from marginbench.solvers.numeric.compiling import njit
 
 _SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
 # 2 to this power is finite.

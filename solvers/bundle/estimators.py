@@ -8,27 +8,28 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight
 
-from solvers.base import WeightedSolver
-from solvers.bundle.loop import (
+from marginbench.solvers.bundle.loop import (
     BundleResult,
-    Risk,
     check_bundle_parameters,
     check_search,
     make_inner,
     minimize_bundle,
 )
-from solvers.bundle.losses import Loss
-from solvers.bundle.names import make_loss, make_regularizer
-from solvers.bundle.regularizers import Regularizer
-from solvers.declaration import hyperparameters
-from solvers.inputs import new_points, training_points
-from solvers.models import LinearModel
-from solvers.monitor import Monitor
-from solvers.oracle import Counters
-from solvers.problem import Problem, Solution
-from solvers.rows import finite_squared_norms
-from solvers.scoring import linear_scores
-from solvers.validation import flag, one_of, positive
+from marginbench.solvers.bundle.losses import Loss
+from marginbench.solvers.bundle.names import make_loss, make_regularizer
+from marginbench.solvers.bundle.regularizers import Regularizer
+from marginbench.solvers.bundle.risk import Risk
+from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.inputs import new_points, training_points
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.models import LinearModel
+from marginbench.solvers.models.scoring import linear_scores
+from marginbench.solvers.numeric.counters import Counters
+from marginbench.solvers.numeric.sample_loops import finite_squared_norms
+from marginbench.solvers.numeric.validation import check_flag, check_one_of, check_positive
+from marginbench.solvers.registration import register
 
 
 @hyperparameters
@@ -78,9 +79,9 @@ class BundleParameters:
 
     def _check_bundle_parameters(self, targets: str, kind: str) -> None:
         """Raise ValueError for a parameter out of range, or a loss of other targets."""
-        positive("C", self.C)
-        flag("fit_intercept", self.fit_intercept)
-        one_of("offset", self.offset, ("eliminated", "feature"))
+        check_positive("C", self.C)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_one_of("offset", self.offset, ("eliminated", "feature"))
         check_bundle_parameters(self.tol, self.max_epochs, self.max_idle)
         if make_loss(self.loss).targets != targets:
             raise ValueError(f"the loss of a {kind} takes {targets}, got {self.loss!r}")
@@ -112,6 +113,7 @@ class BundleParameters:
         )
 
 
+@register("svm")
 @hyperparameters
 class BundleClassifier(WeightedSolver, BundleParameters):
     """Linear classifier by a bundle method: any convex risk, any of several regularisers.

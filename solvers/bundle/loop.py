@@ -9,18 +9,23 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from solvers.bundle.inner import Inner, LineSearch, PlanesByLP, PlanesByQP
-from solvers.bundle.losses import Loss, PointwiseLoss
-from solvers.bundle.names import make_loss, make_regularizer
-from solvers.bundle.products import combination_of, scores_of
-from solvers.bundle.regularizers import L2, Legendre, Regularizer
-from solvers.bundle.search import PrimalSearch
-from solvers.bundle.trace import BundleTrace
-from solvers.inputs import canonical, check_finite
-from solvers.matrices import Matrix, matmul
-from solvers.oracle import Counters
-from solvers.problem import SolveStatus
-from solvers.validation import check_iteration_limit, flag, one_of, positive, whole
+from marginbench.solvers.bundle.inner import Inner, LineSearch, PlanesByLP, PlanesByQP
+from marginbench.solvers.bundle.losses import Loss
+from marginbench.solvers.bundle.names import make_loss, make_regularizer
+from marginbench.solvers.bundle.regularizers import L2, Legendre, Regularizer
+from marginbench.solvers.bundle.risk import Risk
+from marginbench.solvers.bundle.search import PrimalSearch
+from marginbench.solvers.bundle.trace import BundleTrace
+from marginbench.solvers.interface.inputs import canonical, check_finite
+from marginbench.solvers.interface.problem import SolveStatus
+from marginbench.solvers.numeric.counters import Counters
+from marginbench.solvers.numeric.validation import (
+    check_flag,
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
+    check_whole,
+)
 
 # The inner problem is solved to this part of the gap that is asked for.
 _INNER_SHARE = 0.1
@@ -56,104 +61,6 @@ class BundleResult:
     status: SolveStatus
 
 
-class Risk:
-    """The risk of a linear predictor, as a function of w, and its planes.
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix, shape (n, n_features)
-    y : ndarray, shape (n,)
-    loss : Loss
-    weights : ndarray of float64, shape (n,)
-        Factors >= 0 of the points, of any sum > 0.
-    offset : {"eliminated", "feature"} or None
-        The offset minimised out for each w; or one more weight, of a constant feature 1; or none.
-    counters : Counters
-        Where inner products are counted, n for each w but 0.
-
-    Raises
-    ------
-    ValueError
-        If the loss cannot take the targets, weights or offset.
-    """
-
-    def __init__(
-        self,
-        X: Matrix,
-        y: np.ndarray,
-        loss: Loss,
-        weights: np.ndarray,
-        offset: str | None,
-        counters: Counters,
-    ) -> None:
-        if offset == "eliminated" and not isinstance(loss, PointwiseLoss):
-            raise ValueError(
-                f"the offset of {type(loss).__name__} cannot be eliminated: take offset='feature' "
-                "or none"
-            )
-        self._X, self._y, self._loss = X, y, loss
-        self._weights = weights / weights.sum()
-        loss.check(y, self._weights)
-        self._offset = offset
-        self._counters = counters
-        self._n_outputs = loss.n_outputs(y)
-        #: Of the scores, at the last point.
-        self.subgradient = np.zeros(0)
-        self.value = 0.0
-        #: The eliminated offset at the last w.
-        self.minimizer = 0.0
-
-    @property
-    def dimension(self) -> int:
-        """Length of w."""
-        return (self._X.shape[1] + (self._offset == "feature")) * self._n_outputs
-
-    def evaluate(self, w: np.ndarray) -> float:
-        """The risk at w, from now on the point of :meth:`plane`."""
-        return self.at(self.scores(w))
-
-    def at(self, scores: np.ndarray) -> float:
-        """The risk where the scores are these."""
-        if self._offset == "eliminated":
-            self.value, self.subgradient, self.minimizer = self._loss.without_offset(  # type: ignore[attr-defined]
-                scores, self._y, self._weights, self.minimizer
-            )
-        else:
-            self.value, self.subgradient = self._loss.evaluate(scores, self._y, self._weights)
-        return self.value
-
-    def plane(self, w: np.ndarray) -> tuple[np.ndarray, float]:
-        """a and b of the plane ``<a, .> + b`` that touches the risk at w, the last point."""
-        a = combination_of(self._X, self.subgradient)
-        if self._offset == "feature":
-            a = np.concatenate([a, self.subgradient.sum(axis=0, keepdims=True)])
-        a = a.ravel()
-        self._counters.inner_products += 1
-        return a, self.value - float(matmul(a, w))
-
-    def split(self, w: np.ndarray, minimizer: float) -> tuple[np.ndarray, Any]:
-        """Weights and intercept of the predictor that w stands for."""
-        weights, intercept = self._parts(w)
-        if self._offset == "feature":
-            return weights.copy(), intercept.copy()
-        return weights.copy(), np.zeros(self._n_outputs) if self._n_outputs > 1 else minimizer
-
-    def _parts(self, w: np.ndarray) -> tuple[np.ndarray, Any]:
-        """Views of the weights of the features and of that of the constant one."""
-        n_features = self._X.shape[1]
-        weights = w.reshape(-1, self._n_outputs) if self._n_outputs > 1 else w
-        return weights[:n_features], weights[n_features] if len(weights) > n_features else 0.0
-
-    def scores(self, w: np.ndarray) -> np.ndarray:
-        """The scores of the points."""
-        weights, intercept = self._parts(w)
-        if not w.any():
-            return np.zeros((self._X.shape[0], *weights.shape[1:]))
-        self._counters.inner_products += self._X.shape[0] * self._n_outputs
-        scores = scores_of(self._X, weights)
-        return scores + intercept if self._offset == "feature" else scores
-
-
 def make_inner(
     name: str,
     regularizer: Regularizer,
@@ -169,7 +76,7 @@ def make_inner(
     ValueError
         If it cannot take the regulariser, or the name is unknown.
     """
-    one_of("inner", name, ("auto", "qp", "line_search", "lp"))
+    check_one_of("inner", name, ("auto", "qp", "line_search", "lp"))
     name = regularizer.inner[0] if name == "auto" else name
     if name not in regularizer.inner:
         raise ValueError(
@@ -280,7 +187,7 @@ def minimize_risk(
     ----------
     X : array-like or sparse matrix, shape (n, n_features)
     y : array-like, shape (n,)
-        What the loss takes: labels -1 and +1, numbers, or classes 0, 1, ...
+        In the form that the loss expects: labels -1 and +1, numbers, or classes 0, 1, ...
     loss : str or Loss, default="hinge"
         The risk R, a mean over the points or over pairs of them.
     lam : float > 0
@@ -316,9 +223,9 @@ def minimize_risk(
     loss, regularizer = make_loss(loss), make_regularizer(regularizer)
     check_bundle_parameters(tol, max_epochs, max_idle)
     check_search(primal_search, regularizer)
-    positive("lam", lam)
+    check_positive("lam", lam)
     if offset is not None:
-        one_of("offset", offset, ("eliminated", "feature"))
+        check_one_of("offset", offset, ("eliminated", "feature"))
     y = np.asarray(y)
     X = canonical(sparse.csr_matrix(X)) if sparse.issparse(X) else np.asarray(X)
     if X.dtype not in (np.float32, np.float64):
@@ -349,15 +256,15 @@ def minimize_risk(
 
 def check_bundle_parameters(tol: Any, max_epochs: Any, max_idle: Any) -> None:
     """Raise ValueError for parameters of the loop that are out of range."""
-    positive("tol", tol, zero=True)
+    check_positive("tol", tol, zero=True)
     check_iteration_limit(max_epochs)
     if max_idle is not None:
-        whole("max_idle", max_idle, at_least=1)
+        check_whole("max_idle", max_idle, at_least=1)
 
 
 def check_search(primal_search: Any, regularizer: Regularizer) -> None:
     """Raise ValueError unless the search is off, or on with the L2 regulariser."""
-    flag("primal_search", primal_search)
+    check_flag("primal_search", primal_search)
     if primal_search and not isinstance(regularizer, L2):
         raise ValueError(
             f"primal_search=True takes the L2 regulariser alone, got {type(regularizer).__name__}"

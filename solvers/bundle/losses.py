@@ -8,22 +8,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from solvers.bundle.compiled import (
+from marginbench.solvers.bundle.compiled import (
     balanced_hinge_pass,
     hinge_pass,
     logistic_pass,
     squared_hinge_pass,
     weighted_quantile,
 )
-from solvers.matrices import matmul
-from solvers.validation import positive
+from marginbench.solvers.numeric.matrices import matmul
+from marginbench.solvers.numeric.validation import check_positive
 
 # Slopes in the offset, a weighted mean, that are no more than rounding.
 _FLAT = 1e-15
 
 
 class Loss(ABC):
-    """A convex risk R(s, y) of scores; a loss of one's own derives from this class.
+    """A convex risk R(s, y) of scores; derive from this class for a custom loss.
 
     It holds its parameters alone: the targets and weights come with each call.
     """
@@ -302,7 +302,7 @@ class Novelty(PointwiseLoss):
     targets = "none"
 
     def __init__(self, rho: float = 1.0) -> None:
-        positive("rho", rho)
+        check_positive("rho", rho)
         self.rho = float(rho)
 
     def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

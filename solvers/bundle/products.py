@@ -6,10 +6,10 @@ import numpy as np
 from numba import get_num_threads
 from scipy import sparse
 
-from solvers.compiling import njit
-from solvers.matrices import Matrix, matmul
-from solvers.scoring import linear_scores
-from solvers.threads import in_parts
+from marginbench.solvers.models.scoring import linear_scores
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.matrices import Matrix, matmul
+from marginbench.solvers.numeric.threads import in_parts
 
 # Rows of single precision are brought to double precision so many at a time.
 _BLOCK = 1024

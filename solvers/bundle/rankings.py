@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from solvers.bundle.losses import Loss
-from solvers.compiling import njit
-from solvers.matrices import matmul
-from solvers.validation import positive, whole
+from marginbench.solvers.bundle.losses import Loss
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.matrices import matmul
+from marginbench.solvers.numeric.validation import check_positive, check_whole
 
 
 class ROCArea(Loss):
@@ -120,9 +120,9 @@ class PrecisionAtK(_TopRanked):
 
     def __init__(self, k: int | None = None, scale: float | None = None) -> None:
         if k is not None:
-            whole("k", k, at_least=1)
+            check_whole("k", k, at_least=1)
         if scale is not None:
-            positive("scale", scale)
+            check_positive("scale", scale)
         self.k = k
         self.scale = scale
 
@@ -177,7 +177,7 @@ class F1(_TopRanked):
 
     def __init__(self, scale: float | None = None) -> None:
         if scale is not None:
-            positive("scale", scale)
+            check_positive("scale", scale)
         self.scale = scale
 
     def evaluate(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.bundle.losses import PointwiseLoss
-from solvers.validation import positive
+from marginbench.solvers.bundle.losses import PointwiseLoss
+from marginbench.solvers.numeric.validation import check_positive
 
 
 class LeastSquares(PointwiseLoss):
@@ -37,7 +37,7 @@ class EpsilonInsensitive(PointwiseLoss):
     targets = "numbers"
 
     def __init__(self, epsilon: float = 0.1) -> None:
-        positive("epsilon", epsilon, zero=True)
+        check_positive("epsilon", epsilon, zero=True)
         self.epsilon = float(epsilon)
 
     def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -70,7 +70,7 @@ class Quantile(PointwiseLoss):
     targets = "numbers"
 
     def __init__(self, tau: float = 0.5) -> None:
-        positive("tau", tau)
+        check_positive("tau", tau)
         if tau >= 1:
             raise ValueError(f"tau must lie between 0 and 1, got {tau!r}")
         self.tau = float(tau)

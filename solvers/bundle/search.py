@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
-from solvers.bundle.regularizers import L2
-from solvers.matrices import matmul
-
-if TYPE_CHECKING:
-    from solvers.bundle.loop import Risk
+from marginbench.solvers.bundle.regularizers import L2
+from marginbench.solvers.bundle.risk import Risk
+from marginbench.solvers.numeric.matrices import matmul
 
 # The next plane touches the risk this part of the way from the best point to the proposal.
 _SHARE = 0.1

@@ -1,4 +1,4 @@
-"""What a bundle method knew at each iteration."""
+"""The objectives and bounds of a bundle method, iteration by iteration."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Cutting planes with kernels: two classes, more, sequences, and structures of one's own."""
+"""Cutting planes with kernels: two or more classes, sequences, and custom structures."""
 
-from solvers.cuts.chain import LinearChain
-from solvers.cuts.cutting_plane import CuttingPlane
-from solvers.cuts.expansion import StructuredExpansion
-from solvers.cuts.labels import MultiClass, TwoClasses
-from solvers.cuts.structure import StructuredProblem, Violations
-from solvers.cuts.structured import StructuredSVM
+from marginbench.solvers.cuts.chain import LinearChain
+from marginbench.solvers.cuts.cutting_plane import CuttingPlane
+from marginbench.solvers.cuts.expansion import StructuredExpansion
+from marginbench.solvers.cuts.labels import MultiClass, TwoClasses
+from marginbench.solvers.cuts.structure import StructuredProblem, Violations
+from marginbench.solvers.cuts.structured import StructuredSVM
 
 __all__ = [
     "CuttingPlane",

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from solvers.compiling import njit
-from solvers.cuts.structure import StructuredProblem, Violations
-from solvers.validation import whole
+from marginbench.solvers.cuts.structure import StructuredProblem, Violations
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.validation import check_whole
 
 
 class LinearChain(StructuredProblem):
@@ -31,7 +31,7 @@ class LinearChain(StructuredProblem):
     """
 
     def __init__(self, n_states: int, transitions: bool = True) -> None:
-        whole("n_states", n_states, at_least=2)
+        check_whole("n_states", n_states, at_least=2)
         self.n_channels = int(n_states)
         self.transitions = bool(transitions)
         self.n_explicit = self.n_channels**2 if transitions else 0

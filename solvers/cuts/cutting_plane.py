@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.base import WeightedSolver
-from solvers.cuts.labels import TwoClasses
-from solvers.cuts.loop import add_cuts
-from solvers.cuts.parameters import CutParameters
-from solvers.cuts.structure import Examples
-from solvers.declaration import hyperparameters
-from solvers.models import KernelExpansion
-from solvers.monitor import Monitor
-from solvers.parameters import SolverParameters
-from solvers.problem import Problem, Solution
-from solvers.validation import positive
+from marginbench.solvers.cuts.labels import TwoClasses
+from marginbench.solvers.cuts.loop import add_cuts
+from marginbench.solvers.cuts.parameters import CutParameters
+from marginbench.solvers.cuts.structure import Examples
+from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import SolverParameters
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.validation import check_positive
+from marginbench.solvers.registration import register
 
 
+@register("svm")
 @hyperparameters
 class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
     """Soft-margin kernel SVM without bias by cutting planes, all of them exact or sampled.
@@ -80,8 +82,8 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
 
     def _check_parameters(self) -> None:
         self._check_cut_parameters()
-        positive("psi_scale", self.psi_scale)
-        positive("constant_feature", self.constant_feature, zero=True)
+        check_positive("psi_scale", self.psi_scale)
+        check_positive("constant_feature", self.constant_feature, zero=True)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         structure = TwoClasses(self.psi_scale, self.constant_feature)

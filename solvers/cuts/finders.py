@@ -8,11 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.cuts.cut import Cut, average, combined, cut_scores, squared_norm, weighted_sums
-from solvers.cuts.structure import Examples, StructuredProblem, Violations
-from solvers.cuts.working_set import WorkingSet
-from solvers.matrices import matmul
-from solvers.oracle import KernelOracle
+from marginbench.solvers.cuts.cut import (
+    Cut,
+    average,
+    combined,
+    cut_scores,
+    squared_norm,
+    weighted_sums,
+)
+from marginbench.solvers.cuts.structure import Examples, StructuredProblem, Violations
+from marginbench.solvers.cuts.working_set import WorkingSet
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.matrices import matmul
 
 # After so many samples that make no violated cut the exact one is taken.
 _MAX_REDRAWS = 100

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from solvers.cuts.structure import StructuredProblem, Violations
-from solvers.validation import positive, whole
+from marginbench.solvers.cuts.structure import StructuredProblem, Violations
+from marginbench.solvers.numeric.validation import check_positive, check_whole
 
 
 class TwoClasses(StructuredProblem):
@@ -29,8 +29,8 @@ class TwoClasses(StructuredProblem):
     """
 
     def __init__(self, scale: float = 0.5, constant: float = 0.0) -> None:
-        positive("scale", scale)
-        positive("constant", constant, zero=True)
+        check_positive("scale", scale)
+        check_positive("constant", constant, zero=True)
         self.scale = float(scale)
         self.constant = float(constant)
         self.n_explicit = 1 if constant else 0
@@ -75,7 +75,7 @@ class MultiClass(StructuredProblem):
     """
 
     def __init__(self, n_classes: int) -> None:
-        whole("n_classes", n_classes, at_least=2)
+        check_whole("n_classes", n_classes, at_least=2)
         self.n_channels = int(n_classes)
 
     def argmax(self, scores: np.ndarray, weights: np.ndarray, target: Any = None) -> int:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solvers.cuts.finders import FINDERS, CutFinder
-from solvers.cuts.structure import Examples, StructuredProblem
-from solvers.cuts.working_set import WorkingSet
-from solvers.oracle import KernelOracle
-from solvers.problem import SolveStatus
+from marginbench.solvers.cuts.finders import FINDERS, CutFinder
+from marginbench.solvers.cuts.structure import Examples, StructuredProblem
+from marginbench.solvers.cuts.working_set import WorkingSet
+from marginbench.solvers.interface.problem import SolveStatus
+from marginbench.solvers.kernels.oracle import KernelOracle
 
 
 def make_cuts(
@@ -27,7 +27,7 @@ def make_cuts(
     max_idle: int,
     score_bytes: int,
 ) -> tuple[CutFinder, WorkingSet]:
-    """The two parts of a run: what finds cuts, and what keeps them.
+    """The finder and the working set of a run.
 
     Parameters
     ----------

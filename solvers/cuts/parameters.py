@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.cuts.finders import FINDERS, CutFinder
-from solvers.cuts.loop import make_cuts
-from solvers.cuts.structure import Examples, StructuredProblem
-from solvers.cuts.working_set import WorkingSet
-from solvers.declaration import hyperparameters
-from solvers.oracle import KernelOracle
-from solvers.parameters import CachedKernelParameters, SoftMarginParameters
-from solvers.validation import check_iteration_limit, one_of, positive, whole
+from marginbench.solvers.cuts.finders import FINDERS, CutFinder
+from marginbench.solvers.cuts.loop import make_cuts
+from marginbench.solvers.cuts.structure import Examples, StructuredProblem
+from marginbench.solvers.cuts.working_set import WorkingSet
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.parameters import CachedKernelParameters, SoftMarginParameters
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.validation import (
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
+    check_whole,
+)
 
 
 @hyperparameters
@@ -47,11 +52,11 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
 
     def _check_cut_parameters(self) -> None:
         """Raise ValueError for a parameter that is out of range."""
-        positive("C", self.C)
-        one_of("oracle", self.oracle, tuple(FINDERS))
-        whole("n_samples", self.n_samples, at_least=1)
-        whole("patience", self.patience, at_least=1)
-        whole("max_idle", self.max_idle, at_least=1)
+        check_positive("C", self.C)
+        check_one_of("oracle", self.oracle, tuple(FINDERS))
+        check_whole("n_samples", self.n_samples, at_least=1)
+        check_whole("patience", self.patience, at_least=1)
+        check_whole("max_idle", self.max_idle, at_least=1)
         check_iteration_limit(self.max_epochs)
 
     def _make_cuts(

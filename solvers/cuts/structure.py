@@ -46,7 +46,7 @@ class StructuredProblem(ABC):
 
         <w, Psi(x, y)> = sum_ps psi_ps <w_s, phi(x_p)> + sum_q explicit_q w_q.
 
-    A structure of one's own implements :meth:`argmax`, :meth:`loss` and :meth:`psi`. It holds no
+    A custom structure implements :meth:`argmax`, :meth:`loss` and :meth:`psi`. It holds no
     data. Structures that can treat many examples at a time override :meth:`most_violating`.
     """
 

@@ -1,4 +1,4 @@
-"""Structural SVMs with kernels: several classes, sequences, and structures of one's own."""
+"""Structural SVMs with kernels: several classes, sequences, and custom structures."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from solvers.cuts.chain import LinearChain
-from solvers.cuts.expansion import StructuredExpansion
-from solvers.cuts.labels import MultiClass
-from solvers.cuts.loop import add_cuts
-from solvers.cuts.parameters import CutParameters
-from solvers.cuts.structure import Examples, StructuredProblem
-from solvers.cuts.working_set import WorkingSet
-from solvers.declaration import hyperparameters
-from solvers.inputs import dtype_name, generator, new_points, training_points
-from solvers.kernels import Kernel, Precomputed, make_kernel
-from solvers.monitor import Monitor
-from solvers.oracle import Counters, KernelOracle
-from solvers.parameters import SeedParameters
-from solvers.validation import one_of, positive
+from marginbench.solvers.cuts.chain import LinearChain
+from marginbench.solvers.cuts.expansion import StructuredExpansion
+from marginbench.solvers.cuts.labels import MultiClass
+from marginbench.solvers.cuts.loop import add_cuts
+from marginbench.solvers.cuts.parameters import CutParameters
+from marginbench.solvers.cuts.structure import Examples, StructuredProblem
+from marginbench.solvers.cuts.working_set import WorkingSet
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.inputs import dtype_name, generator, new_points, training_points
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import SeedParameters
+from marginbench.solvers.kernels import Kernel, make_kernel
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.counters import Counters
+from marginbench.solvers.numeric.validation import check_one_of, check_positive
 
 _NAMED = ("multiclass", "chain")
 
@@ -43,7 +44,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
     structure : {"multiclass", "chain"} or StructuredProblem
         "multiclass": one of several classes for each point, with the loss of Crammer and Singer.
         "chain": one of several states for each point of a sequence, with weights for pairs of
-        consecutive states and the part of wrong states as the loss. Or a structure of one's own.
+        consecutive states and the part of wrong states as the loss. Or a custom structure.
     C
         Weight of an input's loss against ``1/2 ||w||^2``: the C of [CUTS08]_ is this times the
         number of inputs.
@@ -97,7 +98,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
             The points of all inputs, one input after another; for ``kernel="precomputed"`` the
             Gram matrix.
         y : array-like
-            A class for each point, or a state for each point; for a structure of one's own a
+            A class for each point, or a state for each point; for a custom structure a
             sequence with the output of each input.
         lengths : array-like of int, optional
             Numbers of points of the inputs. By default "chain" takes all points for one sequence,
@@ -183,7 +184,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         Returns
         -------
         ndarray or list
-            A class or state for each point; for a structure of one's own the list of the outputs.
+            A class or state for each point; for a custom structure the list of the outputs.
         """
         scores = self.scores(X)
         if isinstance(self.structure, str) and self.structure == "multiclass":
@@ -222,11 +223,11 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
 
     def _check_parameters(self) -> None:
         if not isinstance(self.structure, StructuredProblem):
-            one_of("structure", self.structure, _NAMED)
+            check_one_of("structure", self.structure, _NAMED)
         self._check_cut_parameters()
-        one_of("dtype", dtype_name(self.dtype), ("float32", "float64"))
-        positive("tol", self.tol, zero=True)
-        positive("cache_size", self.cache_size, zero=True)
+        check_one_of("dtype", dtype_name(self.dtype), ("float32", "float64"))
+        check_positive("tol", self.tol, zero=True)
+        check_positive("cache_size", self.cache_size, zero=True)
 
     def _checked(self, X: Any, y: Any) -> Any:
         """X as the kernels want it; y is looked at where it has a class for each point."""
@@ -285,7 +286,7 @@ def _expansion(working: WorkingSet, X: Any) -> StructuredExpansion:
     support = w.points[some]
     return StructuredExpansion(
         kernel=kernel,
-        points=np.empty((0, 0)) if isinstance(kernel, Precomputed) else X[support],
+        points=np.empty((0, 0)) if not kernel.evaluates else X[support],
         coef=w.coef[some],
         weights=working.explicit(),
         support=support,

@@ -1,4 +1,4 @@
-"""The cuts in use and the optimum of the problem that they make: the state of every method."""
+"""The working set: the cuts in use and the optimum over them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.compiling import njit
-from solvers.cuts.cut import Cut, combined, cut_scores
-from solvers.matrices import matmul
-from solvers.oracle import KernelOracle
-from solvers.simplex_qp import SimplexQP
+from marginbench.solvers.cuts.cut import Cut, combined, cut_scores
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.matrices import matmul
+from marginbench.solvers.numeric.simplex_qp import SimplexQP
 
 # Multipliers up to this part of their sum count as zero.
 _INACTIVE = 1e-12

@@ -1,14 +1,15 @@
 """Feasibility problems: a y that separates, or a certificate that none does."""
 
-from solvers.feasibility.checking import Verdict, check_certificate
-from solvers.feasibility.cones import Cone, Orthant, PositiveSemidefinite, SecondOrder
-from solvers.feasibility.kernel_methods import KPCT, KVN, MPKFP
-from solvers.feasibility.kernel_smoothing import ISNKPVN, SNKP
-from solvers.feasibility.methods import MPCFP, MPLFP, PCT, VN
-from solvers.feasibility.one_vs_rest import OneVsRest
-from solvers.feasibility.problem import FeasibilityProblem
-from solvers.feasibility.result import FeasibilityCounters, FeasibilityResult, HistoryPoint
-from solvers.feasibility.smooth_methods import ISPVN, SPCT, SPVN
+from marginbench.solvers.feasibility.checking import Verdict, check_certificate
+from marginbench.solvers.feasibility.cones import Cone, Orthant, PositiveSemidefinite, SecondOrder
+from marginbench.solvers.feasibility.kernel_methods import KPCT, KVN, MPKFP
+from marginbench.solvers.feasibility.kernel_smoothing import ISNKPVN, SNKP
+from marginbench.solvers.feasibility.methods import MPCFP, MPLFP, PCT, VN
+from marginbench.solvers.feasibility.one_vs_rest import OneVsRest
+from marginbench.solvers.feasibility.problem import FeasibilityProblem
+from marginbench.solvers.feasibility.result import FeasibilityResult, HistoryPoint
+from marginbench.solvers.feasibility.smooth_methods import ISPVN, SPCT, SPVN
+from marginbench.solvers.numeric.counters import FeasibilityCounters
 
 __all__ = [
     "ISNKPVN",

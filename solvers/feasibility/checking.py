@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from solvers.feasibility.cones import least_spectral_value, unit_value
-from solvers.feasibility.problem import FeasibilityProblem
-from solvers.feasibility.result import FeasibilityResult
-from solvers.matrices import matmul, squared_norms
+from marginbench.solvers.feasibility.cones import least_spectral_value, unit_value
+from marginbench.solvers.feasibility.problem import FeasibilityProblem
+from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.numeric.matrices import matmul, squared_norms
 
 _EPS = float(np.finfo(np.float64).eps)
 # float32 data are widened in blocks of about this many bytes.

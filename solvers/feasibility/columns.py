@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from solvers.feasibility.checking import lower_bound, rounding_of_lower_bound, upper_bound
-from solvers.feasibility.passes import (
+from marginbench.solvers.feasibility.checking import (
+    lower_bound,
+    rounding_of_lower_bound,
+    upper_bound,
+)
+from marginbench.solvers.feasibility.passes import (
+    MirrorStep,
+    SimplexSide,
     mirror_columns,
     mirror_rows,
     mirror_sparse,
@@ -14,11 +20,11 @@ from solvers.feasibility.passes import (
     smooth_rows,
     smooth_sparse,
 )
-from solvers.feasibility.problem import FeasibilityProblem
-from solvers.feasibility.products import block_width
-from solvers.feasibility.result import FeasibilityCounters
-from solvers.feasibility.spaces import ElementSpace
-from solvers.matrices import matmul
+from marginbench.solvers.feasibility.problem import FeasibilityProblem
+from marginbench.solvers.feasibility.products import block_width
+from marginbench.solvers.feasibility.spaces import ElementSpace
+from marginbench.solvers.numeric.counters import FeasibilityCounters
+from marginbench.solvers.numeric.matrices import matmul
 
 _SPARSE_WIDTH = 256
 # Errors of the bounds from running sums, which come from products in A's own type.
@@ -96,24 +102,23 @@ class ColumnSpace(ElementSpace):
         self,
         y: np.ndarray,
         y_lead: np.ndarray,
-        steps: tuple[float, float, float],
-        vectors: tuple[np.ndarray, ...],
-        images: tuple[np.ndarray, np.ndarray],
+        step: MirrorStep,
+        side: SimplexSide,
+        image: np.ndarray,
+        w_image: np.ndarray,
     ) -> tuple[float, float, float, float]:
-        """Four products in one pass, not counted (:func:`solvers.feasibility.passes.mirror_rows`).
+        """Four products in one pass, not counted (:func:`.passes.mirror_rows`).
 
         Parameters
         ----------
         y, y_lead : ndarray of float64, shape (m,)
-        steps : tuple of float
-            step, shift and inverse of the pass.
-        vectors : tuple of ndarray
-            log_x, w, x_sum and p_sum of the pass.
-        images : tuple of ndarray
-            image and w_image of the pass.
+        step : MirrorStep
+        side : SimplexSide
+        image, w_image : ndarray of float64, shape (m,)
+            Overwritten.
         """
         y, y_lead = y.astype(self._type, copy=False), y_lead.astype(self._type, copy=False)
-        return self._mirror(*self._stored, y, y_lead, *steps, *vectors, *images, self._width)
+        return self._mirror(*self._stored, y, y_lead, step, side, image, w_image, self._width)
 
     def separates(self, y: np.ndarray, low: float) -> bool:
         return lower_bound(self.problem, y) > rounding_of_lower_bound(self.problem, y)

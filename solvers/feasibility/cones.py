@@ -17,9 +17,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
-from solvers.feasibility.simplex import softmax
-from solvers.matrices import Matrix, as_dense, matmul, squared_norms
-from solvers.validation import whole
+from marginbench.solvers.feasibility.simplex import softmax
+from marginbench.solvers.numeric.matrices import Matrix, as_dense, matmul, squared_norms
+from marginbench.solvers.numeric.validation import check_whole
 
 # Up to this many rows or columns the spectral norm comes from a dense eigenvalue problem.
 _EXACT_UP_TO = 500
@@ -80,7 +80,7 @@ class Orthant(Cone):
     n: int
 
     def __post_init__(self) -> None:
-        whole("n", self.n, at_least=1)
+        check_whole("n", self.n, at_least=1)
 
     @property
     def size(self) -> int:
@@ -118,7 +118,7 @@ class SecondOrder(Cone):
     n: int
 
     def __post_init__(self) -> None:
-        whole("n", self.n, at_least=2)
+        check_whole("n", self.n, at_least=2)
 
     @property
     def size(self) -> int:
@@ -161,7 +161,7 @@ class PositiveSemidefinite(Cone):
     n: int
 
     def __post_init__(self) -> None:
-        whole("n", self.n, at_least=1)
+        check_whole("n", self.n, at_least=1)
 
     @property
     def size(self) -> int:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solvers.feasibility.problem import FeasibilityProblem
-from solvers.feasibility.products import dot2_columns, dot_columns
-from solvers.feasibility.result import FeasibilityCounters
-from solvers.feasibility.simplex import softmax
-from solvers.feasibility.spaces import ElementSpace
-from solvers.matrices import matmul
-from solvers.oracle import KernelOracle
+from marginbench.solvers.feasibility.problem import FeasibilityProblem
+from marginbench.solvers.feasibility.products import dot2_columns, dot_columns
+from marginbench.solvers.feasibility.simplex import softmax
+from marginbench.solvers.feasibility.spaces import ElementSpace
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.counters import FeasibilityCounters
+from marginbench.solvers.numeric.matrices import matmul
 
 # Rows of a Gram matrix are computed in blocks of at most this many bytes. One that is stored is
 # computed in a number of blocks, each from the diagonal on, if they are not too small for BLAS.

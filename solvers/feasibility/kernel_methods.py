@@ -8,20 +8,25 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from solvers.base import Solver
-from solvers.declaration import hyperparameters
-from solvers.feasibility import greedy, mirror_prox
-from solvers.feasibility.features import FeatureSpace
-from solvers.feasibility.parameters import FeasibilityParameters
-from solvers.feasibility.problem import as_problem
-from solvers.feasibility.progress import Progress, check_limits
-from solvers.feasibility.result import FeasibilityResult
-from solvers.models import KernelExpansion
-from solvers.monitor import Monitor
-from solvers.oracle import KernelOracle
-from solvers.parameters import CachedKernelParameters, KernelParameters, SolverParameters
-from solvers.problem import Problem, Solution, SolveStatus
-from solvers.validation import one_of, positive
+from marginbench.solvers.feasibility import greedy, mirror_prox
+from marginbench.solvers.feasibility.features import FeatureSpace
+from marginbench.solvers.feasibility.parameters import FeasibilityParameters
+from marginbench.solvers.feasibility.problem import as_problem
+from marginbench.solvers.feasibility.progress import Progress, check_limits
+from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import (
+    CachedKernelParameters,
+    KernelParameters,
+    SolverParameters,
+)
+from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.validation import check_one_of, check_positive
+from marginbench.solvers.registration import register
 
 
 @hyperparameters
@@ -79,7 +84,7 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
 
     def _check_parameters(self) -> None:
         check_limits(self.max_iter, self.tol, self.stop, self.history)
-        positive("gram_size", self.gram_size, zero=True)
+        check_positive("gram_size", self.gram_size, zero=True)
 
     @abstractmethod
     def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
@@ -124,6 +129,7 @@ class RowMethod(KernelFeasibilityMethod, CachedKernelParameters):
     _needs_gram = False
 
 
+@register("svm", "feasibility")
 @hyperparameters
 class MPKFP(GramMethod):
     """Mirror prox for kernelized feasibility problems.
@@ -160,6 +166,7 @@ class MPKFP(GramMethod):
         return mirror_prox.on_features(space, progress)
 
 
+@register("svm", "feasibility")
 @hyperparameters
 class KPCT(RowMethod):
     """The normalised kernel perceptron, PCT in feature space.
@@ -193,12 +200,13 @@ class KPCT(RowMethod):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        one_of("pick", self.pick, ("worst", "cyclic"))
+        check_one_of("pick", self.pick, ("worst", "cyclic"))
 
     def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
         return greedy.perceptron(space, progress, self.pick)
 
 
+@register("svm", "feasibility")
 @hyperparameters
 class KVN(RowMethod):
     """Von Neumann's algorithm with a kernel, VN in feature space.
@@ -231,7 +239,7 @@ class KVN(RowMethod):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        one_of("start", self.start, ("vertex", "centre"))
+        check_one_of("start", self.start, ("vertex", "centre"))
 
     def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
         return greedy.von_neumann(space, progress, self.start)

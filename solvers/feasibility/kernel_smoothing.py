@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from solvers.declaration import hyperparameters
-from solvers.feasibility import smoothing
-from solvers.feasibility.features import FeatureSpace
-from solvers.feasibility.kernel_methods import GramMethod
-from solvers.feasibility.parameters import RoundParameters
-from solvers.feasibility.progress import Progress
-from solvers.feasibility.result import FeasibilityResult
-from solvers.feasibility.smooth_methods import check_rounds, first_mu
-from solvers.validation import positive
+from marginbench.solvers.feasibility import smoothing
+from marginbench.solvers.feasibility.features import FeatureSpace
+from marginbench.solvers.feasibility.kernel_methods import GramMethod
+from marginbench.solvers.feasibility.parameters import RoundParameters
+from marginbench.solvers.feasibility.progress import Progress
+from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.feasibility.smooth_methods import check_rounds, first_mu
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.numeric.validation import check_positive
+from marginbench.solvers.registration import register
 
 
+@register("svm", "feasibility")
 @hyperparameters
 class SNKP(GramMethod):
     """The smooth normalised kernel perceptron, SPCT in feature space.
@@ -47,12 +49,13 @@ class SNKP(GramMethod):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        positive("mu0", self.mu0)
+        check_positive("mu0", self.mu0)
 
     def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
         return smoothing.smooth_perceptron(space, progress, float(self.mu0))
 
 
+@register("svm", "feasibility")
 @hyperparameters
 class ISNKPVN(GramMethod, RoundParameters):
     """The iterated smooth normalised kernel perceptron - von Neumann algorithm.

@@ -8,14 +8,15 @@ from typing import Any, ClassVar, Literal
 
 from sklearn.base import BaseEstimator
 
-from solvers.declaration import hyperparameters
-from solvers.feasibility import greedy, mirror_prox
-from solvers.feasibility.columns import ColumnSpace
-from solvers.feasibility.parameters import FeasibilityParameters
-from solvers.feasibility.problem import FeasibilityProblem, as_problem
-from solvers.feasibility.progress import Progress, check_limits
-from solvers.feasibility.result import FeasibilityResult
-from solvers.validation import one_of
+from marginbench.solvers.feasibility import greedy, mirror_prox
+from marginbench.solvers.feasibility.columns import ColumnSpace
+from marginbench.solvers.feasibility.parameters import FeasibilityParameters
+from marginbench.solvers.feasibility.problem import FeasibilityProblem, as_problem
+from marginbench.solvers.feasibility.progress import Progress, check_limits
+from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.numeric.validation import check_one_of
+from marginbench.solvers.registration import register
 
 
 @hyperparameters
@@ -62,6 +63,7 @@ class FeasibilityMethod(FeasibilityParameters, BaseEstimator, ABC):
         """Run the method."""
 
 
+@register("feasibility")
 @hyperparameters
 class MPLFP(FeasibilityMethod):
     """Mirror prox for linear feasibility problems.
@@ -137,6 +139,7 @@ class MPCFP(FeasibilityMethod):
         return mirror_prox.on_cone(space, progress)
 
 
+@register("feasibility")
 @hyperparameters
 class PCT(FeasibilityMethod):
     """The normalised perceptron.
@@ -167,12 +170,13 @@ class PCT(FeasibilityMethod):
     pick: Literal["worst", "cyclic"] = "worst"
 
     def _check_parameters(self) -> None:
-        one_of("pick", self.pick, ("worst", "cyclic"))
+        check_one_of("pick", self.pick, ("worst", "cyclic"))
 
     def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
         return greedy.perceptron(space, progress, self.pick)
 
 
+@register("feasibility")
 @hyperparameters
 class VN(FeasibilityMethod):
     """Von Neumann's algorithm: the shortest point of the columns' convex hull.
@@ -202,7 +206,7 @@ class VN(FeasibilityMethod):
     start: Literal["centre", "vertex"] = "centre"
 
     def _check_parameters(self) -> None:
-        one_of("start", self.start, ("centre", "vertex"))
+        check_one_of("start", self.start, ("centre", "vertex"))
 
     def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
         return greedy.von_neumann(space, progress, self.start)

@@ -7,17 +7,23 @@ import math
 import numpy as np
 from scipy import sparse
 
-from solvers.compiling import njit
-from solvers.feasibility.checking import lower_bound, rounding_of_lower_bound, upper_bound
-from solvers.feasibility.columns import ColumnSpace
-from solvers.feasibility.cones import geometry_of, unit_value
-from solvers.feasibility.features import FeatureSpace
-from solvers.feasibility.problem import FeasibilityProblem
-from solvers.feasibility.progress import Progress
-from solvers.feasibility.result import FeasibilityCounters, FeasibilityResult
-from solvers.feasibility.simplex import into_ball, softmax
-from solvers.feasibility.spaces import Space
-from solvers.matrices import Matrix, matmul
+from marginbench.solvers.feasibility.checking import (
+    lower_bound,
+    rounding_of_lower_bound,
+    upper_bound,
+)
+from marginbench.solvers.feasibility.columns import ColumnSpace
+from marginbench.solvers.feasibility.cones import geometry_of, unit_value
+from marginbench.solvers.feasibility.features import FeatureSpace
+from marginbench.solvers.feasibility.passes import MirrorStep, SimplexSide
+from marginbench.solvers.feasibility.problem import FeasibilityProblem
+from marginbench.solvers.feasibility.progress import Progress
+from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.feasibility.simplex import into_ball, softmax
+from marginbench.solvers.feasibility.spaces import Space
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.counters import FeasibilityCounters
+from marginbench.solvers.numeric.matrices import Matrix, matmul
 
 
 def step_sizes(diameter: float, lipschitz: float) -> tuple[float, float]:
@@ -54,11 +60,8 @@ def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
     """
     n = space.n
     x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
-    vectors = tuple(np.zeros(n) for _ in range(4))
-    _, w, x_sum, _ = vectors
-    w += 1 / n
-    image, w_image = space.product(w), np.empty(space.m)
-    w[:] = 0
+    side = SimplexSide(*(np.zeros(n) for _ in range(4)))
+    image, w_image = space.product(np.full(n, 1 / n)), np.empty(space.m)
     y, y_sum, image_sum = (np.zeros(space.m) for _ in range(3))
     shift = inverse = 0.0
     t = 0
@@ -70,9 +73,8 @@ def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
         t += 1
         space.charge(4)
         y_lead = into_ball(y + y_step * image)
-        total, w_total, shift, low = space.mirror(
-            y, y_lead, (x_step, shift, inverse), vectors, (image, w_image)
-        )
+        step = MirrorStep(x_step, shift, inverse)
+        total, w_total, shift, low = space.mirror(y, y_lead, step, side, image, w_image)
         inverse = 1 / w_total
         image /= total
         w_image *= inverse
@@ -83,10 +85,8 @@ def on_columns(space: ColumnSpace, progress: Progress) -> FeasibilityResult:
         if progress.ends(t, low / t, up / t, average):
             break
     # The last leading point is not in its sum yet.
-    w *= inverse
-    x_sum += w
-    x_sum /= x_sum.sum()
-    return progress.result(average(), x_sum)
+    x = side.x_sum + side.w * inverse
+    return progress.result(average(), x / x.sum())
 
 
 def on_features(space: FeatureSpace, progress: Progress) -> FeasibilityResult:

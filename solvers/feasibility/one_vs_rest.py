@@ -11,14 +11,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from solvers.declaration import hyperparameters
-from solvers.feasibility.kernel_methods import KernelFeasibilityMethod
-from solvers.inputs import new_points, training_points
-from solvers.kernels import Points, Precomputed, make_kernel
-from solvers.matrices import matmul
-from solvers.monitor import Monitor
-from solvers.oracle import Counters, KernelOracle
-from solvers.validation import whole
+from marginbench.solvers.feasibility.kernel_methods import KernelFeasibilityMethod
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.inputs import new_points, training_points
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.kernels import Points, make_kernel
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.numeric.counters import Counters
+from marginbench.solvers.numeric.matrices import matmul
+from marginbench.solvers.numeric.validation import check_whole
 
 # Blocks of entries against new points are at most this large.
 _BLOCK_BYTES = 64 * 2**20
@@ -98,7 +99,7 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         method._check_parameters()
         stages = tuple(self.stages)
         for stage in stages:
-            whole("stages", stage, at_least=1)
+            check_whole("stages", stage, at_least=1)
         X, y = training_points(self, X, y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
@@ -125,9 +126,7 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         self.support_ = np.flatnonzero(coef.any(axis=(0, 1)))
         self._staged_coef = dict(zip(stages, coef[:-1, :, self.support_], strict=True))
         self.dual_coef_ = coef[-1][:, self.support_]
-        self.support_vectors_ = (
-            np.empty((0, 0)) if isinstance(kernel, Precomputed) else X[self.support_]
-        )
+        self.support_vectors_ = np.empty((0, 0)) if not kernel.evaluates else X[self.support_]
         self.kernel_ = kernel
         return self
 
@@ -166,7 +165,7 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         """Kernel entries against the support vectors, times the coefficients of each output."""
         X = new_points(self, X)
         kernel, dtype = self.kernel_, np.dtype(self.method.dtype)
-        if isinstance(kernel, Precomputed):
+        if not kernel.evaluates:
             points = Points(np.empty((len(self.support_), 0), dtype), columns=self.support_)
         else:
             points = kernel.prepare(self.support_vectors_, dtype)

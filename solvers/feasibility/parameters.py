@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from solvers.declaration import hyperparameters
-from solvers.feasibility.progress import Progress
-from solvers.feasibility.spaces import Space
-from solvers.monitor import Monitor
+from marginbench.solvers.feasibility.progress import Progress
+from marginbench.solvers.feasibility.spaces import Space
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.monitor import Monitor
 
 
 @hyperparameters
@@ -25,7 +25,7 @@ class FeasibilityParameters:
     tol : float >= 0
         Stop when ``||A x||`` is at most this.
     stop : {"certificate", "gap"}
-        "certificate" stops at the first certificate of either kind; "gap" goes on until
+        "certificate" stops at the first certificate of either kind; "gap" continues until
         ``phi_up - phi_lo`` is at most ``tol``, so that the margin is known to ``tol``.
     history : float >= 1 or None
         Record bounds at iterations that grow by this ratio (1: all of them); None for no history.

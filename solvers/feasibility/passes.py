@@ -8,11 +8,11 @@ products with the simplex side, so that one pass over A yields all four (:func:`
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from solvers.compiling import njit
-from solvers.feasibility.products import (
+from marginbench.solvers.feasibility.products import (
     FAST,
     add2_columns,
     add2_rows,
@@ -27,6 +27,7 @@ from solvers.feasibility.products import (
     dot_rows,
     dot_sparse,
 )
+from marginbench.solvers.numeric.compiling import njit
 
 # Weights below this part of the largest one are lost in the rounding of any sum; without them there
 # are no denormal numbers, which some processors are slow at.
@@ -101,23 +102,76 @@ def _significant(weights, out):
         out[i] = weights[i] if weights[i] > _NEGLIGIBLE else 0.0
 
 
+class SimplexSide(NamedTuple):
+    """The simplex side of mirror prox; changed in place.
+
+    Attributes
+    ----------
+    log_x : ndarray of float64, shape (n,)
+        Of x_t, plus the pass's ``shift``.
+    w : ndarray of float64, shape (n,)
+        The leading point, without its norming factor.
+    x_sum, p_sum : ndarray of float64, shape (n,)
+        Sums of the normed leading points (one pass late) and of ``A'y_lead``.
+    """
+
+    log_x: np.ndarray
+    w: np.ndarray
+    x_sum: np.ndarray
+    p_sum: np.ndarray
+
+
+class MirrorStep(NamedTuple):
+    """What a pass is told of its step.
+
+    Attributes
+    ----------
+    length, shift : float
+    inverse : float
+        1 over the sum of ``w`` as the last pass left it, 0 before the first.
+    """
+
+    length: float
+    shift: float
+    inverse: float
+
+
+class _Block(NamedTuple):
+    """Scratch of a pass, for as many columns as a block has."""
+
+    p: np.ndarray
+    p_lead: np.ndarray
+    x: np.ndarray
+    w: np.ndarray
+    exponents: np.ndarray
+
+
+@njit(error_model="numpy")
+def _block_of(width, y):
+    """Scratch for blocks of this width, in the type of ``y``; float64 for the exponents."""
+    p, p_lead = np.empty(width, y.dtype), np.empty(width, y.dtype)
+    x, w = np.empty(width, y.dtype), np.empty(width, y.dtype)
+    return _Block(p, p_lead, x, w, np.empty((3, width)))
+
+
 @njit(error_model="numpy", fastmath=FAST)
-def _mirror_block(
-    lo, hi, p, p_lead, step, shift, inverse, log_x, w, x_sum, p_sum, x_block, w_block, scratch
-):
+def _mirror_block(lo, hi, step, side, block):
     """The simplex side of an iteration, for the columns lo..hi; short loops, which vectorise.
 
-    Both exponents are at most ``step * max |A_j'y|`` above 0, since the largest of log_x - shift
+    Both exponents are at most ``length * max |A_j'y|`` above 0, since the largest of log_x - shift
     is 0: no overflow, and the largest weight is far from underflow.
     """
     count = hi - lo
-    logs, old, sums, responses = log_x[lo:hi], w[lo:hi], x_sum[lo:hi], p_sum[lo:hi]
+    logs, old = side.log_x[lo:hi], side.w[lo:hi]
+    sums, responses = side.x_sum[lo:hi], side.p_sum[lo:hi]
+    p, p_lead, scratch = block.p, block.p_lead, block.exponents
+    length, shift, inverse = step.length, step.shift, step.inverse
     w_new, x_new, bits = scratch[0, :count], scratch[1, :count], scratch[2].view(np.int64)
     for i in range(count):
         logs[i] -= shift
-        w_new[i] = logs[i] - step * p[i]
+        w_new[i] = logs[i] - length * p[i]
     for i in range(count):
-        logs[i] -= step * p_lead[i]
+        logs[i] -= length * p_lead[i]
         x_new[i] = logs[i]
     exponentials(w_new, bits)
     exponentials(x_new, bits)
@@ -127,29 +181,25 @@ def _mirror_block(
     old[:] = w_new
     for i in range(count):
         responses[i] += p_lead[i]
-    _significant(w_new, w_block)
-    _significant(x_new, x_block)
+    _significant(w_new, block.w)
+    _significant(x_new, block.x)
     return _total(x_new), _total(w_new), _greatest(logs), _least(responses)
 
 
 @njit(error_model="numpy")
-def mirror_rows(A, y, y_lead, step, shift, inverse, log_x, w, x_sum, p_sum, image, w_image, width):
+def mirror_rows(A, y, y_lead, step, side, image, w_image, width):
     """One mirror prox iteration on the simplex side, A stored by rows.
 
     Given y_t (``y``), the leading point ``y_lead`` and log x_t (``log_x - shift``): the leading
-    point ``w = softmax(log x_t - step A'y)`` and the next ``log x = log x_t - step A'y_lead``; both
-    without their norming factor.
+    point ``w = softmax(log x_t - length A'y)`` and the next ``log x``, which is ``log x_t - length
+    A'y_lead``; both without their norming factor.
 
     Parameters
     ----------
     A : ndarray, shape (m, n)
     y, y_lead : ndarray, shape (m,), of A's type
-    step, shift : float
-    inverse : float
-        1 over the sum of ``w`` as the last pass left it, 0 before the first.
-    log_x, w, x_sum, p_sum : ndarray of float64, shape (n,)
-        Changed in place; the sums are those of the normed leading points (one pass late) and of
-        ``A'y_lead``.
+    step : MirrorStep
+    side : SimplexSide
     image, w_image : ndarray of float64, shape (m,)
         Overwritten by ``A exp(log_x)`` (of the next log x, less ``shift``) and ``A w``.
     width : int
@@ -161,76 +211,56 @@ def mirror_rows(A, y, y_lead, step, shift, inverse, log_x, w, x_sum, p_sum, imag
         Sums of the two weights, the next shift, and the least entry of ``p_sum``.
     """
     n = A.shape[1]
-    p, p_lead = np.empty(width, A.dtype), np.empty(width, A.dtype)
-    x_block, w_block = np.empty(width, A.dtype), np.empty(width, A.dtype)
-    scratch = np.empty((3, width))
+    block = _block_of(width, y)
     image[:] = 0
     w_image[:] = 0
     total, w_total, top, low = 0.0, 0.0, -np.inf, np.inf
     for lo in range(0, n, width):
         hi = min(lo + width, n)
-        dot2_rows(A, lo, hi, y, y_lead, p, p_lead)
-        s, s_w, t, least = _mirror_block(
-            lo, hi, p, p_lead, step, shift, inverse,
-            log_x, w, x_sum, p_sum, x_block, w_block, scratch,
-        )  # fmt: skip
+        dot2_rows(A, lo, hi, y, y_lead, block.p, block.p_lead)
+        s, s_w, t, least = _mirror_block(lo, hi, step, side, block)
         total, w_total, top, low = total + s, w_total + s_w, max(top, t), min(low, least)
-        add2_rows(A, lo, hi, x_block, w_block, image, w_image)
+        add2_rows(A, lo, hi, block.x, block.w, image, w_image)
     return total, w_total, top, low
 
 
 @njit(error_model="numpy")
-def mirror_columns(
-    C, y, y_lead, step, shift, inverse, log_x, w, x_sum, p_sum, image, w_image, width
-):
+def mirror_columns(C, y, y_lead, step, side, image, w_image, width):
     """:func:`mirror_rows` for C = A', shape (n, m)."""
     n, m = C.shape
-    p, p_lead = np.empty(width, C.dtype), np.empty(width, C.dtype)
-    x_block, w_block = np.empty(width, C.dtype), np.empty(width, C.dtype)
+    block = _block_of(width, y)
     part, w_part = np.empty(m, C.dtype), np.empty(m, C.dtype)
-    scratch = np.empty((3, width))
     image[:] = 0
     w_image[:] = 0
     total, w_total, top, low = 0.0, 0.0, -np.inf, np.inf
     for lo in range(0, n, width):
         hi = min(lo + width, n)
-        dot2_columns(C, lo, hi, y, y_lead, p, p_lead)
-        s, s_w, t, least = _mirror_block(
-            lo, hi, p, p_lead, step, shift, inverse,
-            log_x, w, x_sum, p_sum, x_block, w_block, scratch,
-        )  # fmt: skip
+        dot2_columns(C, lo, hi, y, y_lead, block.p, block.p_lead)
+        s, s_w, t, least = _mirror_block(lo, hi, step, side, block)
         total, w_total, top, low = total + s, w_total + s_w, max(top, t), min(low, least)
         # A block is summed in C's own type, the blocks in float64.
         part[:] = 0
         w_part[:] = 0
-        add2_columns(C, lo, hi, x_block, w_block, part, w_part)
+        add2_columns(C, lo, hi, block.x, block.w, part, w_part)
         image += part
         w_image += w_part
     return total, w_total, top, low
 
 
 @njit(error_model="numpy")
-def mirror_sparse(
-    data, indices, indptr, y, y_lead, step, shift, inverse,
-    log_x, w, x_sum, p_sum, image, w_image, width,
-):  # fmt: skip
+def mirror_sparse(data, indices, indptr, y, y_lead, step, side, image, w_image, width):
     """:func:`mirror_rows` for CSC arrays."""
     n = len(indptr) - 1
-    p, p_lead = np.empty(width), np.empty(width)
-    x_block, w_block = np.empty(width), np.empty(width)
-    scratch = np.empty((3, width))
+    block = _block_of(width, y)
     image[:] = 0
     w_image[:] = 0
     total, w_total, top, low = 0.0, 0.0, -np.inf, np.inf
     for lo in range(0, n, width):
         hi = min(lo + width, n)
-        dot2_sparse(data, indices, indptr, lo, hi, y, y_lead, p, p_lead)
-        s, s_w, t, least = _mirror_block(
-            lo, hi, p, p_lead, step, shift, inverse,
-            log_x, w, x_sum, p_sum, x_block, w_block, scratch,
-        )  # fmt: skip
+        dot2_sparse(data, indices, indptr, lo, hi, y, y_lead, block.p, block.p_lead)
+        s, s_w, t, least = _mirror_block(lo, hi, step, side, block)
         total, w_total, top, low = total + s, w_total + s_w, max(top, t), min(low, least)
-        add2_sparse(data, indices, indptr, lo, hi, x_block, w_block, image, w_image)
+        add2_sparse(data, indices, indptr, lo, hi, block.x, block.w, image, w_image)
     return total, w_total, top, low
 
 

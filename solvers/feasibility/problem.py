@@ -10,8 +10,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 
-from solvers.feasibility.cones import Cone, Orthant
-from solvers.matrices import Matrix
+from marginbench.solvers.feasibility.cones import Cone, Orthant
+from marginbench.solvers.numeric.matrices import Matrix
 
 
 @dataclass(frozen=True)

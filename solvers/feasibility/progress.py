@@ -1,4 +1,4 @@
-"""When a run ends, and what it records on the way."""
+"""Stopping rules, and the history of a run."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from solvers.feasibility.result import (
-    FeasibilityCounters,
+from marginbench.solvers.feasibility.result import (
     FeasibilityResult,
     FeasibilityStatus,
     HistoryPoint,
 )
-from solvers.feasibility.spaces import Space
-from solvers.monitor import Monitor
-from solvers.validation import one_of, positive, whole
+from marginbench.solvers.feasibility.spaces import Space
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.numeric.counters import FeasibilityCounters
+from marginbench.solvers.numeric.validation import check_one_of, check_positive, check_whole
 
 
 class Progress:
@@ -27,7 +27,7 @@ class Progress:
     ----------
     space : Space
     max_iter, tol, stop, history
-        The method's parameters, see :class:`solvers.feasibility.MPLFP`.
+        The method's parameters, see :class:`marginbench.solvers.feasibility.MPLFP`.
     max_seconds : float
         End after the first iteration that is done later than this.
     gap_certifies : bool
@@ -183,11 +183,11 @@ def check_limits(
         What ``solve`` takes; infinity is no limit.
     """
     if max_seconds != math.inf:
-        positive("max_seconds", max_seconds)
-    whole("max_iter", max_iter, at_least=1)
-    positive("tol", tol, zero=True)
-    one_of("stop", stop, ("certificate", "gap"))
+        check_positive("max_seconds", max_seconds)
+    check_whole("max_iter", max_iter, at_least=1)
+    check_positive("tol", tol, zero=True)
+    check_one_of("stop", stop, ("certificate", "gap"))
     if history is not None:
-        positive("history", history)
+        check_positive("history", history)
         if history < 1:
             raise ValueError(f"history must be None or a ratio >= 1, got {history!r}")

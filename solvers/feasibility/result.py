@@ -1,4 +1,4 @@
-"""What a feasibility method hands back: bounds, certificate, counters, history."""
+"""The result of a feasibility method: bounds, certificate, counters, history."""
 
 from __future__ import annotations
 
@@ -7,27 +7,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from solvers.oracle import Counters
+from marginbench.solvers.numeric.counters import FeasibilityCounters as FeasibilityCounters
 
 FeasibilityStatus = Literal["separable", "inseparable", "budget"]
-
-
-@dataclass
-class FeasibilityCounters(Counters):
-    """What a run has cost, as a textbook run of the method counts it.
-
-    Attributes
-    ----------
-    kernel_evals, kernel_evals_computed, matvec_entries, inner_products : int
-        As in :class:`solvers.Counters`. A product with A or A' is n inner products of m numbers.
-    iterations : int
-    matvecs : int
-        Products of A or A' (or of a Gram matrix) with a vector, wherever they were made: a pass
-        that yields four of them counts four. Those that check a certificate are not counted.
-    """
-
-    iterations: int = 0
-    matvecs: int = 0
 
 
 class HistoryPoint(NamedTuple):

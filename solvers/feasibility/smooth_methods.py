@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from solvers.declaration import hyperparameters
-from solvers.feasibility import smoothing
-from solvers.feasibility.columns import ColumnSpace
-from solvers.feasibility.methods import FeasibilityMethod
-from solvers.feasibility.parameters import RoundParameters
-from solvers.feasibility.progress import Progress
-from solvers.feasibility.result import FeasibilityResult
-from solvers.validation import one_of, positive, whole
+from marginbench.solvers.feasibility import smoothing
+from marginbench.solvers.feasibility.columns import ColumnSpace
+from marginbench.solvers.feasibility.methods import FeasibilityMethod
+from marginbench.solvers.feasibility.parameters import RoundParameters
+from marginbench.solvers.feasibility.progress import Progress
+from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.numeric.validation import check_one_of, check_positive, check_whole
+from marginbench.solvers.registration import register
 
 
+@register("feasibility")
 @hyperparameters
 class SPCT(FeasibilityMethod):
     """The smooth perceptron.
@@ -45,12 +47,13 @@ class SPCT(FeasibilityMethod):
     mu0: float = 2.0
 
     def _check_parameters(self) -> None:
-        positive("mu0", self.mu0)
+        check_positive("mu0", self.mu0)
 
     def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
         return smoothing.smooth_perceptron(space, progress, float(self.mu0))
 
 
+@register("feasibility")
 @hyperparameters
 class ISPVN(FeasibilityMethod, RoundParameters):
     """The iterated smooth perceptron - von Neumann algorithm.
@@ -93,6 +96,7 @@ class ISPVN(FeasibilityMethod, RoundParameters):
         )
 
 
+@register("feasibility")
 @hyperparameters
 class SPVN(FeasibilityMethod):
     """The smooth perceptron - von Neumann algorithm: one round of :class:`ISPVN`.
@@ -130,16 +134,16 @@ class SPVN(FeasibilityMethod):
 
 def check_rounds(factor: Any, mu0: Any, max_rounds: Any, max_inner: Any) -> None:
     """Raise ValueError for a parameter of the iterated smooth methods that is out of range."""
-    positive("factor", factor)
+    check_positive("factor", factor)
     if factor <= 1:
         raise ValueError(f"factor must be a number > 1, got {factor!r}")
     if isinstance(mu0, str):
-        one_of("mu0", mu0, ("norm", "n"))
+        check_one_of("mu0", mu0, ("norm", "n"))
     else:
-        positive("mu0", mu0)
-    whole("max_rounds", max_rounds, at_least=1)
+        check_positive("mu0", mu0)
+    check_whole("max_rounds", max_rounds, at_least=1)
     if max_inner is not None:
-        whole("max_inner", max_inner, at_least=1)
+        check_whole("max_inner", max_inner, at_least=1)
 
 
 def first_mu(mu0: float | str, n: int) -> float | None:

@@ -1,4 +1,4 @@
-"""What methods ask of the space in which y lives."""
+"""The interface of the space that y belongs to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from solvers.oracle import Counters
+from marginbench.solvers.numeric.counters import Counters
 
 
 class Space(ABC):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.study_file import load_study
-from harness.workbench import estimator_and_data, planned_runs
+from marginbench.harness.study_file import load_study
+from marginbench.harness.workbench import estimator_and_data, planned_runs
 
 STUDY = load_study("quickstart")
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from data_loaders import Dataset, Source, find, load
-from data_loaders.files import RemoteFile
-from data_loaders.libsvm import read_pair
+from marginbench.data_loaders import Dataset, Source, find, load
+from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.libsvm import read_pair
 
 REAL_MIRROR = os.environ.get("MARGINBENCH_MIRROR", "")
 

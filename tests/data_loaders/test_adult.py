@@ -5,9 +5,9 @@ import time
 
 import numpy as np
 
-from data_loaders import find, libsvm, load, verify
-from data_loaders.content import Content, Part, fingerprint
-from data_loaders.files import LocalFile
+from marginbench.data_loaders import find, libsvm, load, verify
+from marginbench.data_loaders.content import Content, Part, fingerprint
+from marginbench.data_loaders.files import LocalFile
 
 
 def test_facts(real_mirror):

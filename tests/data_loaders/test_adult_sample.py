@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from data_loaders import adult, load
-from data_loaders.content import Content, Part
-from data_loaders.errors import DataError
+from marginbench.data_loaders import load
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.datasets import adult
+from marginbench.data_loaders.errors import DataError
 
 
 def numbered(n):

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import csr_matrix, issparse
 
-import data_loaders
-from data_loaders import DataError, DataWarning, fetch, load, verify
-from data_loaders.content import Content, Part
+from marginbench import data_loaders
+from marginbench.data_loaders import DataError, DataWarning, fetch, load, verify
+from marginbench.data_loaders.content import Content, Part
 
 NAMES = ["X_train", "y_train", "X_test", "y_test"]
 
@@ -297,10 +297,9 @@ def test_content_is_checked_before_it_is_kept(tiny, cache):
 
 
 def start(script: str) -> subprocess.Popen:
-    root = Path(data_loaders.__file__).parents[1]
     return subprocess.Popen(
         [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env=os.environ.copy(),
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -309,7 +308,7 @@ def start(script: str) -> subprocess.Popen:
 def test_kill_9_in_the_middle_of_writing_leaves_no_half_file(cache):
     script = """
 import os, time
-from data_loaders import load
+from marginbench.data_loaders import load
 
 def hang(descriptor):
     os.ftruncate(descriptor, 1000)
@@ -336,7 +335,8 @@ def test_two_processes_fetch_at_once(tmp_path):
     log = tmp_path / "log"
     script = f"""
 import time
-from data_loaders import Source, checkers, load
+from marginbench.data_loaders import Source, load
+from marginbench.data_loaders.datasets import checkers
 
 def read(files, params):
     with open({str(log)!r}, "a") as stream:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data_loaders import DataError, load
+from marginbench.data_loaders import DataError, load
 
 
 def cells(X: np.ndarray) -> np.ndarray:

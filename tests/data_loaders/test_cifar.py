@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_loaders import DataError, cifar
-from data_loaders.files import LocalFile
+from marginbench.data_loaders import DataError
+from marginbench.data_loaders.datasets import cifar
+from marginbench.data_loaders.files import LocalFile
 
 NAMES = [*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"]
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from data_loaders import DataError
-from data_loaders import content as content_module
-from data_loaders.content import Content, Part, check, fingerprint
+from marginbench.data_loaders import DataError, content as content_module
+from marginbench.data_loaders.content import Content, Part, check, fingerprint
 
 
 def example(seed: int = 0, n: int = 50, d: int = 7) -> Content:

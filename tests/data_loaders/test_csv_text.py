@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from data_loaders import DataError, csv_text
-from data_loaders.files import LocalFile
+from marginbench.data_loaders import DataError, csv_text
+from marginbench.data_loaders.files import LocalFile
 
 TEXT = b"1,0.5,-2,0\n-1,1e-3,0,7\n1,3,.25,+1\n"
 X = np.array([[0.5, -2, 0], [1e-3, 0, 7], [3, 0.25, 1]], dtype=np.float32)

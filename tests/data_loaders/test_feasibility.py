@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from data_loaders import DataError, lap, ldfp
+from marginbench.data_loaders import DataError, lap, ldfp
 
 SHAPES = [(3, 50), (40, 15), (1, 4)]
 

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from data_loaders import DataError, fetch, files, load, verify
+from marginbench.data_loaders import DataError, fetch, files, load, verify
 
 
 def refusal(source) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_loaders import DataError, idx
-from data_loaders.files import LocalFile
+from marginbench.data_loaders import DataError, idx
+from marginbench.data_loaders.files import LocalFile
 
 PIXELS = np.arange(3 * 2 * 4, dtype=np.uint8).reshape(3, 2, 4) * 10
 CLASSES = np.array([7, 0, 9], dtype=np.uint8)

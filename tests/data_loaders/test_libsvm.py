@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from data_loaders import DataError, libsvm
-from data_loaders.files import LocalFile
+from marginbench.data_loaders import DataError, libsvm
+from marginbench.data_loaders.files import LocalFile
 
 TEXT = b"+1 1:0.5 3:-2\n-1 2:1e-3\n+1\n-1 1:7 2:0 4:1\n"
 DENSE = np.array([[0.5, 0, -2, 0], [0, 1e-3, 0, 0], [0, 0, 0, 0], [7, 0, 0, 1]])

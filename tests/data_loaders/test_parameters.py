@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from data_loaders import DataError, find, load, verify
-from data_loaders.content import Content, Part
-from data_loaders.parameters import one_of
-from data_loaders.transforms import images
+from marginbench.data_loaders import DataError, find, load, verify
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.parameters import one_of
+from marginbench.data_loaders.transforms import images
 
 CLASSES = np.arange(12) % 3
 

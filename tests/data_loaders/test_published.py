@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from scipy.sparse import issparse
 
-from data_loaders import DataError, Source, find, load, rcv1, splits
-from data_loaders.content import Part
-from data_loaders.files import RemoteFile
-from data_loaders.idx import FILES
+from marginbench.data_loaders import DataError, Source, find, load, splits
+from marginbench.data_loaders.content import Part
+from marginbench.data_loaders.datasets import rcv1
+from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.idx import FILES
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from data_loaders import DataError, load, random_text
-from data_loaders.random_text import DEFAULTS, check_parameters, read
+from marginbench.data_loaders import DataError, load
+from marginbench.data_loaders.datasets import random_text
+from marginbench.data_loaders.datasets.random_text import DEFAULTS, check_parameters, read
 
 SMALL = {"n_train": 3000, "n_test": 1000, "n_features": 2000, "density": 0.02}
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from data_loaders import DataError, find, rcv1
-from data_loaders.files import LocalFile
+from marginbench.data_loaders import DataError, find
+from marginbench.data_loaders.datasets import rcv1
+from marginbench.data_loaders.files import LocalFile
 
 # The layout of the published files: two blanks behind the document's number.
 VECTORS = {

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.sparse import issparse
 
-from data_loaders import find, idx, load, verify
-from data_loaders.files import LocalFile, gather
+from marginbench.data_loaders import find, idx, load, verify
+from marginbench.data_loaders.files import LocalFile, gather
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from data_loaders import DataError, fetch, find, load, sources, suggest, verify
+from marginbench.data_loaders import DataError, fetch, find, load, sources, suggest, verify
 
 
 def rows(X: np.ndarray) -> set[bytes]:
@@ -17,8 +17,8 @@ NOT_PINNED = {"covtype", "susy", "cifar10", "rcv1", "real-sim"}
 
 def test_every_source_is_complete():
     names = [source.name for source in sources()]
-    assert names[:4] == ["digits", "breast-cancer", "checkers", "random-text"]
-    assert len(set(names)) == len(names) == 18
+    assert {"digits", "breast-cancer", "checkers", "random-text"} <= set(names)
+    assert len(set(names)) == len(names)
     for source in sources():
         assert find(source.name) is source
         assert source.summary
@@ -76,7 +76,7 @@ def test_breast_cancer():
         ("adlut", "unknown dataset 'adlut' (did you mean 'adult'?)"),
         ("Digits", "unknown dataset 'Digits' (did you mean 'digits'?)"),
         ("breast_cancer", "(did you mean 'breast-cancer'?)"),
-        ("zzz", "unknown dataset 'zzz' (known: digits, breast-cancer, checkers, random-text, "),
+        ("zzz", "unknown dataset 'zzz' (known: adult, adult-sample, breast-cancer, checkers, "),
         ("codrna", "unknown dataset 'codrna' (did you mean 'cod-rna'?)"),
         ("a\nb", "unknown dataset 'a\\nb' (known: "),
         ("../adult", "unknown dataset '../adult' (did you mean 'adult'?)"),

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from data_loaders import DataError, splits, transforms
-from data_loaders.content import Content, Part
+from marginbench.data_loaders import DataError, splits, transforms
+from marginbench.data_loaders.content import Content, Part
 
 
 def raw(store=np.array) -> Content:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.study import Study
-from solvers.compiling import cache_folder
+from marginbench.harness.svm.study import Study
+from marginbench.solvers.numeric.compiling import cache_folder
 
 SMALL_STUDY = {
     "name": "small",

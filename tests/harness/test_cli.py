@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -14,39 +13,31 @@ from pathlib import Path
 import psutil
 import pytest
 
-import data_loaders
-import harness
-from harness.cli import build_app, run_app
-from harness.records import RecordStore
+from marginbench import data_loaders
+from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.jobs import DatasetWork, Ended, Event, Job, Outcome, Started
+from marginbench.harness.records import RecordStore
+from marginbench.harness.workbench import InProcess
 
 Run = Callable[..., tuple[int, str, str]]
 
-ROOT = Path(harness.__file__).resolve().parents[1]
-
-SLOW_SOLVER = """
-import time
-from solvers import SMO
-
-class Slow(SMO):
-    def _solve(self, problem, monitor):
-        if problem.n > 50:
-            time.sleep(0.7)
-        return super()._solve(problem, monitor)
-"""
+#: Six runs of a good half second each, all in one worker.
 STUDY = """
 name = "slow"
-seeds = 3
+seeds = 6
 [[task]]
 dataset = "checkers"
 dataset_params = { n_train = 200, n_test = 100 }
 gamma = 10.0
 C = 1.0
+reference = false
 [[solver]]
-name = "slow.py:Slow"
+name = "Pegasos"
+params = { max_epochs = 1500 }
 """
 SCRIPT = """
 from pathlib import Path
-from harness.cli import build_app, run_app
+from marginbench.harness.cli import build_app, run_app
 
 def write_report(results, command):
     path = results / "report.html"
@@ -105,6 +96,85 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     assert err.count("\n") == 1
 
 
+SMALL = """
+name = "small"
+seeds = 1
+[[task]]
+dataset = "checkers"
+dataset_params = { n_train = 100, n_test = 50 }
+gamma = 10.0
+C = 1.0
+reference = false
+[[solver]]
+name = "SMO"
+[[solver]]
+name = "SBP"
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a study; runs of its solvers are done in this process."""
+
+    class Here(InProcess):
+        def __init__(self, *arguments: object) -> None:
+            """Takes the place of the pool of workers."""
+
+        def __enter__(self) -> Here:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+    monkeypatch.setattr("marginbench.harness.session.LocalPool", Here)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(SMALL)
+    return tmp_path
+
+
+def test_a_run_tells_what_it_did_and_where(run: Run, small: Path) -> None:
+    code, out, err = run("run", "small.toml", "--solver", "smo", "--seeds", "2")
+    assert code == 0
+    assert out.splitlines() == ["2 runs: 2 converged", "report: results/small/report.html"]
+    assert "[2/2] checkers · SMO · seed " in err
+    command = (small / "results/small/report.html").read_text()
+    assert command == "marginbench run small.toml --solver smo --seeds 2"
+
+
+def test_a_run_that_fails_gives_exit_code_1_and_is_left_to_the_report(
+    run: Run, small: Path
+) -> None:
+    # SBP takes nu from the reference optimum, of which the task wants none.
+    for _ in range(2):
+        code, out, err = run("run", "small.toml", "--out", "elsewhere")
+        assert code == 1
+        assert out.splitlines() == [
+            "2 runs: 1 converged, 1 failed",
+            "report: elsewhere/report.html",
+        ]
+        assert "SBP" not in err
+
+
+def test_data_that_cannot_be_loaded_give_exit_code_3_and_one_line(
+    run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = InProcess.execute
+
+    def execute(self: InProcess, jobs: Iterator[Job]) -> Iterator[Event]:
+        for job in jobs:
+            if isinstance(job.work, DatasetWork):
+                yield Started(job)
+                yield Ended(job, Outcome("data", reason="checkers: cannot be made"))
+            else:
+                yield from answer(self, iter([job]))
+
+    monkeypatch.setattr(InProcess, "execute", execute)
+    code, out, err = run("run", "small.toml", "--seeds", "3")
+    assert code == 3
+    assert "6 runs: 6 failed" in out
+    assert err.splitlines() == ["marginbench: checkers: cannot be made"]
+
+
 def test_version_and_help(run: Run) -> None:
     assert run("--version")[1].startswith("marginbench 0.")
     code, out, _ = run()
@@ -115,8 +185,12 @@ def test_version_and_help(run: Run) -> None:
 
 def test_solvers_and_datasets_are_listed(run: Run) -> None:
     listed = run("solvers")[1]
-    for name in ("SMO", "SBP", "SDCA", "Pegasos", "Perceptron", "LIBSVM"):
+    for name in ("SMO", "SBP", "SDCA", "Pegasos", "Perceptron", "LIBSVM", "MPLFP"):
         assert f"\n{name} " in listed
+    kinds = {line.split()[0]: line for line in listed.splitlines()}
+    assert " svm  " in kinds["SMO"]
+    assert " svm, feasibility  " in kinds["MPKFP"]
+    assert " feasibility  " in kinds["MPLFP"]
     assert "\ndigits " in run("data", "list")[1]
 
 
@@ -166,19 +240,16 @@ def test_a_damaged_description_is_said_so(run: Run, tmp_path: Path) -> None:
 
 def test_help_needs_no_heavy_module() -> None:
     code = (
-        "import sys, harness.cli as c; c.build_app(lambda d, s: d); "
+        "import sys, marginbench.harness.cli as c; c.build_app(lambda d, s: d); "
         "print(sorted({'numpy', 'numba', 'sklearn', 'pyarrow', 'pydantic'} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 @pytest.fixture
 def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts the command in a process of its own, in an empty folder with a study."""
-    (tmp_path / "slow.py").write_text(SLOW_SOLVER)
     (tmp_path / "slow.toml").write_text(STUDY)
     (tmp_path / "command.py").write_text(SCRIPT)
     started: list[subprocess.Popen[str]] = []
@@ -187,7 +258,6 @@ def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process = subprocess.Popen(
             [sys.executable, "command.py", *arguments],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -217,13 +287,19 @@ def gone(process: psutil.Process) -> bool:
         return True
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
-def test_a_run_cut_short_goes_on_where_it_was(
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(signal.SIGKILL, id="kill -9"),
+        pytest.param(signal.SIGINT, id="Ctrl-C", marks=pytest.mark.slow),
+    ],
+)
+def test_an_interrupted_study_resumes(
     how: signal.Signals, script: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     records = RecordStore(tmp_path / "results" / "slow" / "runs")
     first = script("run", "slow.toml")
-    wait_for(lambda: len(records.paths()) >= 1)
+    wait_for(lambda: len(records.paths()) >= 2)
     workers = psutil.Process(first.pid).children(recursive=True)
     assert workers
     first.send_signal(how)
@@ -233,19 +309,19 @@ def test_a_run_cut_short_goes_on_where_it_was(
         assert first.returncode == 130
         last = err.splitlines()[-1]
         assert last.startswith("marginbench: interrupted; ")
-        assert last.endswith("the same command continues: marginbench run slow.toml")
+        assert last.endswith("run the same command again to resume: marginbench run slow.toml")
         assert "Traceback" not in err
     kept = {path: path.stat().st_mtime_ns for path in records.paths()}
-    assert 1 <= len(kept) < 3
+    assert 2 <= len(kept) < 6
 
     second = script("run", "slow.toml")
     out, err = second.communicate(timeout=300)
     assert second.returncode == 0, err
-    assert f"{len(kept)} of 3 runs already recorded in results/slow" in err
-    assert "3 runs: 3 converged" in out
-    assert len(records.paths()) == 3
+    assert f"{len(kept)} of 6 runs already recorded in results/slow" in err
+    assert "6 runs: 6 budget" in out
+    assert len(records.paths()) == 6
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    assert sorted(records.read(path).seed for path in records.paths()) == [0, 1, 2]
+    assert sorted(records.read(path).seed for path in records.paths()) == list(range(6))
     assert (
         tmp_path / "results" / "slow" / "report.html"
     ).read_text() == "marginbench run slow.toml"

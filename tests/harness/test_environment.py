@@ -6,7 +6,7 @@ import getpass
 import json
 import platform
 
-from harness.environment import environment, version
+from marginbench.harness.environment import environment, version
 
 
 def test_what_is_recorded() -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from harness.errors import SolverError
-from harness.loading import SolverSpec, load_class, shown_name
-from solvers import SMO
+from marginbench.harness.describing import describe_solver
+from marginbench.harness.errors import SolverError
+from marginbench.harness.jobs import DescribeWork
+from marginbench.harness.loading import SolverSpec, load_class, shown_name
+from marginbench.solvers import SMO
 
 GOOD = """
-from solvers import SMO
+from marginbench.solvers import SMO
 
 class Mine(SMO):
     '''A solver of one's own.'''
@@ -20,8 +24,8 @@ class Mine(SMO):
 
 def test_names_of_the_registry_and_of_modules() -> None:
     assert load_class("SMO") is SMO
-    assert load_class("solvers.smo:SMO") is SMO
-    assert shown_name(SMO, SolverSpec.parse("SMO")) == "solvers.smo:SMO"
+    assert load_class("marginbench.solvers.smo.smo:SMO") is SMO
+    assert shown_name(SMO, SolverSpec.parse("SMO")) == "marginbench:SMO"
 
 
 def test_a_file_with_modules_of_its_own(tmp_path: Path) -> None:
@@ -41,11 +45,7 @@ def test_a_file_with_modules_of_its_own(tmp_path: Path) -> None:
         (None, "solver.py:Mine", "no such file: {path}"),
         (GOOD, "solver.py:Mime", "{path} defines no class 'Mime' (did you mean 'Mine'?)"),
         ("class Mine(:\n", "solver.py:Mine", "{path}, line 1: not valid Python (invalid syntax)"),
-        (
-            "class Mine: pass\n",
-            "solver.py:Mine",
-            "{path}: Mine is not a solver; derive it from solvers.Solver",
-        ),
+        ("Mine = 3\n", "solver.py:Mine", "{path}: Mine is not a class"),
         (
             f"{GOOD}\nraise OSError('no licence')\n",
             "solver.py:Mine",
@@ -69,10 +69,53 @@ def test_what_is_wrong_with_a_file_is_one_line(
     assert str(caught.value) == message.format(path=path.resolve())
 
 
+@pytest.mark.parametrize(
+    ("kind", "content", "message"),
+    [
+        ("svm", "class Mine: pass\n", "Mine is not a solver; derive it from marginbench.Solver"),
+        ("svm", "from marginbench import Solver\nclass Mine(Solver): pass\n", "does not implement"),
+        ("feasibility", "class Mine: pass\n", "no feasibility method; give it solve(problem, *,"),
+        ("feasibility", GOOD, "no feasibility method; give it solve(problem, *, max_seconds), or"),
+        (
+            "feasibility",
+            "class Mine:\n    def __init__(self, **params): pass\n    def solve(self, A): pass\n",
+            "__init__ takes *params; list every parameter by name",
+        ),
+    ],
+)
+def test_a_class_that_is_none_for_the_kind_is_refused(
+    tmp_path: Path, kind: str, content: str, message: str
+) -> None:
+    path = tmp_path / "solver.py"
+    path.write_text(content)
+    with pytest.raises(SolverError) as caught:
+        describe_solver(DescribeWork(f"{path}:Mine", kind))
+    assert str(caught.value).startswith(str(path))
+    assert message in str(caught.value)
+
+
+def test_each_kind_has_solvers_of_its_own() -> None:
+    assert load_class("MPLFP", kind="feasibility").__name__ == "MPLFP"
+    assert load_class("MPKFP", kind="feasibility") is load_class("MPKFP", kind="svm")
+    with pytest.raises(SolverError, match=r"unknown solver 'MPLFP' \(did you mean 'MPKFP'"):
+        load_class("MPLFP")
+    with pytest.raises(SolverError, match="unknown solver 'SMO' "):
+        load_class("SMO", kind="feasibility")
+
+
+def test_only_the_solver_that_is_named_is_imported() -> None:
+    code = (
+        "import sys; from marginbench.harness.loading import load_class; load_class('SMO'); "
+        "print([name for name in sys.modules if 'solvers.sbp' in name or 'solvers.bundle' in name])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_a_module_that_is_not_there() -> None:
     with pytest.raises(SolverError, match="no module named 'no_such_module'"):
         load_class("no_such_module.solvers:X")
     with pytest.raises(SolverError, match=r"unknown solver 'SMQ' \(did you mean 'SMO'"):
         load_class("SMQ")
-    with pytest.raises(SolverError, match=r"solvers\.smo defines no class 'SMQ'"):
-        load_class("solvers.smo:SMQ")
+    with pytest.raises(SolverError, match=r"solvers\.smo\.smo defines no class 'SMQ'"):
+        load_class("marginbench.solvers.smo.smo:SMQ")

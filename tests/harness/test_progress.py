@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import io
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from harness.progress import Forecast, LiveProgress, PlainProgress, outcome_line, span
-from harness.records import Record
+from marginbench.harness.feasibility.records import FeasibilityRecord
+from marginbench.harness.jobs import DatasetWork, Limits
+from marginbench.harness.kinds import Run
+from marginbench.harness.progress import Forecast, LiveProgress, PlainProgress, outcome_line, span
+from marginbench.harness.svm.records import Record
 
 
-def planned(task: str, solver: str, seed: int) -> Any:
-    return SimpleNamespace(
-        task=SimpleNamespace(label=task), solver=SimpleNamespace(label=solver), seed=seed
-    )
+def planned(task: str, solver: str, seed: int) -> Run:
+    return Run("k", task, solver, seed, DatasetWork("digits", {}), Limits({}, 1.0), {})
 
 
 def record(task: str, solver: str, seed: int, **values: Any) -> Record:
     settings = {"status": "converged", "wall_s": 1.25, "test_error": 0.0312, **values}
-    return Record("k", "s", task, "d", solver, "c", seed, **settings)
+    return Record(
+        key="k", study="s", task=task, dataset="d", solver=solver, solver_class="c", seed=seed,
+        **settings,
+    )  # fmt: skip
 
 
 def test_the_forecast_uses_the_most_alike_runs() -> None:
@@ -58,6 +61,18 @@ def test_a_failure_says_why() -> None:
         record("a", "X", 0, status="crashed", reason="killed", wall_s=None, test_error=None)
     )
     assert line == "a · X · seed 0: crashed (killed)"
+
+
+def test_the_line_of_a_feasibility_run_says_what_was_found() -> None:
+    common = {"key": "k", "study": "s", "task": "cell", "solver": "VN", "solver_class": "c"}
+    found = FeasibilityRecord(
+        **common, seed=3, status="converged", found="separable", n_iter=12, wall_s=0.5
+    )
+    assert outcome_line(found) == (
+        "cell · VN · seed 3: converged, separable, 12 iterations, 0.50 s"
+    )
+    cut = FeasibilityRecord(**common, seed=0, status="budget", found="budget", test_error=0.25)
+    assert outcome_line(cut) == "cell · VN · seed 0: budget, test error 25.00 %"
 
 
 def test_the_live_display_shows_what_runs_and_takes_names_as_they_are() -> None:

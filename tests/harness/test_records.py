@@ -1,8 +1,9 @@
-"""The record store: what it refuses to take for a record."""
+"""The record store: what comes back, what old files become, and what is taken for no record."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -10,36 +11,104 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data_loaders.atomic import replacing
-from harness.records import SCHEMA, Checkpoint, Record, RecordError, RecordStore
+from marginbench.data_loaders.atomic import replacing
+from marginbench.harness.errors import RecordError
+from marginbench.harness.feasibility.records import FeasibilityRecord, Stage
+from marginbench.harness.kinds import kind_named, kind_names
+from marginbench.harness.measures import Column, Measure, columns_of, measures_of
+from marginbench.harness.records import SCHEMA_VERSION, RecordBase, RecordStore, schema_of
+from marginbench.harness.svm.records import Checkpoint, Record
 
-CHECKPOINT = Checkpoint(1, 10, 10, 0.1, 0.1, 3, 0.2, 0.3, 5.0, 4.0)
+OLD = Path(__file__).parent / "old_records"
+COMMON: dict[str, Any] = {
+    "key": "ab" * 32,
+    "study": "s",
+    "task": "t / <odd>",
+    "solver": "SMO",
+    "solver_class": "marginbench:SMO",
+    "seed": 0,
+    "status": "converged",
+    "counters": {"kernel_evals": 10, "of_a_user": 2**60},
+}
 
 
-def record(**changes: Any) -> Record:
-    values: dict[str, Any] = {
-        "key": "ab" * 32,
-        "study": "s",
-        "task": "t / <odd>",
-        "dataset": "digits",
-        "solver": "SMO",
-        "solver_class": "solvers.smo:SMO",
-        "seed": 0,
-        "status": "converged",
-        "trace": [CHECKPOINT],
-    }
-    return Record(**(values | changes))
+def svm_record(**changes: Any) -> Record:
+    checkpoint = Checkpoint(
+        n_iter=1, counters={"kernel_evals": 10}, wall_s=0.1, cpu_s=0.1, n_support=3,
+        train_error=0.2, test_error=0.3, primal=5.0, dual=None,
+    )  # fmt: skip
+    return Record(
+        **(COMMON | {"dataset": "digits", "primal": 1 / 3, "trace": [checkpoint]}) | changes
+    )
 
 
-def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+def feasibility_record(**changes: Any) -> FeasibilityRecord:
+    stage = Stage(n_iter=1, counters={"matvecs": 4}, wall_s=0.1, phi_lo=-0.5, phi_up=1 / 3)
+    return FeasibilityRecord(**(COMMON | {"found": "separable", "trace": [stage]}) | changes)
+
+
+MAKERS: dict[str, Callable[..., RecordBase]] = {
+    "svm": svm_record,
+    "feasibility": feasibility_record,
+}
+each_kind = pytest.mark.parametrize("kind", kind_names())
+record_types = [kind_named(kind).record for kind in kind_names()]
+stored_types = [*record_types, *(cls.checkpoint for cls in record_types)]
+
+
+def write_row(folder: Path, row: dict[str, Any], schema: pa.Schema) -> Path:
+    path = folder / "edited.parquet"
+    pq.write_table(pa.Table.from_pylist([row], schema=schema), path)
+    return path
+
+
+@each_kind
+def test_a_record_comes_back_as_it_was(tmp_path: Path, kind: str) -> None:
     store = RecordStore(tmp_path)
-    path = store.write(record(kernel_evals=None, primal=1 / 3))
-    assert store.read(path) == record(kernel_evals=None, primal=1 / 3)
-    assert path.parent == tmp_path
-    assert path.stat().st_mode & 0o044  # others may read results
-    assert store.paths() == [path]
+    for record in (MAKERS[kind](), MAKERS[kind](counters=None, trace=[], status="failed")):
+        path = store.write(record)
+        assert store.read(path) == record
+        assert path.parent == tmp_path
+        assert path.stat().st_mode & 0o044  # others may read results
+        assert store.paths() == [path]
 
 
+def test_records_of_all_kinds_lie_in_one_folder(tmp_path: Path) -> None:
+    store = RecordStore(tmp_path)
+    written = [MAKERS[kind](key=kind[:2] * 32) for kind in kind_names()]
+    for record in written:
+        store.write(record)
+    assert sorted(map(repr, store.scan())) == sorted(map(repr, written))
+
+
+@each_kind
+def test_others_can_read_a_record(tmp_path: Path, kind: str) -> None:
+    table = pq.read_table(RecordStore(tmp_path).write(MAKERS[kind]()))
+    (row,) = table.to_pylist()
+    assert (row["kind"], row["status"], row["schema_version"]) == (
+        kind,
+        "converged",
+        SCHEMA_VERSION,
+    )
+    assert dict(row["counters"]) == COMMON["counters"]
+    assert table.schema.field("seed").type == pa.int64()
+
+
+def test_a_row_of_a_table_has_a_column_for_each_counter() -> None:
+    row = svm_record().row()
+    assert (row["kernel_evals"], row["of_a_user"]) == (10, 2**60)
+    assert not {"counters", "trace"} & set(row)
+    assert svm_record().trace[0].row()["kernel_evals"] == 10
+    assert "kernel_evals" not in svm_record(counters=None).row()
+
+
+def test_text_that_no_file_can_hold_is_escaped(tmp_path: Path) -> None:
+    store = RecordStore(tmp_path)
+    found = store.read(store.write(svm_record(status="failed", reason="half: \ud800")))
+    assert found.reason == "half: \\ud800"
+
+
+@each_kind
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
@@ -48,96 +117,83 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
         ({"trace": [None]}, "its trace is missing"),
         ({"budget": "garbage"}, "its budget is not a JSON object"),
         ({"environment": None}, "its environment is not a JSON object"),
-        ({"kernel_evals": -1}, "its kernel_evals is -1"),
-        ({"inner_products": -1}, "its inner_products is -1"),
+        ({"params": "[]"}, "its params is not a JSON object"),
+        ({"counters": {"inner_products": -1}}, "its inner_products is -1"),
+        ({"seed": -1}, "its seed is -1"),
         ({"test_error": -5.0}, "its test_error is -5.0"),
+        ({"test_error": 1.5}, "its test_error is 1.5"),
+        ({"test_error": float("nan")}, "its test_error is nan"),
     ],
 )
 def test_an_edited_record_is_refused_in_one_line(
-    tmp_path: Path, changes: dict[str, Any], complaint: str
+    tmp_path: Path, kind: str, changes: dict[str, Any], complaint: str
 ) -> None:
-    row = asdict(record()) | changes
-    path = tmp_path / "edited.parquet"
-    pq.write_table(pa.Table.from_pylist([row], schema=SCHEMA), path)
+    record = MAKERS[kind]()
+    row = {"kind": kind, **asdict(record)} | changes
+    path = write_row(tmp_path, row, schema_of(type(record)))
     with pytest.raises(RecordError) as caught:
         RecordStore(tmp_path).read(path)
     assert str(caught.value) == f"{path}: not a record of a run ({complaint})"
 
 
-NEW_IN_3 = ("epochs", "reference_alpha_sum", "reference_n_free")
-
-
-def old_record(folder: Path, **changes: Any) -> Path:
-    """A record as the first version of the schema had it: without inner products."""
-    row = asdict(record(**changes)) | {"schema_version": 1}
-    for name in NEW_IN_3:
-        del row[name]
-    del row["inner_products"]
-    for checkpoint in row["trace"] or []:
-        del checkpoint["inner_products"]
-    without = [item for item in SCHEMA if item.name not in ("inner_products", "trace", *NEW_IN_3)]
-    trace = SCHEMA.field("trace").type.value_type
-    kept = [item for item in trace if item.name != "inner_products"]
-    schema = pa.schema([*without, ("trace", pa.list_(pa.struct(kept)))])
-    path = folder / "old.parquet"
-    pq.write_table(pa.Table.from_pylist([row], schema=schema), path)
-    return path
-
-
-def test_a_record_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) -> None:
-    found = RecordStore(tmp_path).read(old_record(tmp_path, kernel_evals=10))
-    expected = record(kernel_evals=10, inner_products=0)
-    expected.trace = [replace(CHECKPOINT, inner_products=0)]
-    assert found == expected
-    uncounted = replace(CHECKPOINT, kernel_evals=None, kernel_evals_computed=None)
-    found = RecordStore(tmp_path).read(old_record(tmp_path, trace=[uncounted]))
-    assert found == record(trace=[uncounted])
-
-
-def test_a_record_of_the_second_schema_is_brought_up_to_date(tmp_path: Path) -> None:
-    row = asdict(record()) | {"schema_version": 2}
-    for name in NEW_IN_3:
-        del row[name]
-    path = tmp_path / "old.parquet"
-    schema = pa.schema([item for item in SCHEMA if item.name not in NEW_IN_3])
-    pq.write_table(pa.Table.from_pylist([row], schema=schema), path)
-    assert RecordStore(tmp_path).read(path) == record()
-
-
-@pytest.mark.parametrize("epochs", ["", "{}", "[1]", "[{]", None])
+@pytest.mark.parametrize("epochs", ["", "{}", "[1]", None])
 def test_epochs_that_are_no_list_of_objects_are_refused(tmp_path: Path, epochs: Any) -> None:
-    path = tmp_path / "edited.parquet"
-    pq.write_table(
-        pa.Table.from_pylist([asdict(record()) | {"epochs": epochs}], schema=SCHEMA), path
-    )
-    with pytest.raises(RecordError, match="its epochs are not a JSON array of objects"):
+    row = {"kind": "svm", **asdict(svm_record()), "epochs": epochs}
+    with pytest.raises(RecordError, match="its epochs is not a JSON array"):
+        RecordStore(tmp_path).read(write_row(tmp_path, row, schema_of(Record)))
+
+
+@each_kind
+def test_an_impossible_checkpoint_is_refused(tmp_path: Path, kind: str) -> None:
+    record = MAKERS[kind]()
+    row = {"kind": kind, **asdict(record)}
+    row["trace"][0]["n_iter"] = -3
+    path = write_row(tmp_path, row, schema_of(type(record)))
+    with pytest.raises(RecordError, match=r"\(its trace says that n_iter is -3\)"):
         RecordStore(tmp_path).read(path)
 
 
-@pytest.mark.parametrize("trace", [None, [None]])
-def test_a_damaged_record_of_the_first_schema_is_refused(tmp_path: Path, trace: Any) -> None:
-    with pytest.raises(RecordError, match="its trace is missing"):
-        RecordStore(tmp_path).read(_damaged(tmp_path, trace))
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"schema_version": 5}, "schema version 5, this release reads 4"),
+        ({"schema_version": None}, "schema version None, this release reads 4"),
+        ({"kind": "quantum"}, "a record of the kind 'quantum', this release knows svm and "),
+        ({"another": 1}, "columns differ from the schema: another"),
+        ({"seed": "zero"}, r"not a record of a run \(a value of another type: "),
+        ({"counters": "many"}, r"not a record of a run \("),
+        ({"trace": [{"n_iter": 1}]}, "its trace has other columns"),
+    ],
+)
+def test_a_row_of_another_shape_is_refused(
+    tmp_path: Path, changes: dict[str, Any], complaint: str
+) -> None:
+    row = {"kind": "svm", **asdict(svm_record())}
+    for name in changes:
+        row.pop(name, None)
+    columns = [item for item in schema_of(Record) if item.name in row]
+    others = pa.Table.from_pylist([changes]).schema
+    write_row(tmp_path, row | changes, pa.schema([*columns, *others]))
+    (found,) = RecordStore(tmp_path).scan()
+    assert isinstance(found, RecordError)
+    assert str(tmp_path) in str(found)
+    with pytest.raises(RecordError, match=complaint):
+        raise found
 
 
-def _damaged(folder: Path, trace: Any) -> Path:
-    row = asdict(record()) | {"schema_version": 1, "trace": trace}
-    path = folder / "damaged.parquet"
-    pq.write_table(pa.Table.from_pylist([row], schema=SCHEMA), path)
-    return path
-
-
-def test_another_version_of_the_schema_is_named(tmp_path: Path) -> None:
-    row = asdict(record()) | {"schema_version": 4}
-    path = tmp_path / "newer.parquet"
-    pq.write_table(pa.Table.from_pylist([row], schema=SCHEMA), path)
-    with pytest.raises(RecordError, match="schema version 4, this release reads 3"):
-        RecordStore(tmp_path).read(path)
+@pytest.mark.parametrize("kept", [0, 1, 100, 2000])
+def test_a_truncated_record_is_an_error_not_a_crash(tmp_path: Path, kept: int) -> None:
+    store = RecordStore(tmp_path)
+    path = store.write(svm_record())
+    path.write_bytes(path.read_bytes()[:kept])
+    [found] = store.scan()
+    assert isinstance(found, RecordError)
+    assert "not a readable record" in str(found)
 
 
 def test_a_record_in_the_making_is_not_listed(tmp_path: Path) -> None:
     store = RecordStore(tmp_path)
-    path = tmp_path / record().file_name
+    path = tmp_path / svm_record().file_name
     with replacing(path) as sink:
         sink.write(b"half of it")
         sink.flush()
@@ -146,11 +202,144 @@ def test_a_record_in_the_making_is_not_listed(tmp_path: Path) -> None:
     assert store.paths() == [path]
 
 
-@pytest.mark.parametrize("kept", [0, 1, 100, 2000])
-def test_a_truncated_record_is_an_error_not_a_crash(tmp_path: Path, kept: int) -> None:
-    store = RecordStore(tmp_path)
-    path = store.write(record())
-    path.write_bytes(path.read_bytes()[:kept])
-    [found] = store.scan()
-    assert isinstance(found, RecordError)
-    assert "not a readable record" in str(found)
+def old_row(name: str) -> dict[str, Any]:
+    """A stored row as it was written then."""
+    row: dict[str, Any] = pq.ParquetFile(OLD / f"{name}.parquet").read().to_pylist()[0]
+    return row
+
+
+def old_record(name: str) -> RecordBase:
+    return RecordStore(OLD).read(OLD / f"{name}.parquet")
+
+
+COUNTS = ("kernel_evals", "kernel_evals_computed", "inner_products", "matvecs")
+NO_COUNTER: dict[str, int] = {}
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "added"),
+    [
+        # Version 1 counted kernel entries only; its solvers needed no inner products.
+        ("svm-1", 1, {"inner_products": 0}),
+        ("svm-2", 2, NO_COUNTER),
+        ("svm-3", 3, NO_COUNTER),
+    ],
+)
+def test_a_record_of_an_old_schema_keeps_its_values(
+    name: str, version: int, added: dict[str, int]
+) -> None:
+    row, found = old_row(name), old_record(name)
+    assert row["schema_version"] == version
+    assert isinstance(found, Record)
+    assert found.schema_version == SCHEMA_VERSION
+    assert found.counters == counts_of(row) | added
+    assert found.counters["kernel_evals"] > 0
+    for column in set(row) - {"schema_version", "trace", *COUNTS}:
+        assert getattr(found, column) == row[column], column
+    assert len(found.trace) == len(row["trace"]) > 1
+    for checkpoint, old in zip(found.trace, row["trace"], strict=True):
+        assert checkpoint.counters == counts_of(old) | added
+        for column in set(old) - set(COUNTS):
+            assert getattr(checkpoint, column) == old[column], column
+    if version < 3:
+        assert (found.epochs, found.reference_alpha_sum) == ("[]", None)
+
+
+def counts_of(row: dict[str, Any]) -> dict[str, int]:
+    """The counters of an old row, which had a column each."""
+    return {name: row[name] for name in COUNTS if row.get(name) is not None}
+
+
+def test_an_old_record_of_a_solver_that_does_not_count() -> None:
+    found = old_record("svm-3-uncounted")
+    assert found.solver == "LIBSVM"
+    assert found.counters is None
+    assert [checkpoint.counters for checkpoint in found.trace] == [None]
+    assert found.n_iter is not None
+
+
+def test_an_old_record_of_a_feasibility_method_keeps_its_values() -> None:
+    row, found = old_row("feasibility-1"), old_record("feasibility-1")
+    assert isinstance(found, FeasibilityRecord)
+    renamed = {
+        "part": "task",
+        "method": "solver",
+        "method_class": "solver_class",
+        "solve_s": "wall_s",
+    }
+    for column in set(row) - {"schema_version", "trace", *COUNTS}:
+        assert getattr(found, renamed.get(column, column)) == row[column], column
+    assert found.counters == counts_of(row)
+    assert found.counters["matvecs"] > 0
+    assert (found.fingerprint, found.evaluation_s) == (None, None)
+    for stage, old in zip(found.trace, row["trace"], strict=True):
+        assert (stage.n_iter, stage.wall_s) == (old["iteration"], old["seconds"])
+        assert stage.counters == {"matvecs": old["matvecs"]}
+        assert (stage.phi_lo, stage.phi_up) == (old["phi_lo"], old["phi_up"])
+    assert len(found.trace) > 1
+
+
+@pytest.mark.parametrize("name", ["svm-1", "svm-2", "svm-3", "feasibility-1"])
+@pytest.mark.parametrize("trace", [None, [None]])
+def test_a_damaged_old_record_is_refused(tmp_path: Path, name: str, trace: Any) -> None:
+    table = pq.read_table(OLD / f"{name}.parquet")
+    path = write_row(tmp_path, old_row(name) | {"trace": trace}, table.schema)
+    with pytest.raises(RecordError, match="not a record of a run"):
+        RecordStore(tmp_path).read(path)
+
+
+@pytest.mark.parametrize("declared", stored_types, ids=lambda cls: cls.__name__)
+def test_every_column_is_declared_with_its_meaning(declared: type) -> None:
+    columns = columns_of(declared)
+    assert set(columns) == {item.name for item in fields(declared)}
+    for name, column in columns.items():
+        assert isinstance(column, Column), name
+        assert len(column.doc) > 2, name
+        assert column.doc[-1] not in ".!", name
+
+
+@pytest.mark.parametrize("declared", record_types, ids=lambda cls: cls.__name__)
+def test_the_schema_has_every_column_with_the_type_of_its_values(declared: Any) -> None:
+    schema = schema_of(declared)
+    assert schema.names == ["kind", *columns_of(declared)]
+    trace = schema.field("trace").type.value_type
+    assert [item.name for item in trace] == list(columns_of(declared.checkpoint))
+    assert trace.field("counters").type == schema.field("counters").type
+    for name, column in columns_of(declared).items():
+        if column.json:
+            assert schema.field(name).type == pa.string(), name
+        if column.low is not None:
+            assert schema.field(name).type in (pa.int64(), pa.float64()), name
+
+
+#: What pages, tables and the terminal show, by kind: columns of runs and of checkpoints.
+SHOWN = {
+    "svm": {
+        "wall_s", "cpu_s", "kernel_evals", "kernel_evals_computed", "inner_products",
+        "train_error", "test_error", "n_support", "suboptimality", "n_iter", "peak_memory_mb",
+    },
+    "feasibility": {
+        "wall_s", "cpu_s", "n_iter", "matvecs", "inner_products", "kernel_evals", "gamma",
+        "train_error", "test_error", "peak_memory_mb",
+    },
+}  # fmt: skip
+
+
+@each_kind
+def test_what_reports_show_is_declared_as_a_measure(kind: str) -> None:
+    measures = measures_of(kind_named(kind).record)
+    assert set(measures) >= SHOWN[kind]
+    for name, measure in measures.items():
+        assert isinstance(measure, Measure)
+        assert measure.title, name
+        assert measure.words == measure.words.strip() != "", name
+        # A value that may be absent says why.
+        assert bool(measure.needs) == bool(measure.absent), name
+
+
+@each_kind
+def test_a_checkpoint_and_its_run_agree_on_their_measures(kind: str) -> None:
+    cls = kind_named(kind).record
+    runs = measures_of(cls)
+    for name, measure in measures_of(cls.checkpoint).items():
+        assert runs[name] == measure, name

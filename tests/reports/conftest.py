@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable
+from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.records import Checkpoint, Record, RecordStore
-from reports.site import write_report
+from marginbench import report
+from marginbench.harness.feasibility.records import FeasibilityRecord, Stage
+from marginbench.harness.records import RecordBase, RecordStore
+from marginbench.harness.svm.records import Checkpoint, Record
 
 ENVIRONMENT = json.dumps(
     {
@@ -39,7 +43,7 @@ def make_record(task: str, solver: str, seed: int, **fields: Any) -> Record:
         "key": make_key(task, solver, seed),
         "study": "example",
         "dataset": "digits",
-        "solver_class": "solvers.smo:SMO",
+        "solver_class": "marginbench.solvers.smo.smo:SMO",
         "status": "converged",
         "environment": ENVIRONMENT,
         "started_at": f"2024-05-06T07:08:{seed:02d}+00:00",
@@ -55,6 +59,11 @@ def make_record(task: str, solver: str, seed: int, **fields: Any) -> Record:
     return Record(task=task, solver=solver, seed=seed, **(defaults | fields))
 
 
+def make_counters(cost: float, **others: int) -> dict[str, int]:
+    """The counters of a kernel method, half of whose entries were cached."""
+    return {"kernel_evals": int(cost), "kernel_evals_computed": int(cost) // 2} | others
+
+
 def make_trace(
     costs: Iterable[float | None],
     errors: Iterable[float],
@@ -68,8 +77,7 @@ def make_trace(
     return [
         Checkpoint(
             n_iter=place + 1,
-            kernel_evals=None if cost is None else int(cost),
-            kernel_evals_computed=None if cost is None else int(cost) // 2,
+            counters=None if cost is None else make_counters(cost),
             wall_s=second,
             cpu_s=second,
             n_support=10 * (place + 1),
@@ -90,7 +98,7 @@ def finished(task: str, solver: str, seed: int, trace: list[Checkpoint], **field
     final = {
         name: getattr(last, name)
         for name in (
-            *("n_iter", "kernel_evals", "kernel_evals_computed", "wall_s", "cpu_s", "n_support"),
+            *("n_iter", "counters", "wall_s", "cpu_s", "n_support"),
             *("train_error", "test_error", "primal", "dual"),
         )
     }
@@ -122,21 +130,114 @@ def describe_solver(label: str, **fields: Any) -> dict[str, Any]:
     } | fields
 
 
-@pytest.fixture
+def make_method_record(
+    task: str, solver: str, seed: int, n_iter: int | None = 100, **fields: Any
+) -> FeasibilityRecord:
+    """A record of a feasibility method with what a test leaves out filled in."""
+    counted = None if n_iter is None else {"matvecs": 2 * n_iter, "iterations": n_iter}
+    defaults: dict[str, Any] = {
+        "key": make_key(task, solver, seed),
+        "study": "example",
+        "solver_class": f"marginbench.solvers.feasibility:{solver}",
+        "budget": '{"timeout": 60.0}',
+        "started_at": f"2024-05-06T07:08:{seed:02d}+00:00",
+        "status": "converged",
+        "found": "separable",
+        "n_iter": n_iter,
+        "counters": counted,
+        "wall_s": None if n_iter is None else n_iter / 1000,
+        "cpu_s": None if n_iter is None else n_iter / 2000,
+        "environment": ENVIRONMENT,
+        "trace": [make_stage(1), make_stage(10)],
+    }
+    return FeasibilityRecord(task=task, solver=solver, seed=seed, **(defaults | fields))
+
+
+def make_stage(t: int, **fields: Any) -> Stage:
+    """A checkpoint of a feasibility method after t iterations."""
+    values = {"wall_s": 0.01 * t, "phi_lo": -0.5 / t, "phi_up": 1.5 / t}
+    return Stage(n_iter=t, counters={"matvecs": 4 * t}, **(values | fields))
+
+
+def describe_cell(label: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "label": label, "type": "cell", "generator": "ldfp", "m": 100, "n": 5000, "kappa": 1.0,
+        "tol": 0.0, "instances": 3, "published": {},
+    } | fields  # fmt: skip
+
+
+def describe_method(label: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "label": label,
+        "name": label,
+        "class": f"marginbench.solvers.feasibility:{label}",
+        "params": {"tol": 0.1},
+        "takes": "columns",
+    } | fields
+
+
+class Page(HTMLParser):
+    """Tags, attributes and visible text of a page; checks that tags nest."""
+
+    _VOID = ("meta", "link", "br")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self._VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] != ["style"]:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"[ \n\xa0\u202f]+", " ", " ".join(self.words))
+
+    def values(self, attribute: str) -> list[str]:
+        """The values of an attribute, wherever it is."""
+        return [
+            attributes[attribute] or "" for _, attributes in self.tags if attribute in attributes
+        ]
+
+
+@pytest.fixture(scope="session")
 def make() -> SimpleNamespace:
     """The builders above, for tests."""
     return SimpleNamespace(
+        key=make_key,
         record=make_record,
+        counters=make_counters,
         trace=make_trace,
         finished=finished,
         task=describe_task,
         solver=describe_solver,
+        method_record=make_method_record,
+        stage=make_stage,
+        cell=describe_cell,
+        method=describe_method,
+        folder=write_folder,
+        page=lambda path: Page(path.read_text(encoding="utf-8")),
     )
 
 
 def write_folder(
     folder: Path,
-    records: Iterable[Record],
+    records: Iterable[RecordBase],
     tasks: Iterable[dict[str, Any]],
     solvers: Iterable[dict[str, Any]],
     missing: Iterable[tuple[str, str, int]] = (),
@@ -150,29 +251,26 @@ def write_folder(
     records = list(records)
     for record in records:
         store.write(record)
-    planned = [
-        {
-            "key": record.key,
-            "file": record.file_name,
-            "task": record.task,
-            "solver": record.solver,
-            "seed": record.seed,
-        }
-        for record in [*records, *(make_record(*run) for run in missing)]
-    ]
+    unwritten = [make_record(*run) for run in missing]
     described = {
-        "schema_version": 1,
+        "schema_version": 2,
+        "kind": records[0].kind,
         "marginbench": "0.1.0",
         "name": "example",
         "title": "An example",
         "description": "Two solvers on one task.",
-        "seeds": sorted({run["seed"] for run in planned}),
+        "seeds": sorted({record.seed for record in [*records, *unwritten]}),
         "budget": {"timeout": 60.0, "memory": 4096.0, "checkpoint_factor": 1.19},
         "jobs": 1,
+        "threads": 1,
         "command": "marginbench run example",
         "tasks": list(tasks),
         "solvers": list(solvers),
-        "planned": planned,
+        "planned": [
+            {"file": record.file_name}
+            | {name: getattr(record, name) for name in ("key", "task", "solver", "seed")}
+            for record in [*records, *unwritten]
+        ],
     } | study
     (folder / "study.json").write_text(json.dumps(described), encoding="utf-8")
     return folder
@@ -260,4 +358,4 @@ def realistic(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def realistic_page(realistic: Path) -> Path:
     """The report of the realistic results."""
-    return write_report(realistic, "marginbench run example")
+    return report(realistic)

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from reports.site import write_report
+from marginbench import report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 ARGUMENTS = [
@@ -64,6 +64,18 @@ def test_the_page_fits_loads_nothing_and_shows_its_figures(browser, realistic_pa
     context.close()
 
 
+def test_a_page_of_feasibility_methods_fits(browser, make, tmp_path):
+    cells = [make.cell(f"kappa = {kappa}", kappa=kappa) for kappa in (1.0, 2.0, 3.0)]
+    records = [make.method_record(cell["label"], "MPLFP", s) for cell in cells for s in range(2)]
+    page = report(make.folder(tmp_path, records, cells, [make.method("MPLFP")]))
+    tab = browser.new_page(viewport={"width": 390, "height": 844})
+    tab.goto(page.as_uri())
+    widths = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert widths[0] <= widths[1]
+    assert tab.locator("figure svg").count() == 3
+    tab.close()
+
+
 def test_long_names_do_not_widen_the_page(browser, make, write_results):
     name = "Name" * 30
     record = make.finished(name, name, 0, make.trace([10, 20], [0.4, 0.1]), dataset=name)
@@ -72,7 +84,7 @@ def test_long_names_do_not_widen_the_page(browser, make, write_results):
     solver = make.solver(name, params={name: name})
     folder = write_results([record, failed], [task], [solver], title=name, description=name)
     tab = browser.new_page(viewport={"width": 390, "height": 844})
-    tab.goto(write_report(folder, f"marginbench run {name}").as_uri())
+    tab.goto(report(folder, f"marginbench run {name}").as_uri())
     widths = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     assert widths[0] <= widths[1]
     tab.close()

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from reports import formatting
-from reports.bundle_figure import draw_bundle_gaps
-from reports.bundle_gaps import bundle_gaps, gap_slopes
-from reports.figures import solver_styles
+from marginbench.reports import formatting
+from marginbench.reports.drawing.styles import solver_styles
+from marginbench.reports.panels.bundle_gaps import draw_bundle_gaps
+from marginbench.reports.statistics.bundle_gaps import bundle_gaps, gap_slopes
 
 
 def steps(gaps: dict[int, tuple[float | None, float]]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reports import curves
-from reports.results import load_results
+from marginbench.reports.results import load_results
+from marginbench.reports.statistics import curves
 
 
 def at(curve, cost, column):
@@ -34,7 +34,7 @@ def test_step_values_take_the_last_checkpoint_at_or_before_a_cost():
 
 def test_curve_is_the_median_and_range_over_finished_runs(two_of_three):
     curve = curves.curves(
-        two_of_three.runs, two_of_three.traces, "kernel_evals", "test_error", n_points=400
+        two_of_three.runs, two_of_three.traces, "evaluations", "test_error", n_points=400
     )
     assert curve["cost"].iloc[0] == 20  # where both runs have a checkpoint
     assert curve["cost"].iloc[-1] == 1000
@@ -45,14 +45,14 @@ def test_curve_is_the_median_and_range_over_finished_runs(two_of_three):
 
 
 def test_every_point_of_a_curve_carries_its_number_of_runs(two_of_three):
-    curve = curves.curves(two_of_three.runs, two_of_three.traces, "kernel_evals", "test_error")
+    curve = curves.curves(two_of_three.runs, two_of_three.traces, "evaluations", "test_error")
     assert set(curve["n_runs"]) == {2}
     assert set(curve["n_planned"]) == {3}
     assert [at(curve, cost, "n_running") for cost in (20, 500, 1000)] == [2, 1, 0]
 
 
 def test_failed_runs_are_given_apart_with_their_checkpoints(two_of_three):
-    failed = curves.unfinished(two_of_three.traces, "kernel_evals", "test_error")
+    failed = curves.unfinished(two_of_three.traces, "evaluations", "test_error")
     assert failed[["seed", "status"]].drop_duplicates().to_numpy().tolist() == [[2, "crashed"]]
     assert failed["cost"].tolist() == [5, 50]
     assert failed["value"].tolist() == [0.6, 0.01]
@@ -73,12 +73,19 @@ def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, write_results
     assert (point["median"], point["low"], point["high"]) == (0.2, 0.1, 0.4)
     assert (point["n_runs"], point["n_planned"]) == (3, 3)
     for function in (curves.curves, curves.points):
-        assert function(results.runs, results.traces, "kernel_evals", "test_error").empty
+        assert function(results.runs, results.traces, "evaluations", "test_error").empty
 
 
 def test_a_first_checkpoint_at_no_cost_does_not_break_the_logarithmic_grid(make, write_results):
     record = make.finished("a", "SMO", 0, make.trace([0, 10, 100], [0.5, 0.2, 0.1]))
     results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
-    curve = curves.curves(results.runs, results.traces, "kernel_evals", "test_error")
+    curve = curves.curves(results.runs, results.traces, "evaluations", "test_error")
     assert curve["cost"].iloc[0] == 10
     assert curve["median"].iloc[0] == 0.2
+
+
+def test_a_solver_that_spent_nothing_has_no_place_on_a_logarithmic_axis(make, write_results):
+    records = [make.finished("a", "LIBSVM", 0, make.trace([None], [0.1], seconds=[0.0]))]
+    solver = make.solver("LIBSVM", instrumented=False)
+    results = load_results(write_results(records, [make.task("a")], [solver]))
+    assert curves.points(results.runs, results.traces, "wall_s", "test_error").empty

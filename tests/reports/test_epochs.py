@@ -8,9 +8,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from reports.epochs import epochs_frame, maintenance_curves, predicted_fractions
-from reports.figures import solver_styles
-from reports.maintenance_figure import draw_maintenance
+from marginbench.reports.drawing.styles import solver_styles
+from marginbench.reports.panels.maintenance import draw_maintenance
+from marginbench.reports.statistics.epochs import (
+    epochs_frame,
+    maintenance_curves,
+    predicted_fractions,
+)
 
 
 def noted(epoch: int, maintenance: int) -> dict[str, Any]:

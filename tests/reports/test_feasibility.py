@@ -1,230 +1,202 @@
-"""The report of a study of feasibility methods: statistics by hand, pages, hostile labels."""
+"""The report of a study of feasibility methods: statistics by hand, and its own pages."""
 
 from __future__ import annotations
 
-import json
 import math
-import re
-from html.parser import HTMLParser
 
-import numpy as np
+import pandas as pd
 import pytest
-from rich.console import Console
 
-from harness.feasibility_records import FeasibilityRecord, FeasibilityStore, Stage
-from reports import ReportError
-from reports.command import _summary
-from reports.feasibility import (
-    fewest_iterations,
-    gap_ratio,
-    is_feasibility,
-    load_feasibility,
-    results_table,
-)
-from reports.site import write_report
+from marginbench import report
+from marginbench.harness.records import RecordStore
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.command import write_report
+from marginbench.reports.frames import of_task
+from marginbench.reports.results import load_results
+from marginbench.reports.solved import not_beaten, solved
+from marginbench.reports.statistics import certificates
+from marginbench.reports.statistics.certificates import gap_ratio
 
-HOSTILE = "<b>PCT</b> & {{ 1 }}"
-METHODS = ["MPLFP", "SPCT", HOSTILE]
-ITERATIONS = {"MPLFP": [200, 220, 240], "SPCT": [300, 210, 320], HOSTILE: [9000, None, None]}
-
-
-def cell(label, kappa, **fields):
-    problem = {"generator": "ldfp", "m": 100, "n": 5000, "kappa": kappa, "tol": 0.0}
-    return {"type": "cell", "label": label, "instances": 3, "published": {}} | problem | fields
-
-
-def record(part, method, seed, iterations, **fields):
-    stages = [Stage(t, 0.01 * t, 4 * t, -0.5 / t, 1.5 / t) for t in (1, 10)]
-    values = {
-        "key": f"{part}-{method}-{seed}", "study": "s", "part": part, "problem": "{}",
-        "method": method, "method_class": "solvers.feasibility.methods:X", "params": "{}",
-        "seed": seed, "budget": '{"timeout": 60.0}', "started_at": "2026-01-01T00:00:00+00:00",
-        "status": "converged", "found": "separable", "n_iter": iterations,
-        "matvecs": None if iterations is None else 2 * iterations,
-        "solve_s": None if iterations is None else iterations / 1000,
-        "cpu_s": None if iterations is None else iterations / 2000,
-        "environment": json.dumps({"processor": "Example CPU", "commit": "abc"}),
-        "trace": stages,
-    }  # fmt: skip
-    return FeasibilityRecord(**(values | fields))
+ITERATIONS = {"MPLFP": [200, 220, 240], "SPCT": [300, 210, 320], "PCT": [9000, None, None]}
+LIMIT = {"status": "budget", "found": "budget", "wall_s": 60.0}
 
 
 @pytest.fixture
-def folder(tmp_path):
-    parts = [cell(f"kappa = {kappa}", kappa) for kappa in (1.0, 2.0, 3.0)]
-    parts[0]["published"] = {"MPLFP": 1.3, HOSTILE: "TO"}
-    store = FeasibilityStore(tmp_path / "runs")
-    planned = []
-    for part in parts:
-        for method in METHODS:
-            for seed, iterations in enumerate(ITERATIONS[method]):
-                limit = {"status": "budget", "found": "budget", "n_iter": 10**6, "solve_s": 60.0}
-                made = record(
-                    part["label"], method, seed, iterations, **({} if iterations else limit)
-                )
-                planned.append(
-                    {"key": made.key, "part": part["label"], "method": method, "seed": seed}
-                )
-                if part["kappa"] != 3.0 or seed != 2:
-                    store.write(made)
-    study = {
-        "schema_version": 1, "kind": "feasibility", "marginbench": "0.1.0", "name": "example",
-        "title": "Example <i>study</i>", "description": "Words.", "source": "A paper",
-        "budget": {"timeout": 60.0}, "jobs": 1, "threads": 1, "command": "marginbench run example",
-        "parts": parts,
-        "methods": [{"name": name.strip("</b> &{1}"), "label": name, "params": {"tol": 0.1}}
-                    for name in METHODS],
-        "planned": planned,
-    }  # fmt: skip
-    (tmp_path / "study.json").write_text(json.dumps(study))
-    return tmp_path
+def folder(make, write_results):
+    """Three values of kappa; of the last the third instances have no record."""
+    tasks = [make.cell(f"kappa = {kappa}", kappa=kappa) for kappa in (1.0, 2.0, 3.0)]
+    tasks[0]["published"] = {"MPLFP": 1.3, "PCT": "TO"}
+    records = [
+        make.method_record(task["label"], method, seed, n or 10**6, **({} if n else LIMIT))
+        for task in tasks
+        for method, needed in ITERATIONS.items()
+        for seed, n in enumerate(needed)
+    ]
+    methods = [make.method(label) for label in ITERATIONS]
+    written = write_results(records, tasks, methods, source="A paper")
+    for record in records:
+        if record.task == "kappa = 3.0" and record.seed == 2:
+            (written / "runs" / record.file_name).unlink()
+    return written
 
 
-class Nesting(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.open, self.words = [], []
-
-    def handle_starttag(self, tag, attrs):
-        if tag not in ("meta", "link"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        pass
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
+@pytest.fixture
+def analysis(folder):
+    return Analysis(load_results(folder))
 
 
-def test_the_table_is_that_of_the_solved_runs(folder):
-    table = results_table(load_feasibility(folder), "kappa = 1.0").set_index("method")
-    ours, theirs = table.loc["MPLFP"], table.loc[HOSTILE]
-    assert (ours["n"], ours["n_ended"], ours["n_solved"]) == (3, 3, 3)
-    assert (ours["n_iter"], ours["n_iter_low"], ours["n_iter_high"]) == (220, 200, 240)
-    assert ours["matvecs"] == 440
-    assert ours["mean_s"] == pytest.approx(0.22)
-    assert ours["cpu_s"] == pytest.approx(0.11)
-    assert ours["best_n_iter"]
-    assert not table.loc["SPCT", "best_n_iter"]
-    assert (theirs["n_solved"], theirs["n_iter"], theirs["most_iter"]) == (1, 9000, 10**6)
-    # An epsilon-certificate does not solve a separable problem.
-    path = next((folder / "runs").glob("*1.0_SPCT_s0-*"))
-    made = FeasibilityStore(folder / "runs").read(path)
-    made.found = "inseparable"
-    FeasibilityStore(folder / "runs").write(made)
-    again = results_table(load_feasibility(folder), "kappa = 1.0").set_index("method")
-    assert again.loc["SPCT", "n_solved"] == 2
-    # Fast on the one instance that it solved: not the best of those that solved all.
-    assert not theirs["best_n_iter"]
-    assert theirs["mean_s"] == pytest.approx(9.0)
+def needed(analysis, task, method, measure):
+    table = of_task(analysis.ask(solved).table, task, method).set_index("measure")
+    return table.loc[measure]
 
 
-def test_a_run_without_a_record_is_no_success(folder):
-    results = load_feasibility(folder)
-    table = results_table(results, "kappa = 3.0").set_index("method")
-    assert table.loc["MPLFP", "n_ended"] == 2
-    assert not table["best_n_iter"].any()
-    missing = results.runs[results.runs["status"] == "missing"]
-    assert len(missing) == 3
+def test_costs_are_those_of_the_solved_runs(analysis):
+    ours = needed(analysis, "kappa = 1.0", "MPLFP", "n_iter")
+    assert (ours["median"], ours["low"], ours["high"], ours["n"]) == (220, 200, 240, 3)
+    assert ours["best"]
+    assert needed(analysis, "kappa = 1.0", "MPLFP", "matvecs")["median"] == 440
+    assert needed(analysis, "kappa = 1.0", "MPLFP", "cpu_s")["median"] == pytest.approx(0.11)
+    assert not needed(analysis, "kappa = 1.0", "SPCT", "n_iter")["best"]
+    theirs = needed(analysis, "kappa = 1.0", "PCT", "n_iter")
+    assert (theirs["median"], theirs["n"]) == (9000, 1)
 
 
-def test_who_needs_fewer_iterations_is_decided_on_every_instance(folder):
-    results = load_feasibility(folder)
-    ours, ahead = fewest_iterations(results, "kappa = 1.0")
+def test_iterations_are_one_column_though_they_are_counted_as_well(analysis):
+    assert "iterations" in analysis.counters
+    titles = [measure.title for measure in analysis.ask(solved).costs.values()]
+    assert titles == ["Iterations", "Products", "CPU time", "Time"]
+
+
+def test_who_solved_one_instance_fast_is_not_the_best(make, write_results):
+    records = [
+        *(make.method_record("t", "SPCT", seed, 300) for seed in range(2)),
+        make.method_record("t", "PCT", 0, 10),
+        make.method_record("t", "PCT", 1, 10**6, **LIMIT),
+    ]
+    methods = [make.method("SPCT"), make.method("PCT")]
+    analysis = Analysis(load_results(write_results(records, [make.cell("t")], methods)))
+    assert needed(analysis, "t", "SPCT", "n_iter")["best"]
+    assert not needed(analysis, "t", "PCT", "n_iter")["best"]
+
+
+@pytest.mark.parametrize(
+    ("generator", "found", "n_solved"),
+    [
+        ("ldfp", "separable", 1),
+        ("ldfp", "inseparable", 0),  # an epsilon-certificate does not solve a separable problem
+        ("lap", "inseparable", 1),
+        ("lap", "separable", 0),
+        ("ldfp", "budget", 0),
+    ],
+)
+def test_only_the_certificate_that_a_problem_has_solves_it(
+    make, write_results, generator, found, n_solved
+):
+    record = make.method_record("t", "SPCT", 0, found=found)
+    tasks = [make.cell("t", generator=generator)]
+    analysis = Analysis(load_results(write_results([record], tasks, [make.method("SPCT")])))
+    assert analysis.ask(solved).runs["solved"].sum() == n_solved
+
+
+def test_a_run_without_a_record_is_no_success(analysis):
+    table = of_task(analysis.ask(solved).table, "kappa = 3.0")
+    assert not table["best"].any()
+    assert analysis.failures["n"].sum() == 3
+
+
+def test_who_needs_fewer_iterations_is_decided_on_every_instance(analysis):
     # On the second instance SPCT needed 210 against 220; an unsolved instance is no lead.
-    assert (ours, ahead) == ("MPLFP", ["SPCT"])
+    assert not_beaten(analysis, "kappa = 1.0") == ("MPLFP", ["SPCT"])
 
 
-def test_the_gap_is_measured_at_every_stage_of_mirror_prox(folder):
-    ratio, n = gap_ratio(load_feasibility(folder))
+def test_the_gap_is_measured_at_every_checkpoint_of_cells(analysis):
+    traces = analysis.traces[analysis.traces["solver"] == "MPLFP"]
+    ratio, n = gap_ratio(traces, dict.fromkeys(traces["task"].unique(), 5000))
     assert ratio == pytest.approx(2 / math.sqrt(2 * math.log(5000)))
     assert n == 2 * (3 + 3 + 2)
+    assert math.isnan(gap_ratio(traces, {})[0])
 
 
-def test_the_page_shows_every_part_escaped_and_nests(folder):
-    page = write_report(folder, "marginbench run example").read_text(encoding="utf-8")
-    parser = Nesting()
-    parser.feed(page)
-    assert parser.open == []
-    text = re.sub(r"\s+", " ", " ".join(parser.words))
-    assert HOSTILE in text
-    assert "<b>PCT</b>" not in page
-    assert "Example <i>study</i>" in text
+def test_page_and_terminal_show_the_same_numbers(folder, make, capsys):
+    page = make.page(write_report(folder, "marginbench run example")).text
+    printed = " ".join(capsys.readouterr().out.split())
+    for shown in (page, printed):
+        for words in ("220", "1 / 3", "TO", "MPLFP's residual times t", "κ = 2", "missing"):
+            assert words in shown, words
     for words in (
-        "kappa = 2.0",
-        "220",
-        "TO",
-        "Published mean",
-        "A paper",
-        "missing",
-        "Example CPU",
+        *("ended with a certificate 19", "ended at a limit 5", "failed 3", "problems 3"),
+        *("Published mean", "Published: A paper.", "Takes", "columns", "Instances"),
+        "On some instance as few iterations as MPLFP or fewer: SPCT.",
     ):
-        assert words in text
-    assert "On some instance as few iterations as MPLFP or fewer: SPCT." in text
-    # Three cells that differ in kappa: seconds, iterations and products against it.
-    assert page.count("<figure><figcaption>") == 3
-    assert all(
-        link.startswith(("#", "data:")) for link in re.findall(r'(?:src|href)="([^"]*)"', page)
-    )
-    assert write_report(folder, "marginbench run example").read_text(encoding="utf-8") == page
+        assert words in page, words
 
 
-def test_the_limit_is_that_of_the_records(folder):
-    assert "or after 60 seconds of iterations" in write_report(folder, "c").read_text()
-    store = FeasibilityStore(folder / "runs")
-    longer = next(item for item in store.scan() if item.method == "MPLFP")
+def test_cells_that_differ_in_kappa_are_drawn_against_it(folder, make):
+    page = make.page(report(folder))
+    captions = [word for word in page.words if word.endswith("against κ") and "Median" in word]
+    assert captions == [
+        "Median CPU seconds against κ",
+        "Median iterations against κ",
+        "Median products with A or its transpose against κ",
+    ]
+    assert "MPLFP: 220 at κ = 1, 210 at κ = 3." in page.text
+
+
+def test_a_method_that_solved_nothing_says_how_far_it_came(make, write_results):
+    record = make.method_record("t", "PCT", 0, 10**6, **LIMIT)
+    page = make.page(report(write_results([record], [make.cell("t")], [make.method("PCT")])))
+    assert "no certificate in 1.00M" in page.text
+    assert "Figures" not in page.text
+
+
+def test_the_limit_is_that_of_the_records(folder, make):
+    assert "or after 60 seconds of iterations" in make.page(report(folder)).text
+    store = RecordStore(folder / "runs")
+    longer = next(record for record in store.scan() if record.solver == "MPLFP")
     longer.budget = '{"timeout": 400.0}'
     store.write(longer)
-    assert "or after 60 to 400 seconds of iterations" in write_report(folder, "c").read_text()
+    assert "or after 60 to 400 seconds of iterations" in make.page(report(folder)).text
 
 
-def test_the_terminal_shows_the_same_numbers(folder):
-    console = Console(width=150)
-    with console.capture() as text:
-        console.print(_summary(folder))
-    for words in ("220", HOSTILE, "1 / 3", "missing", "TO"):
-        assert words in text.get()
-
-
-def test_images_are_shown_stage_by_stage(tmp_path):
-    part = {
+def test_images_are_shown_stage_by_stage(make, write_results):
+    task = {
         "type": "images", "label": "digits", "dataset": "mnist", "n_train": 1000, "instances": 1,
-        "gammas": [0.5, 2.0], "stages": [10, 100],
+        "gammas": [0.5, 2.0], "stages": [10, 100], "citation": "LeCun et al.",
     }  # fmt: skip
     trace = [
-        Stage(10, 0.5, 200, -0.1, 0.2, test_error=0.25),
-        Stage(100, 5.0, 2000, 0.0, 0.1, test_error=0.125),
+        make.stage(10, wall_s=0.5, test_error=0.25),
+        make.stage(100, wall_s=5.0, test_error=0.125),
     ]
-    made = record(
+    record = make.method_record(
         "digits", "MPKFP", 0, 100, trace=trace, gamma=2.0, train_error=0.0, test_error=0.125,
         reason="10 of 10 classes separated",
     )  # fmt: skip
-    FeasibilityStore(tmp_path / "runs").write(made)
-    study = {
-        "schema_version": 1, "kind": "feasibility", "marginbench": "0.1.0", "name": "example",
-        "title": "Digits", "description": "", "source": "", "budget": {"timeout": 60.0}, "jobs": 1,
-        "threads": 1, "command": "", "parts": [part],
-        "methods": [{"name": "MPKFP", "label": "MPKFP", "params": {}}],
-        "planned": [{"key": made.key, "part": "digits", "method": "MPKFP", "seed": 0}],
-    }  # fmt: skip
-    (tmp_path / "study.json").write_text(json.dumps(study))
-    page = write_report(tmp_path, "c").read_text(encoding="utf-8")
-    for words in ("25.00", "12.50", "10 of 10 classes separated", "Error, 100"):
-        assert words in page
-    # Errors against iterations and against seconds.
-    assert page.count("<figure><figcaption>") == 2
-    assert np.isnan(gap_ratio(load_feasibility(tmp_path))[0])
+    page = make.page(report(write_results([record], [task], [make.method("MPKFP")])))
+    for words in (
+        *(
+            "Error, 100",
+            "Products",
+            "25.00 %",
+            "12.50 %",
+            "10 of 10 classes separated",
+            "LeCun et al.",
+        ),
+        "digits: test error against iterations for each class",
+        "digits: test error against seconds, without the kernel matrix",
+        "MPKFP: 25.00 % after 500 ms, 12.50 % after 5.00 s.",
+    ):
+        assert words in page.text, words
 
 
-def test_other_folders_are_told_apart(tmp_path, folder):
-    assert is_feasibility(folder)
-    other = tmp_path / "other"
-    other.mkdir()
-    assert not is_feasibility(other)
-    (other / "study.json").write_text('{"kind": "feasibility"}')
-    with pytest.raises(ReportError, match="not a study of feasibility methods") as failure:
-        write_report(other, "")
-    assert "\n" not in str(failure.value)
+def test_as_many_iterations_on_an_instance_is_no_lead():
+    runs = pd.DataFrame(
+        {
+            "task": "t",
+            "solver": ["MPLFP", "SPCT", "PCT"] * 2,
+            "seed": [0, 0, 0, 1, 1, 1],
+            "n_iter": [5.0, 5.0, 6.0, 7.0, 9.0, 8.0],
+            "ok": True,
+            "solved": True,
+        }
+    )
+    assert certificates.not_beaten(runs, "t", "MPLFP") == ["SPCT"]

@@ -7,12 +7,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reports import canvas, figures
-from reports.analysis import PANELS, Panel, analyse
-from reports.figures import Reference
-from reports.results import load_results
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.drawing import canvas
+from marginbench.reports.drawing.styles import solver_styles
+from marginbench.reports.drawing.traces import Reference, draw_traces
+from marginbench.reports.panels.traces import PANELS, quantities, trace_curves
+from marginbench.reports.results import load_results
 
-EVALS = Panel("kernel_evals", "test_error")
+EVALS = ("evaluations", "test_error")
 REFERENCE = Reference(test_error=0.01, resolution=1e-6, n_test=200)
 
 
@@ -20,25 +22,27 @@ def texts(svg: str) -> str:
     return " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
 
 
+def panel_of(analysis, panel, reference, task):
+    data = trace_curves(analysis, *panel).of_task(task)
+    drawn = quantities(analysis, *panel)
+    return draw_traces(drawn, data, analysis.styles, reference, "p", task)
+
+
 @pytest.fixture
 def draw(make, write_results):
     def drawn(*records, panel=EVALS, reference=REFERENCE, **solver):
         labels = list(dict.fromkeys(record.solver for record in records))
         described = [make.solver(label, **solver) for label in labels]
-        analysis = analyse(load_results(write_results(records, [make.task("a")], described)))
-        data = analysis.panels[panel].of_task("a")
-        styles = figures.solver_styles(labels)
-        return figures.draw_panel(panel, data, styles, reference, "p", "a")
+        analysis = Analysis(load_results(write_results(records, [make.task("a")], described)))
+        return panel_of(analysis, panel, reference, "a")
 
     return drawn
 
 
 def test_panels_are_xml_with_a_title_and_a_description(realistic):
-    analysis = analyse(load_results(realistic))
-    styles = figures.solver_styles([s.label for s in analysis.results.study.solvers])
+    analysis = Analysis(load_results(realistic))
     for panel in PANELS:
-        data = analysis.panels[panel].of_task("digits")
-        svg = figures.draw_panel(panel, data, styles, REFERENCE, "p", "digits")
+        svg = panel_of(analysis, panel, REFERENCE, "digits")
         root = ElementTree.fromstring(svg)
         assert root.get("role") == "img"
         title, desc = root.find("title"), root.find("desc")
@@ -86,7 +90,7 @@ def test_a_failed_run_is_drawn_even_if_alone(draw, make):
 def test_an_uninstrumented_solver_is_in_the_time_panel_alone(draw, make):
     record = make.finished("a", "LIBSVM", 0, make.trace([None], [0.1]))
     assert draw(record, instrumented=False) is None
-    assert draw(record, panel=Panel("wall_s", "test_error"), instrumented=False) is not None
+    assert draw(record, panel=("wall_s", "test_error"), instrumented=False) is not None
 
 
 def test_a_single_value_can_be_drawn(draw, make):
@@ -101,7 +105,7 @@ def test_a_task_without_reference_can_be_drawn(draw, make):
 
 
 def test_styles_tell_many_solvers_apart():
-    styles = figures.solver_styles([f"s{place}" for place in range(30)])
+    styles = solver_styles([f"s{place}" for place in range(30)])
     assert len({(s.color, s.marker, s.dashes) for s in styles.values()}) == 30
     first = list(styles.values())[:10]
     assert len({style.color for style in first}) == len({s.marker for s in first}) == 10

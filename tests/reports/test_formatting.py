@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reports import formatting
-from reports.axes import log_ticks, tick_label
+from marginbench.reports import formatting
+from marginbench.reports.drawing.axes import log_ticks, tick_label
 
 THIN = formatting.THIN
 
@@ -74,9 +74,9 @@ def test_log_ticks_of_a_narrow_range_are_evenly_spaced():
 
 
 def test_tick_labels():
-    assert tick_label(0.015, "test_error") == f"1.5{THIN}%"
-    assert tick_label(1e6, "kernel_evals") == "10⁶"
-    assert tick_label(3e-5, "suboptimality") == f"3{formatting.TIMES}10⁻⁵"
-    assert tick_label(0.01, "wall_s") == "0.01"
-    assert tick_label(3e-4, "wall_s") == "0.0003"
-    assert tick_label(3000, "wall_s") == "3000"
+    assert tick_label(0.015, "percent") == f"1.5{THIN}%"
+    assert tick_label(1e6, "count") == "10⁶"
+    assert tick_label(3e-5, "scientific") == f"3{formatting.TIMES}10⁻⁵"
+    assert tick_label(0.01, "seconds") == "0.01"
+    assert tick_label(3e-4, "seconds") == "0.0003"
+    assert tick_label(3000, "seconds") == "3000"

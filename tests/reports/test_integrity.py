@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from reports.analysis import analyse
-from reports.results import load_results
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.results import load_results
 
 
 def environment(**changes):
@@ -23,7 +23,7 @@ def cautions(make, write_results):
             for seed, changes in enumerate(fields)
         ]
         folder = write_results(records, [make.task("a")], [make.solver("SMO")])
-        return analyse(load_results(folder))
+        return Analysis(load_results(folder))
 
     return find
 
@@ -69,4 +69,4 @@ def test_skipped_runs_measure_nothing_and_raise_no_caution(make, write_results):
         make.record("a", "SMO", 1, status="skipped", environment="{}", jobs=2),
     ]
     folder = write_results(records, [make.task("a")], [make.solver("SMO")])
-    assert analyse(load_results(folder)).cautions == []
+    assert Analysis(load_results(folder)).cautions == []

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records import RecordStore
-from reports import ReportError
-from reports.results import load_results
+from marginbench import report
+from marginbench.harness.records import RecordStore
+from marginbench.reports import ReportError
+from marginbench.reports.results import load_results
 
 
-def test_a_row_per_planned_run_in_study_order(make, write_results):
+def test_rows_come_in_the_order_of_the_study(make, write_results):
     trace = make.trace([10, 100], [0.4, 0.2])
     records = [make.finished("b", "SMO", 1, trace), make.finished("b", "SMO", 0, trace)]
     records.append(make.finished("a", "SMO", 0, trace))
@@ -21,35 +22,7 @@ def test_a_row_per_planned_run_in_study_order(make, write_results):
     results = load_results(folder)
     found = list(zip(results.runs["task"], results.runs["seed"], strict=True))
     assert found == [("a", 0), ("b", 0), ("b", 1)]
-    assert results.runs["ok"].all()
-    assert len(results.traces) == 6
     assert results.traces["test_error"].tolist() == [0.4, 0.2] * 3
-
-
-def test_missing_and_damaged_runs_are_rows_with_a_reason(make, write_results):
-    trace = make.trace([10], [0.4])
-    kept, cut = make.finished("a", "SMO", 0, trace), make.finished("a", "SMO", 1, trace)
-    folder = write_results([kept, cut], [make.task("a")], [make.solver("SMO")], [("a", "SMO", 2)])
-    path = folder / "runs" / cut.file_name
-    path.write_bytes(path.read_bytes()[:100])
-    runs = load_results(folder).runs
-    assert runs["status"].tolist() == ["converged", "damaged", "missing"]
-    assert not runs["ok"].iloc[1:].any()
-    assert cut.file_name in runs["reason"].iloc[1]
-    assert str(folder) not in runs["reason"].iloc[1]
-    assert "does not exist" in runs["reason"].iloc[2]
-    assert math.isnan(runs["test_error"].iloc[2])
-
-
-def test_a_record_of_another_run_under_a_planned_name_is_damaged(make, write_results):
-    record = make.finished("a", "SMO", 0, make.trace([10], [0.4]))
-    folder = write_results([record], [make.task("a")], [make.solver("SMO")])
-    study = json.loads((folder / "study.json").read_text())
-    study["planned"][0]["key"] = "0" * 64
-    (folder / "study.json").write_text(json.dumps(study))
-    runs = load_results(folder).runs
-    assert runs["status"].tolist() == ["damaged"]
-    assert "has key" in runs["reason"].iloc[0]
 
 
 def test_records_that_are_not_planned_are_left_aside(make, write_results):
@@ -75,42 +48,65 @@ def test_unknown_counts_stay_unknown(make, write_results):
     record = make.finished("a", "LIBSVM", 0, make.trace([None], [0.1]))
     solver = make.solver("LIBSVM", instrumented=False)
     results = load_results(write_results([record], [make.task("a")], [solver]))
-    assert math.isnan(results.runs["kernel_evals"].iloc[0])
-    assert math.isnan(results.traces["kernel_evals"].iloc[0])
+    for name in ("kernel_evals", "evaluations"):
+        assert math.isnan(results.runs[name].iloc[0])
+        assert math.isnan(results.traces[name].iloc[0])
 
 
-def test_inner_products_count_as_evaluations(make, write_results):
-    linear = make.trace([0, 0], [0.4, 0.2])
-    linear = [replace(item, inner_products=n) for item, n in zip(linear, (50, 70), strict=True)]
+def test_evaluations_are_entries_products_and_stored_entries_together(make, write_results):
+    linear = [
+        replace(item, counters={"kernel_evals": 0, "inner_products": n})
+        for item, n in zip(make.trace([0, 0], [0.4, 0.2]), (50, 70), strict=True)
+    ]
+    stored = make.counters(100, matvec_entries=7)
     records = [
         make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.2])),
-        make.finished("a", "LinearSDCA", 0, linear, inner_products=70),
+        make.finished("a", "LinearSDCA", 0, linear),
+        make.finished("a", "MPKFP", 0, make.trace([100], [0.2]), counters=stored),
     ]
-    task, solvers = make.task("a"), [make.solver("SMO"), make.solver("LinearSDCA")]
-    results = load_results(write_results(records, [task], solvers))
-    assert results.runs["kernel_evals"].tolist() == [100, 70]
-    assert results.runs["kernel_evals_computed"].tolist() == [50, 70]
-    assert results.traces["kernel_evals"].tolist() == [10, 100, 50, 70]
-    assert results.evaluations == "kernel evaluations or inner products"
-    alone = load_results(write_results(records[:1], [task], solvers[:1]))
-    assert alone.evaluations == "kernel evaluations"
+    solvers = [make.solver(record.solver) for record in records]
+    results = load_results(write_results(records, [make.task("a")], solvers))
+    assert results.runs["evaluations"].tolist() == [100, 70, 107]
+    assert results.runs["evaluations_computed"].tolist() == [50, 70, 57]
+    assert results.runs["kernel_evals"].tolist() == [100, 0, 100]
+    assert results.traces["evaluations"].tolist() == [10, 100, 50, 70, 100]
+
+
+def test_a_study_of_the_first_version_is_read_in_todays_words(make, write_results):
+    record = make.method_record("t", "MPLFP", 0)
+    folder = write_results([record], [make.cell("t")], [make.method("MPLFP")])
+    study = json.loads((folder / "study.json").read_text())
+    for new, old in (("tasks", "parts"), ("solvers", "methods")):
+        study[old] = study.pop(new)
+    study["methods"] = [{"name": "MPLFP", "label": "MPLFP", "params": {}}]
+    study["planned"] = [{"key": record.key, "part": "t", "method": "MPLFP", "seed": 0}]
+    (folder / "study.json").write_text(json.dumps(study | {"schema_version": 1}))
+    results = load_results(folder)
+    assert results.runs[["task", "solver", "status"]].to_numpy().tolist() == [
+        ["t", "MPLFP", "converged"]
+    ]
+    assert "MPLFP" in make.page(report(folder)).text
 
 
 def test_a_folder_without_study_is_refused_in_one_line(tmp_path):
-    with pytest.raises(ReportError) as caught:
-        load_results(tmp_path)
+    with pytest.raises(ReportError, match=r"not a results folder .*study\.json") as caught:
+        report(tmp_path)
     assert str(tmp_path) in str(caught.value)
-    assert "study.json" in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "not a study"),
-        ("{}", "Field required"),
-        ('{"schema_version": 2}', "schema_version"),
-        ("\x00", "not a study"),
+        ("{", "not a study of this release"),
+        ("{}", "its schema_version is None"),
+        ("[]", "not a study of this release"),
+        ('{"schema_version": 3}', "its schema_version is 3, this release reads 2"),
+        ('{"schema_version": 2, "kind": "ranking"}', "'svm', 'feasibility'"),
+        ('{"schema_version": 2, "kind": "svm"}', "Field required at svm.name"),
+        ('{"schema_version": 1, "kind": "feasibility"}', "'parts' is missing"),
+        ("\x00", "not a study of this release"),
     ],
 )
 def test_a_study_of_another_shape_is_refused_in_one_line(tmp_path, text, message):

@@ -13,9 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reports.figures import solver_styles
-from reports.results import TaskDescription, load_results
-from reports.scaling import (
+from marginbench import report
+from marginbench.harness.measures import Measure
+from marginbench.reports.described import SvmTask
+from marginbench.reports.drawing.medians import Against, draw_medians
+from marginbench.reports.drawing.styles import solver_styles
+from marginbench.reports.sections.scaling import slope_cell
+from marginbench.reports.statistics.scaling import (
     families,
     fit_slope,
     left_out,
@@ -23,14 +27,11 @@ from reports.scaling import (
     scaling_runs,
     slopes,
 )
-from reports.scaling_figure import draw_scaling
-from reports.scaling_section import slope_cell
-from reports.site import write_report
 
 SIZES = [100, 1000, 10_000]
 
 
-def task(n: int, label: str = "", **changes: Any) -> TaskDescription:
+def task(n: int, label: str = "", **changes: Any) -> SvmTask:
     described = {
         "label": label or f"n={n}",
         "dataset": "checkers",
@@ -38,13 +39,13 @@ def task(n: int, label: str = "", **changes: Any) -> TaskDescription:
         "kernel": {"name": "rbf", "gamma": 10.0},
         "C": 1.0,
     }
-    return TaskDescription.model_validate(described | changes)
+    return SvmTask.model_validate(described | changes)
 
 
 def run(name: str, n: float, solver: str, seed: int, seconds: float, **changes: Any) -> Any:
     row = {
         "task": name, "n_train": n, "solver": solver, "seed": seed, "status": "converged",
-        "ok": True, "cpu_s": seconds, "n_iter": 10.0, "kernel_evals": 100.0 * n,
+        "ok": True, "cpu_s": seconds, "n_iter": 10.0, "evaluations": 100.0 * n,
         "test_error": 0.1, "train_error": 0.05,
     }  # fmt: skip
     return row | changes
@@ -136,7 +137,7 @@ def test_medians_and_ranges_are_over_the_runs_with_a_result(members: pd.DataFram
     assert seconds["high"].tolist() == pytest.approx([1.2, 120.0, 11_000.0])
     each = table.loc["cuts"].xs("cpu_s_per_iteration", level="measure")
     assert each["median"].tolist() == pytest.approx([0.1, 0.1])
-    assert table.loc["cuts", 1000, "kernel_evals"]["median"] == 100_000
+    assert table.loc["cuts", 1000, "evaluations"]["median"] == 100_000
 
 
 def test_slopes_leave_failed_runs_out_and_need_three_sizes(members: pd.DataFrame) -> None:
@@ -146,7 +147,7 @@ def test_slopes_leave_failed_runs_out_and_need_three_sizes(members: pd.DataFrame
     assert smo["slope"] == pytest.approx(expected)
     assert smo["degrees_of_freedom"] == 1
     assert (smo["n_runs"], smo["left_out"], smo["n_sizes"]) == (8, 1, 3)
-    assert found.loc["SMO", "kernel_evals"]["slope"] == pytest.approx(1.0)
+    assert found.loc["SMO", "evaluations"]["slope"] == pytest.approx(1.0)
     cuts = found.loc["cuts", "cpu_s"]
     assert math.isnan(cuts["slope"])
     assert (cuts["n_sizes"], cuts["largest"], cuts["left_out"]) == (2, 1000, 2)
@@ -170,19 +171,23 @@ def test_a_cell_gives_slope_interval_and_degrees_of_freedom() -> None:
 
 
 def test_the_figure_says_where_medians_begin_and_end(members: pd.DataFrame) -> None:
-    medians = scaling_medians(members)
-    styles = solver_styles(["SMO", "cuts"])
-    svg = draw_scaling("cpu_s", medians, styles, "p", "checkers")
+    medians = scaling_medians(members).rename(columns={"n": "x"})
+    seconds = Measure("CPU time", "CPU seconds", "seconds")
+    error = Measure("Error", "train error", "percent")
+    points = Against("training points", lambda n: f"at {n:,.0f} points")
+
+    def draw(measure: Measure, drawn: pd.DataFrame) -> str | None:
+        return draw_medians(drawn, measure, points, solver_styles(["SMO", "cuts"]), "p", "board")
+
+    svg = draw(seconds, medians[medians["measure"] == "cpu_s"])
     assert svg is not None
-    assert "<title" in svg
-    assert "checkers: CPU seconds against training points" in svg
+    assert "board: CPU seconds against training points" in svg
     assert re.search(r"cuts: 1\.00\Ws at 100 points, 10\.0\Ws at 1,000 points\.", svg)
-    zero = medians.assign(low=0.0, median=0.0, high=0.0)
-    assert draw_scaling("test_error", zero, styles, "p", "checkers") is None
-    some = medians.copy()
-    first = (some["measure"] == "train_error") & (some["n"] == 100)
-    some.loc[first, ["low", "median"]] = 0.0
-    drawn = draw_scaling("train_error", some, styles, "p", "checkers")
+    errors = medians[medians["measure"] == "train_error"]
+    assert draw(error, errors.assign(low=0.0, median=0.0, high=0.0)) is None
+    some = errors.copy()
+    some.loc[some["x"] == 100, ["low", "median"]] = 0.0
+    drawn = draw(error, some)
     assert drawn is not None
     assert "none at all" in drawn
 
@@ -206,7 +211,7 @@ def test_a_page_has_the_section_only_with_a_family(
     solvers = [make.solver("SMO")]
     missing = [("n=10000", "SMO", 2)]
     folder = write_results(records(SIZES), tasks(SIZES), solvers, missing)
-    page = write_report(folder, "marginbench run example").read_text(encoding="utf-8")
+    page = report(folder).read_text(encoding="utf-8")
     section = page[page.index('id="scaling"') : page.index('id="task-0"')]
     assert section.count("<figure>") == 4
     assert section.count("<svg") == 5  # four panels and one key
@@ -219,6 +224,5 @@ def test_a_page_has_the_section_only_with_a_family(
     assert len(ids) == len(set(ids))
 
     write_results(records(SIZES[:2]), tasks(SIZES[:2]), solvers)
-    assert load_results(folder).runs["n_train"].nunique() == 2
-    page = write_report(folder, "marginbench run example").read_text(encoding="utf-8")
+    page = report(folder).read_text(encoding="utf-8")
     assert "scaling" not in page.lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from matplotlib.figure import Figure
 
-from reports.svg import compact_path, inline
+from marginbench.reports.drawing.svg import compact_path, inline
 
 
 @pytest.mark.parametrize(

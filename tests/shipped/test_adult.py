@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from data_loaders import load
-from solvers import SMO
+from marginbench.data_loaders import load
+from marginbench.solvers import SMO
 
 mirror = Path(os.environ.get("MARGINBENCH_MIRROR", ""))
 pytestmark = [

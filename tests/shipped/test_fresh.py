@@ -65,7 +65,7 @@ def test_the_wheel_holds_all_that_a_run_needs(checkout, tmp_path):
     [wheel] = (tmp_path / "dist").glob("*.whl")
     target = str(tmp_path / "installed")
     run(*pip, "install", "-q", "--no-deps", "--target", target, str(wheel), cwd=tmp_path)
-    command = (sys.executable, "-m", "reports.command", "run", "--seeds", "1")
+    command = (sys.executable, "-m", "marginbench", "run", "--seeds", "1")
     words = ("--dataset", "digits", "--solver", "SMO")
     environment = {"PYTHONPATH": target, "MARGINBENCH_CACHE": str(tmp_path / "cache")}
     run(*command, *words, cwd=tmp_path, **environment)
@@ -75,7 +75,11 @@ def test_the_wheel_holds_all_that_a_run_needs(checkout, tmp_path):
     # Installed, not imported from the checkout: no commit vouches for it.
     assert json.loads(pd.read_parquet(record)["environment"].iloc[0])["commit"] is None
     where = run(
-        sys.executable, "-c", "import reports; print(reports.__file__)", cwd=tmp_path, **environment
+        sys.executable,
+        "-c",
+        "import marginbench; print(marginbench.__file__)",
+        cwd=tmp_path,
+        **environment,
     )
     assert where.stdout.startswith(target)
 

@@ -11,7 +11,7 @@ import qpsolvers
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from solvers import Counters, Model, Monitor
+from marginbench.solvers import Counters, Model, Monitor
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers import (
+from marginbench.solvers import (
     SBP,
     SDCA,
     SGD,
@@ -17,8 +17,8 @@ from solvers import (
     Perceptron,
     RandomFourierMap,
 )
-from solvers.two_basins import two_basin_level
-from solvers.water_level import water_level
+from marginbench.solvers.numeric.water_level import water_level
+from marginbench.solvers.sbp.two_basins import two_basin_level
 
 # lambda n = 1, 0.1, 0.01 with C = 1 / (lambda n).
 COSTS = [1.0, 10.0, pytest.param(100.0, marks=pytest.mark.slow)]

@@ -9,9 +9,10 @@ import inspect
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 from sklearn.base import BaseEstimator
 
-import solvers
-from solvers import kernels, objectives
-from solvers.water_level import water_level
+from marginbench import solvers
+from marginbench.solvers import kernels
+from marginbench.solvers.models import objectives
+from marginbench.solvers.numeric.water_level import water_level
 
 CLASSES = [
     getattr(solvers, name) for name in solvers.__all__ if inspect.isclass(getattr(solvers, name))
@@ -25,7 +26,7 @@ FUNCTIONS = [
         method
         for cls in CLASSES
         for name, method in inspect.getmembers(cls, inspect.isfunction)
-        if not name.startswith("_") and method.__module__.startswith("solvers")
+        if not name.startswith("_") and method.__module__.startswith("marginbench.solvers")
     ),
 ]
 

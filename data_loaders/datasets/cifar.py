@@ -1,0 +1,132 @@
+"""A reader of the binary version of CIFAR-10: records of a label and 3072 pixels in a tar."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import PurePosixPath
+
+import numpy as np
+
+from marginbench.data_loaders import transforms
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.errors import DataError, first_line
+from marginbench.data_loaders.files import LocalFile, RemoteFile
+from marginbench.data_loaders.parameters import TEN_CLASSES, Parameters, one_of
+from marginbench.data_loaders.source import Source
+from marginbench.data_loaders.streams import reading
+
+N_CLASSES = 10
+_PIXELS = 3 * 32 * 32
+_BLOCK_BYTES = 1 << 20
+_TRAIN = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
+_TEST = ("test_batch.bin",)
+
+
+def read_binary(files: Mapping[str, LocalFile], params: Parameters, *, name: str) -> Content:
+    """Read the five training batches, in the order of their numbers, and the test batch.
+
+    Parameters
+    ----------
+    files : mapping of str to LocalFile
+        By name.
+    params : mapping
+        Not used: a file has no parameters.
+    name : str
+        Name of the archive.
+
+    Returns
+    -------
+    Content
+        float32 levels 0..255, an image per row: its red, then its green, then its blue pixels;
+        int64 labels 0..9.
+
+    Raises
+    ------
+    DataError
+        If the archive cannot be read, lacks a batch, or a batch is not a row of records.
+    """
+    batches = _batches(files[name])
+    missing = [batch for batch in _TRAIN + _TEST if batch not in batches]
+    if missing:
+        raise DataError(
+            f"{files[name].origin}: the archive has no file '{missing[0]}'; the binary version "
+            "of CIFAR-10 has"
+        )
+    train, test = (_part([batches[batch] for batch in names]) for names in (_TRAIN, _TEST))
+    return Content(train, test)
+
+
+def _batches(file: LocalFile) -> dict[str, bytes]:
+    """The wanted files of the archive by name, in whatever folder they stand."""
+    found: dict[str, bytes] = {}
+    with reading(file) as stream:
+        try:
+            # "r|": the stream is read once, from front to back; nothing is written to the disk.
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                for member in archive:
+                    name = PurePosixPath(member.name).name
+                    source = archive.extractfile(member)
+                    if source is not None and name in _TRAIN + _TEST:
+                        found[name] = source.read()
+                        _check_records(found[name], f"{file.origin}:{name}")
+            # To the very end: the checksum of a compressed file stands there.
+            while stream.read(_BLOCK_BYTES):
+                pass
+        except tarfile.TarError as error:
+            raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
+    return found
+
+
+def _check_records(data: bytes, where: str) -> None:
+    if not data or len(data) % (_PIXELS + 1):
+        raise DataError(
+            f"{where}: {len(data)} bytes, not a whole number of records of {_PIXELS + 1}"
+        )
+    labels = np.frombuffer(data, dtype=np.uint8)[:: _PIXELS + 1]
+    if labels.max() >= N_CLASSES:
+        first = int(np.argmax(labels >= N_CLASSES))
+        raise DataError(
+            f"{where}: the label of record {first + 1} is {labels[first]}, not one of 0 to "
+            f"{N_CLASSES - 1}"
+        )
+
+
+def _part(batches: list[bytes]) -> Part:
+    records = [np.frombuffer(data, np.uint8).reshape(-1, _PIXELS + 1) for data in batches]
+    X = np.concatenate([batch[:, 1:] for batch in records], dtype=np.float32)
+    y = np.concatenate([batch[:, 0] for batch in records], dtype=np.int64)
+    return Part(X, y)
+
+
+_CITATION = """@techreport{krizhevsky2009learning,
+  author = {Krizhevsky, Alex},
+  title = {Learning Multiple Layers of Features from Tiny Images},
+  institution = {University of Toronto},
+  year = {2009}
+}"""
+
+SOURCES = (
+    Source(
+        name="cifar10",
+        summary="colour pictures of 32x32 pixels, aeroplanes (or another kind) against the rest",
+        format="CIFAR binary",
+        split="as published",
+        files=(
+            RemoteFile(
+                "cifar-10-binary.tar.gz",
+                ("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",),
+            ),
+        ),
+        read=partial(read_binary, name="cifar-10-binary.tar.gz"),
+        transform=transforms.images,
+        parameters={"positive": 0, "scale": "norm"},
+        check_parameters=one_of("cifar10", positive=TEN_CLASSES, scale=transforms.IMAGE_SCALES),
+        licence="not stated",
+        citation=_CITATION,
+        # MPFP14 section 7.2, its points taken to have norm 1; that problem has no C.
+        default_gamma=5.5,
+        default_C=10.0,
+    ),
+)

@@ -1,0 +1,85 @@
+"""Covertype, and a sample of it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from marginbench.data_loaders import csv_text, splits, transforms
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.parameters import one_of
+from marginbench.data_loaders.sites import FIGSHARE, UCI_SITE
+from marginbench.data_loaders.source import Source
+
+
+def _every_row(whole: Part, origin: str, step: int, first: int) -> Content:
+    return splits.every(whole, step, first)
+
+
+_CITATION = """@misc{blackard1998covertype,
+  author = {Blackard, Jock A.},
+  title = {Covertype},
+  year = {1998},
+  howpublished = {UCI Machine Learning Repository},
+  doi = {10.24432/C50K5N}
+}"""
+
+SOURCES = (
+    Source(
+        name="covtype",
+        summary="forest cells by 54 map features, lodgepole pine (or another cover) or not",
+        format="CSV",
+        # The counts of SBP12. Rows are sorted by region: the last tenth would be another forest.
+        split="rows 1, 11, 21, ... are the test part: 522910 and 58102 rows",
+        files=(
+            RemoteFile(
+                "covtype.data.gz",
+                (f"{UCI_SITE}/covtype/covtype.data.gz", f"{FIGSHARE}/5976039"),
+                # As scikit-learn has it.
+                sha256="614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771",
+            ),
+        ),
+        read=partial(
+            csv_text.read,
+            name="covtype.data.gz",
+            width=54,
+            classes=tuple(range(1, 8)),
+            label="last",
+            split=partial(_every_row, step=10, first=0),
+        ),
+        transform=transforms.tabular,
+        parameters={"positive": 2, "scale": "unit"},
+        check_parameters=one_of(
+            "covtype", positive=(*range(1, 8), "none"), scale=transforms.SCALES
+        ),
+        licence="CC BY 4.0",
+        citation=_CITATION,
+        # BSCA18 table 1, which does not state the scale.
+        default_gamma=0.125,
+        default_C=128.0,
+    ),
+    Source(
+        name="covtype-sample",
+        summary="a 3.7 % sample of forest cells by 54 map features, in two classes",
+        format="CSV",
+        split="every third row is the test part",
+        files=(RemoteFile("covtype_union_binary_raw.csv", ()),),
+        mirror_folder="covtype_sample",
+        read=partial(
+            csv_text.read,
+            name="covtype_union_binary_raw.csv",
+            width=54,
+            classes=(-1, 1),
+            label="first",
+            split=partial(_every_row, step=3, first=2),
+        ),
+        transform=transforms.tabular,
+        parameters={"scale": "unit"},
+        check_parameters=one_of("covtype-sample", scale=transforms.SCALES),
+        fingerprint="3a4d061aee29c1eb798123c1690ab0df639d343d0ae202b5c22753e66781542a",
+        licence="CC BY 4.0",
+        citation=_CITATION,
+        default_gamma=8.0,
+        default_C=8.0,
+    ),
+)

@@ -1,0 +1,53 @@
+"""SUSY: simulated particle collisions."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from marginbench.data_loaders import csv_text, splits, transforms
+from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.parameters import one_of
+from marginbench.data_loaders.sites import UCI_SITE
+from marginbench.data_loaders.source import Source
+
+
+def _last_rows(whole: Part, origin: str, n_test: int) -> Content:
+    return splits.last(whole, n_test, origin)
+
+
+_CITATION = """@article{baldi2014searching,
+  author = {Baldi, Pierre and Sadowski, Peter and Whiteson, Daniel},
+  title = {Searching for Exotic Particles in High-Energy Physics with Deep Learning},
+  journal = {Nature Communications},
+  volume = {5},
+  number = {4308},
+  year = {2014},
+  doi = {10.1038/ncomms5308}
+}"""
+
+SOURCES = (
+    Source(
+        name="susy",
+        summary="simulated particle collisions by 18 measurements, new particles or background",
+        format="CSV",
+        split="the last 500000 rows are the test part, as its publishers have it",
+        files=(RemoteFile("SUSY.csv.gz", (f"{UCI_SITE}/00279/SUSY.csv.gz",)),),
+        read=partial(
+            csv_text.read,
+            name="SUSY.csv.gz",
+            width=18,
+            classes=(0, 1),
+            label="first",
+            split=partial(_last_rows, n_test=500_000),
+        ),
+        transform=partial(transforms.tabular, positive=1),
+        parameters={"scale": "none"},
+        check_parameters=one_of("susy", scale=transforms.SCALES),
+        licence="CC BY 4.0",
+        citation=_CITATION,
+        # BSCA18 table 1, which does not state the scale.
+        default_gamma=2.0**-7,
+        default_C=32.0,
+    ),
+)

@@ -1,0 +1,214 @@
+"""Write the pages that follow from the code: docs/solvers.md and docs/studies.md.
+
+python docs/generate.py            # write them
+python docs/generate.py --check    # exit with 1 if they are not what this would write
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from marginbench.harness.study import StudyBase
+from marginbench.harness.study_file import load_study, study_names
+from marginbench.solvers import Solver, registry
+from marginbench.solvers.registration import entries
+
+HERE = Path(__file__).resolve().parent
+_NOTE = "<!-- Written by docs/generate.py. Edit the code that it reads, not this page. -->"
+_FAMILIES = {
+    "smo": "Sequential minimal optimisation",
+    "sbp": "The stochastic batch perceptron",
+    "stochastic": "Stochastic solvers and perceptrons",
+    "budget": "Training on a budget",
+    "linear": "Linear methods",
+    "bundle": "Bundle methods",
+    "approximate": "Approximate kernels",
+    "cuts": "Cutting planes",
+    "feasibility": "Feasibility methods with a kernel",
+    "peers": "Solvers from other libraries",
+}
+# Parameters that nearly all solvers have; the table leaves them out.
+_COMMON = frozenset(
+    {
+        *("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "tol", "dtype"),
+        *("cache_size", "max_epochs", "class_weight", "random_state", "verbose"),
+    }
+)
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """The lines of a Markdown table."""
+    headings = list(headings)
+    yield f"| {' | '.join(headings)} |"
+    yield f"|{'---|' * len(headings)}"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def summary_of(cls: type[Any]) -> str:
+    """The first sentence of a class's documentation."""
+    first = inspect.cleandoc(cls.__doc__ or "").partition("\n")[0]
+    return re.sub(r":\w+:`~?([^`]+)`", r"`\1`", first)
+
+
+def own_parameters(cls: type[Any]) -> str:
+    """The parameters that are not common to nearly all solvers."""
+    names = [name for name in inspect.signature(cls).parameters if name not in _COMMON]
+    return ", ".join(f"`{name}`" for name in names) or "none"
+
+
+def bias_of(cls: type[Solver]) -> str:
+    """Which problems a solver solves, as to the bias."""
+    supported = (("without", cls.supports_no_bias), ("with", cls.supports_bias))
+    return ", ".join(word for word, yes in supported if yes)
+
+
+def kernel_of(cls: type[Solver]) -> str:
+    """Whether a solver takes a kernel."""
+    return "yes" if "kernel" in inspect.signature(cls).parameters else "linear only"
+
+
+def solvers_page() -> Iterator[str]:
+    """The lines of docs/solvers.md."""
+    yield from ("# Solvers", "", _NOTE, "")
+    yield from (
+        "Solvers are scikit-learn estimators: `from marginbench import SMO`. For the problem that",
+        "a solver solves, its parameters and its paper, see `help(SMO)`. The tables omit the",
+        'parameters that nearly all solvers share: `kernel` (`"rbf"`, `"linear"`, `"poly"`,',
+        '`"precomputed"`, a `Kernel`, or a function of two matrices that returns their kernel',
+        "block), `gamma`, `degree`, `coef0`, `C`, `fit_intercept`, `tol`, `max_epochs`, `dtype`",
+        "(of kernel entries), `cache_size` (MB), `class_weight` and `random_state`.",
+        "",
+        "After `fit`, `counters_` holds the cost: `kernel_evals`, the kernel entries that a",
+        "textbook run requests, `kernel_evals_computed`, those actually computed, and others; see",
+        "[how costs are counted](cost-accounting.md).",
+        "",
+    )
+    known = registry()
+    for family in dict.fromkeys(entry.module.split(".")[2] for entry in entries().values()):
+        chosen = [
+            cls for name, cls in known.items() if entries()[name].module.split(".")[2] == family
+        ]
+        if not chosen:
+            continue
+        yield from (f"## {_FAMILIES.get(family, family)}", "")
+        yield from table(
+            ("class", "method", "kernel", "bias", "own parameters"),
+            (
+                (f"`{c.__name__}`", summary_of(c), kernel_of(c), bias_of(c), own_parameters(c))
+                for c in chosen
+            ),
+        )
+        yield ""
+    yield from (
+        "## Feasibility methods",
+        "",
+        "Methods that look for a separator, or for a certificate that none exists. They take a",
+        "`FeasibilityProblem` and return a `FeasibilityResult`. Methods with a kernel are also",
+        "classifiers.",
+        "",
+    )
+    yield from table(
+        ("class", "method", "takes", "own parameters"),
+        (
+            (
+                f"`{name}`",
+                summary_of(cls),
+                "a kernel" if issubclass(cls, Solver) else "columns",
+                own_parameters(cls),
+            )
+            for name, cls in registry("feasibility").items()
+        ),
+    )
+
+
+def studies_page() -> Iterator[str]:
+    """The lines of docs/studies.md."""
+    yield from ("# Shipped studies", "", _NOTE, "")
+    yield from (
+        "`marginbench run NAME` runs a study. To run a part of it, use `--dataset`, `--solver`,",
+        "`--seeds` and `--timeout`; see [the command line](command-line.md).",
+        "",
+    )
+    studies = {name: load_study(name) for name in study_names()}
+    yield from table(
+        ("study", "what it compares", "requirements"),
+        (
+            (f"[`{name}`](#{name})", study.title or name, study.cost)
+            for name, study in studies.items()
+        ),
+    )
+    for name, study in studies.items():
+        yield from ("", f"## {name}", "", f"**{study.title}.**" if study.title else "")
+        yield from ("", *filled(study.description), "")
+        yield from table(
+            ("task", "problem"), ((task.label, problem_of(task)) for task in study.tasks)
+        )
+        yield from ("", *filled(f"Solvers: {solvers_of(study)}."))
+
+
+def filled(text: str) -> Iterator[str]:
+    """The lines of a text, wrapped by paragraph."""
+    for place, paragraph in enumerate(text.strip().split("\n\n")):
+        yield from ([""] if place else [])
+        yield from textwrap.wrap(paragraph, 100, break_long_words=False, break_on_hyphens=False)
+
+
+def problem_of(task: Any) -> str:
+    """A task in one line."""
+    if hasattr(task, "kernel_description"):
+        data = task.dataset + parameters_of(task.dataset_params)
+        kernel = {k: v for k, v in task.kernel_description.items() if k != "name"}
+        kernel_words = f"{task.kernel} kernel{parameters_of(kernel)}"
+        bias = "with bias" if task.fit_intercept else "no bias"
+        return f"{data}; {kernel_words}; C = {task.C:g}; {bias}"
+    if task.table == "cell":
+        sizes = f"m = {task.m}, n = {task.n}, kappa = {task.kappa:g}, tol = {task.tol:g}"
+        return f"`{task.generator}`: {sizes}; {task.instances} instances"
+    return f"{task.dataset}: {task.n_train} training points, each class against the rest"
+
+
+def parameters_of(values: dict[str, Any]) -> str:
+    """Parameters in parentheses; nothing where there are none."""
+    listed = ", ".join(
+        f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in values.items()
+    )
+    return f" ({listed})" if listed else ""
+
+
+def solvers_of(study: StudyBase) -> str:
+    """The labels of a study's solvers."""
+    return "; ".join(entry.label for entry in study.solvers)
+
+
+PAGES = {"solvers.md": solvers_page, "studies.md": studies_page}
+
+
+def main() -> int:
+    """Write the pages, or compare them with what is there; the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
+    check = parser.parse_args().check
+    stale = []
+    for name, lines in PAGES.items():
+        path, text = HERE / name, "\n".join(lines()).rstrip() + "\n"
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if not check:
+            path.write_text(text, encoding="utf-8")
+    for name in stale:
+        print(f"docs/{name}: {'stale; run python docs/generate.py' if check else 'written'}")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""What must be known before runs can be planned, found out in workers: none of it may hang."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from marginbench.data_loaders import suggest
+from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.jobs import (
+    DatasetInfo,
+    DatasetWork,
+    DescribeWork,
+    Ended,
+    Executor,
+    Job,
+    Limits,
+    Outcome,
+    SolverInfo,
+    Started,
+)
+from marginbench.harness.keys import canonical_json
+from marginbench.harness.selection import is_foreign
+from marginbench.harness.study import SolverEntry
+
+Say = Callable[[str], None]
+
+# Seconds after which the user is told what is being waited for.
+_A_MOMENT = 3.0
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Asks workers.
+
+    Attributes
+    ----------
+    executor : Executor
+    limits : Limits
+        Those of a run of the study.
+    say : callable
+        Takes one line for the user: what takes long, what was put right.
+    threads : int
+    """
+
+    executor: Executor
+    limits: Limits
+    say: Say
+    threads: int = 1
+
+    def __call__(self, jobs: Iterable[Job], words: str) -> Iterator[tuple[Job, Outcome]]:
+        """Run jobs; what takes more than a moment is announced in these words."""
+        unannounced: dict[str, float] = {}
+        for event in self.executor.execute(iter(jobs)):
+            if isinstance(event, Started):
+                unannounced[event.job.tag] = time.monotonic() + _A_MOMENT
+            elif isinstance(event, Ended):
+                unannounced.pop(event.job.tag, None)
+                yield event.job, event.outcome
+            else:
+                for tag in [tag for tag, due in unannounced.items() if time.monotonic() > due]:
+                    del unannounced[tag]
+                    self.say(words.format(tag) + " ...")
+
+    def solvers(self, entries: Sequence[SolverEntry], kind: str) -> dict[str, SolverInfo]:
+        """The classes of the solvers, by label.
+
+        Raises
+        ------
+        SolverError
+            If one cannot be imported.
+        """
+        names = dict.fromkeys(entry.name for entry in entries)
+        jobs = (
+            Job(name, DescribeWork(name, kind), self.limits, self.threads, is_foreign(name))
+            for name in names
+        )
+        found: dict[str, SolverInfo] = {}
+        for job, outcome in self(jobs, "importing {}"):
+            if outcome.status == "user":
+                raise SolverError(outcome.reason)
+            if outcome.status != "done":
+                raise SolverError(
+                    f"{job.tag}: cannot be imported: {outcome.reason}{_hint(outcome)}"
+                )
+            found[job.tag] = outcome.value
+        return {entry.label: found[entry.name] for entry in entries}
+
+    def datasets(self, tasks: Sequence[Any]) -> dict[str, DatasetInfo | str]:
+        """The datasets of tasks by label, or why they cannot be loaded.
+
+        Parameters
+        ----------
+        tasks : sequence
+            With ``label``, ``dataset`` and ``dataset_params``.
+        """
+        wanted = {_dataset_tag(task): task for task in tasks}
+        jobs = (
+            Job(
+                tag, DatasetWork(task.dataset, dict(task.dataset_params)), self.limits, self.threads
+            )
+            for tag, task in wanted.items()
+        )
+        found: dict[str, DatasetInfo | str] = {}
+        for job, outcome in self(jobs, "loading {}"):
+            if outcome.status == "done":
+                found[job.tag] = outcome.value
+                for note in outcome.value.notes:
+                    self.say(note)
+            elif outcome.status == "data":
+                found[job.tag] = outcome.reason
+            else:
+                found[job.tag] = f"{wanted[job.tag].dataset}: {outcome.reason}"
+        return {task.label: found[_dataset_tag(task)] for task in tasks}
+
+
+def check_parameters(
+    entries: Sequence[SolverEntry],
+    solvers: Mapping[str, SolverInfo],
+    decides: str,
+    decided: Sequence[str],
+    given: Sequence[str] = (),
+) -> None:
+    """Check each solver's parameters against its class.
+
+    Parameters
+    ----------
+    entries : sequence of SolverEntry
+    solvers : mapping
+        The classes by label.
+    decides : str
+        What decides some parameters for all solvers: "task", "[[cell]]", ...
+    decided : sequence of str
+        The names of those.
+    given : sequence of str
+        Parameters that a run gets from elsewhere, so that the study may leave them out.
+
+    Raises
+    ------
+    StudyError
+        For a parameter that the class does not have, one that is decided, or a missing one.
+    """
+    for entry in entries:
+        info = solvers[entry.label]
+        for name in entry.params:
+            if name not in info.accepted:
+                free = sorted(info.accepted.difference(decided))
+                raise StudyError(
+                    f"solver {entry.label!r}: unknown parameter {name!r}{suggest(name, free)}"
+                )
+            if name in decided:
+                raise StudyError(
+                    f"solver {entry.label!r}: {name!r} is decided by the {decides}, the same for "
+                    "all solvers; remove it from params"
+                )
+        missing = set(info.required).difference(entry.params, decided, given)
+        if missing:
+            raise StudyError(
+                f"solver {entry.label!r}: give a value for {', '.join(sorted(missing))} in params"
+            )
+
+
+def _hint(outcome: Outcome) -> str:
+    """What to do where a file needs longer than the study gives it."""
+    return "; raise compile_timeout in [budget]" if outcome.status == "timeout" else ""
+
+
+def _dataset_tag(task: Any) -> str:
+    return f"{task.dataset} {canonical_json(task.dataset_params)}".removesuffix(" {}")

@@ -1,0 +1,1 @@
+"""Studies of feasibility methods: cells of generated problems, and classes of images."""

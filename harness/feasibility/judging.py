@@ -1,0 +1,30 @@
+"""Which files measure and judge the runs of feasibility methods."""
+
+from __future__ import annotations
+
+from marginbench.harness.judging import PLUMBING, Judging
+
+_NEUTRAL = {
+    **PLUMBING,
+    "harness/feasibility/__init__.py": "a docstring",
+    "harness/feasibility/records.py": "columns of records",
+    "harness/feasibility/work.py": "what it carries is in the key",
+}
+
+#: Methods on generated problems: the generators, the run, the check of the certificate.
+CELLS = Judging(
+    harness=("harness/feasibility/cells.py",),
+    followed=(
+        "data_loaders/feasibility.py",
+        "solvers/feasibility/checking.py",
+        "solvers/feasibility/problem.py",
+    ),
+    neutral=_NEUTRAL,
+)
+
+#: Kernel methods on images: the draw, the choice of the width, each class against the rest.
+IMAGES = Judging(
+    harness=("harness/feasibility/images.py",),
+    followed=("solvers/feasibility/one_vs_rest.py",),
+    neutral=_NEUTRAL,
+)

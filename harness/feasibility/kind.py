@@ -1,0 +1,200 @@
+"""Studies of feasibility methods as a kind: what they ask, how they are planned and described."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from marginbench.harness.asking import Ask, check_parameters
+from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.feasibility.judging import CELLS, IMAGES
+from marginbench.harness.feasibility.records import FeasibilityRecord
+from marginbench.harness.feasibility.study import Cell, FeasibilityStudy, Images
+from marginbench.harness.feasibility.work import CellWork, ImagesWork
+from marginbench.harness.jobs import DatasetInfo, SolverInfo
+from marginbench.harness.judging import Judging
+from marginbench.harness.keys import canonical_json, run_key
+from marginbench.harness.kinds import Facts, Run
+from marginbench.harness.selection import is_foreign, unknown_task
+from marginbench.harness.study import SolverEntry, run_limits
+
+# A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
+_GRACE = 60.0
+# Keys of a table that say how it is run and shown, not what the problem is.
+_NO_PROBLEM = frozenset({"label", "instances", "published"})
+
+
+class FeasibilityKind:
+    """Cells x methods on columns, images x kernel methods, each on several instances."""
+
+    name = "feasibility"
+    study = FeasibilityStudy
+    record = FeasibilityRecord
+
+    def judging(self, traits: Mapping[str, Any]) -> Judging:
+        return CELLS if traits["takes"] == "columns" else IMAGES
+
+    def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
+        from marginbench.solvers.feasibility.kernel_methods import KernelFeasibilityMethod
+
+        if issubclass(cls, KernelFeasibilityMethod):
+            return {"takes": "kernel"}
+        if callable(getattr(cls, "solve", None)):
+            return {"takes": "columns"}
+        raise SolverError(
+            f"{name}: no feasibility method; give it solve(problem, *, max_seconds), or derive it "
+            "from MPKFP or another kernel method"
+        )
+
+    def new_task(self, study: FeasibilityStudy, name: str, label: str) -> Cell:
+        raise unknown_task(study, name)
+
+    def facts(self, study: FeasibilityStudy, ask: Ask) -> Facts:
+        """Raises StudyError also for a task that none of the methods fits."""
+        solvers = ask.solvers(study.solvers, self.name)
+        for task in study.tasks:
+            fitting = _fitting(study, task, solvers)
+            if not fitting:
+                needed = (
+                    "on columns (MPLFP)" if task.takes == "columns" else "with a kernel (MPKFP)"
+                )
+                raise StudyError(f"{task.label!r} needs a method {needed}; add one as a [[method]]")
+            decided = (*task.decides, "history")
+            check_parameters(fitting, solvers, f"[[{task.table}]]", decided)
+        return Facts(solvers, ask.datasets(study.images))
+
+    def plan(self, study: FeasibilityStudy, facts: Facts) -> list[Run]:
+        return [
+            _plan_run(study, facts, task, entry, seed)
+            for task in study.tasks
+            for entry in _fitting(study, task, facts.solvers)
+            for seed in range(min(task.instances, entry.seeds or task.instances))
+        ]
+
+    def describe(self, study: FeasibilityStudy, facts: Facts) -> dict[str, Any]:
+        return {
+            "source": study.source,
+            "tasks": [
+                {"type": task.table, **task.model_dump(), **_credit(facts.datasets.get(task.label))}
+                for task in study.tasks
+            ],
+            "solvers": [
+                {
+                    "label": entry.label,
+                    "name": entry.class_name,
+                    "class": facts.solvers[entry.label].shown,
+                    "params": dict(entry.params),
+                    "summary": facts.solvers[entry.label].summary,
+                    **facts.solvers[entry.label].traits,
+                }
+                for entry in study.solvers
+            ],
+        }
+
+    def complete(self, record: FeasibilityRecord, run: Run) -> None:
+        """Nothing follows from other columns."""
+
+    def is_current(self, record: FeasibilityRecord, run: Run) -> bool:
+        return True
+
+    def limits_hit(self, record: FeasibilityRecord) -> frozenset[str]:
+        """A method that ends at its seconds says so, and keeps what it has."""
+        cut_off = record.reason.startswith("max_seconds=")
+        return frozenset({"timeout"}) if cut_off else frozenset()
+
+    def headline(self, record: FeasibilityRecord) -> Iterator[str]:
+        if record.found in ("separable", "inseparable"):
+            yield record.found
+        if record.n_iter is not None:
+            yield f"{record.n_iter} iterations"
+        if record.wall_s is not None:
+            yield f"{record.wall_s:.2f} s"
+        if record.test_error is not None:
+            yield f"test error {100 * record.test_error:.2f} %"
+
+
+def _fitting(
+    study: FeasibilityStudy, task: Cell | Images, solvers: Mapping[str, SolverInfo]
+) -> list[SolverEntry]:
+    """The methods that take what a task has."""
+    return [s for s in study.solvers if solvers[s.label].traits["takes"] == task.takes]
+
+
+def _plan_run(
+    study: FeasibilityStudy, facts: Facts, task: Cell | Images, entry: SolverEntry, seed: int
+) -> Run:
+    info = facts.solvers[entry.label]
+    decided = {"tol": task.tol} if isinstance(task, Cell) else {}
+    # A user's method need not have it.
+    given = {k: v for k, v in decided.items() if k in info.accepted} | entry.params
+    params = {**dict.fromkeys(info.required), **info.defaults, **given}
+    problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
+    found = facts.datasets.get(task.label)
+    fingerprint = found.fingerprint if isinstance(found, DatasetInfo) else None
+    return Run(
+        key=run_key(
+            kind=study.kind,
+            info=info,
+            params=params,
+            task={"problem": problem, "fingerprint": fingerprint},
+            seed=seed,
+            labels=(task.label, entry.label),
+        ),
+        task=task.label,
+        solver=entry.label,
+        seed=seed,
+        work=_work(study, task, entry, given, seed),
+        limits=run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0),
+        known={
+            "solver_class": info.shown,
+            "params": canonical_json(params),
+            "problem": canonical_json(problem),
+            "fingerprint": fingerprint,
+        },
+        foreign=is_foreign(entry.name),
+        failure=found if isinstance(found, str) else "",
+        traits=info.traits,
+    )
+
+
+def _work(
+    study: FeasibilityStudy,
+    task: Cell | Images,
+    entry: SolverEntry,
+    params: dict[str, Any],
+    seed: int,
+) -> CellWork | ImagesWork:
+    if isinstance(task, Cell):
+        return CellWork(
+            generator=task.generator,
+            m=task.m,
+            n=task.n,
+            kappa=task.kappa,
+            seed=seed,
+            solver=entry.name,
+            params=params,
+            max_seconds=study.budget.timeout,
+        )
+    return ImagesWork(
+        dataset=task.dataset,
+        dataset_params=dict(task.dataset_params),
+        n_train=task.n_train,
+        n_validation=task.n_validation,
+        unit_norm=task.unit_norm,
+        gammas=task.gammas,
+        tuning_iterations=task.tuning_iterations,
+        stages=task.stages,
+        seed=seed,
+        solver=entry.name,
+        params=params,
+    )
+
+
+def _credit(found: DatasetInfo | str | None) -> dict[str, str]:
+    """Whom to cite for the data."""
+    if not isinstance(found, DatasetInfo):
+        return {}
+    return {"citation": found.citation, "licence": found.licence}
+
+
+KIND = FeasibilityKind()

@@ -1,0 +1,157 @@
+"""Studies of feasibility methods: generated problems, and image classes one against the rest."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from marginbench.harness.errors import StudyError
+from marginbench.harness.selection import checked_dataset
+from marginbench.harness.study import (
+    MAX_SEEDS,
+    Name,
+    Positive,
+    SolverEntry,
+    StudyBase,
+    TaskEntry,
+)
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class Cell(TaskEntry):
+    """Instances of one size from one generator, solved by the methods on columns.
+
+    Attributes
+    ----------
+    generator : {"ldfp", "lap"}
+        Separable problems, or problems that nothing separates.
+    m, n : int
+        Dimension and number of columns.
+    kappa : float
+        As in :func:`marginbench.data_loaders.ldfp` and :func:`marginbench.data_loaders.lap`.
+    tol : float
+        The methods' own: the length of a convex combination that passes for 0. On separable
+        problems it must be far below the margin, or it ends runs before they separate; 0 never
+        does.
+    instances : int
+        How many; instance i has the seed i.
+    published : dict
+        Label of a method -> mean seconds that the source of the study reports, or its word for a
+        failure.
+    """
+
+    label: Name
+    generator: Literal["ldfp", "lap"]
+    m: Count
+    n: Annotated[int, Field(ge=2)]
+    kappa: Positive = 1.0
+    tol: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    instances: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 20
+    published: dict[str, float | str] = Field(default_factory=dict)
+
+    #: The table of the study file, what its methods take, and which of their parameters it decides.
+    table: ClassVar[str] = "cell"
+    takes: ClassVar[str] = "columns"
+    decides: ClassVar[tuple[str, ...]] = ("tol",)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.label, self.generator
+
+
+class Images(TaskEntry):
+    """A data set of several classes, each against the rest, solved by the kernel methods.
+
+    Attributes
+    ----------
+    dataset, dataset_params
+        A registered data set with more than two classes.
+    n_train, n_validation : int
+        Points drawn from the training part by the instance's seed, apart from each other, the same
+        number of every class. The test part is used whole.
+    gammas : list of float
+        Widths of the Gaussian kernel; the one with the least validation error is taken, for each
+        method by itself.
+    tuning_iterations : int
+        Iterations with which the widths are compared.
+    stages : list of int
+        Iterations for each class after which the predictor is scored.
+    unit_norm : bool
+        Whether points are scaled to unit length.
+    """
+
+    label: Name
+    dataset: Name
+    dataset_params: dict[str, Any] = Field(default_factory=dict)
+    n_train: Count = 10_000
+    n_validation: Count = 2_000
+    gammas: Annotated[tuple[Positive, ...], Field(min_length=1, strict=False)]
+    tuning_iterations: Count = 32
+    stages: Annotated[tuple[Count, ...], Field(min_length=1, strict=False)] = (
+        10,
+        32,
+        100,
+        320,
+        1000,
+    )
+    unit_norm: bool = True
+    instances: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 1
+
+    table: ClassVar[str] = "images"
+    takes: ClassVar[str] = "kernel"
+    decides: ClassVar[tuple[str, ...]] = ("kernel", "gamma", "max_iter")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.label, self.dataset
+
+    def completed(self, where: str = "") -> Self:
+        """With the data set's name in its own spelling.
+
+        Raises
+        ------
+        StudyError
+            For an unknown data set, or one that does not take the parameters.
+        """
+        dataset = checked_dataset(self.dataset, self.dataset_params, where)
+        return self.model_copy(update={"dataset": dataset})
+
+
+class FeasibilityStudy(StudyBase):
+    """Cells x methods on columns x instances, and images x kernel methods x instances.
+
+    Attributes
+    ----------
+    source : str
+        Where the published numbers come from.
+    budget : Budget
+        ``timeout``: seconds of iterations of each run, after which it ends with what it has.
+    """
+
+    task_tables: ClassVar[tuple[str, ...]] = ("cell", "images")
+    solver_table: ClassVar[str] = "method"
+
+    kind: Literal["feasibility"] = "feasibility"
+    source: str = ""
+    cell: Annotated[tuple[Cell, ...], Field(strict=False)] = ()
+    images: Annotated[tuple[Images, ...], Field(strict=False)] = ()
+    method: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
+
+    @property
+    def tasks(self) -> tuple[Cell | Images, ...]:
+        return (*self.cell, *self.images)
+
+    @model_validator(mode="after")
+    def _check_tasks(self) -> Self:
+        if not self.tasks:
+            raise StudyError("a feasibility study needs at least one [[cell]] or [[images]]")
+        return self
+
+    def with_seeds(self, seeds: int) -> Self:
+        """With no more than so many instances of each cell, and of the images."""
+        fewer = [
+            task.model_copy(update={"instances": min(task.instances, seeds)}) for task in self.tasks
+        ]
+        return self.with_tasks(fewer)

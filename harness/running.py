@@ -1,0 +1,78 @@
+"""Running a study from Python or the command line: by name, by file, or as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from marginbench.harness.progress import Progress, SilentProgress, choose_progress
+from marginbench.harness.selection import select
+from marginbench.harness.session import RunSummary, run_study
+from marginbench.harness.study import StudyBase
+from marginbench.harness.study_file import load_study
+
+
+def run(
+    study: str | Path | StudyBase = "quickstart",
+    out: str | Path | None = None,
+    *,
+    datasets: Sequence[str] | None = None,
+    solvers: Sequence[str] | None = None,
+    seeds: int | None = None,
+    timeout: float | None = None,
+    jobs: int = 1,
+    retry_failed: bool = False,
+    command: str = "",
+    quiet: bool = False,
+) -> RunSummary:
+    """Run a study and record every run; what is recorded already is not repeated.
+
+    Parameters
+    ----------
+    study : str, Path or StudyBase
+        A study that ships with marginbench, a TOML file, or a study as an object.
+    out : str or Path, optional
+        The results folder; ``results/NAME`` by default.
+    datasets, solvers : sequence of str, optional
+        Only these tasks and solvers, or known others in their place.
+    seeds : int, optional
+        Number of seeds.
+    timeout : float, optional
+        Seconds of solving that each run may take.
+    jobs : int
+        Runs at the same time. More than one disturbs the timings.
+    retry_failed : bool
+        Run again what did not go as planned.
+    command : str
+        The command line that reproduces this, for the report.
+    quiet : bool
+        Show nothing while it runs.
+
+    Returns
+    -------
+    RunSummary
+        How the runs ended, and ``results``, the folder.
+
+    Raises
+    ------
+    UserError
+        If the study, a solver or the results folder is not usable.
+    InterruptedRunError
+        If the user interrupts; what was recorded stays.
+
+    Notes
+    -----
+    Runs go to worker processes, which import the main script again: a script that calls this
+    needs ``if __name__ == "__main__":``.
+    """
+    loaded = study if isinstance(study, StudyBase) else load_study(study)
+    chosen = select(loaded, datasets=datasets, solvers=solvers, seeds=seeds, timeout=timeout)
+    progress: Progress = SilentProgress() if quiet else choose_progress(jobs)
+    return run_study(
+        chosen,
+        Path("results") / chosen.name if out is None else Path(out),
+        jobs=jobs,
+        retry_failed=retry_failed,
+        command=command,
+        progress=progress,
+    )

@@ -1,0 +1,165 @@
+"""Scores of a returned model, recomputed from the task's own data with entries of its own.
+
+Nothing here counts towards a solver's cost, and nothing is taken over from a solver but the
+arrays of its model (:mod:`marginbench.harness.svm.predictors`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbench.harness.svm.predictors import Predictor, TaskPoints, predictor_of
+from marginbench.solvers.kernels import Kernel
+from marginbench.solvers.models import Model
+from marginbench.solvers.models.objectives import dual_value, hinge, primal_value
+from marginbench.solvers.numeric.matrices import Matrix
+
+Array = npt.NDArray[Any]
+
+# How far alpha may leave [0, C], relative to C, and y'alpha leave 0, relative to sum alpha.
+_FEASIBILITY = 1e-6
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a model is worth on a task.
+
+    Attributes
+    ----------
+    train_error, test_error : float
+        Fractions of misclassified points; f(x) > 0 predicts the positive class.
+    n_support : int
+        Points that the model keeps with a non-zero coefficient; 0 for a model that keeps none.
+    primal : float or None
+        1/2 ||w||^2 + C sum hinge, in C units, with w in the space of the model's own features;
+        None for a vote, which has no w.
+    dual : float or None
+        Dual value, in C units; None if the coefficients are no feasible dual point.
+    squared_norm : float or None
+        ||w||^2.
+    mean_hinge : float
+        Mean hinge loss on the training set.
+    """
+
+    train_error: float
+    test_error: float
+    n_support: int
+    primal: float | None
+    dual: float | None
+    squared_norm: float | None
+    mean_hinge: float
+
+    @property
+    def gap(self) -> float | None:
+        """Primal minus dual, in C units."""
+        return None if self.dual is None or self.primal is None else self.primal - self.dual
+
+    @property
+    def finite(self) -> bool:
+        return bool(np.isfinite(self.mean_hinge if self.primal is None else self.primal))
+
+
+class Evaluator:
+    """Evaluates models on one task.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The task's kernel; the one that a model claims is not looked at.
+    C : float
+    fit_intercept : bool
+        Whether the task has an unregularised bias.
+    X_train, X_test : ndarray or csr_matrix, shape (n_points, n_features)
+    y_train, y_test : ndarray, shape (n_points,)
+        Labels, -1 or +1.
+    dual_certificate : bool
+        Whether the coefficients are y_i alpha_i of a dual point, so that a gap is defined.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Kernel,
+        C: float,
+        fit_intercept: bool,
+        X_train: Matrix,
+        y_train: Array,
+        X_test: Matrix,
+        y_test: Array,
+        dual_certificate: bool,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.dual_certificate = dual_certificate
+        self.X_test = X_test
+        self.y_train = np.asarray(y_train, dtype=np.float64)
+        self.y_test = np.asarray(y_test, dtype=np.float64)
+        self._points = TaskPoints(kernel, X_train, X_test)
+
+    def evaluate(self, model: Model, dtype: str = "float64") -> Evaluation:
+        """Scores, errors and objectives of a model.
+
+        Parameters
+        ----------
+        model : Model
+        dtype : {"float32", "float64"}
+            Type of the kernel entries; sums are float64.
+
+        Raises
+        ------
+        EvaluationError
+            If the model is not well-formed or not one of this task.
+        """
+        # A diverged model has infinities and NaNs; they are a result here, not a surprise.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._evaluate(predictor_of(model, self._points), dtype)
+
+    def _evaluate(self, predictor: Predictor, dtype: str) -> Evaluation:
+        # w's own scores, without the bias: they can give the norm too.
+        responses = predictor.train_scores(dtype)
+        squared_norm = predictor.squared_norm(responses, dtype)
+        scores = responses + predictor.intercept
+        test_scores = predictor.test_scores(dtype) + predictor.intercept
+        margins = self.y_train * scores
+        return Evaluation(
+            train_error=float(np.mean((scores > 0) != (self.y_train > 0))),
+            test_error=float(np.mean((test_scores > 0) != (self.y_test > 0))),
+            n_support=predictor.n_support,
+            primal=None if squared_norm is None else primal_value(squared_norm, margins, self.C),
+            dual=None if squared_norm is None else self._dual(predictor, squared_norm),
+            squared_norm=squared_norm,
+            mean_hinge=float(hinge(margins).mean()),
+        )
+
+    def test_scores(self, model: Model, rows: Array) -> Array:
+        """f(x) of some test points, with float64 entries, shape (len(rows),)."""
+        predictor = predictor_of(model, self._points)
+        return predictor.test_scores("float64", rows) + predictor.intercept
+
+    def score_bounds(self, model: Model, rows: Array) -> tuple[Array, Array]:
+        """Least and greatest f(x) of some test points that float32 entries can explain."""
+        return predictor_of(model, self._points).score_bounds(rows)
+
+    def score_noise(self, model: Model) -> float:
+        """A bound on the error of a score that was computed with float32 kernel entries.
+
+        Zero for a model without a kernel, and for votes, which have no common bound.
+        """
+        return predictor_of(model, self._points).noise()
+
+    def _dual(self, predictor: Predictor, squared_norm: float) -> float | None:
+        coef = predictor.dual_coef
+        if not self.dual_certificate or coef is None:
+            return None
+        alpha = coef * self.y_train
+        slack = _FEASIBILITY * self.C
+        if not bool(np.all((alpha >= -slack) & (alpha <= self.C + slack))):
+            return None
+        if self.fit_intercept and abs(coef.sum()) > _FEASIBILITY * max(self.C, alpha.sum()):
+            return None
+        return dual_value(alpha, predictor.dual_squared_norm(squared_norm))

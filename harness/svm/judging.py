@@ -1,0 +1,35 @@
+"""Which files measure and judge the runs of solvers on SVM tasks."""
+
+from __future__ import annotations
+
+from marginbench.harness.judging import PLUMBING, Judging
+
+#: Warm-up, checkpoints, scores, objectives, the verdict, the suboptimality.
+JUDGING = Judging(
+    harness=(
+        "harness/svm/comparison.py",
+        "harness/svm/evaluation.py",
+        "harness/svm/measurement.py",
+        "harness/svm/predictors.py",
+        "harness/svm/tracing.py",
+    ),
+    followed=(
+        "solvers/kernels/choice.py",
+        "solvers/numeric/matrices.py",
+        "solvers/models/expansions.py",
+        "solvers/models/objectives.py",
+        "solvers/models/scoring.py",
+    ),
+    neutral={
+        **PLUMBING,
+        "harness/svm/__init__.py": "a docstring",
+        "harness/svm/records.py": "columns of records",
+        "harness/svm/work.py": "what it carries is in the key",
+        "solvers/interface/base.py": "a part of every solver",
+        "solvers/interface/monitor.py": "a part of every solver",
+        "solvers/kernels/linear.py": "the code of the kernel in use is in the key",
+        "solvers/models/fourier.py": "a part of every solver that returns its models",
+        "solvers/models/voting.py": "a part of every solver that returns its models",
+        "solvers/numeric/counters.py": "a part of every solver that counts",
+    },
+)

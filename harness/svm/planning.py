@@ -1,0 +1,127 @@
+"""From a task, a solver and a seed to a run: parameters, key, and why it may be skipped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from marginbench.harness.jobs import DatasetInfo, SolverInfo
+from marginbench.harness.keys import canonical_json, run_key
+from marginbench.harness.kinds import Run
+from marginbench.harness.selection import is_foreign
+from marginbench.harness.study import SolverEntry, run_limits
+from marginbench.harness.svm.study import Study, Task, kernel_code
+from marginbench.harness.svm.work import FitWork
+
+if TYPE_CHECKING:
+    from marginbench.harness.svm.kind import SVMFacts
+
+#: Parameters that the task or the seed decides; the same for every solver of a study.
+DECIDED_BY_TASK = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
+
+
+def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed: int) -> Run:
+    """The run of a solver on a task with a seed."""
+    info = facts.solvers[entry.label]
+    found, certified = facts.datasets[task.label], facts.references[task.label]
+    dataset = None if isinstance(found, str) else found
+    reference = None if isinstance(certified, str) else certified
+    given = _given_parameters(task, entry, info, seed)
+    failure = found if isinstance(found, str) else ""
+    for name, value in given.items():
+        if value == "reference":
+            given[name] = None if reference is None else _rounded(reference.nu)
+            if given[name] is None and not failure:
+                why = certified if isinstance(certified, str) else "its w is zero"
+                failure = (
+                    f"{name} is to be that of the reference optimum, but there is none: {why}; "
+                    f"give {name} a number in params"
+                )
+    params = {**dict.fromkeys(info.required), **info.defaults, **given}
+    problem, budget = task.problem, study.budget
+    return Run(
+        key=run_key(
+            kind=study.kind,
+            info=info,
+            params=params,
+            task={
+                "fingerprint": None if dataset is None else dataset.fingerprint,
+                "kernel": problem.kernel,
+                "kernel_code": kernel_code(task.kernel, params.get("kernel")),
+                "C": problem.C,
+                "fit_intercept": problem.fit_intercept,
+                "checkpoint_factor": budget.checkpoint_factor,
+                "epoch_checkpoints": budget.epoch_checkpoints,
+            },
+            seed=seed,
+            labels=(task.label, entry.label),
+        ),
+        task=task.label,
+        solver=entry.label,
+        seed=seed,
+        work=FitWork(
+            problem, entry.name, given, budget.checkpoint_factor, budget.epoch_checkpoints
+        ),
+        limits=run_limits(budget),
+        known={
+            "solver_class": info.shown,
+            "params": canonical_json(params),
+            "dataset": task.dataset,
+            "dataset_params": canonical_json(task.dataset_params),
+            "kernel": canonical_json(problem.kernel),
+            "C": task.C,
+            "fit_intercept": task.fit_intercept,
+            **_dataset_columns(dataset),
+        },
+        foreign=is_foreign(entry.name),
+        skip_reason="" if dataset is None else _skip_reason(task, entry, info, dataset),
+        failure=failure,
+        traits=info.traits,
+        reference=reference,
+    )
+
+
+def _dataset_columns(dataset: DatasetInfo | None) -> dict[str, Any]:
+    if dataset is None:
+        return {}
+    names = ("fingerprint", "n_train", "n_test", "n_features")
+    return {name: getattr(dataset, name) for name in names}
+
+
+def _given_parameters(
+    task: Task, entry: SolverEntry, info: SolverInfo, seed: int
+) -> dict[str, Any]:
+    """The parameters that the task, the seed and the study set, of those that the class has."""
+    values: dict[str, Any] = {
+        **task.kernel_parameters,
+        "C": task.C,
+        "fit_intercept": task.fit_intercept,
+        "random_state": seed,
+    }
+    if info.traits["scalarization"] == "S":
+        # What C is to the other forms of the problem.
+        values["nu"] = "reference"
+    values.update(entry.params)
+    return {name: value for name, value in values.items() if name in info.accepted}
+
+
+def _skip_reason(task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo) -> str:
+    """Why this solver cannot be run on this task by its own account; empty if it can."""
+    if dataset.n_classes != 2:
+        return f"{task.dataset} has {dataset.n_classes} classes; the solvers are binary"
+    if task.fit_intercept and not info.traits["supports_bias"]:
+        return f"{entry.label} has no unregularised bias, which the task asks for"
+    if not task.fit_intercept and not info.traits["supports_no_bias"]:
+        return f"{entry.label} always fits a bias, which the task has not"
+    if dataset.sparse and not info.traits["supports_sparse"]:
+        return f"{entry.label} does not take sparse data"
+    if task.kernel != "linear" and "kernel" not in info.accepted:
+        return f"{entry.label} takes no kernel; the task has {task.kernel!r}"
+    missing = sorted(set(task.kernel_parameters) - info.accepted - {"kernel"})
+    if missing:
+        return f"{entry.label} does not take the kernel's {', '.join(missing)}"
+    return ""
+
+
+def _rounded(nu: float | None) -> float | None:
+    """To ten digits, far below the certified gap: the same after the cache was emptied."""
+    return None if nu is None else float(f"{nu:.10g}")

@@ -1,0 +1,106 @@
+"""Records of runs of solvers on the soft-margin SVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from marginbench.harness.measures import Measure, column
+from marginbench.harness.records import (
+    CPU,
+    SCHEMA_VERSION,
+    TRAIN_ERROR,
+    CheckpointBase,
+    RecordBase,
+)
+
+_COUNTS = ("kernel_evals", "kernel_evals_computed", "inner_products")
+_SUPPORT = Measure(
+    "Support vectors", "support vectors", "integer", better="lower", short="SVs", table=50
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint(CheckpointBase):
+    """What was recorded at one moment of a run."""
+
+    cpu_s: float = column("CPU seconds", measure=CPU)
+    n_support: int = column("points with a non-zero coefficient", low=0, measure=_SUPPORT)
+    train_error: float = column("fraction in [0, 1]", low=0, high=1, measure=TRAIN_ERROR)
+    primal: float | None = column("C units: 1/2 ||w||^2 + C sum hinge; null without a w")
+    dual: float | None = column("C units; null without a feasible dual point")
+
+
+@dataclass(kw_only=True)
+class Record(RecordBase):
+    """The outcome of one run of a solver on a task."""
+
+    kind: ClassVar[str] = "svm"
+    checkpoint: ClassVar[type[CheckpointBase]] = Checkpoint
+
+    # the task
+    dataset: str = column("name of the dataset")
+    dataset_params: str = column("its parameters", default="{}", json="object")
+    fingerprint: str | None = column("SHA-256 of its canonical content", default=None)
+    kernel: str = column("the kernel's name and parameters", default="{}", json="object")
+    C: float | None = column("weight of the summed loss", default=None)
+    fit_intercept: bool = column("whether the task has an unregularised bias", default=False)
+    # sizes
+    n_train: int | None = column("training points", default=None)
+    n_test: int | None = column("test points", default=None)
+    n_features: int | None = column("features", default=None)
+    # scores, recomputed by the harness from the returned model
+    n_support: int | None = column(
+        "points with a non-zero coefficient", default=None, low=0, measure=_SUPPORT
+    )
+    primal: float | None = column("C units: 1/2 ||w||^2 + C sum hinge", default=None)
+    dual: float | None = column("C units; null without a feasible dual point", default=None)
+    gap: float | None = column("primal - dual, C units", default=None)
+    suboptimality: float | None = column(
+        "(primal - reference) / reference; null if not a primal",
+        default=None,
+        measure=Measure(
+            "Suboptimality",
+            "relative suboptimality",
+            "scientific",
+            better="lower",
+            short="subopt.",
+            table=40,
+            needs="minimises",
+            absent="not minimised",
+        ),
+    )
+    # the task's frozen reference optimum
+    reference_primal: float | None = column("its primal value, C units", default=None)
+    reference_gap: float | None = column(
+        "certified: the optimum is in [primal - gap, primal]", default=None
+    )
+    reference_test_error: float | None = column("fraction in [0, 1]", default=None)
+    reference_nu: float | None = column("mean hinge loss / ||w||", default=None)
+    reference_alpha_sum: float | None = column("sum of the dual variables", default=None)
+    reference_n_free: int | None = column("dual variables strictly between 0 and C", default=None)
+    reference_hash: str | None = column("hash of the stored optimum", default=None)
+    epochs: str = column(
+        "what a solver that keeps a trace_ noted at the end of each epoch",
+        default="[]",
+        json="array",
+    )
+
+    @classmethod
+    def upgraded(cls, row: dict[str, Any]) -> dict[str, Any]:
+        """Of version 1, without inner products; 2, without epochs; 3, with a column per counter."""
+        if row.get("schema_version") == 1:
+            for place in (row, *filter(None, row.get("trace") or [])):
+                counted = place.get("kernel_evals") is not None
+                place["inner_products"] = 0 if counted else None
+            row["schema_version"] = 2
+        if row.get("schema_version") == 2:
+            row |= {"epochs": "[]", "reference_alpha_sum": None, "reference_n_free": None}
+            row["schema_version"] = 3
+        if row.get("schema_version") == 3:
+            for place in (row, *filter(None, row.get("trace") or [])):
+                counts = {name: place.pop(name, None) for name in _COUNTS}
+                known = {name: count for name, count in counts.items() if count is not None}
+                place["counters"] = known or None
+            row["schema_version"] = SCHEMA_VERSION
+        return row

@@ -1,0 +1,200 @@
+"""Studies of SVM solvers: tasks x solvers x seeds."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from marginbench.harness.errors import StudyError
+from marginbench.harness.keys import hash_json
+from marginbench.harness.selection import checked_dataset, source_of
+from marginbench.harness.sources import closure, code_hash, project_file
+from marginbench.harness.study import (
+    MAX_SEEDS,
+    Finite,
+    Name,
+    Positive,
+    SolverEntry,
+    StudyBase,
+    StudyPart,
+    TaskEntry,
+)
+from marginbench.harness.svm.work import Problem
+from marginbench.solvers.kernels import Kernel, kernel_class, kernel_names
+from marginbench.solvers.registration import kernel_entries
+
+#: Parameters of kernels that every estimator with a kernel takes.
+_SHARED = ("gamma", "degree", "coef0")
+
+
+class ReferenceSettings(StudyPart):
+    """What is asked of the reference optimum of each task.
+
+    Attributes
+    ----------
+    tol : float
+        Largest certified duality gap, relative to the primal value.
+    timeout : float
+        Seconds for computing it.
+    """
+
+    tol: Annotated[float, Field(gt=0, lt=1)] = 1e-6
+    timeout: Positive = 1800.0
+
+
+class Task(TaskEntry):
+    """One optimisation problem: a dataset, a kernel and C.
+
+    ``label``, ``gamma`` and ``C`` may be left out of a TOML file; they are filled in from the
+    dataset when the study is loaded. ``gamma`` stays None for a kernel that has none, such as the
+    linear one. ``kernel_params`` holds the parameters of a kernel besides ``gamma``, ``degree`` and
+    ``coef0``. Without ``reference`` no optimum is computed, which saves its time where it cannot be
+    had.
+    """
+
+    dataset: Name
+    dataset_params: dict[str, Any] = Field(default_factory=dict)
+    kernel: str = "rbf"
+    gamma: Positive | None = None
+    degree: Annotated[int, Field(ge=1)] = 3
+    coef0: Finite = 0.0
+    kernel_params: dict[str, Any] = Field(default_factory=dict)
+    C: Positive | None = None
+    fit_intercept: bool = False
+    reference: bool = True
+
+    @field_validator("kernel")
+    @classmethod
+    def _check_kernel(cls, name: str) -> str:
+        if name not in kernel_names() or not kernel_class(name).evaluates:
+            known = [each for each in kernel_names() if kernel_class(each).evaluates]
+            raise PydanticCustomError(
+                "literal_error", "Input should be {expected}", {"expected": ", ".join(known)}
+            )
+        return name
+
+    @field_validator(*_SHARED)
+    @classmethod
+    def _check_shared(cls, value: Any, info: ValidationInfo) -> Any:
+        """The kernel checks a parameter that it has; of others it takes the default alone."""
+        kernel, name = _kernel_so_far(info), str(info.field_name)
+        if kernel is not None and value != cls.model_fields[name].default:
+            kernel.of({name: value})
+        return value
+
+    @field_validator("kernel_params")
+    @classmethod
+    def _check_own(cls, values: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        kernel = _kernel_so_far(info)
+        for name in values if kernel is not None else ():
+            if name in _SHARED:
+                raise ValueError(f"{name} is a key of the task itself")
+        if kernel is not None:
+            kernel.of(values)
+        return values
+
+    @property
+    def kernel_description(self) -> dict[str, Any]:
+        """The kernel's name and the parameters that it has."""
+        cls = kernel_class(self.kernel)
+        shared = {name: getattr(self, name) for name in _SHARED}
+        own = cls.of(self.kernel_params).describe()
+        return {"name": self.kernel} | {
+            name: shared.get(name, own[name]) for name in cls.parameters()
+        }
+
+    @property
+    def kernel_parameters(self) -> dict[str, Any]:
+        """The kernel as an estimator's parameters: ``kernel``, ``gamma`` and so on."""
+        description = self.kernel_description
+        shared = {name: description.pop(name) for name in _SHARED if name in description}
+        return {"kernel": self.kernel if len(description) == 1 else description, **shared}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.label, self.dataset
+
+    @property
+    def problem(self) -> Problem:
+        """The task as workers get it."""
+        assert self.C is not None
+        return Problem(
+            self.dataset,
+            dict(self.dataset_params),
+            self.kernel_description,
+            self.C,
+            self.fit_intercept,
+        )
+
+    def completed(self, where: str = "") -> Self:
+        """The task with the dataset's own kernel width and C where it has none.
+
+        Raises
+        ------
+        StudyError
+            For an unknown dataset, or one that does not take the task's parameters.
+        """
+        dataset = checked_dataset(self.dataset, self.dataset_params, where)
+        source = source_of(dataset)
+        values: dict[str, Any] = {"dataset": dataset}
+        if self.C is None:
+            values["C"] = float(source.default_C)
+        if self.gamma is None and "gamma" in kernel_class(self.kernel).parameters():
+            values["gamma"] = float(source.default_gamma)
+        return self.model_copy(update=values)
+
+
+def _kernel_so_far(info: ValidationInfo) -> type[Kernel] | None:
+    """The kernel of a task whose fields are being checked; None if there is none of that name."""
+    name = info.data.get("kernel")
+    return None if name is None else kernel_class(name)
+
+
+def kernel_code(*kernels: Any) -> dict[str, str]:
+    """Hashes of the code of the kernels among these names; no import of a solver leads there.
+
+    Parameters
+    ----------
+    *kernels : object
+        Values of a parameter ``kernel``; those that are no names of kernels are left out.
+    """
+    known = kernel_entries()
+    return {name: _code_of(name) for name in kernels if isinstance(name, str) and name in known}
+
+
+@cache
+def _code_of(kernel: str) -> str:
+    module = kernel_entries()[kernel].module.removeprefix("marginbench.")
+    files = closure([project_file(f"{module.replace('.', '/')}.py")])
+    return hash_json({name: code_hash(path) for name, path in files.items()})
+
+
+class Study(StudyBase):
+    """Tasks x solvers x seeds, with budgets."""
+
+    task_tables: ClassVar[tuple[str, ...]] = ("task",)
+    solver_table: ClassVar[str] = "solver"
+
+    kind: Literal["svm"] = "svm"
+    seeds: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 3
+    reference: ReferenceSettings = ReferenceSettings()
+    task: Annotated[tuple[Task, ...], Field(min_length=1, strict=False)]
+    solver: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
+
+    @classmethod
+    def _labels(cls) -> dict[str, str]:
+        return {"task": "dataset"}
+
+    def with_seeds(self, seeds: int) -> Self:
+        return self.model_copy(update={"seeds": seeds})
+
+    def check_entry(self, entry: SolverEntry, where: str) -> None:
+        for parameter, value in entry.params.items():
+            if value == "reference" and parameter != "nu":
+                raise StudyError(
+                    f"{where}.params.{parameter} = 'reference': only nu can be taken from the "
+                    "reference optimum"
+                )

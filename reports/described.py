@@ -1,0 +1,232 @@
+"""The study of a results folder, as its ``study.json`` describes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from marginbench.harness.records import file_name_of
+from marginbench.reports.errors import ReportError
+
+SCHEMA_VERSION = 2
+
+
+class _Described(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Task(_Described):
+    """A task; ``dataset`` is empty where the problems are generated."""
+
+    label: str
+    dataset: str = ""
+    dataset_params: dict[str, Any] = Field(default_factory=dict)
+    citation: str = ""
+    licence: str = ""
+
+
+class SvmTask(Task):
+    """A soft-margin SVM to train: data, kernel and C."""
+
+    kernel: dict[str, Any]
+    C: float
+    fit_intercept: bool = False
+    reference: bool = True
+
+
+class CellTask(Task):
+    """Generated feasibility problems of one size."""
+
+    type: Literal["cell"]
+    generator: str
+    m: int
+    n: int
+    kappa: float
+    tol: float
+    published: dict[str, float | str] = Field(default_factory=dict)
+
+
+class ImagesTask(Task):
+    """Classes of images, each to be separated from the rest."""
+
+    type: Literal["images"]
+    n_train: int
+    gammas: tuple[float, ...]
+    stages: tuple[int, ...]
+
+
+class Solver(_Described):
+    """A solver configuration."""
+
+    label: str
+    class_: str = Field("", alias="class")
+    name: str = ""
+    params: dict[str, Any] = Field(default_factory=dict)
+    summary: str = ""
+
+    @property
+    def traits(self) -> dict[str, bool]:
+        """The traits that a measure may need: see ``Measure.needs``."""
+        return {"instrumented": True, "minimises": False}
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a table of solvers says of it, by heading."""
+        return {}
+
+
+class SvmSolver(Solver):
+    """A configuration of a solver of the soft-margin SVM."""
+
+    scalarization: str | None = None
+    certificate: str | None = None
+    instrumented: bool = True
+
+    @property
+    def traits(self) -> dict[str, bool]:
+        """Whether its evaluations are counted, and whether it minimises the SVM objective."""
+        return {
+            "instrumented": self.instrumented,
+            "minimises": self.scalarization is not None,
+        }
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The traits in words, and its certificate."""
+        return {
+            "Minimises the objective": "yes" if self.scalarization else "no",
+            "Certificate": self.certificate or "none",
+            "Counts evaluations": "yes" if self.instrumented else "no",
+        }
+
+
+class FeasibilityMethod(Solver):
+    """A configuration of a feasibility method."""
+
+    takes: str = ""
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What it works on; nothing where the study does not say."""
+        return {"Takes": self.takes} if self.takes else {}
+
+
+class PlannedRun(_Described):
+    """One run that the study asks for, and the file that holds its record."""
+
+    key: str
+    file: str
+    task: str
+    solver: str
+    seed: int
+
+
+class Study(_Described):
+    """What all kinds of studies say of themselves."""
+
+    kind: str
+    marginbench: str = ""
+    name: str
+    title: str = ""
+    description: str = ""
+    source: str = ""
+    budget: dict[str, Any] = Field(default_factory=dict)
+    command: str = ""
+    tasks: tuple[Task, ...]
+    solvers: tuple[Solver, ...]
+    planned: tuple[PlannedRun, ...]
+
+
+class SvmStudy(Study):
+    """A study of solvers of the soft-margin SVM."""
+
+    kind: Literal["svm"]
+    tasks: tuple[SvmTask, ...]
+    solvers: tuple[SvmSolver, ...]
+
+
+class FeasibilityStudy(Study):
+    """A study of feasibility methods."""
+
+    kind: Literal["feasibility"]
+    tasks: tuple[Annotated[CellTask | ImagesTask, Field(discriminator="type")], ...]
+    solvers: tuple[FeasibilityMethod, ...]
+
+
+_STUDIES: TypeAdapter[Study] = TypeAdapter(
+    Annotated[SvmStudy | FeasibilityStudy, Field(discriminator="kind")]
+)
+
+
+def read_study(folder: Path) -> Study:
+    """Read the study of a results folder.
+
+    Raises
+    ------
+    ReportError
+        If the folder has no readable ``study.json``, or one that this release cannot read.
+    """
+    path = folder / "study.json"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        raise ReportError(
+            f"{folder}: not a results folder (it has no study.json); give the folder that "
+            "`marginbench run` wrote"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReportError(f"{path}: cannot be read ({error})") from None
+    try:
+        study = _STUDIES.validate_python(_upgraded(json.loads(text)))
+    except ValidationError as error:
+        problem = _first_problem(error)
+        raise ReportError(f"{path}: not a study of this release ({problem})") from None
+    except KeyError as error:
+        raise ReportError(f"{path}: not a study of this release ({error} is missing)") from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ReportError(f"{path}: not a study of this release ({error})") from None
+    _check_labels(path, study)
+    return study
+
+
+def _upgraded(study: dict[str, Any]) -> dict[str, Any]:
+    """A study of version 1 in today's words; others as they are."""
+    version = study.get("schema_version")
+    if version not in (1, SCHEMA_VERSION):
+        raise ValueError(f"its schema_version is {version}, this release reads {SCHEMA_VERSION}")
+    if version == SCHEMA_VERSION:
+        return study
+    if study.get("kind") != "feasibility":
+        return study | {"kind": "svm"}
+    return study | {
+        "tasks": study["parts"],
+        "solvers": [{"class": method["name"]} | method for method in study["methods"]],
+        "planned": [_upgraded_run(run) for run in study["planned"]],
+    }
+
+
+def _upgraded_run(run: Mapping[str, Any]) -> dict[str, Any]:
+    key, task, solver, seed = (run[name] for name in ("key", "part", "method", "seed"))
+    file = file_name_of(key, task, solver, seed)
+    return {"key": key, "file": file, "task": task, "solver": solver, "seed": seed}
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return first["msg"] + (f" at {where}" if where else "")
+
+
+def _check_labels(path: Path, study: Study) -> None:
+    for run in study.planned:
+        _check_label(path, "task", run.task, study.tasks)
+        _check_label(path, "solver", run.solver, study.solvers)
+
+
+def _check_label(path: Path, what: str, label: str, known: Iterable[Task | Solver]) -> None:
+    if label not in {entry.label for entry in known}:
+        raise ReportError(f"{path}: a planned run names the unknown {what} {label!r}")

@@ -1,0 +1,1 @@
+"""Figures as SVG text; they draw statistics and compute none."""

@@ -1,0 +1,129 @@
+"""A figure of medians with their ranges, joined by lines, one for each solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.axes import Axes
+
+from marginbench.harness.measures import Measure
+from marginbench.reports import formatting
+from marginbench.reports.drawing.axes import padded, set_log_axis
+from marginbench.reports.drawing.canvas import as_svg, dress, labelled_line, panel_axes
+from marginbench.reports.drawing.styles import SolverStyle
+from marginbench.reports.wording import capitalised
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Against:
+    """What the horizontal axis of a figure is.
+
+    Attributes
+    ----------
+    words : str
+        Below the axis, and in the caption.
+    say : callable
+        A place on it in words: "at 100 points".
+    format : str
+        How its ticks read: of :data:`marginbench.reports.formatting.FORMATS`.
+    linear : bool
+        Whether it has a linear scale; otherwise it has a logarithmic one.
+    """
+
+    words: str
+    say: Callable[[float], str]
+    format: str = "count"
+    linear: bool = False
+
+
+def draw_medians(
+    medians: pd.DataFrame,
+    measure: Measure,
+    against: Against,
+    styles: Mapping[str, SolverStyle],
+    prefix: str,
+    subject: str = "",
+) -> str | None:
+    """Draw the medians of a measure on a logarithmic axis.
+
+    Parameters
+    ----------
+    medians : DataFrame
+        Columns solver, x, median, low, high; ascending in x.
+    measure : Measure
+    against : Against
+        What x is.
+    styles : mapping of str to SolverStyle
+        By solver label; also the drawing order.
+    prefix : str
+        Unique on the page, for the ids of the SVG.
+    subject : str
+        What is looked at, for the title.
+
+    Returns
+    -------
+    str or None
+        An ``<svg>`` element; None if no value is positive.
+    """
+    values = medians[["low", "high"]].to_numpy(np.float64).ravel()
+    if not (values > 0).any():
+        return None
+    axes = panel_axes()
+    # A logarithmic axis has no zero: no error at all is drawn below the least one.
+    floor = float(values[values > 0].min()) / 2
+    set_log_axis(axes, "y", *padded(_drawn(values, floor), 0.08, 0.05), measure.format)
+    _set_places(axes, medians["x"].to_numpy(np.float64), against)
+    sentences = [f"{'The vertical axis is' if against.linear else 'Both axes are'} logarithmic."]
+    for solver, style in styles.items():
+        curve = medians[medians["solver"] == solver]
+        if not curve.empty:
+            _draw_solver(axes, curve, style, floor)
+            sentences.append(_sentence(solver, curve, measure, against))
+    if (values <= 0).any():
+        labelled_line(axes, floor, "none at all")
+    title = f"{capitalised(measure.words)} against {against.words}"
+    return as_svg(
+        axes,
+        prefix,
+        title=f"{subject}: {title}" if subject else title,
+        description=" ".join(sentences),
+    )
+
+
+def _set_places(axes: Axes, places: Array, against: Against) -> None:
+    if against.linear:
+        axes.set_xlim(places.min() - 0.3, places.max() + 0.3)
+    else:
+        set_log_axis(axes, "x", *padded(places, 0.03, 0.03), against.format)
+    dress(axes, against.words)
+
+
+def _draw_solver(axes: Axes, curve: pd.DataFrame, style: SolverStyle, floor: float) -> None:
+    places = curve["x"].to_numpy(np.float64)
+    low, median, high = (_drawn(curve[name], floor) for name in ("low", "median", "high"))
+    axes.fill_between(places, low, high, color=style.color, alpha=0.13, lw=0)
+    axes.plot(
+        places, median, color=style.color, lw=1.5, marker=style.marker, ms=5,
+        dashes=style.dashes or (None, None),
+    )  # fmt: skip
+
+
+def _drawn(values: Array | pd.Series, floor: float) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    return np.where(array > 0, array, floor)
+
+
+def _sentence(solver: str, curve: pd.DataFrame, measure: Measure, against: Against) -> str:
+    """Where the medians of a solver begin and end."""
+    ends = [
+        f"{formatting.say(measure, float(curve['median'].iloc[place]))} "
+        f"{against.say(float(curve['x'].iloc[place]))}"
+        for place in (0, -1)
+    ]
+    return f"{solver}: {ends[0]}." if len(curve) == 1 else f"{solver}: {ends[0]}, {ends[1]}."

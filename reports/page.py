@@ -1,0 +1,108 @@
+"""The page of a results folder: one self-contained HTML file, made of the sections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup
+
+from marginbench.data_loaders.atomic import replacing
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.drawing.canvas import PALETTE
+from marginbench.reports.sections import Section, sections_of
+from marginbench.reports.statistics import integrity
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class _Rendered:
+    """A part of the page with its heading."""
+
+    anchor: str
+    title: str
+    body: Markup
+
+
+def write_page(analysis: Analysis, command: str = "") -> Path:
+    """Write the page, ``report.html`` in the results folder, atomically.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    command : str
+        The command line that reproduces the results; by default the one that made them.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    path = analysis.results.folder / "report.html"
+    page = render(analysis, command or analysis.study.command).encode()
+    with replacing(path) as sink:
+        sink.write(page)
+    return path
+
+
+def render(analysis: Analysis, command: str) -> str:
+    """The page as HTML text.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    command : str
+        The command line that reproduces the results.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["command"] = command
+    sections = sections_of(analysis)
+    return environment.get_template("page.html").render(
+        study=analysis.study,
+        palette=PALETTE,
+        key_figures=_key_figures(analysis, sections),
+        period=_period(analysis.runs),
+        cautions=analysis.cautions,
+        parts=[
+            _Rendered(
+                part.anchor,
+                part.title,
+                Markup(environment.get_template(section.template).render(part.data)),
+            )
+            for section in sections
+            for part in section.parts(analysis)
+        ],
+    )
+
+
+def _key_figures(analysis: Analysis, sections: list[Section]) -> list[tuple[str, str]]:
+    counts, words = analysis.counts, analysis.words
+    skipped = int(counts["n_skipped"].sum())
+    seeds = {run.seed for run in analysis.study.planned}
+    return [
+        ("runs planned", str(counts["n_planned"].sum())),
+        *(figure for section in sections for figure in section.key_figures(analysis)),
+        ("failed", str(counts["n_failed"].sum())),
+        *([("skipped", str(skipped))] if skipped else []),
+        (f"{words.task}s", str(len(analysis.study.tasks))),
+        (f"{words.solver}s", str(len(analysis.study.solvers))),
+        (f"{words.seed}s", str(len(seeds))),
+        ("machine", integrity.machine(analysis.environments)),
+    ]
+
+
+def _period(runs: pd.DataFrame) -> str:
+    """The days on which the runs started."""
+    days = sorted({str(text)[:10] for text in runs["started_at"] if text})
+    if not days:
+        return ""
+    return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"

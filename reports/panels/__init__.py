@@ -1,0 +1,142 @@
+"""The panels of a page, one module for each family of them.
+
+A family defined in a module of this package is shown with every task, or with every study, that it
+has something to draw for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Literal
+
+from markupsafe import Markup
+
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.discovery import members
+from marginbench.reports.drawing.styles import swatch
+from marginbench.reports.frames import of_task, records
+
+
+@dataclass(frozen=True)
+class PanelView:
+    """A panel with its caption; ``svg`` is None when no run has anything to draw."""
+
+    title: str
+    svg: Markup | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """A solver in a legend."""
+
+    label: str
+    swatch: Markup
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Panels with their legend, and what their marks mean."""
+
+    legend: list[LegendEntry]
+    panels: list[PanelView]
+    marks: str = ""
+
+
+class Panels:
+    """A family of panels.
+
+    Attributes
+    ----------
+    kinds : tuple of str
+        Names of the kinds of studies that it is for.
+    place : int
+        Families are in ascending order.
+    scope : {"task", "study"}
+        Whether it shows one task, or all tasks of a study together.
+    """
+
+    kinds: ClassVar[tuple[str, ...]]
+    place: ClassVar[int]
+    scope: ClassVar[Literal["task", "study"]] = "task"
+
+    def views(self, analysis: Analysis, task: str, prefix: str) -> list[PanelView]:
+        """The panels of a task.
+
+        Parameters
+        ----------
+        analysis : Analysis
+        task : str
+            The task's label; empty for a family that shows the study.
+        prefix : str
+            Of the task, unique on the page; with a word of its own for each panel it is the prefix
+            of the SVG's ids.
+
+        Returns
+        -------
+        list of PanelView
+            Empty where it has nothing to do with the task.
+        """
+        raise NotImplementedError
+
+    def marks(self, analysis: Analysis, task: str) -> str:
+        """What the marks of its panels mean; shown below them."""
+        return ""
+
+
+@cache
+def families(kind: str) -> tuple[Panels, ...]:
+    """The families of panels of a kind of studies, in their order."""
+    found = [item for item in members(__name__, Panels) if kind in item.kinds]
+    return tuple(sorted(found, key=lambda family: family.place))
+
+
+def gallery(analysis: Analysis, prefix: str, task: str = "") -> Gallery | None:
+    """The panels of a task, or those of the study as a whole; None if there are none.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    prefix : str
+        Unique on the page, for the ids of the SVG.
+    task : str
+        The task's label; empty for the study.
+    """
+    scope = "task" if task else "study"
+    shown = [family for family in families(analysis.kind) if family.scope == scope]
+    views = {family: family.views(analysis, task, prefix) for family in shown}
+    if not any(views.values()):
+        return None
+    marks = [family.marks(analysis, task) for family in shown if views[family]]
+    return Gallery(
+        legend=legend(analysis, prefix, _runs_notes(analysis, task)),
+        panels=[view for family in shown for view in views[family]],
+        marks=" ".join(filter(None, marks)),
+    )
+
+
+def legend(analysis: Analysis, prefix: str, notes: Mapping[str, str]) -> list[LegendEntry]:
+    """The solvers that a mapping has a note for, often an empty one, in the study's order."""
+    shown = [label for label in analysis.styles if label in notes]
+    return [
+        LegendEntry(label, Markup(swatch(analysis.styles[label], f"{prefix}-key{i}")), notes[label])
+        for i, label in enumerate(shown)
+    ]
+
+
+def _runs_notes(analysis: Analysis, task: str) -> dict[str, str]:
+    """How many of its runs each solver's lines stand on, where it is not all of them."""
+    if not task:
+        return dict.fromkeys(analysis.styles, "")
+    counts = of_task(analysis.counts, task)
+    shown = counts[counts["n_ok"] + counts["n_failed"] > 0]
+    return {row["solver"]: _runs_note(row) for row in records(shown)}
+
+
+def _runs_note(row: Mapping[str, Any]) -> str:
+    if row["n_ok"] == row["n_planned"]:
+        return ""
+    return f"{row['n_ok']} of {row['n_planned']} runs"

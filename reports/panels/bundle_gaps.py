@@ -1,0 +1,108 @@
+"""How far bundle methods are from the optimum, against their iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+from marginbench.reports import formatting
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.drawing.axes import padded, set_log_axis
+from marginbench.reports.drawing.canvas import as_svg, dress, panel_axes
+from marginbench.reports.drawing.styles import SolverStyle
+from marginbench.reports.formatting import decimals
+from marginbench.reports.frames import by_solver, of_task, records
+from marginbench.reports.panels import Panels, PanelView
+from marginbench.reports.statistics.bundle_gaps import FIRST_OF_SLOPE, bundle_gaps, gap_slopes
+
+_GAMMA = "\N{GREEK SMALL LETTER GAMMA}"
+_PADDING = 1.25
+
+
+class BundleGaps(Panels):
+    """gamma_t and epsilon_t of bundle methods (BMRM07 section 3.2)."""
+
+    kinds = ("svm",)
+    place = 30
+
+    def views(self, analysis: Analysis, task: str, prefix: str) -> list[PanelView]:
+        """One panel; nothing where there is no run of a bundle method."""
+        gaps = analysis.ask(_gaps)
+        svg = draw_bundle_gaps(gaps, analysis.styles, f"{prefix}-bundle", task)
+        if svg is None:
+            return []
+        title = f"Gap {_GAMMA} of bundle methods against iterations"
+        return [PanelView(title, Markup(svg), _note(of_task(analysis.ask(_slopes), task)))]
+
+
+def _gaps(analysis: Analysis) -> pd.DataFrame:
+    return bundle_gaps(analysis.runs)
+
+
+def _slopes(analysis: Analysis) -> pd.DataFrame:
+    return gap_slopes(analysis.ask(_gaps))
+
+
+def _note(slopes: pd.DataFrame) -> str:
+    note = (
+        f"In units of λ/2 ‖w‖² + mean loss. {_GAMMA} is the objective of an iterate less the best "
+        "lower bound; dashed, ε: the same for the best iterate so far, where it differs."
+    )
+    said = [f"{row['solver']} {decimals(row['slope'], 1)}" for row in records(slopes)]
+    if not said:
+        return note
+    return (
+        f"{note} Slopes of {_GAMMA} on these axes from iteration {FIRST_OF_SLOPE} on: "
+        f"{'; '.join(said)} (the bound for the hinge loss has {decimals(-1.0, 1)})."
+    )
+
+
+def draw_bundle_gaps(
+    gaps: pd.DataFrame, styles: Mapping[str, SolverStyle], prefix: str, task: str
+) -> str | None:
+    """gamma_t of each bundle method as a line, epsilon_t dashed where it is another number.
+
+    Parameters
+    ----------
+    gaps : DataFrame
+        Of :func:`marginbench.reports.statistics.bundle_gaps.bundle_gaps`.
+    styles : mapping of str to SolverStyle
+    prefix : str
+        Unique on the page, for the ids of the SVG.
+    task : str
+
+    Returns
+    -------
+    str or None
+        An ``<svg>`` element; None if the task has no run of a bundle method.
+    """
+    mine = of_task(gaps, task)
+    mine = mine[(mine["gamma"] > 0) & (mine["epsilon"] > 0)]
+    if mine.empty:
+        return None
+    axes = panel_axes()
+    sentences = []
+    for _, solver, curve in by_solver(mine):
+        style = styles[solver]
+        if (curve["epsilon"] < curve["gamma"]).any():
+            axes.plot(curve["n_iter"], curve["epsilon"], color=style.color, lw=1.1, dashes=(4, 1.8))
+        axes.plot(
+            curve["n_iter"], curve["gamma"], color=style.color, lw=1.3, marker=style.marker, ms=4.5,
+            markevery=max(1, len(curve) // 6),
+        )  # fmt: skip
+        last = curve.iloc[-1]
+        sentences.append(
+            f"{solver} ends at {formatting.scientific(float(last['gamma']))} after "
+            f"{formatting.integer(float(last['n_iter']))} iterations."
+        )
+    values = mine[["gamma", "epsilon"]].to_numpy()
+    iterations = np.append(mine["n_iter"].to_numpy(float), [1.0, 3.0])
+    set_log_axis(axes, "x", *padded(iterations, 0.04, 0.07), "count")
+    low, high = float(values.min()) / _PADDING, float(values.max()) * _PADDING
+    set_log_axis(axes, "y", low, high, "scientific")
+    dress(axes, "iteration t")
+    title = f"{task}: gamma_t against iterations"
+    return as_svg(axes, prefix, title=title, description=" ".join(sentences))

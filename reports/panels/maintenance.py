@@ -1,0 +1,123 @@
+"""Budget maintenance: how often models on a budget are brought back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pandas as pd
+from markupsafe import Markup
+from matplotlib.ticker import MaxNLocator
+
+from marginbench.reports import formatting
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.drawing.canvas import as_svg, dress, labelled_line, panel_axes
+from marginbench.reports.drawing.styles import SolverStyle
+from marginbench.reports.frames import by_solver, of_task, records
+from marginbench.reports.panels import Panels, PanelView
+from marginbench.reports.statistics.epochs import (
+    epochs_frame,
+    maintenance_curves,
+    predicted_fractions,
+)
+
+# Which steps a class makes: the column of their prediction, and in words.
+_STEPS = {"BSGD": ("primal_steps", "subgradient"), "BSCA": ("dual_steps", "coordinate")}
+# Below this part of the panel's height a label has no room under its line.
+_NEAR_AXIS = 0.08
+_NOTE = (
+    "Dashed: the fraction of iterations that add a point at the reference optimum, the sum of "
+    "its dual variables over nC for subgradient steps (BSGD), and the part of them strictly "
+    "between 0 and C for coordinate steps (BSCA)."
+)
+
+
+class Maintenance(Panels):
+    """Maintenance events of solvers that keep a budget, by epoch."""
+
+    kinds = ("svm",)
+    place = 20
+
+    def views(self, analysis: Analysis, task: str, prefix: str) -> list[PanelView]:
+        """One panel; nothing where no solver keeps a budget."""
+        classes = {solver.class_.rpartition(":")[2] for solver in analysis.study.solvers}
+        svg = draw_maintenance(
+            analysis.ask(_curves),
+            analysis.ask(_predictions),
+            analysis.styles,
+            f"{prefix}-maintenance",
+            task,
+            classes,
+        )
+        if svg is None:
+            return []
+        title = "Budget maintenance: events per iteration, by epoch"
+        return [PanelView(title, Markup(svg), _NOTE)]
+
+
+def _curves(analysis: Analysis) -> pd.DataFrame:
+    return maintenance_curves(epochs_frame(analysis.runs))
+
+
+def _predictions(analysis: Analysis) -> pd.DataFrame:
+    return predicted_fractions(analysis.runs)
+
+
+def draw_maintenance(
+    curves: pd.DataFrame,
+    predictions: pd.DataFrame,
+    styles: Mapping[str, SolverStyle],
+    prefix: str,
+    task: str,
+    classes: Collection[str] = tuple(_STEPS),
+) -> str | None:
+    """Maintenance events per iteration in each epoch, and what Lemma 2 predicts for the optimum.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        Of :func:`maintenance_curves`.
+    predictions : DataFrame
+        Of :func:`predicted_fractions`.
+    styles : mapping of str to SolverStyle
+    prefix : str
+        Unique on the page, for the ids of the SVG.
+    task : str
+    classes : collection of str
+        Classes of the study's solvers; what is predicted for the steps of others is not drawn.
+
+    Returns
+    -------
+    str or None
+        An ``<svg>`` element; None if no solver of the task keeps a budget.
+    """
+    mine = of_task(curves, task)
+    if mine.empty:
+        return None
+    axes = panel_axes()
+    sentences = []
+    for _, solver, curve in by_solver(mine):
+        style = styles[solver]
+        axes.fill_between(
+            curve["epoch"], curve["low"], curve["high"], color=style.color, alpha=0.13
+        )
+        axes.plot(
+            curve["epoch"], curve["median"], color=style.color, lw=1.4, marker=style.marker, ms=4,
+            markevery=max(1, len(curve) // 12), dashes=style.dashes or (None, None),
+        )  # fmt: skip
+        end = float(curve["median"].iloc[-1])
+        sentences.append(f"{solver} ends at {formatting.percent(end)}.")
+    for line in records(of_task(predictions, task)):
+        for name, words in (_STEPS[name] for name in _STEPS if name in classes):
+            value = float(line[name])
+            # At opposite ends and, above the axis, on opposite sides, so that two lines close
+            # together keep their labels apart.
+            first = words == "subgradient"
+            text = f"predicted for {words} steps, {value:.3g}"
+            low = value < _NEAR_AXIS * float(mine["high"].max())
+            labelled_line(axes, value, text, above=first or low, right=first)
+            sentences.append(f"Predicted for {words} steps: {formatting.percent(value)}.")
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    dress(axes, "epoch")
+    title = f"{task}: maintenance events per iteration, by epoch"
+    return as_svg(axes, prefix, title=title, description=" ".join(sentences))

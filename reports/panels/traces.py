@@ -1,0 +1,115 @@
+"""Errors and suboptimality of each task against what its runs spend."""
+
+from __future__ import annotations
+
+import pandas as pd
+from markupsafe import Markup
+
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.described import SvmTask
+from marginbench.reports.drawing.traces import Quantities, Reference, TraceCurves, draw_traces
+from marginbench.reports.frames import first_known, of_task
+from marginbench.reports.panels import Panels, PanelView
+from marginbench.reports.statistics import curves, objective
+from marginbench.reports.wording import capitalised
+
+#: A value against a cost (columns of the traces), in reading order.
+PANELS = (
+    ("evaluations", "test_error"),
+    ("wall_s", "test_error"),
+    ("evaluations", "suboptimality"),
+    ("wall_s", "suboptimality"),
+)
+
+# Why a solver without a trait is not shown, where its measure says it too briefly.
+_WITHOUT = {"minimises": "does not minimise the SVM objective"}
+
+
+class Traces(Panels):
+    """The panels that every task has, whatever its solvers."""
+
+    kinds = ("svm",)
+    place = 10
+
+    def views(self, analysis: Analysis, task: str, prefix: str) -> list[PanelView]:
+        """Two panels of the test error, and two of the suboptimality with a reference."""
+        described = {item.label: item for item in analysis.tasks_of(SvmTask)}
+        return [
+            _view(analysis, task, quantities(analysis, cost, value), f"{prefix}-panel{place}")
+            for place, (cost, value) in enumerate(PANELS)
+            if described[task].reference or value != "suboptimality"
+        ]
+
+    def marks(self, analysis: Analysis, task: str) -> str:
+        """What lines, bands, lone markers and crosses are."""
+        data = [analysis.ask(trace_curves, *panel).of_task(task) for panel in PANELS]
+        sentences = [f"Lines are medians over seeds, bands {curves.BAND}."]
+        if any(not panel.points.empty for panel in data):
+            names = sorted({str(name) for panel in data for name in panel.points["solver"]})
+            sentences.append(
+                f"A lone marker with range bars is a solver that is seen only at its end "
+                f"({', '.join(names)})."
+            )
+        if any(not panel.unfinished.empty for panel in data):
+            sentences.append(
+                "A thin line that ends in a cross is a failed run; it is in no median and no band."
+            )
+        return " ".join(sentences)
+
+
+def quantities(analysis: Analysis, cost: str, value: str) -> Quantities:
+    """A value against a cost, with their measures."""
+    return Quantities(cost, value, analysis.measures[cost], analysis.measures[value])
+
+
+def trace_curves(analysis: Analysis, cost: str, value: str) -> TraceCurves:
+    """The statistics that a panel draws, for :meth:`.Analysis.ask`."""
+    runs, traces = analysis.runs, analysis.traces
+    return TraceCurves(
+        curves=curves.curves(runs, traces, cost, value),
+        points=curves.points(runs, traces, cost, value),
+        unfinished=curves.unfinished(traces, cost, value),
+    )
+
+
+def reference_of(runs: pd.DataFrame, task: str) -> Reference:
+    """The reference optimum that the records of a task carry."""
+    mine = of_task(runs, task)
+    n_test = first_known(mine["n_test"])
+    return Reference(
+        test_error=first_known(mine["reference_test_error"]),
+        resolution=first_known(objective.resolution(mine)),
+        n_test=None if n_test is None else int(n_test),
+    )
+
+
+def _view(analysis: Analysis, task: str, drawn: Quantities, prefix: str) -> PanelView:
+    data = analysis.ask(trace_curves, drawn.cost, drawn.value).of_task(task)
+    reference = reference_of(analysis.runs, task)
+    svg = draw_traces(drawn, data, analysis.styles, reference, prefix, task)
+    return PanelView(
+        title=capitalised(f"{drawn.shown.words} against {drawn.spent.words}"),
+        svg=None if svg is None else Markup(svg),
+        note=_absent_note(analysis.runs, task, drawn, data.solvers()),
+    )
+
+
+def _absent_note(runs: pd.DataFrame, task: str, drawn: Quantities, shown: set[str]) -> str:
+    """Which solvers with results a panel does not show, and why."""
+    mine = of_task(runs, task)
+    mine = mine[mine["ok"] & ~mine["solver"].isin(shown)]
+    reasons: dict[str, list[str]] = {}
+    for solver, group in mine.groupby("solver", sort=False):
+        reasons.setdefault(_reason(group, drawn), []).append(str(solver))
+    listed = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
+    return f"Not shown: {listed}." if listed else ""
+
+
+def _reason(group: pd.DataFrame, drawn: Quantities) -> str:
+    if drawn.shown.needs and not group[drawn.shown.needs].any():
+        return _WITHOUT.get(drawn.shown.needs, drawn.shown.absent)
+    if group[drawn.cost].isna().all():
+        return drawn.spent.absent or "nothing recorded"
+    if (group[drawn.cost] == 0).all():
+        return f"spent no {drawn.spent.words}"
+    return "nothing recorded"

@@ -1,0 +1,176 @@
+"""The results of feasibility methods on each problem: panels and a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import pandas as pd
+from rich.console import RenderableType
+from rich.text import Text
+
+from marginbench.reports import formatting
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.described import CellTask, ImagesTask, Task
+from marginbench.reports.frames import by_solver, of_task, records
+from marginbench.reports.panels import gallery
+from marginbench.reports.sections import Part, Section
+from marginbench.reports.solved import gap_sentence, not_beaten, solved
+from marginbench.reports.tables import NONE, Cell, Heading, Table, measure_cell, terminal_table
+
+_IMAGES_NOTE = "Test errors after so many iterations for each class, training error at the end."
+
+
+class FeasibilityTasks(Section):
+    """A part for each problem: what it is, and what each method needed."""
+
+    anchor, title, place = "task", "Results", 30
+    template = "task.html"
+    kinds = ("feasibility",)
+
+    def parts(self, analysis: Analysis) -> Iterable[Part]:
+        """One for each problem, in the order of the study."""
+        for place, task in enumerate(analysis.study.tasks):
+            anchor = f"{self.anchor}-{place}"
+            data = {
+                "problem": _problem(task),
+                "gallery": gallery(analysis, anchor, task.label),
+                "table": analysis.ask(results, task.label),
+                "note": _note(analysis, task),
+            }
+            yield Part(anchor, task.label, data)
+
+    def key_figures(self, analysis: Analysis) -> list[tuple[str, str]]:
+        """How many runs ended with a certificate, and how many without one."""
+        runs = analysis.ask(solved).runs
+        return [
+            ("ended with a certificate", str(int(runs["solved"].sum()))),
+            ("ended at a limit", str(int((runs["ok"] & ~runs["solved"]).sum()))),
+        ]
+
+    def terminal(self, analysis: Analysis) -> Iterable[RenderableType]:
+        """The tables, and how mirror prox compares with its bound."""
+        for task in analysis.study.tasks:
+            table = analysis.ask(results, task.label)
+            yield terminal_table(table, f"{task.label}: {_problem(task)}")
+            yield Text()
+        gap = gap_sentence(analysis)
+        if gap:
+            yield Text(gap)
+
+
+def results(analysis: Analysis, label: str) -> Table:
+    """The table of a problem, for :meth:`.Analysis.ask`."""
+    (task,) = (task for task in analysis.study.tasks if task.label == label)
+    if isinstance(task, ImagesTask):
+        return _images_table(analysis, task)
+    return _cell_table(analysis, task)
+
+
+def _problem(task: Task) -> str:
+    if isinstance(task, ImagesTask):
+        widths = ", ".join(f"{gamma:g}" for gamma in task.gammas)
+        return f"{task.dataset}, {task.n_train:,} training points, widths {widths}"
+    assert isinstance(task, CellTask)
+    return f"m = {task.m:,}, n = {task.n:,}, κ = {task.kappa:g}, tolerance {task.tol:g}, " + (
+        "separable" if task.generator == "ldfp" else "inseparable"
+    )
+
+
+def _note(analysis: Analysis, task: Task) -> str:
+    """Whether mirror prox needed the fewest iterations; of images what the errors are."""
+    if isinstance(task, ImagesTask):
+        return _IMAGES_NOTE
+    ours, ahead = not_beaten(analysis, task.label)
+    if not ours:
+        return ""
+    if not ahead:
+        return f"{ours} needed the fewest iterations on every instance."
+    return f"On some instance as few iterations as {ours} or fewer: {', '.join(ahead)}."
+
+
+def _cell_table(analysis: Analysis, task: Task) -> Table:
+    found = analysis.ask(solved)
+    published = task.published if isinstance(task, CellTask) else {}
+    table = of_task(found.table, task.label)
+    rows = []
+    for _, solver, group in by_solver(of_task(found.runs, task.label)):
+        cells = {
+            row["measure"]: measure_cell(row, found.costs[row["measure"]])
+            for row in records(table[table["solver"] == solver])
+        }
+        rows.append(
+            [
+                Cell(solver),
+                Cell(f"{group['solved'].sum()} / {len(group)}", incomplete=not group["ok"].all()),
+                *(cells | _not_reached(group)).values(),
+                _seconds(group.loc[group["solved"], "wall_s"].mean()),
+                *([_published(published.get(solver))] if published else []),
+            ]
+        )
+    titles = [
+        measure.title + (", median" if measure.format == "seconds" else "")
+        for measure in found.costs.values()
+    ]
+    titles = ["Solved", *titles, "Time, mean", *(["Published mean"] if published else [])]
+    return _table(task, titles, rows)
+
+
+def _not_reached(runs: pd.DataFrame) -> dict[str, Cell]:
+    """In place of the iterations of a method that solved nothing: how far it came."""
+    most = runs.loc[runs["ok"], "n_iter"].max()
+    if runs["solved"].any() or math.isnan(most):
+        return {}
+    return {"n_iter": Cell(f"no certificate in {formatting.count(most)}", absent=True)}
+
+
+def _seconds(value: float) -> Cell:
+    return NONE if math.isnan(value) else Cell(formatting.seconds(value))
+
+
+def _published(value: float | str | None) -> Cell:
+    if value is None:
+        return NONE
+    return Cell(value) if isinstance(value, str) else _seconds(value)
+
+
+def _images_table(analysis: Analysis, task: ImagesTask) -> Table:
+    traces = of_task(analysis.traces, task.label)
+    costs = analysis.ask(solved).costs
+    counters = [name for name in costs if name in analysis.counters]
+    rows = []
+    for _, solver, group in by_solver(of_task(analysis.runs, task.label)):
+        done = group[group["ok"]]
+        mine = traces[traces["solver"] == solver]
+        ends = "; ".join(dict.fromkeys(done["reason"]))
+        stages = [mine.loc[mine["n_iter"] == stage, "test_error"] for stage in task.stages]
+        rows.append(
+            [
+                Cell(solver),
+                Cell(f"{len(done)} / {len(group)}", incomplete=len(done) < len(group)),
+                _median(analysis, done, "gamma"),
+                *(_percent(errors.median()) for errors in stages),
+                _median(analysis, done, "train_error"),
+                Cell(ends) if ends else NONE,
+                *(_median(analysis, done, name) for name in (*counters, "wall_s")),
+            ]
+        )
+    errors_at = [f"Error, {stage}" for stage in task.stages]
+    counted = [costs[name].title for name in counters]
+    titles = ["Runs", "Width", *errors_at, "Train error", "At the end", *counted, "Time"]
+    return _table(task, titles, rows)
+
+
+def _median(analysis: Analysis, runs: pd.DataFrame, name: str) -> Cell:
+    value = float(runs[name].median())
+    return NONE if math.isnan(value) else Cell(formatting.say(analysis.measures[name], value))
+
+
+def _percent(value: float) -> Cell:
+    return NONE if math.isnan(value) else Cell(formatting.percent(value))
+
+
+def _table(task: Task, titles: list[str], rows: list[list[Cell]]) -> Table:
+    headings = [Heading("Method", short="method")]
+    headings += [Heading(title, "number", short=title.lower()) for title in titles]
+    return Table(f"Results on {task.label}", headings, rows)

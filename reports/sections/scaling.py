@@ -1,0 +1,160 @@
+"""How time, evaluations and errors grow with the number of training points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from marginbench.harness.measures import Measure
+from marginbench.reports import formatting, wording
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.described import SvmTask
+from marginbench.reports.drawing.medians import Against, draw_medians
+from marginbench.reports.frames import records
+from marginbench.reports.panels import Gallery, PanelView, legend
+from marginbench.reports.sections import Section
+from marginbench.reports.statistics import scaling
+from marginbench.reports.statistics.curves import BAND
+from marginbench.reports.tables import NONE, Cell, Heading, Table
+
+_DRAWN = ("cpu_s", "evaluations", "test_error", "train_error")
+_PER_ITERATION = Measure("CPU time per iteration", "CPU seconds per iteration", "seconds")
+_POINTS = Against("training points", lambda n: f"at {formatting.integer(n)} points")
+
+
+@dataclass(frozen=True)
+class FamilyView:
+    """All that the page shows of one family of tasks."""
+
+    label: str
+    anchor: str
+    gallery: Gallery
+    table: Table
+    left_out: str
+
+
+class Scaling(Section):
+    """A family of tasks that differ in their size alone: medians against it, and slopes."""
+
+    anchor, title, place = "scaling", "Scaling", 20
+    template = "scaling.html"
+    kinds = ("svm",)
+
+    def applies(self, analysis: Analysis) -> bool:
+        """Where tasks differ only in their number of training points."""
+        return not analysis.ask(_families).empty
+
+    def data(self, analysis: Analysis) -> Mapping[str, Any]:
+        """The families."""
+        groups = analysis.ask(_families).groupby("family", sort=False)
+        families = [_view(analysis, place, tasks) for place, (_, tasks) in enumerate(groups)]
+        return {"families": families}
+
+
+def _families(analysis: Analysis) -> pd.DataFrame:
+    return scaling.families(analysis.tasks_of(SvmTask), analysis.runs)
+
+
+def _view(analysis: Analysis, family: int, tasks: pd.DataFrame) -> FamilyView:
+    anchor = f"scaling-{family}"
+    members = scaling.scaling_runs(analysis.runs, tasks)
+    medians = scaling.scaling_medians(members).rename(columns={"n": "x"})
+    described = {task.label: task for task in analysis.tasks_of(SvmTask)}
+    first = described[str(tasks["task"].iloc[0])]
+    label = ", ".join([first.dataset, *wording.kernel_words(first)])
+    drawn = [solver for solver in analysis.styles if solver in set(medians["solver"])]
+    panels = [
+        _panel(analysis, name, medians, f"{anchor}-panel{place}", label)
+        for place, name in enumerate(_DRAWN)
+    ]
+    return FamilyView(
+        label=label,
+        anchor=anchor,
+        gallery=Gallery(
+            legend=legend(analysis, anchor, dict.fromkeys(drawn, "")),
+            panels=panels,
+            marks=f"Lines join medians over the runs at each n, bands are {BAND}.",
+        ),
+        table=_table(analysis, label, members),
+        left_out=_left_out_sentence(scaling.left_out(members)),
+    )
+
+
+def _panel(
+    analysis: Analysis, name: str, medians: pd.DataFrame, prefix: str, label: str
+) -> PanelView:
+    measure, mine = analysis.measures[name], medians[medians["measure"] == name]
+    svg = draw_medians(mine, measure, _POINTS, analysis.styles, prefix, label)
+    without = set(medians["solver"]) - set(mine["solver"])
+    absent = ", ".join(solver for solver in analysis.styles if solver in without)
+    return PanelView(
+        title=f"{wording.capitalised(measure.words)} against {_POINTS.words}",
+        svg=None if svg is None else Markup(svg),
+        note=f"Not shown: {absent} (nothing counted)." if absent else "",
+    )
+
+
+def _table(analysis: Analysis, label: str, members: pd.DataFrame) -> Table:
+    rows = []
+    for solver, group in scaling.slopes(members).groupby("solver", sort=False):
+        fitted = {row["measure"]: row for row in records(group)}
+        runs = members[(members["solver"] == solver) & (members["status"] != "skipped")]
+        if runs.empty:
+            continue
+        rows.append(
+            [
+                Cell(str(solver)),
+                Cell(f"{runs['ok'].sum()} / {len(runs)}", incomplete=not bool(runs["ok"].all())),
+                _sizes_cell(fitted["cpu_s"]),
+                *(slope_cell(fitted[name]) for name in scaling.FITTED),
+            ]
+        )
+    measures = {**analysis.measures, "cpu_s_per_iteration": _PER_ITERATION}
+    slopes = [f"Slope of {measures[name].words}" for name in scaling.FITTED]
+    headings = [Heading(title, "number") for title in ("Runs", "Sizes n", *slopes)]
+    return Table(f"Slopes on {label}", [Heading("Solver"), *headings], rows)
+
+
+def _sizes_cell(row: Mapping[str, Any]) -> Cell:
+    if not row["n_sizes"]:
+        return NONE
+    ends = [formatting.integer(row[name]) for name in ("smallest", "largest")]
+    words = ends[0] if row["n_sizes"] == 1 else f"{ends[0]} to {ends[1]}"
+    return Cell(words, note=formatting.plural(row["n_sizes"], "size"))
+
+
+def slope_cell(row: Mapping[str, Any]) -> Cell:
+    """The cell of one row of :func:`marginbench.reports.statistics.scaling.slopes`."""
+    if math.isnan(row["slope"]):
+        n = formatting.plural(int(row["n_sizes"]), "size")
+        return Cell(f"{n}, {scaling.FEWEST_SIZES} needed", absent=True)
+    return Cell(
+        value=_two_decimals(row["slope"]),
+        range=f"{_two_decimals(row['low'])} to {_two_decimals(row['high'])}",
+        note=f"{row['degrees_of_freedom']:.0f}{formatting.FIXED}d.f.",
+    )
+
+
+def _two_decimals(value: float) -> str:
+    return formatting.decimals(value, 2)
+
+
+def _left_out_sentence(left_out: pd.DataFrame) -> str:
+    """Which runs are in no figure and no slope."""
+    left_out = left_out[left_out["status"] != "skipped"]  # said elsewhere, and no loss of time
+    if left_out.empty:
+        return ""
+    listed = "; ".join(
+        f"{row['solver']} at {formatting.integer(row['n'])} points "
+        f"({row['count']} of {formatting.plural(row['n_planned'], 'run')}: {row['status']})"
+        for row in records(left_out)
+    )
+    return (
+        f"Without a result, and so in no median and no slope: {listed}. Where those are the slow "
+        "ones, what is left looks faster than the method is."
+    )

@@ -1,0 +1,51 @@
+"""The solvers of a study, as it configured them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from marginbench.reports import wording
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.described import Solver
+from marginbench.reports.sections import Part, Section
+from marginbench.reports.tables import Cell, Heading, Table
+
+
+class Solvers(Section):
+    """Summary, parameters, traits and class of each solver."""
+
+    anchor, place = "solvers", 70
+    template = "table.html"
+
+    def parts(self, analysis: Analysis) -> Iterable[Part]:
+        """One, under the word of the study's kind for its solvers."""
+        title = wording.capitalised(f"{analysis.words.solver}s")
+        return [Part(self.anchor, title, self.data(analysis))]
+
+    def data(self, analysis: Analysis) -> Mapping[str, Any]:
+        """The table; columns in which no solver has anything are left out."""
+        word = wording.capitalised(analysis.words.solver)
+        solvers = [_described(solver) for solver in analysis.study.solvers]
+        names = list(dict.fromkeys(name for solver in solvers for name in solver))
+        shown = [
+            name for name in names if any(name in item and item[name].value for item in solvers)
+        ]
+        headings = [
+            Heading(name, "wide" if name in ("Summary", "Parameters") else "") for name in shown
+        ]
+        rows = [
+            [Cell(solver.label), *(item.get(name, Cell("")) for name in shown)]
+            for solver, item in zip(analysis.study.solvers, solvers, strict=True)
+        ]
+        return {"table": Table(f"{word}s", [Heading(word), *headings], rows)}
+
+
+def _described(solver: Solver) -> dict[str, Cell]:
+    """The cells of a solver by heading."""
+    return {
+        "Summary": Cell(solver.summary),
+        "Parameters": Cell(wording.parameters(solver.params) or "defaults"),
+        **{name: Cell(fact) for name, fact in solver.facts.items()},
+        "Class": Cell(solver.class_, code=True),
+    }

@@ -1,0 +1,60 @@
+"""The tasks of a study of SVM solvers, their data and their reference optima."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from marginbench.reports import formatting, wording
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.described import SvmTask
+from marginbench.reports.frames import first_known, of_task
+from marginbench.reports.sections import Section
+from marginbench.reports.statistics.objective import resolution
+from marginbench.reports.tables import NONE, Cell, Heading, Table
+
+_HEADINGS = (
+    Heading("Task"),
+    Heading("Dataset"),
+    Heading("Train", "number"),
+    Heading("Test", "number"),
+    Heading("Features", "number"),
+    Heading("Problem", "wide"),
+    Heading("Reference optimum", "number"),
+    Heading("Certified relative gap", "number"),
+    Heading("Its test error", "number"),
+    Heading("Fingerprint"),
+)
+
+
+class SvmData(Section):
+    """What the records say of each task: sizes, reference optimum, fingerprint."""
+
+    anchor, title, place = "tasks", "Tasks and data", 60
+    template = "table.html"
+    kinds = ("svm",)
+
+    def data(self, analysis: Analysis) -> Mapping[str, Any]:
+        """The table of tasks."""
+        rows = [_row(analysis, task) for task in analysis.tasks_of(SvmTask)]
+        return {"table": Table(self.title, _HEADINGS, rows)}
+
+
+def _row(analysis: Analysis, task: SvmTask) -> list[Cell]:
+    runs = of_task(analysis.runs, task.label)
+
+    def known(name: str, say: Callable[[float], str]) -> Cell:
+        value = first_known(resolution(runs) if name == "resolution" else runs[name])
+        return NONE if value is None else Cell(say(value))
+
+    fingerprint = next((text for text in runs["fingerprint"] if text), "")
+    return [
+        Cell(task.label),
+        Cell(task.dataset, range=wording.parameters(task.dataset_params)),
+        *(known(name, formatting.integer) for name in ("n_train", "n_test", "n_features")),
+        Cell(", ".join(wording.kernel_words(task))),
+        known("reference_primal", "{:.6g}".format),
+        known("resolution", formatting.scientific),
+        known("reference_test_error", formatting.percent),
+        Cell(fingerprint[:12], code=True, hint=fingerprint) if fingerprint else NONE,
+    ]

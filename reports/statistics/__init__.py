@@ -1,0 +1,1 @@
+"""The numbers of a report: pure functions from DataFrame to DataFrame."""

@@ -1,0 +1,121 @@
+"""Studies of feasibility methods: which runs solved their problem, and what they needed.
+
+A run has solved its problem if it ended as planned with the certificate that the problem has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import pandas as pd
+
+from marginbench.harness.measures import Measure
+from marginbench.reports.described import CellTask, Task
+from marginbench.reports.frames import json_object, of_task
+from marginbench.reports.statistics.summary import results_table, run_values
+
+#: What a method must have found to have solved a problem of each generator.
+_ANSWERS = {"ldfp": ("separable",), "lap": ("inseparable",)}
+_ANY = ("separable", "inseparable")
+
+
+def with_outcome(runs: pd.DataFrame, tasks: Iterable[Task]) -> pd.DataFrame:
+    """Add whether each run solved its problem, and the seconds that it was allowed.
+
+    Returns
+    -------
+    DataFrame
+        A copy with ``solved`` (bool) and ``limit`` (NaN without a record).
+    """
+    answers = {
+        task.label: _ANSWERS.get(task.generator, _ANY) if isinstance(task, CellTask) else _ANY
+        for task in tasks
+    }
+    right = [
+        found in answers[task] for task, found in zip(runs["task"], runs["found"], strict=True)
+    ]
+    limits = [json_object(text).get("timeout", math.nan) for text in runs["budget"]]
+    return runs.assign(
+        solved=runs["ok"] & pd.Series(right, index=runs.index, dtype=bool),
+        limit=pd.Series(limits, index=runs.index, dtype=float),
+    )
+
+
+def solved_table(
+    runs: pd.DataFrame, measures: Mapping[str, Measure], derived: pd.DataFrame
+) -> pd.DataFrame:
+    """What each method needed on the instances that it solved.
+
+    All methods end with the same certificate, so that their costs can be ranked.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Of :func:`with_outcome`.
+    measures : mapping of str to Measure
+        Columns of ``runs``, and derived measures.
+    derived : DataFrame
+        The values of the derived measures of all runs, as of
+        :func:`marginbench.reports.statistics.summary.run_values`.
+
+    Returns
+    -------
+    DataFrame
+        Of :func:`marginbench.reports.statistics.summary.results_table`; best are medians of
+        methods that solved every instance.
+    """
+    ranked = {name: replace(item, better="lower") for name, item in measures.items()}
+    solved = runs[runs["solved"]]
+    values = [run_values(solved, name) for name in measures if name in solved]
+    if not derived.empty:
+        values.append(derived.merge(solved[["task", "solver", "seed"]]))
+    return results_table(runs, pd.concat(values, ignore_index=True), ranked, success="solved")
+
+
+def gap_ratio(traces: pd.DataFrame, columns: Mapping[str, int]) -> tuple[float, int]:
+    """The largest ``t (phi_up - phi_lo) / sqrt(2 log n)``, and of how many checkpoints.
+
+    At most 1 for mirror prox by its convergence theorem; NaN if nothing is recorded.
+
+    Parameters
+    ----------
+    traces : DataFrame
+        Of runs of mirror prox.
+    columns : mapping of str to int
+        n, the number of columns of the problems of each task; others are left out.
+    """
+    mine = traces[traces["task"].isin(columns)]
+    if mine.empty:
+        return math.nan, 0
+    bound = (2 * mine["task"].map(columns).map(math.log)).map(math.sqrt) / mine["n_iter"]
+    return float(((mine["phi_up"] - mine["phi_lo"]) / bound).max()), len(mine)
+
+
+def not_beaten(runs: pd.DataFrame, task: str, solver: str) -> list[str] | None:
+    """The methods that needed as few iterations as a solver, or fewer, on some instance of a task.
+
+    An instance that the other method did not solve counts for the solver if that solved it.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Of :func:`with_outcome`.
+    task, solver : str
+
+    Returns
+    -------
+    list of str or None
+        None if the solver has no run that ended as planned.
+    """
+    mine = of_task(runs[runs["ok"]], task)
+    counts = mine.assign(n_iter=mine["n_iter"].where(mine["solved"], math.inf)).pivot_table(
+        index="seed", columns="solver", values="n_iter"
+    )
+    if solver not in counts:
+        return None
+    others = [name for name in mine["solver"].unique() if name in counts and name != solver]
+    return [
+        name for name in others if not (counts[solver] < counts[name])[counts[name].notna()].all()
+    ]

@@ -1,0 +1,166 @@
+"""What a reader must know before trusting a comparison: environments and mixed records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from marginbench.reports.formatting import plural
+from marginbench.reports.frames import by_solver, json_object, records
+from marginbench.reports.statistics.objective import resolution
+
+_UNKNOWN = "unknown"
+
+
+def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Nested settings as one level of dotted names and text values, in stable order."""
+    flat: dict[str, str] = {}
+    for name in sorted(value):
+        item = value[name]
+        if isinstance(item, Mapping) and item:
+            flat |= flatten(item, f"{prefix}{name}.")
+        else:
+            known = _UNKNOWN if item is None else item
+            flat[prefix + name] = known if isinstance(known, str) else json.dumps(known)
+    return flat
+
+
+def environments(runs: pd.DataFrame) -> pd.DataFrame:
+    """The distinct environments of the runs that took place, most frequent first.
+
+    Returns
+    -------
+    DataFrame
+        Columns environment (dict of dotted names to text), n (runs), threads and jobs (the
+        distinct values, as text).
+    """
+    recorded = _took_place(runs)
+    recorded = recorded[~recorded["environment"].isin(["", "{}"])]
+    rows: list[dict[str, Any]] = []
+    for text, group in recorded.groupby("environment", sort=False):
+        rows.append(
+            {
+                "environment": flatten(json_object(str(text))),
+                "n": len(group),
+                "threads": _distinct(group["threads"]),
+                "jobs": _distinct(group["jobs"]),
+            }
+        )
+    rows.sort(key=lambda row: (-row["n"], sorted(row["environment"].items())))
+    return pd.DataFrame(rows, columns=["environment", "n", "threads", "jobs"])
+
+
+def machine(distinct: pd.DataFrame) -> str:
+    """A short name of the machine of the runs; says so when there are several."""
+    names = _settings(distinct, "processor") or _settings(distinct, "platform")
+    if len(names) > 1:
+        return f"{len(names)} different machines"
+    cores = _settings(distinct, "cores")
+    return ", ".join([*(names or [_UNKNOWN]), *(f"{n} cores" for n in cores[:1])])
+
+
+def commits(distinct: pd.DataFrame) -> list[str]:
+    """The distinct commits of the code that made the records."""
+    return _settings(distinct, "commit")
+
+
+def cautions(runs: pd.DataFrame, traces: pd.DataFrame, distinct: pd.DataFrame) -> list[str]:
+    """Plain sentences on what limits the comparison; empty when nothing does.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Of :class:`marginbench.reports.results.Results`, of any kind.
+    traces : DataFrame
+        Of the same; where there are reference optima with suboptimality:
+        :func:`marginbench.reports.statistics.objective.trace_suboptimality`.
+    distinct : DataFrame
+        Of :func:`environments`.
+    """
+    return [
+        *_code_cautions(distinct),
+        *_timing_cautions(runs),
+        *_problem_cautions(runs, traces),
+    ]
+
+
+def _code_cautions(distinct: pd.DataFrame) -> list[str]:
+    found = []
+    if len(distinct) > 1:
+        counts = " and ".join(str(n) for n in distinct["n"])
+        found.append(
+            f"The records come from {len(distinct)} different environments ({counts} runs): "
+            "do not compare their times."
+        )
+    revisions = commits(distinct)
+    if len(revisions) > 1:
+        short = ", ".join(revision[:10] for revision in revisions)
+        found.append(f"The records come from {len(revisions)} different commits: {short}.")
+    dirty = sum(row["n"] for row in records(distinct) if row["environment"].get("dirty") == "true")
+    if dirty:
+        found.append(
+            f"{plural(dirty, 'run')} came from a tree with uncommitted changes: "
+            "the commit alone does not reproduce them."
+        )
+    return found
+
+
+def _timing_cautions(runs: pd.DataFrame) -> list[str]:
+    measured = _took_place(runs)
+    jobs = sorted(int(value) for value in measured["jobs"].dropna().unique())
+    threads = sorted(int(value) for value in measured["threads"].dropna().unique())
+    found = []
+    if len(jobs) > 1:
+        listed = ", ".join(map(str, jobs))
+        found.append(
+            f"Runs took place with different numbers of parallel jobs ({listed}): "
+            "do not compare their times."
+        )
+    elif jobs and jobs[0] > 1:
+        found.append(
+            f"{jobs[0]} runs took place at a time and shared the machine: times are indicative; "
+            "counts are not affected."
+        )
+    if len(threads) > 1:
+        listed = ", ".join(map(str, threads))
+        found.append(f"Runs used different numbers of threads ({listed}).")
+    return found
+
+
+def _problem_cautions(runs: pd.DataFrame, traces: pd.DataFrame) -> list[str]:
+    found = []
+    for column, what in (("fingerprint", "data"), ("reference_hash", "reference optimum")):
+        if column not in runs:
+            continue
+        known = runs[runs[column] != ""]
+        for task, n in known.groupby("task", sort=False)[column].nunique().items():
+            if n > 1:
+                found.append(f"The runs of task {task} do not share one {what}: {n} were recorded.")
+    if "suboptimality" not in traces:
+        return found
+    # Rounding in the objective is far below a part in a million of the certified gap's scale.
+    below = traces[traces["suboptimality"] < -resolution(traces) * (1 + 1e-6) - 1e-12]
+    for task, solver, group in by_solver(below):
+        found.append(
+            f"{len(group)} checkpoint(s) of {solver} on task {task} lie below the certified lower "
+            "bound of the optimum: the reference or the objective is wrong."
+        )
+    return found
+
+
+def _took_place(runs: pd.DataFrame) -> pd.DataFrame:
+    """A skipped run has a record, but nothing was measured for it."""
+    return runs[runs["status"] != "skipped"]
+
+
+def _settings(distinct: pd.DataFrame, name: str) -> list[str]:
+    """The distinct known values of one setting."""
+    values = (environment.get(name, _UNKNOWN) for environment in distinct["environment"])
+    return [value for value in dict.fromkeys(values) if value != _UNKNOWN]
+
+
+def _distinct(values: pd.Series) -> str:
+    return ", ".join(f"{value:g}" for value in sorted(values.dropna().unique()))

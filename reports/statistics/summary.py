@@ -1,0 +1,134 @@
+"""The table of results: median and range of each measure, per task and solver.
+
+Medians and ranges are over the runs that succeeded, and carry their number ``n``; a failed run
+counts as never reaching a target; an unknown count stays unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from marginbench.harness.measures import Measure
+from marginbench.reports.frames import by_solver
+
+#: Why a value is absent from the table, where its measure does not say.
+NO_RUN = "no run"
+NOT_COUNTED = "not counted"
+UNKNOWN = "unknown"
+
+#: Columns of the values of runs: see :func:`run_values`.
+VALUE_COLUMNS = ["task", "solver", "seed", "measure", "value", "kept", "upper_bound"]
+
+
+def run_values(runs: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """The values of a column of runs that have a result, as the table takes them.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        With the column ``measure``, and ``<measure>_is_bound`` where some values are only known to
+        be at most what the column says.
+    measure : str
+
+    Returns
+    -------
+    DataFrame
+        One row per run: task, solver, seed, measure, value (NaN: unknown; infinite: never
+        reached), kept (a target that was reached was also kept to the end) and upper_bound (the
+        value is only known to be at most this).
+    """
+    bound = runs.get(f"{measure}_is_bound", False)
+    found = runs[["task", "solver", "seed"]].assign(
+        measure=measure, value=runs[measure], kept=True, upper_bound=bound
+    )
+    return found[VALUE_COLUMNS]
+
+
+def results_table(
+    runs: pd.DataFrame,
+    values: pd.DataFrame,
+    measures: Mapping[str, Measure],
+    success: str = "ok",
+) -> pd.DataFrame:
+    """Aggregate the values of each measure over the runs of a task and solver.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Of :class:`marginbench.reports.results.Results`.
+    values : DataFrame
+        Of :func:`run_values` or of derived measures, for all measures.
+    measures : mapping of str to Measure
+        The measures of the table, in its order.
+    success : str
+        The column of ``runs`` that says whether a run succeeded.
+
+    Returns
+    -------
+    DataFrame
+        One row per task, solver and measure: median, low (minimum), high (maximum), n (values),
+        n_reached (finite values) and n_kept (of those, the runs that kept to the target),
+        upper_bound (the median is only known to be at most this), absent (why there is no value),
+        complete (all runs succeeded) and best (the lowest median, where lower is better, among the
+        complete solvers of the task).
+    """
+    found = dict(iter(values.groupby(["task", "solver", "measure"])))
+    rows: list[dict[str, Any]] = []
+    for task, solver, group in by_solver(runs):
+        for name, measure in measures.items():
+            row: dict[str, Any] = {"task": task, "solver": solver, "measure": name}
+            row |= _aggregate(found.get((task, solver, name), values[:0]))
+            row["absent"] = _absent(measure, group, success, known=row["n"] > 0)
+            row["complete"] = bool(group[success].all())
+            row["ranked"] = measure.better == "lower"
+            rows.append(row)
+    return _mark_best(pd.DataFrame(rows, columns=_TABLE_COLUMNS))
+
+
+_TABLE_COLUMNS = [
+    *("task", "solver", "measure", "median", "low", "high", "n", "n_reached", "n_kept"),
+    *("upper_bound", "absent", "complete", "ranked"),
+]
+
+
+def _aggregate(values: pd.DataFrame) -> dict[str, Any]:
+    known = values[values["value"].notna()]
+    numbers = known["value"].to_numpy(np.float64)
+    reached = np.isfinite(numbers)
+    median = float(np.median(numbers)) if len(numbers) else np.nan
+    return {
+        "median": median,
+        "low": float(known["value"].min()),
+        "high": float(known["value"].max()),
+        "n": len(numbers),
+        "n_reached": int(reached.sum()),
+        "n_kept": int((reached & known["kept"].to_numpy(bool)).sum()),
+        # A bound below the median leaves the median what it is.
+        "upper_bound": bool((known["upper_bound"] & (known["value"] >= median)).any()),
+    }
+
+
+def _absent(measure: Measure, group: pd.DataFrame, success: str, known: bool) -> str:
+    """Why a measure has no value; empty if it has one."""
+    if (group["status"] == "skipped").all():
+        return NO_RUN
+    if measure.needs and not group[measure.needs].any():
+        return measure.absent
+    if known:
+        return ""
+    if not group[success].any():
+        return NO_RUN
+    return NOT_COUNTED if measure.format == "count" else UNKNOWN
+
+
+def _mark_best(table: pd.DataFrame) -> pd.DataFrame:
+    # A model without support vectors is of another kind, or empty: not the sparsest one.
+    counted = (table["measure"] != "n_support") | (table["median"] > 0)
+    eligible = table[table["ranked"] & counted & table["complete"] & (table["absent"] == "")]
+    lowest = eligible.groupby(["task", "measure"])["median"].transform("min")
+    best = (eligible["median"] == lowest) & np.isfinite(lowest)
+    return table.assign(best=best.reindex(table.index, fill_value=False)).drop(columns="ranked")

@@ -1,0 +1,150 @@
+"""Tables as page and terminal show them: the same cells in both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from marginbench.harness.measures import Measure
+from marginbench.reports import formatting
+from marginbench.reports.statistics import summary
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of a table.
+
+    Attributes
+    ----------
+    value : str
+        A value, or why there is none.
+    range : str
+        Minimum to maximum, or what else belongs below the value; empty for nothing.
+    note : str
+        What a reader must know of the value, such as how many runs are behind it.
+    best, absent, incomplete : bool
+        Whether it is the best of its column, stands for no value, or counts too few runs.
+    code : bool
+        Whether it is a name of the code or a hash.
+    hint : str
+        What a short value stands for, in full.
+    """
+
+    value: str
+    range: str = ""
+    note: str = ""
+    best: bool = False
+    absent: bool = False
+    incomplete: bool = False
+    code: bool = False
+    hint: str = ""
+
+
+#: Stands for no value.
+NONE = Cell(formatting.DASH, absent=True)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The heading of a column.
+
+    Attributes
+    ----------
+    title : str
+    style : str
+        The class of its cells: "number", "wide", "reason" or "statuses".
+    group : str
+        What stands above it and its neighbours of the same group.
+    short : str
+        The heading in the terminal; empty: the terminal leaves the column out.
+    """
+
+    title: str
+    style: str = ""
+    group: str = ""
+    short: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; the first cell of a row is its heading.
+
+    Attributes
+    ----------
+    label : str
+        Read out in its place.
+    headings : sequence of Heading
+    rows : sequence of sequence of Cell
+    style : str
+        A class for all of it.
+    differing : frozenset of int
+        The rows to point out, as their cells should agree and do not.
+    """
+
+    label: str
+    headings: Sequence[Heading]
+    rows: Sequence[Sequence[Cell]]
+    style: str = ""
+    differing: frozenset[int] = frozenset()
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """The groups of headings with the number of columns in each; empty without any."""
+        found: list[tuple[str, int]] = []
+        for heading in self.headings:
+            if heading.group and found and found[-1][0] == heading.group:
+                found[-1] = (heading.group, found[-1][1] + 1)
+            else:
+                found.append((heading.group, 1))
+        return found if any(name for name, _ in found) else []
+
+
+def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
+    """The cell of one row of :func:`marginbench.reports.statistics.summary.results_table`."""
+    if row["absent"]:
+        return NONE if row["absent"] == summary.NO_RUN else Cell(row["absent"], absent=True)
+    value, low, high = (formatting.say(measure, row[name]) for name in ("median", "low", "high"))
+    notes = []
+    if 0 < row["n_reached"] < row["n"]:
+        notes.append(f"{row['n_reached']} of {row['n']} runs")
+    if row["n_kept"] < row["n_reached"]:
+        notes.append(f"{row['n_reached'] - row['n_kept']} ended above")
+    bound = f"≤{formatting.THIN}" if row["upper_bound"] and value != formatting.NEVER else ""
+    return Cell(
+        value=bound + value,
+        range=formatting.spread(low, high),
+        note=", ".join(notes),
+        best=bool(row["best"]),
+    )
+
+
+def terminal_table(table: Table, title: str) -> RichTable:
+    """The table for a terminal: its columns with a short heading, values without ranges."""
+    shown = [place for place, heading in enumerate(table.headings) if heading.short]
+    drawn = RichTable(title=Text(title, style="bold"), title_justify="left", box=None)
+    drawn.padding = (0, 2, 0, 0)
+    for place in shown:
+        heading = table.headings[place]
+        # In a narrow terminal "not instrumented" breaks between its words, never inside one.
+        words = [word for row in table.rows for word in row[place].value.split(" ")]
+        first, _, last = heading.short.rpartition(" ")
+        drawn.add_column(
+            Text(f"{first}\n{last}" if first else last),
+            justify="right" if heading.style == "number" else "left",
+            min_width=max(map(len, words), default=0) if heading.style == "number" else None,
+        )
+    for row in table.rows:
+        drawn.add_row(
+            *(Text(row[place].value, style=_terminal_style(row[place])) for place in shown)
+        )
+    return drawn
+
+
+def _terminal_style(cell: Cell) -> str:
+    if cell.incomplete:
+        return "yellow"
+    return "bold" if cell.best else "dim" if cell.absent else ""

@@ -1,0 +1,114 @@
+"""The public names of marginbench.solvers, for type checkers and for the lazy import."""
+
+from .approximate.nystrom import Nystrom as Nystrom
+from .approximate.random_features import (
+    RandomFourierFeatures as RandomFourierFeatures,
+    RandomFourierMap as RandomFourierMap,
+)
+from .budget import BSCA as BSCA, BSGD as BSGD
+from .bundle import (
+    F1 as F1,
+    L1 as L1,
+    L2 as L2,
+    BundleClassifier as BundleClassifier,
+    BundleRegressor as BundleRegressor,
+    BundleResult as BundleResult,
+    BundleTrace as BundleTrace,
+    Entropy as Entropy,
+    EpsilonInsensitive as EpsilonInsensitive,
+    Hinge as Hinge,
+    LeastSquares as LeastSquares,
+    Legendre as Legendre,
+    Logistic as Logistic,
+    Loss as Loss,
+    Multiclass as Multiclass,
+    Novelty as Novelty,
+    PointwiseLoss as PointwiseLoss,
+    PrecisionAtK as PrecisionAtK,
+    Quantile as Quantile,
+    Regularizer as Regularizer,
+    ROCArea as ROCArea,
+    SimplexEntropy as SimplexEntropy,
+    SquaredHinge as SquaredHinge,
+    minimize_risk as minimize_risk,
+)
+from .cuts import (
+    CuttingPlane as CuttingPlane,
+    LinearChain as LinearChain,
+    MultiClass as MultiClass,
+    StructuredExpansion as StructuredExpansion,
+    StructuredProblem as StructuredProblem,
+    StructuredSVM as StructuredSVM,
+    TwoClasses as TwoClasses,
+    Violations as Violations,
+)
+from .feasibility import (
+    ISNKPVN as ISNKPVN,
+    ISPVN as ISPVN,
+    KPCT as KPCT,
+    KVN as KVN,
+    MPCFP as MPCFP,
+    MPKFP as MPKFP,
+    MPLFP as MPLFP,
+    PCT as PCT,
+    SNKP as SNKP,
+    SPCT as SPCT,
+    SPVN as SPVN,
+    VN as VN,
+    FeasibilityCounters as FeasibilityCounters,
+    FeasibilityProblem as FeasibilityProblem,
+    FeasibilityResult as FeasibilityResult,
+    OneVsRest as OneVsRest,
+    Orthant as Orthant,
+    PositiveSemidefinite as PositiveSemidefinite,
+    SecondOrder as SecondOrder,
+    Verdict as Verdict,
+    check_certificate as check_certificate,
+)
+from .interface.base import Solver as Solver, WeightedSolver as WeightedSolver
+from .interface.declaration import hyperparameters as hyperparameters
+from .interface.monitor import Monitor as Monitor
+from .interface.parameters import (
+    CachedKernelParameters as CachedKernelParameters,
+    KernelParameters as KernelParameters,
+    SeedParameters as SeedParameters,
+    SoftMarginParameters as SoftMarginParameters,
+    SolverParameters as SolverParameters,
+)
+from .interface.problem import Problem as Problem, Solution as Solution
+from .kernels import (
+    RBF as RBF,
+    CallableKernel as CallableKernel,
+    Kernel as Kernel,
+    Linear as Linear,
+    Polynomial as Polynomial,
+    Precomputed as Precomputed,
+)
+from .kernels.laplacian import Laplacian as Laplacian
+from .kernels.oracle import KernelOracle as KernelOracle
+from .linear.pegasos import LinearPegasos as LinearPegasos
+from .linear.sdca import LinearSDCA as LinearSDCA
+from .linear.simba import SIMBA as SIMBA
+from .models import (
+    BudgetExpansion as BudgetExpansion,
+    KernelExpansion as KernelExpansion,
+    LinearModel as LinearModel,
+    Model as Model,
+)
+from .models.fourier import FourierExpansion as FourierExpansion
+from .models.voting import VotedExpansion as VotedExpansion
+from .numeric.counters import Counters as Counters
+from .peers.liblinear import LIBLINEAR as LIBLINEAR
+from .peers.libsvm import LIBSVM as LIBSVM
+from .registration import (
+    register as register,
+    register_kernel as register_kernel,
+    registry as registry,
+)
+from .sbp.sbp import SBP as SBP
+from .smo.smo import SMO as SMO
+from .stochastic.batch_perceptron import BatchPerceptron as BatchPerceptron
+from .stochastic.pegasos import Pegasos as Pegasos
+from .stochastic.perceptron import Perceptron as Perceptron
+from .stochastic.sdca import SDCA as SDCA
+from .stochastic.sgd import SGD as SGD

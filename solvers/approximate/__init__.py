@@ -1,0 +1,1 @@
+"""Kernel machines in a low-dimensional space of features."""

@@ -1,0 +1,201 @@
+"""The SVM in the subspace of some training points: Nystroem's method, incomplete Cholesky."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import (
+    KernelParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.linear.sdca import ascend
+from marginbench.solvers.numeric.matrices import matmul
+from marginbench.solvers.numeric.validation import (
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
+    check_whole,
+)
+from marginbench.solvers.registration import register
+
+# What is added to the diagonal of the landmarks' Gram matrix, relative to its mean: entries are
+# known to so many digits, and noise in them grows by the root of its inverse.
+_JITTER = {"float64": 1e-10, "float32": 1e-6}
+# Features are computed for so many entries of a block at a time.
+_BLOCK_ENTRIES = 2**20
+
+
+@register("svm")
+@hyperparameters
+class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelParameters):
+    """The soft-margin SVM without bias in the subspace of some training points, the landmarks.
+
+    With the landmarks Z and the factor L of their Gram matrix, ``K_ZZ = L L'``, the features of a
+    point are ``L^-1 k_Z(x)``: its projection onto the subspace, whose inner products are those of
+    the approximation of Williams and Seeger ([WS01]_). The linear SVM on them, ``min 1/2 ||w||^2 +
+    C sum_i weights_i hinge_i``, is solved by dual coordinate ascent to a small duality gap. Its
+    optimum is that of the kernel SVM among the expansions over landmarks; the subspace baseline of
+    [CUTS08]_ section 6.4.
+
+    Parameters
+    ----------
+    n_components : int >= 1
+        Number m of landmarks; all points if there are fewer. [CUTS08]_ takes 250 to 10000.
+    selection : {"random", "pivoted"}
+        "random": m points drawn without replacement, those of a smaller m first. "pivoted":
+        incomplete Cholesky ([FS01]_), the next landmark is the point that is furthest from the
+        subspace so far.
+    tol : float >= 0
+        Stop when the duality gap of the linear problem is at most ``tol``, in units of the weighted
+        mean of the losses.
+    max_epochs : int >= 1
+        Stop after this many epochs of the linear solver.
+    dtype
+        Type of the kernel entries and of the stored features. The landmarks' Gram matrix and all
+        sums are float64.
+    random_state
+        Seeds the landmarks, and the order of the linear solver's draws.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of int64, shape (m,)
+        Positions of the landmarks in the training set, in the order in which they were chosen.
+
+    Notes
+    -----
+    Kernel evaluations: ``n m + m (m + 1) / 2`` ("random"; the n m with the landmarks' own among
+    them suffice) or n m and the diagonal ("pivoted"). The linear solver is not charged; its time
+    counts, and so do the n m^2 multiply-adds for the features. Memory: n m numbers, in float64
+    with "pivoted". An iteration is a draw of the linear solver. Returns the expansion over the
+    landmarks. A small multiple of the identity is added to ``K_ZZ``.
+
+    References
+    ----------
+    .. [WS01] Williams, Seeger: Using the Nystroem method to speed up kernel machines. NIPS 2000.
+       BibTeX key ``williams2001using``.
+    .. [FS01] Fine, Scheinberg: Efficient SVM training using low-rank kernel representations.
+       JMLR 2, 2001. BibTeX key ``fine2001efficient``.
+    .. [CUTS08] Yu, Joachims: Training structural SVMs with kernels using sampled cuts. KDD 2008.
+       BibTeX key ``yu2008training``.
+    """
+
+    scalarization = "C"
+
+    n_components: int = 250
+    selection: str = "random"
+    tol: float = 1e-3
+    max_epochs: int = 1000
+
+    def _check_parameters(self) -> None:
+        check_whole("n_components", self.n_components, at_least=1)
+        check_one_of("selection", self.selection, ("random", "pivoted"))
+        check_positive("C", self.C)
+        check_iteration_limit(self.max_epochs)
+
+    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        m = min(int(self.n_components), problem.n)
+        jitter = _JITTER[problem.oracle.dtype.name]
+        if self.selection == "random":
+            landmarks = problem.rng.permutation(problem.n)[:m]
+            factor, features = nystrom_features(problem, landmarks, jitter)
+        else:
+            landmarks, whole_factor = incomplete_cholesky(problem.oracle, m, jitter)
+            factor = whole_factor[landmarks]
+            features = whole_factor.astype(problem.oracle.dtype, copy=False)
+        ascent, status = ascend(features, problem, float(self.C), self.tol, self.max_epochs)
+        self.landmarks_ = landmarks
+        coef = np.zeros(problem.n)
+        coef[landmarks] = solve_triangular(factor, ascent.w, lower=True, trans="T")
+        return Solution(problem.expansion(coef), ascent.n_iter, status)
+
+
+def nystrom_features(
+    problem: Problem, landmarks: np.ndarray, jitter: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The factor L of the landmarks' Gram matrix, and the features ``L^-1 k_Z(x)`` of all points.
+
+    Parameters
+    ----------
+    problem : Problem
+    landmarks : ndarray of int64, shape (m,)
+    jitter : float
+        Added to the diagonal, relative to its mean.
+
+    Returns
+    -------
+    factor : ndarray of float64, shape (m, m)
+        Lower triangular.
+    features : ndarray, shape (n, m)
+        Of the oracle's type.
+    """
+    oracle, m = problem.oracle, len(landmarks)
+    own = problem.X[landmarks]
+    if not oracle.kernel.evaluates:
+        own = own[:, landmarks]
+    gram = KernelOracle(oracle.kernel, own, "float64", counters=oracle.counters).rows(np.arange(m))
+    mean = float(np.trace(gram)) / m
+    gram[np.diag_indices(m)] += jitter * (mean if mean > 0 else 1.0)
+    factor = cholesky(gram, lower=True)
+    features = np.empty((oracle.n, m), dtype=oracle.dtype)
+    features[landmarks] = factor
+    others = np.setdiff1d(np.arange(oracle.n), landmarks)
+    step = max(1, _BLOCK_ENTRIES // m)
+    for start in range(0, len(others), step):
+        rows = others[start : start + step]
+        block = oracle.fresh_block(rows, landmarks).astype(np.float64)
+        features[rows] = solve_triangular(factor, block.T, lower=True, overwrite_b=True).T
+    # The landmarks' own entries are a part of n m that is not computed twice.
+    oracle.charge(m * (m + 1) // 2, 0)
+    return factor, features
+
+
+def incomplete_cholesky(
+    oracle: KernelOracle, m: int, jitter: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first columns of a pivoted Cholesky factor of the Gram matrix.
+
+    Parameters
+    ----------
+    oracle : KernelOracle
+    m : int
+        How many columns at most: it ends where no point is away from the subspace.
+    jitter : float
+        Squared distances up to this are none, relative to the mean of the diagonal.
+
+    Returns
+    -------
+    pivots : ndarray of int64, shape (rank,)
+    factor : ndarray of float64, shape (n, rank)
+        The rows of the pivots are lower triangular.
+    """
+    distances = oracle.diag().astype(np.float64)
+    mean = float(distances.mean())
+    smallest = jitter * (mean if mean > 0 else 1.0)
+    factor = np.zeros((oracle.n, m))
+    pivots: list[int] = []
+    everything = np.arange(oracle.n)
+    for j in range(m):
+        i = int(distances.argmax())
+        if distances[i] <= smallest and j > 0:
+            break
+        column = oracle.fresh_block(np.array([i]), everything)[0] - matmul(
+            factor[:, :j], factor[i, :j]
+        )
+        # A pivot's distance to the subspace before it is 0.
+        column[pivots] = 0.0
+        factor[:, j] = column / math.sqrt(max(distances[i], smallest))
+        factor[i, j] = math.sqrt(max(distances[i], smallest))
+        distances = np.maximum(distances - factor[:, j] ** 2, 0.0)
+        pivots.append(i)
+        distances[pivots] = 0.0
+    rank = len(pivots)
+    return np.array(pivots, dtype=np.int64), np.ascontiguousarray(factor[:, :rank])

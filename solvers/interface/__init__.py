@@ -1,0 +1,1 @@
+"""The base class of the solvers, the problem that they get, and the monitor that watches them."""

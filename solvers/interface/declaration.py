@@ -1,0 +1,132 @@
+"""Hyper-parameters of an estimator, declared as the fields of a keyword-only dataclass."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar, dataclass_transform
+
+Estimator = TypeVar("Estimator")
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def hyperparameters(cls: type[Estimator]) -> type[Estimator]:
+    """Make a class attribute with a type a hyper-parameter: class decorator.
+
+    The class gets an ``__init__`` that takes the parameters of its bases and its own by keyword
+    and stores them, as scikit-learn asks. ``field(default=..., kw_only=False)`` declares one that
+    is also taken by position. A ``ClassVar`` and an attribute without a type are no parameters.
+
+    The section "Parameters" of the docstring is completed: a parameter that the class does not
+    document has the description of the base that does, and the defaults are those declared. An
+    entry that leaves out the type has that of the base.
+
+    Parameters
+    ----------
+    cls : type
+        An estimator, or a class that only declares parameters, for estimators to inherit.
+
+    Returns
+    -------
+    type
+        The class itself.
+
+    Raises
+    ------
+    TypeError
+        For a default that is made anew for each instance, or a base whose ``__init__`` is written
+        by hand.
+    """
+    _check_bases(cls)
+    doc = cls.__doc__
+    dataclass(kw_only=True, eq=False, repr=False)(cls)
+    for item in fields(cls):  # type: ignore[arg-type]
+        if item.default_factory is not MISSING:
+            raise TypeError(
+                f"{cls.__name__}.{item.name}: a default must be a constant such as None or (), "
+                "not a default_factory"
+            )
+        if item.default is not MISSING:
+            # A base that only has an attribute of this name may come earlier among the bases.
+            setattr(cls, item.name, item.default)
+    # None without docstrings (python -OO), where dataclass writes one of its own.
+    cls.__doc__ = None if doc is None else _completed(cls, doc)
+    return cls
+
+
+def _check_bases(cls: type) -> None:
+    for base in cls.__mro__[:-1]:
+        if "__dataclass_fields__" in vars(base):
+            return
+        if "__init__" in vars(base):
+            raise TypeError(
+                f"{cls.__name__}: {base.__name__}.__init__ is written by hand; declare its "
+                "parameters with @hyperparameters, too, or leave the decorator out"
+            )
+
+
+#: The type of a documented parameter and the lines of its description.
+_Entry = tuple[str, list[str]]
+
+
+def _completed(cls: type, doc: str) -> str:
+    """The docstring with an entry for each parameter, in the order of the signature."""
+    lines = inspect.cleandoc(doc).splitlines()
+    start, stop = _section(lines)
+    known = [_entries(lines[start:stop])]
+    for base in cls.__mro__[1:]:
+        if "__dataclass_fields__" in vars(base) and base.__doc__:
+            inherited = base.__doc__.splitlines()
+            known.append(_entries(inherited[slice(*_section(inherited))]))
+    # What the class documents but does not have stays, for a check of docstrings to find.
+    names = [*inspect.signature(cls).parameters]
+    names += [name for name in known[0] if name not in names]
+    section = ["Parameters", "----------"]
+    for name in names:
+        found = [entries[name] for entries in known if name in entries]
+        kind = next((kind for kind, _ in found if kind), "")
+        section.append(_header(name, kind, inspect.signature(cls).parameters.get(name)))
+        section += next((description for _, description in found if description), [])
+    before, after = lines[:start], lines[stop:]
+    while before and not before[-1]:
+        before.pop()
+    return "\n".join([*before, "", *section, *(["", *after] if after else [])]) + "\n"
+
+
+def _header(name: str, kind: str, parameter: inspect.Parameter | None) -> str:
+    """``name : type, default=value``, omitting what is missing."""
+    kind = kind.partition(", default")[0]
+    parts = [kind] if kind else []
+    if parameter is not None and parameter.default is not parameter.empty:
+        parts.append(f"default={_text(parameter.default)}")
+    return f"{name} : {', '.join(parts)}" if parts else name
+
+
+def _text(default: Any) -> str:
+    return json.dumps(default) if isinstance(default, str) else repr(default)
+
+
+def _section(lines: list[str]) -> tuple[int, int]:
+    """Where the section "Parameters" begins and ends; where it should stand if there is none."""
+    titles = [i for i in range(len(lines) - 1) if lines[i] and set(lines[i + 1]) == {"-"}]
+    for i, title in enumerate(titles):
+        if lines[title] == "Parameters":
+            return title, titles[i + 1] if i + 1 < len(titles) else len(lines)
+    start = titles[0] if titles else len(lines)
+    return start, start
+
+
+def _entries(section: list[str]) -> dict[str, _Entry]:
+    """The entries of a section by name."""
+    return dict(_each_entry(section[2:]))
+
+
+def _each_entry(lines: list[str]) -> Iterator[tuple[str, _Entry]]:
+    headers = [i for i, line in enumerate(lines) if line and not line.startswith(" ")]
+    for start, stop in zip(headers, [*headers, len(lines)][1:], strict=True):
+        names, _, kind = lines[start].partition(" : ")
+        description = [line for line in lines[start + 1 : stop] if line]
+        for name in names.split(","):
+            yield name.strip(), (kind, description)

@@ -1,0 +1,141 @@
+"""Checks of the arguments of ``fit``: types, finite values, seeds and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from marginbench.solvers.numeric.matrices import Matrix
+from marginbench.solvers.numeric.validation import check_positive
+
+# Types of points that are kept as they are.
+_FLOATS = [np.float64, np.float32]
+
+
+def dtype_name(dtype: Any) -> str:
+    """The name of a data type; anything else is returned as text."""
+    # numpy takes None for float64.
+    if dtype is None:
+        return "None"
+    try:
+        return np.dtype(dtype).name
+    except TypeError:
+        return str(dtype)
+
+
+def training_points(
+    estimator: Any, X: Any, y: Any = "no_validation", *, accept_sparse: bool = True, **checks: Any
+) -> tuple[Matrix, Any]:
+    """X as solvers want it (C order, or canonical CSR; finite), and y or None.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Takes note of the number and the names of the features.
+    X : array-like or sparse matrix
+    y : array-like, optional
+    accept_sparse : bool, default=True
+    **checks
+        More of scikit-learn's ``validate_data``.
+    """
+    found = validate_data(
+        estimator,
+        X,
+        y,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=_FLOATS,
+        order="C",
+        ensure_all_finite=False,
+        **checks,
+    )
+    X, y = found if isinstance(found, tuple) else (found, None)
+    check_finite(X)
+    return canonical(X) if sparse.issparse(X) else X, y
+
+
+def new_points(estimator: Any, X: Any) -> Matrix:
+    """Points to predict, checked against those that the estimator was fitted to.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like or sparse matrix, shape (n_points, n_features)
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator is not fitted.
+    """
+    check_is_fitted(estimator)
+    return validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
+
+
+def check_finite(X: Matrix) -> None:
+    """Raise ValueError, with the position, if X holds NaN or infinity."""
+    values = X.data if sparse.issparse(X) else X
+    # A finite sum proves that all is finite, without a mask the size of X.
+    with np.errstate(invalid="ignore", over="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad) == 0:
+        return
+    position = tuple(bad[0])
+    kind = "NaN" if np.isnan(values[position]) else "infinity (inf)"
+    if sparse.issparse(X):
+        row = int(np.searchsorted(X.indptr, position[0], side="right")) - 1
+        column = int(X.indices[position[0]])
+    else:
+        row, column = (int(index) for index in position)
+    raise ValueError(
+        f"X contains {kind} at row {row}, column {column}; remove the row or replace the value"
+    )
+
+
+def canonical(X: Matrix) -> Matrix:
+    """CSR with sorted indices, no duplicates and 32-bit indices where they suffice."""
+    X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A numpy Generator of scikit-learn's ``random_state``; ValueError if it is none."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31 - 1)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "random_state must be None, a whole number >= 0 or a numpy Generator, got "
+            f"{random_state!r}"
+        ) from None
+
+
+def class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The factor of each class, float64, shape (2,).
+
+    Raises
+    ------
+    ValueError
+        Unless it is "balanced" or a mapping of classes to numbers >= 0.
+    """
+    if class_weight != "balanced" and not isinstance(class_weight, Mapping):
+        raise ValueError(
+            "class_weight must be None, 'balanced' or a dict of class to weight, got "
+            f"{class_weight!r}"
+        )
+    given = class_weight if class_weight == "balanced" else dict(class_weight)
+    if isinstance(given, dict):
+        for label, weight in given.items():
+            if label not in classes:
+                raise ValueError(f"class_weight names {label!r}, which is no class of y")
+            check_positive(f"class_weight[{label!r}]", weight, zero=True)
+    return np.asarray(compute_class_weight(given, classes=classes, y=y), dtype=np.float64)

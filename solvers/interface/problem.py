@@ -1,0 +1,112 @@
+"""The problem that a solver is given and the solution that it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.models import KernelExpansion, Model
+from marginbench.solvers.numeric.counters import Counters
+from marginbench.solvers.numeric.matrices import Matrix
+
+SolveStatus = Literal["converged", "budget", "stopped"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What ``_solve`` returns.
+
+    Parameters
+    ----------
+    model : Model
+    n_iter : int
+        Iterations done.
+    status : {"converged", "budget", "stopped"}
+        Why they ended there: the stopping rule, the limit on iterations, or the monitor.
+    """
+
+    model: Model
+    n_iter: int
+    status: SolveStatus
+
+
+class Problem:
+    """One training problem as the solvers see it.
+
+    Parameters
+    ----------
+    X : ndarray or csr_matrix, shape (n, n_features)
+        The checked training points, for methods that do not go through the oracle.
+    y : ndarray of float64, shape (n,)
+        Labels, -1 or +1.
+    rng : numpy.random.Generator
+        The run's only source of randomness.
+    weights : ndarray of float64, shape (n,)
+        Factors of the points' losses; 1 if none are given.
+    counters : Counters
+    build_oracle : callable
+        Makes the oracle when it is first asked for: a linear method never does.
+    """
+
+    def __init__(
+        self,
+        X: Matrix,
+        y: np.ndarray,
+        rng: np.random.Generator,
+        weights: np.ndarray,
+        counters: Counters,
+        build_oracle: Callable[[], KernelOracle],
+    ) -> None:
+        self.X = X
+        self.y = y
+        self.rng = rng
+        self.weights = weights
+        self.counters = counters
+        self._build_oracle = build_oracle
+
+    @cached_property
+    def oracle(self) -> KernelOracle:
+        """Kernel entries between the training points, counted."""
+        return self._build_oracle()
+
+    @property
+    def n(self) -> int:
+        """Number of training points."""
+        return len(self.y)
+
+    @property
+    def kernel_evals(self) -> int:
+        """Kernel evaluations asked for so far."""
+        return self.counters.kernel_evals
+
+    def expansion(self, coef: np.ndarray, intercept: float = 0.0) -> KernelExpansion:
+        """The predictor with one signed coefficient per training point, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            If ``coef`` has another shape or is not real.
+        """
+        coef = np.asarray(coef)
+        if coef.shape != (self.n,) or coef.dtype.kind not in "fiu":
+            raise ValueError(
+                f"coef must hold {self.n} real numbers, one per training point, got shape "
+                f"{coef.shape} of {coef.dtype}"
+            )
+        support = np.flatnonzero(coef)
+        kernel = self.oracle.kernel
+        points = np.empty((0, 0)) if not kernel.evaluates else self.X[support]
+        return KernelExpansion(
+            kernel=kernel,
+            points=points,
+            coef=coef[support].astype(np.float64),
+            intercept=float(intercept),
+            support=support,
+            n_train=self.n,
+            dtype=self.oracle.dtype.name,
+        )

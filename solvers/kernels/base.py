@@ -1,0 +1,232 @@
+"""The interface of a kernel, and points as kernels want them."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+
+from marginbench.solvers.kernels.parameters import Parameter
+from marginbench.solvers.numeric.matrices import Matrix, better_dense
+
+# OpenBLAS has kernels of another order for up to 10^6 multiplications; with so many numbers in the
+# points two rows are more already.
+_SMALL = 2**19
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points as one kernel wants them.
+
+    Attributes
+    ----------
+    values : ndarray or csr_matrix, shape (n_points, width)
+        The features, in the kernel's own layout.
+    norms : ndarray, shape (n_points,), or None
+        ``gamma ||x||^2`` for the Gaussian kernel, whose values are scaled by ``sqrt(2 gamma)``.
+    frame : Frame or None
+        How dense points of the Gaussian kernel were shifted and which features were kept.
+    columns : ndarray of int, shape (n_points,), or None
+        For a precomputed kernel, the columns of these points in the Gram matrix.
+    dtype : numpy.dtype or None
+        Of the entries, where the values have another one (a callable kernel).
+    """
+
+    values: Matrix
+    norms: np.ndarray | None = None
+    frame: Frame | None = None
+    columns: np.ndarray | None = None
+    dtype: np.dtype[Any] | None = None
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def take(self, index: np.ndarray | slice) -> Points:
+        """The points at these positions."""
+        return Points(
+            self.values[index],
+            None if self.norms is None else self.norms[index],
+            self.frame,
+            None if self.columns is None else self.columns[index],
+            self.dtype,
+        )
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where the training points put the origin, and what tells them apart.
+
+    Attributes
+    ----------
+    shift : ndarray of float64, shape (n_features,)
+        The mean of the training points.
+    features : ndarray of int, shape (n_kept,)
+        The features that are not the same in every training point.
+    """
+
+    shift: np.ndarray
+    features: np.ndarray
+
+
+class Kernel(ABC):
+    """A kernel function, with all that anybody needs to know of it. Frozen.
+
+    A new kernel is one file of this folder: a frozen dataclass under
+    ``@register_kernel("its name")`` whose fields are declared by
+    :func:`marginbench.solvers.kernels.parameters.parameter`.
+    """
+
+    #: What estimators and study files call it; set by ``register_kernel``.
+    name: ClassVar[str] = ""
+    #: What people call it.
+    words: ClassVar[str] = ""
+    #: k(x, x) = 1 for every x, so the diagonal needs no evaluation.
+    unit_diagonal: ClassVar[bool] = False
+    #: Entries are computed on demand; ``False`` if they are given (a precomputed Gram matrix).
+    evaluates: ClassVar[bool] = True
+
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        """The parameters by name."""
+        declared = fields(cls)  # type: ignore[arg-type]
+        return {
+            item.name: item.metadata["parameter"]
+            for item in declared
+            if "parameter" in item.metadata
+        }
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], X: Matrix | None = None) -> Self:
+        """The kernel with these parameters; those left out have the defaults of the class.
+
+        Parameters
+        ----------
+        values : mapping
+        X : ndarray or csr_matrix, shape (n_points, n_features), optional
+            The training points, for values that depend on them.
+
+        Raises
+        ------
+        ValueError
+            For a parameter that the kernel does not have, or one out of range.
+        """
+        known = cls.parameters()
+        for name in values:
+            if name not in known:
+                raise ValueError(cls.without(name))
+        return cls(**{name: known[name].resolved(name, values[name], X) for name in values})
+
+    @classmethod
+    def without(cls, name: str) -> str:
+        """What to tell who gives the kernel a parameter that it does not have."""
+        known = cls.parameters()
+        return f"the {cls.name} kernel has no {name}; it has {', '.join(known) or 'no parameters'}"
+
+    @abstractmethod
+    def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
+        """Bring points into the form of :meth:`block`.
+
+        Parameters
+        ----------
+        X : ndarray or csr_matrix, shape (n_points, n_features)
+        dtype : data-type
+            float32 or float64, the type of the entries.
+        like : Points, optional
+            The training points against which these will be evaluated.
+        """
+
+    @abstractmethod
+    def block(self, A: Points, B: Points, out: np.ndarray | None = None) -> np.ndarray:
+        """Entries k(a, b), C-contiguous, shape (len(A), len(B)).
+
+        Parameters
+        ----------
+        A, B : Points
+        out : ndarray, shape (len(A), len(B)), optional
+            Where to put them; a fresh array by default.
+        """
+
+    @abstractmethod
+    def diag(self, A: Points) -> np.ndarray:
+        """Entries k(a, a), float64, shape (len(A),)."""
+
+    def describe(self) -> dict[str, Any]:
+        """Name and parameters, as plain JSON values; see ``kernel_of``."""
+        return {"name": self.name, **{name: getattr(self, name) for name in self.parameters()}}
+
+    def entry_noise(self, points: Points, dtype: str = "float32") -> float:
+        """A bound on the absolute error of an entry between points like these.
+
+        Infinite unless a kernel knows better: of a function that is a black box nothing is known.
+
+        Parameters
+        ----------
+        points : Points
+            Prepared, of either type.
+        dtype : {"float32", "float64"}, default="float32"
+            Type of the entry.
+        """
+        return math.inf
+
+    def size_of_terms(self, points: Points, diag: np.ndarray) -> float:
+        """About how large the numbers are that rounding is relative to, on the way to an entry.
+
+        Parameters
+        ----------
+        points : Points
+            At least one.
+        diag : ndarray, shape (len(points),)
+            The entries k(x, x).
+        """
+        return float(np.abs(diag).mean())
+
+    def same_in_every_block(self, points: Points, dtype: Any) -> bool:
+        """Whether an entry does not depend on which others are computed with it, to the last bit.
+
+        False unless a kernel knows better.
+        """
+        return False
+
+
+def rounding_unit(dtype: str) -> float:
+    """A few units of rounding: what an inner product is off, relative to its largest terms."""
+    return 8 * float(np.finfo(dtype).eps)
+
+
+def products_are_steady(points: Points, dtype: Any) -> bool:
+    """Whether inner products with these points are the same in every block.
+
+    Not in float64 and not on small data, where BLAS changes the order of its sums with the number
+    of rows.
+    """
+    values = points.values
+    return sparse.issparse(values) or (np.dtype(dtype) == np.float32 and values.size >= _SMALL)
+
+
+def placed(entries: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+    """The entries in ``out``, if they are to be there and are not yet."""
+    if out is None or entries is out:
+        return entries
+    out[...] = entries
+    return out
+
+
+def kept_dense(X: Matrix, dtype: Any, like: Points | None) -> bool:
+    """Whether points are kept dense: as those they meet, else as is better for them."""
+    return better_dense(X, dtype) if like is None else not sparse.issparse(like.values)
+
+
+def check_range(kernel: Kernel, bound: float, norms: np.ndarray, dtype: Any) -> None:
+    """Raise ValueError if entries could be infinite or NaN; no entry needs a check after this."""
+    dtype = np.dtype(dtype)
+    if np.isfinite(norms).all() and bound <= np.finfo(dtype).max:
+        return
+    hint = " or use dtype='float64'" if dtype == np.float32 else ""
+    raise ValueError(
+        f"the {kernel.name} kernel of these points overflows {dtype.name}: scale the features{hint}"
+    )

@@ -1,0 +1,287 @@
+"""The kernel oracle: the only thing that evaluates kernel entries, and that counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from marginbench.solvers.kernels import Kernel, make_kernel
+from marginbench.solvers.kernels.prefetch import RowsAhead
+from marginbench.solvers.kernels.row_cache import RowCache
+from marginbench.solvers.numeric.counters import Counters
+from marginbench.solvers.numeric.matrices import Matrix
+
+Index = Sequence[int] | np.ndarray
+
+# Rows that are computed ahead of time without a cache wait in a buffer of this size.
+_BUFFER_BYTES = 64 * 2**20
+_BUFFER_ROWS = 512
+# Rows are handed to compiled loops in chunks of about this size.
+_CHUNK_BYTES = 64 * 2**20
+_CHUNK_ROWS = 256
+
+
+class KernelOracle:
+    """Kernel entries of one training set, by row and by block, counted.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+    X : ndarray or csr_matrix, shape (n, n_features)
+        The training points; for a precomputed kernel the Gram matrix, shape (n, n).
+    dtype : {"float32", "float64"}
+        Type of the entries.
+    cache_bytes : int
+        Bound on the bytes of cached rows, 0 for no cache. A bound below two rows is no cache.
+    counters : Counters, optional
+        Where to count; a fresh one by default.
+
+    Notes
+    -----
+    Rows are handed out read-only. A row of :meth:`row` stays valid during the next call of
+    :meth:`row`; later calls, and blocks, may put other rows in its place.
+
+    BLAS multiplies by a single vector in another order than by several, so :meth:`row` and the
+    other methods may differ in the last bit of an entry. :meth:`row_ahead` never computes a row by
+    itself: its rows do not depend on how many it computes at a time.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | str | Callable[[Any, Any], Any],
+        X: Matrix,
+        dtype: Any = "float32",
+        cache_bytes: int = 0,
+        counters: Counters | None = None,
+    ) -> None:
+        self.kernel = make_kernel(kernel, X=X)
+        self.dtype = np.dtype(dtype)
+        self.points = self.kernel.prepare(X, self.dtype)
+        self.n = len(self.points)
+        self.counters = Counters() if counters is None else counters
+        self.cache_bytes = cache_bytes
+        self._diag: np.ndarray | None = None
+        self._buffer: RowCache | None = None
+
+    @cached_property
+    def _cache(self) -> RowCache | None:
+        if self.kernel.evaluates and RowCache.fits(self.n, self.dtype, self.cache_bytes):
+            return RowCache(self.n, self.dtype, self.cache_bytes)
+        return None
+
+    def set_aside(self, n_bytes: int) -> None:
+        """Leave so much of the bytes of the cache to the solver; before any row is asked for."""
+        self.cache_bytes = max(0, self.cache_bytes - n_bytes)
+
+    @property
+    def chunk(self) -> int:
+        """How many rows :meth:`stored_rows` takes at a time."""
+        rows = max(1, _CHUNK_BYTES // (self.n * self.dtype.itemsize))
+        if self._cache is not None:
+            rows = min(rows, len(self._cache))
+        return int(min(rows, _CHUNK_ROWS))
+
+    def row(self, i: int) -> np.ndarray:
+        """k(x_i, x_j) for all j, shape (n,), read-only. Costs n entries."""
+        self.counters.kernel_evals += self.n
+        for cache in (self._cache, self._buffer):
+            if cache is not None:
+                slot = cache.slot(i)
+                if slot >= 0:
+                    return cache.rows[slot]
+        if self._cache is None:
+            row = self._compute(np.array([i]))[0]
+            row.flags.writeable = False
+            return row
+        return self._cache.rows[self._fill(self._cache, np.array([i]))[0]]
+
+    def rows(self, index: Index) -> np.ndarray:
+        """k(x_i, x_j) for i in the index and all j, a fresh array of shape (len(index), n)."""
+        return self.block(index, None)
+
+    def stored_rows(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of the index where they are stored, for compiled loops: nothing is copied.
+
+        Parameters
+        ----------
+        index : ndarray of int64
+            Distinct; at most ``chunk`` of them.
+
+        Returns
+        -------
+        storage : ndarray, shape (n_slots, n)
+            Read-only, valid until rows are asked for again.
+        slots : ndarray of int64, shape (len(index),)
+            ``storage[slots[p]]`` is the row of ``index[p]``. Costs n entries each.
+        """
+        self.counters.kernel_evals += len(index) * self.n
+        if self._cache is None:
+            rows = self._compute(index)
+            rows.flags.writeable = False
+            return rows, np.arange(len(index))
+        slots = self._cache.slots(index)
+        missing = slots < 0
+        if missing.any():
+            slots[missing] = self._fill(self._cache, index[missing])
+        return self._cache.rows, slots
+
+    def row_ahead(self, i: int, upcoming: Callable[[int], np.ndarray]) -> np.ndarray:
+        """The same as :meth:`row`, for a caller who knows which rows it will probably ask for next.
+
+        If the row is to be computed, it is computed in one block with some of the next ones that
+        are not there either. Nobody has asked for those yet: they count as computed only. Without
+        a cache they wait in a small buffer.
+
+        Parameters
+        ----------
+        i : int
+        upcoming : callable
+            Takes a number and returns at most so many of the next indices, soonest first, int64;
+            the same one may come more than once. Called only if the row is to be computed.
+        """
+        if self.looks_ahead:
+            store, ahead = self._store_ahead
+            ahead.note(i)
+            if not store.has(i):
+                self._fill_by_block(store, ahead.choose(i, upcoming))
+        return self.row(i)
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether :meth:`row_ahead` computes rows in blocks.
+
+        It does where an entry is the same in every block, whatever the other rows are; not for a
+        precomputed kernel, where there is nothing to gain.
+        """
+        return self.kernel.evaluates and self.kernel.same_in_every_block(self.points, self.dtype)
+
+    @cached_property
+    def _store_ahead(self) -> tuple[RowCache, RowsAhead]:
+        """Where rows computed ahead wait, and what chooses them."""
+        store = self._cache
+        if store is None:
+            row_bytes = self.n * self.dtype.itemsize
+            rows = int(min(_BUFFER_ROWS, max(2, _BUFFER_BYTES // row_bytes)))
+            store = self._buffer = RowCache(self.n, self.dtype, rows * row_bytes)
+        return store, RowsAhead(store, self.n)
+
+    def _fill_by_block(self, store: RowCache, index: np.ndarray) -> None:
+        """Compute these distinct rows into the store, never one as a product with one vector."""
+        if len(index) > 1:
+            self._fill(store, index)
+            return
+        store.storage[store.reserve(index)] = self._compute(np.repeat(index, 2))[:1]
+        # The second copy is no entry of its own.
+        self.counters.kernel_evals_computed -= self.n
+
+    def block(self, index: Index, columns: Index | None = None) -> np.ndarray:
+        """k(x_i, x_j) for i in the index and j in the columns (None: all), a fresh array.
+
+        Costs len(index) len(columns) entries. Rows that the cache holds are read from it; rows
+        that are computed whole are also stored there.
+        """
+        index = np.asarray(index, dtype=np.int64)
+        columns = None if columns is None else np.asarray(columns, dtype=np.int64)
+        width = self.n if columns is None else len(columns)
+        self.counters.kernel_evals += len(index) * width
+        if self._cache is None:
+            return self._compute(index, columns)
+
+        entries = np.empty((len(index), width), dtype=self.dtype)
+        slots = self._cache.slots(index)
+        for position in np.flatnonzero(slots >= 0):
+            row = self._cache.rows[slots[position]]
+            entries[position] = row if columns is None else row[columns]
+        missing = np.flatnonzero(slots < 0)
+        if len(missing):
+            _, first, inverse = np.unique(index[missing], return_index=True, return_inverse=True)
+            order = np.argsort(first)
+            distinct = index[missing][first[order]]
+            computed = self._compute(distinct, columns)
+            entries[missing] = computed[np.argsort(order)[inverse]]
+            if columns is None:
+                kept = len(self._cache)
+                self._cache.storage[self._cache.reserve(distinct[-kept:])] = computed[-kept:]
+        return entries
+
+    def fresh_block(self, index: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The same as :meth:`block`, all computed anew: faster where gathering from rows is slow.
+
+        Parameters
+        ----------
+        index, columns : ndarray of int64
+        """
+        self.counters.kernel_evals += len(index) * len(columns)
+        return self._compute(index, columns)
+
+    def diag(self) -> np.ndarray:
+        """k(x_i, x_i), float64, shape (n,), read-only.
+
+        Costs n entries once; none if they are 1 for sure.
+        """
+        if self._diag is None:
+            self._diag = self.kernel.diag(self.points)
+            self._diag.flags.writeable = False
+            if not self.kernel.unit_diagonal:
+                self.charge(self.n, self.n if self.kernel.evaluates else 0)
+        return self._diag
+
+    def rounding(self) -> float:
+        """About how far rounding puts an entry off."""
+        size = self.kernel.size_of_terms(self.points, self.diag()) if self.n else 0.0
+        return size * float(np.finfo(self.dtype).eps) / 2
+
+    def against(self, Z: Matrix, columns: Index | None = None) -> np.ndarray:
+        """k(z, x_j) for other points z and j in the columns (None: all), a fresh array.
+
+        For a precomputed kernel Z has a column for each of the n training points.
+        """
+        Z = self.kernel.prepare(Z, self.dtype, like=self.points)
+        points = self.points
+        if columns is not None:
+            points = points.take(np.asarray(columns, dtype=np.int64))
+        entries = len(Z) * len(points)
+        self.charge(entries, entries if self.kernel.evaluates else 0)
+        return self.kernel.block(Z, points)
+
+    def charge(self, kernel_evals: int, computed: int) -> None:
+        """Count entries that a compiled loop evaluated by itself."""
+        self.counters.kernel_evals += kernel_evals
+        self.counters.kernel_evals_computed += computed
+
+    def _fill(self, cache: RowCache, index: np.ndarray) -> np.ndarray:
+        """Compute these distinct rows into the cache; their slots."""
+        slots = cache.reserve(index)
+        first, last = int(slots[0]), int(slots[-1])
+        if last - first + 1 == len(slots) and bool((np.diff(slots) == 1).all()):
+            self._compute(index, out=cache.storage[first : last + 1])
+        else:
+            cache.storage[slots] = self._compute(index)
+        return slots
+
+    def _compute(
+        self, index: np.ndarray, columns: np.ndarray | None = None, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        points = self.points if columns is None else self.points.take(columns)
+        if self.kernel.evaluates:
+            self.counters.kernel_evals_computed += len(index) * len(points)
+        entries = self.kernel.block(self.points.take(index), points, out)
+        if self.kernel.unit_diagonal:
+            # Rounding may have put the distance of a point from itself far from 0.
+            entries[_same(index, columns)] = 1
+        return entries
+
+
+def _same(index: np.ndarray, columns: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the entries that belong to one point alone; columns=None: all points."""
+    if columns is None:
+        return np.arange(len(index)), index
+    order = np.argsort(columns, kind="stable")
+    first = np.searchsorted(columns, index, "left", sorter=order)
+    counts = np.searchsorted(columns, index, "right", sorter=order) - first
+    rows = np.repeat(np.arange(len(index)), counts)
+    turn = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows, order[np.repeat(first, counts) + turn]

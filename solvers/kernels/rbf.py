@@ -1,0 +1,131 @@
+"""The Gaussian kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from marginbench.solvers.kernels.base import (
+    Frame,
+    Kernel,
+    Points,
+    check_range,
+    kept_dense,
+    placed,
+    products_are_steady,
+    rounding_unit,
+)
+from marginbench.solvers.kernels.parameters import Width, parameter
+from marginbench.solvers.numeric.matrices import Matrix, as_dense, products, squared_norms, stored
+from marginbench.solvers.registration import register_kernel
+
+# Exponents that rounding lifts above 0 by less than this need no clipping.
+_HARMLESS_EXPONENT = 1e-4
+# Points are centred in chunks of so many numbers, so that no float64 copy of them all is made.
+_CHUNK = 2**20
+
+
+@register_kernel("rbf")
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """The Gaussian kernel k(x, z) = exp(-gamma ||x - z||^2).
+
+    Parameters
+    ----------
+    gamma : float > 0
+    """
+
+    words = "RBF kernel"
+    unit_diagonal = True
+
+    gamma: float = parameter(Width(), default=1.0)
+
+    def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
+        # Scaled points need no factor per entry, and keep extreme units of length in range.
+        scale = np.sqrt(2 * self.gamma)
+        if kept_dense(X, dtype, like):
+            frame = _frame(X) if like is None else like.frame
+            assert frame is not None
+            values, norms = _centred(X, frame, scale, np.dtype(dtype))
+        else:
+            frame = None
+            with np.errstate(over="ignore"):
+                values = stored(X.astype(np.float64) * scale, dtype, dense=False)
+            norms = squared_norms(values) / 2
+        # The exponent is a sum of terms up to four times the largest norm.
+        check_range(self, 4 * norms.max(initial=0.0), norms, dtype)
+        return Points(values, norms.astype(dtype), frame)
+
+    def block(self, A: Points, B: Points, out: np.ndarray | None = None) -> np.ndarray:
+        assert A.norms is not None
+        assert B.norms is not None
+        if B.frame is None:
+            exponent = products(A.values, B.values)
+            exponent -= A.norms[:, None]
+            exponent -= B.norms
+        else:
+            # The last two columns are (-norm, 1) on the right and (1, -norm) on the left: the
+            # product is the whole exponent, without a pass over the block for the norms.
+            left = A.values.copy()
+            left[:, -2:] = A.values[:, :-3:-1]
+            exponent = products(left, B.values, out)
+        # Rounding lifts an exponent above 0 by less than this.
+        reach = 8 * np.finfo(exponent.dtype).eps * (_largest(A.norms) + _largest(B.norms))
+        if reach > _HARMLESS_EXPONENT:
+            np.minimum(exponent, 0, out=exponent)
+        return placed(np.exp(exponent, out=exponent), out)
+
+    def diag(self, A: Points) -> np.ndarray:
+        return np.ones(len(A))
+
+    def entry_noise(self, points: Points, dtype: str = "float32") -> float:
+        # The exponent is a sum of terms up to 4 gamma ||x||^2; exp passes its error on.
+        assert points.norms is not None
+        return rounding_unit(dtype) * (1.0 + 4.0 * _largest(points.norms))
+
+    def size_of_terms(self, points: Points, diag: np.ndarray) -> float:
+        assert points.norms is not None
+        return 1.0 + 2.0 * float(points.norms.mean(dtype=np.float64))
+
+    def same_in_every_block(self, points: Points, dtype: Any) -> bool:
+        return products_are_steady(points, dtype)
+
+
+def _largest(norms: np.ndarray) -> float:
+    return float(norms.max(initial=0.0))
+
+
+def _frame(X: Matrix) -> Frame:
+    """The frame of these training points."""
+    if X.shape[0] == 0:
+        return Frame(np.zeros(X.shape[1]), np.arange(X.shape[1]))
+    X = as_dense(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        shift = X.mean(axis=0, dtype=np.float64)
+    return Frame(shift, np.flatnonzero(X.min(axis=0) != X.max(axis=0)))
+
+
+def _centred(
+    X: Matrix, frame: Frame, scale: float, dtype: np.dtype[Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Shifted and scaled points with the columns (-norm, 1), and half the squared norms.
+
+    The kernel does not change under a shift of all points. Centred points have the smallest norms,
+    hence the least cancellation in ||x||^2 + ||z||^2 - 2 <x, z>. A feature that is the same in
+    every training point counts in the norm of another point, but in no product.
+    """
+    width = len(frame.features)
+    values = np.empty((X.shape[0], width + 2), dtype=dtype)
+    norms = np.empty(X.shape[0])
+    step = max(1, _CHUNK // max(1, X.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, start + step)
+            centred = ((as_dense(X[rows]) - frame.shift) * scale).astype(dtype)
+            norms[rows] = squared_norms(centred) / 2
+            values[rows, :width] = centred[:, frame.features]
+        values[:, width] = -norms
+    values[:, width + 1] = 1
+    return values, norms

@@ -1,0 +1,1 @@
+"""Linear methods, without a kernel."""

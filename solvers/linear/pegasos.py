@@ -1,0 +1,139 @@
+"""Linear Pegasos: mini-batch subgradient descent on the primal."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import SoftMarginParameters, SolverParameters
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.models import LinearModel
+from marginbench.solvers.numeric.draws import draw_by_weight
+from marginbench.solvers.numeric.sample_loops import (
+    finite_squared_norms,
+    row_arrays,
+    subgradient_state,
+    subgradient_steps,
+)
+from marginbench.solvers.numeric.validation import (
+    check_flag,
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
+    check_whole,
+)
+from marginbench.solvers.registration import register
+
+
+@register("svm")
+@hyperparameters
+class LinearPegasos(WeightedSolver, SolverParameters, SoftMarginParameters):
+    """Linear soft-margin SVM without bias by mini-batch subgradient steps on the primal.
+
+    Minimises ``1/2 ||w||^2 + C sum_i weights_i hinge_i``, in the form ``lambda/2 ||w||^2`` plus the
+    weighted mean of the losses with ``lambda = 1 / (C sum_i weights_i)``. Step t takes k points and
+    sets ``w <- (1 - 1/t) w + 1 / (lambda t k) sum y_i x_i``, the sum over those with margin below
+    1, then brings w back into the ball ``||w|| <= 1 / sqrt(lambda)``, in which the optimum lies
+    ([SSS07]_ Fig. 1; a baseline of [BMRM07]_ with k = n).
+
+    Points are drawn with probability proportional to their weights, which makes the step unbiased;
+    where every point is visited, its loss gets its weight as a factor. For a bias that is
+    regularised like the weights, give X a constant column.
+
+    Parameters
+    ----------
+    batch_size : int >= 1 or None
+        The points k of a step; None takes all of them, the batch subgradient method.
+    order : {"iid", "permutation"}
+        Independent draws, or consecutive parts of a fresh permutation in each epoch, so that no
+        point comes twice in a batch. A remainder of less than k points is left out of the epoch.
+    projection : bool
+        Whether to project on the ball; off in later versions of the method.
+    output : {"last", "averaged"}
+        "averaged" is the mean of the w after each step.
+    max_epochs : int >= 1
+        Stop after this many epochs of n // k steps.
+
+    Notes
+    -----
+    Kernel evaluations: none; k inner products in each step. Time O(non-zeros of the k points)
+    besides: w is kept as a scale times a vector. Memory: the weights, three times if averaged.
+
+    References
+    ----------
+    .. [SSS07] Shalev-Shwartz, Singer, Srebro: Pegasos: primal estimated sub-gradient solver for
+       SVM. ICML 2007. BibTeX key ``shalev2007pegasos``.
+    .. [BMRM07] Smola, Vishwanathan, Le: Bundle methods for machine learning. NIPS 2007. BibTeX
+       key ``smola2007bundle``.
+    """
+
+    scalarization = "R"
+    kernel = "linear"
+
+    batch_size: int | None = 1
+    order: str = "iid"
+    projection: bool = True
+    output: str = "last"
+    max_epochs: int = 10
+
+    def _check_parameters(self) -> None:
+        check_positive("C", self.C)
+        if self.batch_size is not None:
+            check_whole("batch_size", self.batch_size, at_least=1)
+        check_one_of("order", self.order, ("iid", "permutation"))
+        check_flag("projection", self.projection)
+        check_one_of("output", self.output, ("last", "averaged"))
+        check_iteration_limit(self.max_epochs)
+
+    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        n, n_features = problem.X.shape
+        size = n if self.batch_size is None else self.batch_size
+        if size > n:
+            raise ValueError(f"batch_size must be at most the number of points, {n}, got {size}")
+        finite_squared_norms(problem.X)
+        lam = 1.0 / (float(self.C) * problem.weights.sum())
+        radius = 1.0 / math.sqrt(lam) if self.projection else math.inf
+        drawn_by_weight = self.order == "iid" and self.batch_size is not None
+        factors = np.ones(n) if drawn_by_weight else problem.weights / problem.weights.mean()
+        v = np.zeros(n_features)
+        correction = np.zeros(n_features if self.output == "averaged" else 0)
+        total = np.zeros_like(correction)
+        state = subgradient_state()
+        rows = row_arrays(problem.X)
+
+        def snapshot() -> LinearModel:
+            if self.output == "last":
+                return LinearModel(state["scale"] * v)
+            return LinearModel((total + state["scale_sum"] * v - correction) / state["steps"])
+
+        for _ in range(self.max_epochs):
+            batches = self._draw_epoch(problem, size)
+            first = 0
+            while first < len(batches):
+                spent = problem.counters.inner_products
+                wanted = max(1.0, (monitor.next_checkpoint - spent) / size)
+                last = first + math.ceil(min(wanted, len(batches) - first))
+                subgradient_steps(
+                    rows, problem.y, factors, lam, radius, batches[first:last],
+                    v, correction, total, state,
+                )  # fmt: skip
+                problem.counters.inner_products += size * (last - first)
+                first = last
+                if monitor.due(problem.counters.inner_products) and monitor.record(
+                    int(state["steps"]), snapshot
+                ):
+                    return Solution(snapshot(), int(state["steps"]), "stopped")
+        return Solution(snapshot(), int(state["steps"]), "budget")
+
+    def _draw_epoch(self, problem: Problem, size: int) -> np.ndarray:
+        """The batches of an epoch, shape (n_batches, size)."""
+        n, n_batches = problem.n, problem.n // size
+        if self.batch_size is None:
+            return np.arange(n)[None, :]
+        if self.order == "permutation":
+            return problem.rng.permutation(n)[: n_batches * size].reshape(n_batches, size)
+        return draw_by_weight(problem.rng, problem.weights, (n_batches, size))

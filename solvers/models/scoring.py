@@ -1,0 +1,72 @@
+"""Scores of expansions and of linear predictors, block by block, with float64 sums."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from marginbench.solvers.kernels import Kernel, Points
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.matrices import Matrix, matmul
+from marginbench.solvers.numeric.threads import in_parts
+
+# Blocks of entries are about this large: they stay in a cache of the processor between the steps
+# of their computation, and memory does not grow with the number of points.
+_BLOCK_BYTES = 4 * 2**20
+_FEWEST_ROWS = 64
+
+
+def expansion_scores(
+    kernel: Kernel, points: Points, coef: np.ndarray, Z: Matrix, dtype: str
+) -> np.ndarray:
+    """sum_j coef_j k(x_j, z) for each row z of Z, float64, shape (len(Z),).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : Points
+        The x_j, prepared.
+    coef : ndarray, shape (len(points),)
+    Z : ndarray or csr_matrix, shape (n_points, n_features)
+    dtype : {"float32", "float64"}
+        Type of the kernel entries.
+    """
+    scores = np.zeros(Z.shape[0])
+    if len(coef) == 0:
+        return scores
+    coef = np.ascontiguousarray(coef, dtype=np.float64)
+    step = max(_FEWEST_ROWS, _BLOCK_BYTES // (len(coef) * np.dtype(dtype).itemsize))
+    entries = np.empty((min(step, Z.shape[0]), len(coef)), dtype=dtype)
+    for start in range(0, Z.shape[0], step):
+        part = kernel.prepare(Z[start : start + step], dtype, like=points)
+        block = kernel.block(part, points, entries[: len(part)])
+        in_parts(_weighted_sums, len(part), block, coef, scores[start : start + step])
+    return scores
+
+
+def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
+    """<weights, z> for each row z of Z, float64, shape (len(Z),)."""
+    if sparse.issparse(Z):
+        return np.asarray(Z @ weights, dtype=np.float64)
+    return _float64_product(Z, weights)
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)
+def _weighted_sums(block, coef, sums, start, stop):
+    """sums_i = sum_j coef_j block_ij for the rows from start to stop, with float64 sums."""
+    for i in range(start, stop):
+        row, total = block[i], 0.0
+        for j in range(len(row)):
+            total += coef[j] * row[j]
+        sums[i] = total
+
+
+def _float64_product(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    """block @ coef with float64 sums, whatever the block's type, without a full float64 copy."""
+    if block.dtype == np.float64:
+        return matmul(block, coef)
+    scores = np.zeros(len(block))
+    for start in range(0, block.shape[1], 1024):
+        columns = slice(start, start + 1024)
+        scores += matmul(block[:, columns].astype(np.float64), coef[columns])
+    return scores

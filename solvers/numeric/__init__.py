@@ -1,0 +1,1 @@
+"""Matrices, threads, draws, checks of parameters, and procedures that several families share."""

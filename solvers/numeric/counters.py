@@ -1,0 +1,86 @@
+"""Counters of solvers. Records, tables and figures pick up a new field automatically."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+
+def _counter(title: str, words: str, *, evaluation: bool = False, computed: bool = False) -> Any:
+    """A counter that starts at zero.
+
+    Parameters
+    ----------
+    title, words : str
+        As the heading of a column, and in a sentence or on an axis.
+    evaluation, computed : bool
+        Whether it is a part of the evaluations that a textbook run asks for, or of those that were
+        really computed.
+    """
+    described = {"title": title, "words": words, "evaluation": evaluation, "computed": computed}
+    return field(default=0, metadata=described)
+
+
+@dataclass
+class Counters:
+    """What a run has cost so far.
+
+    Attributes
+    ----------
+    kernel_evals : int
+        Kernel entries that a textbook run without any cache asks for. Constants that need no
+        evaluation (the unit diagonal of a Gaussian kernel) are not entries.
+    kernel_evals_computed : int
+        Kernel entries really computed: what the cache held was free.
+    matvec_entries : int
+        Multiply-adds against a stored Gram matrix.
+    inner_products : int
+        Inner products of n_features numbers, for methods that work without a kernel.
+    """
+
+    kernel_evals: int = _counter("Kernel evals", "kernel evaluations", evaluation=True)
+    kernel_evals_computed: int = _counter("Computed", "computed kernel entries", computed=True)
+    matvec_entries: int = _counter(
+        "Matrix entries", "entries of a stored kernel matrix used", evaluation=True, computed=True
+    )
+    inner_products: int = _counter(
+        "Inner products", "inner products", evaluation=True, computed=True
+    )
+
+    @property
+    def evaluations(self) -> int:
+        """All that a textbook run asks for, one as one: kernel entries, inner products, ..."""
+        return sum(getattr(self, name) for name in evaluation_counters(type(self)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts by name."""
+        return asdict(self)
+
+
+@dataclass
+class FeasibilityCounters(Counters):
+    """What a run has cost, as a textbook run of the method counts it.
+
+    Attributes
+    ----------
+    kernel_evals, kernel_evals_computed, matvec_entries, inner_products : int
+        As in :class:`marginbench.Counters`. A product with A or A' is n inner products of m
+        numbers.
+    iterations : int
+    matvecs : int
+        Products of A or A' (or of a Gram matrix) with a vector, wherever they were made: a pass
+        that yields four of them counts four. Those that check a certificate are not counted.
+    """
+
+    iterations: int = _counter("Iterations", "iterations")
+    matvecs: int = _counter("Products", "matrix-vector products")
+
+
+def evaluation_counters(counters: type[Counters] = Counters) -> tuple[str, ...]:
+    """Names of the counters that add up to the evaluations asked for."""
+    return tuple(item.name for item in fields(counters) if item.metadata["evaluation"])
+
+
+def computed_counters(counters: type[Counters] = Counters) -> tuple[str, ...]:
+    """Names of the counters that add up to the evaluations really computed."""
+    return tuple(item.name for item in fields(counters) if item.metadata["computed"])

@@ -1,0 +1,97 @@
+"""Matrices of points, dense or CSR: how they are stored for work, norms and products."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+# An ndarray or a scipy.sparse.csr_matrix, which carries no types of its own.
+Matrix: TypeAlias = Any
+
+# A CSR matrix at least this dense is faster as a dense one (a BLAS product against an indexed
+# loop), as long as the dense copy stays small.
+_DENSE_FROM_DENSITY = 0.05
+_DENSE_UP_TO_BYTES = 512 * 2**20
+
+
+def better_dense(X: Matrix, dtype: Any) -> bool:
+    """Whether these points are better worked on as a dense array."""
+    if not sparse.issparse(X):
+        return True
+    cells = X.shape[0] * X.shape[1]
+    return bool(
+        X.nnz >= _DENSE_FROM_DENSITY * cells
+        and cells * np.dtype(dtype).itemsize <= _DENSE_UP_TO_BYTES
+    )
+
+
+def stored(X: Matrix, dtype: Any, *, dense: bool) -> Matrix:
+    """The points as a C-contiguous array or as CSR, of this type."""
+    with np.errstate(over="ignore"):
+        if not dense:
+            return sparse.csr_matrix(X, dtype=dtype)
+        return np.ascontiguousarray(as_dense(X), dtype=dtype)
+
+
+def as_dense(X: Matrix) -> np.ndarray:
+    """The points as a dense array, of their own type."""
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def squared_norms(values: Matrix) -> np.ndarray:
+    """Squared row norms in float64, shape (n_points,)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sparse.issparse(values):
+            squares = values.astype(np.float64)
+            squares.data **= 2
+            return np.asarray(squares.sum(axis=1)).ravel()
+        return np.einsum("ij,ij->i", values, values, dtype=np.float64)
+
+
+def matmul(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """A @ B for dense arrays, without numpy's look at the floating-point flags.
+
+    BLAS kernels work on whole vector registers; what stands in their unused lanes may raise a flag
+    although every number of the result is right. Callers know that their numbers are in range.
+    """
+    with np.errstate(all="ignore"):
+        return np.asarray(np.matmul(A, B, out=out))
+
+
+def products(A: Matrix, B: Matrix, out: np.ndarray | None = None) -> np.ndarray:
+    """Inner products of all rows, C-contiguous, shape (len(A), len(B)).
+
+    Parameters
+    ----------
+    A, B : ndarray or csr_matrix, shape (n_rows, n_features)
+        Both dense, or B sparse.
+    out : ndarray, shape (len(A), len(B)), optional
+        Where to put the products of dense matrices.
+    """
+    if not sparse.issparse(B):
+        return matmul(A, B.T, out)
+    # Here, since numba takes long to import, and kernels are also there for their names.
+    from marginbench.solvers.numeric.sparse_products import multiply_sparse
+
+    # One dense factor makes the product dense at once; the smaller set is the cheaper one.
+    if A.shape[0] == 1:
+        return (B @ as_dense(A)[0])[None, :]
+    if A.shape[0] <= B.shape[0] or not sparse.issparse(A):
+        entries = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype)
+        multiply_sparse(B, as_dense(A), entries)
+    else:
+        entries = np.empty((A.shape[0], B.shape[0]), dtype=A.dtype)
+        multiply_sparse(A, B.toarray(), entries.T)
+    return entries
+
+
+def variance(X: Matrix) -> float:
+    """Variance of all entries together; infinite or NaN if it overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not sparse.issparse(X):
+            return float(np.var(X, dtype=np.float64))
+        size = X.shape[0] * X.shape[1]
+        mean = X.data.sum(dtype=np.float64) / size
+        return float(np.square(X.data, dtype=np.float64).sum() / size - mean**2)

@@ -1,0 +1,54 @@
+"""Compiled loops over parts of an array, in as many threads as numba may use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from numba import get_num_threads
+
+
+def in_parts(
+    function: Callable[..., Any], length: int, *arguments: Any, smallest: int = 4096
+) -> None:
+    """Call ``function(*arguments, start, stop)`` for parts of ``range(length)``, side by side.
+
+    The number of threads is numba's (``NUMBA_NUM_THREADS``, ``numba.set_num_threads``). Which
+    element a part holds must not matter to the result.
+
+    Parameters
+    ----------
+    function : callable
+        Compiled with ``nogil=True``.
+    length : int
+    *arguments
+        Passed on.
+    smallest : int, default=4096
+        Below so many elements a thread costs more than it saves.
+    """
+    parts = min(get_num_threads(), max(1, length // smallest))
+    bounds = [length * part // parts for part in range(parts + 1)]
+    if parts == 1:
+        function(*arguments, 0, length)
+        return
+    pool = _pool(parts)
+    running = [
+        pool.submit(function, *arguments, start, stop) for start, stop in pairwise(bounds[1:])
+    ]
+    function(*arguments, bounds[0], bounds[1])
+    for part in running:
+        part.result()
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads - 1, thread_name_prefix="marginbench")
+
+
+# A forked process has the pool but none of its threads, and would wait for them forever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)

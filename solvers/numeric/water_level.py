@@ -1,0 +1,105 @@
+"""The water level: how far a basin fills that is given a volume of water (SBP12 section 3.3)."""
+
+from __future__ import annotations
+
+from marginbench.solvers.numeric.compiling import njit
+
+# Newton's method ends within a few passes from a level of the iteration before. This many bound
+# the worst case, which the selection below then solves in linear expected time.
+_MAX_PASSES = 24
+
+
+@njit(error_model="numpy")
+def water_level(heights, volume, guess):
+    """The level g with ``sum_i max(0, g - heights_i) = volume``; SBP12 eq. 3.6, Algorithm 2.
+
+    Parameters
+    ----------
+    heights : ndarray of float64, shape (n,), n >= 1
+    volume : float >= 0
+        For volume 0 the level is the lowest height.
+    guess : float
+        Where to start, such as the last level; any finite number will do.
+
+    Returns
+    -------
+    float
+        Never below the lowest height.
+
+    Notes
+    -----
+    Expected time O(n), memory O(1), O(n) in the rare case that Newton's method takes long. From
+    the level of an iteration before it takes some three passes. Volumes are sums of depths, so
+    that a volume of 1e-11 in a basin at height 1e3 is not lost to rounding.
+    """
+    if volume <= 0.0:
+        return heights.min()
+    level, covered_before, restarted = guess, -1, False
+    for _ in range(_MAX_PASSES):
+        covered, poured = volume_below(heights, level)
+        if covered == 0:
+            lowest = heights.min()
+            if restarted or lowest + volume == lowest:
+                # Rounding alone leads below the lowest point: the level cannot be told from it.
+                return lowest
+            # Above the answer for sure: all the water over the lowest point alone.
+            level, restarted = lowest + volume, True
+            continue
+        # Newton's step on the convex, piecewise linear volume. A step larger than the mean depth
+        # of the water carries too much rounding to be the last.
+        step = (volume - poured) / covered
+        level += step
+        if covered == covered_before and abs(step) <= volume / covered:
+            return level
+        covered_before = covered
+    base = heights.min()
+    return base + _level_by_selection(heights - base, volume)
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+def volume_below(heights, level):
+    """How many heights lie below the level, and the volume of water that reaches it."""
+    covered, volume = 0, 0.0
+    for i in range(len(heights)):
+        depth = level - heights[i]
+        below = depth > 0.0
+        covered += below
+        volume += depth if below else 0.0
+    return covered, volume
+
+
+@njit(error_model="numpy")
+def _level_by_selection(heights, volume):
+    """The level for heights >= 0 with minimum 0, which are permuted; expected O(n).
+
+    A quickselect: the pivot is covered exactly if filling up to it takes less than the volume.
+    """
+    low, high = 0, len(heights)
+    covered, total = 0, 0.0
+    random = 1
+    while low < high:
+        # A scrambled position: no order of the heights makes all pivots bad. The result does not
+        # depend on it.
+        random = (1103515245 * random + 12345) % 2147483648
+        pivot = heights[low + random % (high - low)]
+        below, above, part = low, high, 0.0
+        at = low
+        while at < above:
+            height = heights[at]
+            if height < pivot:
+                part += height
+                heights[at], heights[below] = heights[below], height
+                below += 1
+                at += 1
+            elif height > pivot:
+                above -= 1
+                heights[at], heights[above] = heights[above], height
+            else:
+                at += 1
+        if (covered + below - low) * pivot - (total + part) < volume:
+            covered += above - low
+            total += part + (above - below) * pivot
+            low = above
+        else:
+            high = below
+    return (volume + total) / covered

@@ -1,0 +1,1 @@
+"""Solvers of other libraries, as peers in a comparison."""

@@ -1,0 +1,125 @@
+"""Which solvers and kernels there are: each is registered by its own file, found without an import.
+
+>>> from marginbench.solvers import registry
+>>> "SMO" in registry()
+True
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+ClassT = TypeVar("ClassT", bound=type)
+
+_HERE = Path(__file__).resolve().parent
+#: The order in which the families are listed; later ones follow by name.
+_FAMILIES = (
+    *("smo", "sbp", "stochastic", "budget", "linear", "bundle", "approximate", "cuts"),
+    *("feasibility", "peers"),
+)
+_SOLVER = re.compile(r"^@register\(([^)]*)\)\n(?:@.*\n)*class (\w+)", re.MULTILINE)
+_KERNEL = re.compile(r'^@register_kernel\("(\w+)"\)\n(?:@.*\n)*class (\w+)', re.MULTILINE)
+
+
+class Entry(NamedTuple):
+    """A registered solver: its module, and the kinds of studies that it is for."""
+
+    module: str
+    kinds: tuple[str, ...]
+
+
+class KernelEntry(NamedTuple):
+    """A registered kernel: its module and its class."""
+
+    module: str
+    class_name: str
+
+
+def register(*kinds: str) -> Callable[[ClassT], ClassT]:
+    """Register a class as a reference solver; the topmost decorator of its class.
+
+    Parameters
+    ----------
+    *kinds : str
+        The kinds of studies that can name it: "svm", "feasibility". Written as strings in one line:
+        the file is read for them, not run.
+    """
+
+    def registered(cls: ClassT) -> ClassT:
+        if cls.__module__.startswith("marginbench.") and cls.__name__ not in entries():
+            raise TypeError(f"{cls.__name__}: @register must be the first decorator of a class")
+        return cls
+
+    return registered
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """The registered solvers by name, family by family."""
+    found: dict[str, Entry] = {}
+    for file in sorted(_HERE.rglob("*.py"), key=_place):
+        for kinds, name in _SOLVER.findall(file.read_text(encoding="utf-8")):
+            found[name] = Entry(_module(file), tuple(re.findall(r'"(\w+)"', kinds)))
+    return found
+
+
+def register_kernel(name: str) -> Callable[[ClassT], ClassT]:
+    """Register a class as the kernel of this name; the topmost decorator of its class.
+
+    Parameters
+    ----------
+    name : str
+        What estimators and study files call it. Written as a string in the same line: the file is
+        read for it, not run.
+    """
+
+    def registered(cls: ClassT) -> ClassT:
+        cls.name = name  # type: ignore[attr-defined]
+        if cls.__module__.startswith("marginbench.") and name not in kernel_entries():
+            raise TypeError(f"{cls.__name__}: @register_kernel must be its first decorator")
+        return cls
+
+    return registered
+
+
+@cache
+def kernel_entries() -> dict[str, KernelEntry]:
+    """The registered kernels by name."""
+    found: dict[str, KernelEntry] = {}
+    for file in sorted((_HERE / "kernels").glob("*.py")):
+        for name, class_name in _KERNEL.findall(file.read_text(encoding="utf-8")):
+            found[name] = KernelEntry(_module(file), class_name)
+    return found
+
+
+def _module(file: Path) -> str:
+    return ".".join(["marginbench.solvers", *file.relative_to(_HERE).with_suffix("").parts])
+
+
+def _place(file: Path) -> tuple[int, str]:
+    family = file.relative_to(_HERE).parts[0]
+    place = _FAMILIES.index(family) if family in _FAMILIES else len(_FAMILIES)
+    return place, file.as_posix()
+
+
+def solver_names(kind: str = "svm") -> list[str]:
+    """The names of the reference solvers for a kind of studies; nothing is imported."""
+    return [name for name, entry in entries().items() if kind in entry.kinds]
+
+
+def registry(kind: str = "svm") -> dict[str, type[Any]]:
+    """The classes of the reference solvers for a kind of studies, by name.
+
+    Parameters
+    ----------
+    kind : {"svm", "feasibility"}
+        Solvers of the soft-margin SVM, or methods that look for a separator.
+    """
+    return {
+        name: getattr(import_module(entries()[name].module), name) for name in solver_names(kind)
+    }

@@ -1,0 +1,1 @@
+"""The stochastic batch perceptron."""

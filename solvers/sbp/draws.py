@@ -1,0 +1,273 @@
+"""Which points SBP's water covers, and how one of them is drawn (SBP12 sections 3.2 and 3.6)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.water_level import water_level
+from marginbench.solvers.sbp.two_basins import TwoBasins, two_basin_level
+
+
+class DrawStream:
+    """Uniform draws from some points, one after the other, known before they are taken.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Used by nothing else from now on: looking ahead then changes no draw.
+    points : int or ndarray of int64, shape (n_points,)
+        The positions that are drawn, with replacement; a number stands for all below it.
+    """
+
+    def __init__(self, rng: np.random.Generator, points: int | np.ndarray) -> None:
+        self._rng = rng
+        self._points = points
+        self._n_points = points if isinstance(points, int) else len(points)
+        self._known = np.empty(0, dtype=np.int64)
+        self._next = 0
+
+    def upcoming(self, k: int) -> np.ndarray:
+        """The next k candidates, int64, shape (k,); they are still to be taken."""
+        while len(self._known) - self._next < k:
+            self._extend()
+        return self._known[self._next : self._next + k].copy()
+
+    def take(self, heights: np.ndarray, positive: np.ndarray, covered: Covered) -> int:
+        """The first candidate that is covered; those before it are rejected for good.
+
+        Parameters
+        ----------
+        heights : ndarray of float64, shape (n,)
+        positive : ndarray of bool, shape (n,)
+        covered : Covered
+            Must cover some of the stream's points.
+        """
+        while True:
+            at = _first_covered(self._known, self._next, heights, positive, *covered)
+            if at < len(self._known):
+                self._next = at + 1
+                return int(self._known[at])
+            self._next = len(self._known)
+            self._extend()
+
+    def _extend(self) -> None:
+        # The sequence does not depend on the size of the blocks.
+        block = self._rng.integers(self._n_points, size=max(1024, self._n_points))
+        if not isinstance(self._points, int):
+            block = self._points[block]
+        left = self._known[self._next :]
+        self._known = np.concatenate([left, block]) if len(left) else block
+        self._next = 0
+
+
+class Covered(NamedTuple):
+    """Which points may be drawn: for each class all below a height, and some at that height.
+
+    Attributes
+    ----------
+    top_positive, top_negative : float
+        The largest height of a covered point of the class.
+    end_positive, end_negative : int
+        Of the points at that height those at positions below this.
+    """
+
+    top_positive: float
+    end_positive: int
+    top_negative: float
+    end_negative: int
+
+
+class Draws(Protocol):
+    """How an iteration chooses the points it moves towards.
+
+    Attributes
+    ----------
+    streams : tuple of DrawStream
+        Where each of the points comes from.
+    covered : Covered or None
+        What was covered at the last draw.
+    """
+
+    streams: tuple[DrawStream, ...]
+    covered: Covered | None
+
+    def draw(self, heights: np.ndarray) -> list[int]:
+        """The points to move towards, all with the same weight."""
+
+    def probable(self, heights: np.ndarray, count: int, left: int) -> np.ndarray:
+        """The points that the next ``left`` draws would take if the water did not move.
+
+        Parameters
+        ----------
+        heights : ndarray of float64, shape (n,)
+            Those of the last draw, from which the candidates to come are judged.
+        count : int
+            At most so many candidates are looked at.
+        left : int
+
+        Returns
+        -------
+        ndarray of int64
+            Soonest first; the draws are still to be made.
+        """
+
+    def level(self, heights: np.ndarray) -> tuple[float, float]:
+        """f(w) at the w with these responses, and the bias it is reached at."""
+
+
+class OneBasinDraws:
+    """One point, uniform among those under water.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    positive : ndarray of bool, shape (n,)
+    volume : float >= 0
+    strict : bool
+        Leave out points exactly at the level, unless no others are under it.
+    """
+
+    def __init__(
+        self, rng: np.random.Generator, positive: np.ndarray, volume: float, *, strict: bool
+    ) -> None:
+        self._positive = positive
+        self._volume = volume
+        self._strict = strict
+        self._last_level = 0.0
+        self.covered: Covered | None = None
+        self.streams: tuple[DrawStream, ...] = (DrawStream(rng, len(positive)),)
+
+    def draw(self, heights: np.ndarray) -> list[int]:
+        """One covered point."""
+        n = len(heights)
+        top = self._last_level = water_level(heights, self._volume, self._last_level)
+        if self._strict:
+            # With nothing below the level it is the lowest height: then those at that height.
+            top = max(np.nextafter(top, -np.inf), heights.min())
+        self.covered = Covered(top, n, top, n)
+        return [self.streams[0].take(heights, self._positive, self.covered)]
+
+    def probable(self, heights: np.ndarray, count: int, left: int) -> np.ndarray:
+        """See :class:`Draws`."""
+        return _probable(self.streams, heights, self._positive, self.covered, count, left)
+
+    def level(self, heights: np.ndarray) -> tuple[float, float]:
+        """The water level, without a bias."""
+        return float(water_level(heights, self._volume, 0.0)), 0.0
+
+
+class TwoBasinDraws:
+    """One point of each class, or one of either, uniform among the k of each that are covered.
+
+    The least favourable distribution of SBP12 eq. 3.9 has the same mass on k points of each class.
+    At a tie for the k-th place the first in the order of the points is covered.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    positive : ndarray of bool, shape (n,)
+    volume : float >= 0
+    pairs : bool
+        Draw from each class; else from all covered points.
+    """
+
+    def __init__(
+        self, rng: np.random.Generator, positive: np.ndarray, volume: float, *, pairs: bool
+    ) -> None:
+        self._positive = positive
+        self._members = np.flatnonzero(positive), np.flatnonzero(~positive)
+        self._volume = volume
+        self._basins = TwoBasins(positive, volume)
+        self.covered: Covered | None = None
+        if pairs:
+            # Each has its own generator: looking ahead in one changes nothing in the other.
+            self.streams: tuple[DrawStream, ...] = tuple(
+                DrawStream(np.random.default_rng(rng.integers(2**63)), members)
+                for members in self._members
+            )
+        else:
+            self.streams = (DrawStream(rng, len(positive)),)
+
+    def draw(self, heights: np.ndarray) -> list[int]:
+        """A positive and a negative point, or one point."""
+        levels = self._basins.fill(heights)
+        ends = [
+            _tie_end(heights, self._positive, side, last, levels.rank) if tied else len(heights)
+            for side, last, tied in (
+                (True, levels.last_positive, levels.tied_positive),
+                (False, levels.last_negative, levels.tied_negative),
+            )
+        ]
+        covered = Covered(levels.last_positive, ends[0], levels.last_negative, ends[1])
+        self.covered = covered
+        return [stream.take(heights, self._positive, covered) for stream in self.streams]
+
+    def probable(self, heights: np.ndarray, count: int, left: int) -> np.ndarray:
+        """See :class:`Draws`; the points of the two classes take turns."""
+        return _probable(self.streams, heights, self._positive, self.covered, count, left)
+
+    def level(self, heights: np.ndarray) -> tuple[float, float]:
+        """The water level and the bias."""
+        positives, negatives = (heights[members] for members in self._members)
+        levels = two_basin_level(positives, negatives, self._volume)
+        return float(levels.level), float(levels.bias)
+
+
+def _probable(
+    streams: tuple[DrawStream, ...],
+    heights: np.ndarray,
+    positive: np.ndarray,
+    covered: Covered | None,
+    count: int,
+    left: int,
+) -> np.ndarray:
+    """Covered candidates of all streams, in the order in which they will be taken."""
+    if covered is None:
+        return np.empty(0, dtype=np.int64)
+    kept = []
+    for stream in streams:
+        candidates = stream.upcoming(count // len(streams))
+        top = np.where(positive[candidates], covered.top_positive, covered.top_negative)
+        kept.append(candidates[heights[candidates] <= top][:left])
+    turns = np.concatenate([np.arange(len(points)) for points in kept])
+    return np.concatenate(kept)[np.argsort(turns, kind="stable")]
+
+
+@njit(error_model="numpy")
+def _first_covered(
+    candidates,
+    start,
+    heights,
+    positive,
+    top_positive,
+    end_positive,
+    top_negative,
+    end_negative,
+):
+    """Position of the first covered candidate from ``start`` on; len(candidates) if none is."""
+    highest = max(top_positive, top_negative)
+    for p in range(start, len(candidates)):
+        i = candidates[p]
+        if heights[i] > highest:
+            continue
+        top, end = (top_positive, end_positive) if positive[i] else (top_negative, end_negative)
+        if heights[i] < top or (heights[i] == top and i < end):
+            return p
+    return len(candidates)
+
+
+@njit(error_model="numpy")
+def _tie_end(heights, positive, side, top, rank):
+    """The end of the first points at height ``top`` that make up ``rank`` covered points."""
+    missing = rank
+    for i in range(len(heights)):
+        missing -= positive[i] == side and heights[i] < top
+    for i in range(len(heights)):
+        if positive[i] == side and heights[i] == top:
+            missing -= 1
+            if missing == 0:
+                return i + 1
+    return len(heights)

@@ -1,0 +1,301 @@
+"""Sequential minimal optimisation, without and with bias."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import (
+    CachedKernelParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
+from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
+from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
+from marginbench.solvers.registration import register
+from marginbench.solvers.smo.inner import TAU, move_pair, single_step
+from marginbench.solvers.smo.working_sets import Dual, Gradient, refresh, solve_large
+
+
+@register("svm")
+@hyperparameters
+class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelParameters):
+    """Soft-margin kernel SVM by SMO, to a given violation of the optimality conditions.
+
+    Maximises ``sum_i alpha_i - 1/2 alpha' Q alpha`` over ``0 <= alpha_i <= C_i``, with
+    ``y' alpha = 0`` if a bias is fitted; ``Q_ij = y_i y_j k(x_i, x_j)`` and ``C_i`` is C times the
+    weights of the point and of its class.
+
+    By default large working sets are optimised at a time, an idea of [JOA99]_ in the form of
+    [WEN18]_: the free variables and a scattered selection of violators, up to 6144, are solved for
+    with the kernel entries among them, pair by pair; then one block of rows brings the gradient of
+    all points up to date. Before it says that it has converged, the gradient is recomputed from
+    alpha with float64 sums; with float64 entries too, if the rounding of float32 ones could matter
+    beside ``tol``. Later steps, if any, are then small, and so is what they round.
+
+    The textbook variants change one variable at a time without bias, the one with the largest
+    exact clipped gain, as in the experiments of [SBP12]_; and two with bias, chosen by the
+    second-order rule WSS 2 of [FCL05]_ (section 3; the first index wins a tie, in LIBSVM the last).
+    They keep the gradient in float64 and trust it, unless the rounding of float32 entries could
+    matter beside ``tol``: then it is recomputed in the same way before the end.
+
+    There is no shrinking: a working set already leaves out all that has come to rest.
+
+    Parameters
+    ----------
+    fit_intercept
+        Fit an unregularised bias.
+    working_set : {"large", 1, 2, "textbook"}
+        "large"; 1, without bias only; 2, with bias only; or "textbook": whichever of the two fits.
+    alpha0 : array-like, shape (n,)
+        Dual point to start from, ``0 <= alpha0_i <= C_i``, and ``y' alpha0 = 0`` with a bias; None:
+        zero.
+    tol : float >= 0
+        Stop when no optimality condition is violated by more than ``tol`` (units of the margin).
+    max_epochs : int >= 1 or None
+        Stop after this many times n iterations; None: max(1e7, 100 n) iterations.
+    dtype
+        Type of the kernel entries. Sums are float64. Where float32 entries leave no progress before
+        the end, as with a linear kernel of features far from 0 or of very different units, the
+        status is "budget": scale the features, or use "float64".
+    cache_size
+        Bound on the kernel entries in memory, MB (2^20 bytes): an eighth for those of the working
+        set (at least 256 x 256 of them), the rest for rows; 0 for no cache.
+    random_state
+        Unused: the method is deterministic.
+
+    Attributes
+    ----------
+    alpha_ : ndarray of float64, shape (n,)
+        The dual point, fit for ``alpha0``.
+    violation_ : float
+        Largest violation of an optimality condition at the end, with float64 entries where the
+        rounding of float32 ones could matter beside ``tol``.
+
+    Notes
+    -----
+    An iteration is a change of one variable (without bias) or of a pair (with bias). Kernel
+    evaluations: n for each change of one variable and 2n for each pair with the textbook variants;
+    with large working sets, the entries among the members that are new, and n for each variable
+    that a round changed, and in the end n for each support vector. Memory: some 10n numbers and
+    the cache. Returns the last alpha.
+
+    References
+    ----------
+    .. [JOA99] Joachims: Making large-scale SVM learning practical. Advances in Kernel Methods,
+       1999. BibTeX key ``joachims1999making``.
+    .. [WEN18] Wen, Shi, Li, He, Chen: ThunderSVM: a fast SVM library on GPUs and CPUs. JMLR 19,
+       2018. BibTeX key ``wen2018thundersvm``.
+    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
+       ICML 2012. BibTeX key ``cotter2012kernelized``.
+    .. [FCL05] Fan, Chen, Lin: Working set selection using second order information for training
+       support vector machines. JMLR 6, 2005. BibTeX key ``fan2005working``.
+    """
+
+    supports_bias = True
+    scalarization = "C"
+    certificate = "dual"
+
+    working_set: int | str = "large"
+    alpha0: Any = None
+    tol: float = 1e-3
+    max_epochs: int | None = None
+    cache_size: float = 1024.0
+
+    def _check_parameters(self) -> None:
+        check_positive("C", self.C)
+        check_iteration_limit(self.max_epochs, optional=True)
+        _check_working_set(self.working_set, bool(self.fit_intercept))
+
+    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        limit = (
+            max(10_000_000, 100 * problem.n)
+            if self.max_epochs is None
+            else self.max_epochs * problem.n
+        )
+        C = float(self.C) * problem.weights
+        with_bias = bool(self.fit_intercept)
+        alpha = _starting_point(self.alpha0, problem.y, C, with_bias)
+        dual = Dual(alpha, problem.y.copy(), problem.y, C, with_bias)
+        if self.working_set == "large":
+            solve = solve_large
+        else:
+            solve = _solve_pairs if with_bias else _solve_singles
+        if alpha.any():
+            refresh(problem, dual, float(self.tol))
+        solution = solve(problem, monitor, dual, float(self.tol), limit)
+        self.alpha_ = dual.alpha
+        self.violation_ = dual.violation()
+        return solution
+
+
+def _check_working_set(value: Any, with_bias: bool) -> None:
+    if isinstance(value, bool) or value not in ("large", "textbook", 1, 2):
+        raise ValueError(f"working_set must be 'large', 'textbook', 1 or 2, got {value!r}")
+    if value == 1 and with_bias:
+        raise ValueError("a working set of 1 cannot keep y' alpha = 0: set fit_intercept=False")
+    if value == 2 and not with_bias:
+        raise ValueError("a working set of 2 belongs to the problem with bias: use 1 or 'large'")
+
+
+def _starting_point(alpha0: Any, y: np.ndarray, C: np.ndarray, with_bias: bool) -> np.ndarray:
+    """A copy of alpha0, checked to be feasible up to rounding.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    if alpha0 is None:
+        return np.zeros(len(y))
+    try:
+        alpha = np.array(alpha0, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("alpha0 must be an array of numbers, one per point, or None") from None
+    if alpha.shape != y.shape:
+        raise ValueError(f"alpha0 must have shape {y.shape}, one per point, got {alpha.shape}")
+    slack = 1e-9 * C
+    bad = np.flatnonzero(~((alpha >= -slack) & (alpha <= C + slack)))
+    if len(bad):
+        at = bad[0]
+        raise ValueError(f"alpha0[{at}] = {alpha[at]:g} is outside of [0, C] = [0, {C[at]:g}]")
+    alpha = np.clip(alpha, 0.0, C)
+    drift = float((alpha * y).sum())
+    if with_bias and abs(drift) > 1e-9 * max(alpha.sum(), 1.0):
+        raise ValueError(f"alpha0 has y' alpha0 = {drift:g}; with a bias it must be 0")
+    return alpha
+
+
+def _solve_singles(
+    problem: Problem, monitor: Monitor, dual: Dual, tol: float, limit: int
+) -> Solution:
+    y, diag, oracle = problem.y, problem.oracle.diag(), problem.oracle
+    alpha, F, C = dual.alpha, dual.F, dual.C
+    status: SolveStatus = "converged"
+
+    def snapshot() -> KernelExpansion:
+        return problem.expansion(alpha * y)
+
+    n_iter = 0
+    gradient = Gradient(problem, dual, tol)
+    i, step, violation = _best_single(alpha, F, diag, C, y)
+    while violation > tol or not gradient.is_known():
+        if violation <= tol:
+            gradient.recompute()
+            i, step, violation = _best_single(alpha, F, diag, C, y)
+            continue
+        if n_iter == limit:
+            status = "budget"
+            break
+        row = oracle.row(i)
+        alpha[i] = min(max(alpha[i] + step, 0.0), C[i])
+        i, step, violation = _move_single(alpha, F, diag, C, y, row, i, step)
+        n_iter += 1
+        if monitor.due(problem.kernel_evals) and monitor.record(n_iter, snapshot):
+            status = "stopped"
+            break
+    gradient.settle(status)
+    return Solution(snapshot(), n_iter, status)
+
+
+def _solve_pairs(
+    problem: Problem, monitor: Monitor, dual: Dual, tol: float, limit: int
+) -> Solution:
+    y, diag, oracle = problem.y, problem.oracle.diag(), problem.oracle
+    alpha, F, C = dual.alpha, dual.F, dual.C
+    status: SolveStatus = "converged"
+
+    def snapshot() -> KernelExpansion:
+        return problem.expansion(alpha * y, dual.bias())
+
+    n_iter = 0
+    gradient = Gradient(problem, dual, tol)
+    i, violation = _first_of_pair(alpha, F, y, C)
+    while violation > tol or not gradient.is_known():
+        if violation <= tol:
+            gradient.recompute()
+            i, violation = _first_of_pair(alpha, F, y, C)
+            continue
+        if n_iter == limit:
+            status = "budget"
+            break
+        row_i = oracle.row(i)
+        j = _second_of_pair(alpha, F, y, C, diag, row_i, i)
+        row_j = oracle.row(j)
+        i, violation = _move_pair(alpha, F, y, C, diag, row_i, row_j, i, j)
+        n_iter += 1
+        if monitor.due(problem.kernel_evals) and monitor.record(n_iter, snapshot):
+            status = "stopped"
+            break
+    gradient.settle(status)
+    return Solution(snapshot(), n_iter, status)
+
+
+@njit(error_model="numpy")
+def _best_single(alpha, F, diag, C, y):
+    """The variable with the largest exact gain, its step, and the largest violation."""
+    best, best_step, best_gain, violation = 0, 0.0, -1.0, 0.0
+    for t in range(len(alpha)):
+        slope = y[t] * F[t]
+        if (slope > 0.0 and alpha[t] < C[t]) or (slope < 0.0 and alpha[t] > 0.0):
+            violation = max(violation, abs(slope))
+            step = single_step(alpha[t], slope, diag[t], C[t])
+            gain = step * slope - 0.5 * step * step * diag[t]
+            if gain > best_gain:
+                best, best_step, best_gain = t, step, gain
+    return best, best_step, violation
+
+
+@njit(error_model="numpy")
+def _move_single(alpha, F, diag, C, y, row, i, step):
+    """Bring F up to date with alpha_i += step, and select the next variable."""
+    signed = step * y[i]
+    for t in range(len(alpha)):
+        F[t] -= signed * row[t]
+    return _best_single(alpha, F, diag, C, y)
+
+
+@njit(error_model="numpy")
+def _first_of_pair(alpha, F, y, C):
+    """i = argmax of F over the variables that may move up; and the violation."""
+    i, upper, lower = -1, -np.inf, np.inf
+    for t in range(len(alpha)):
+        below, above = alpha[t] < C[t], alpha[t] > 0.0
+        up, down = (below, above) if y[t] > 0.0 else (above, below)
+        if up and F[t] > upper:
+            i, upper = t, F[t]
+        if down and F[t] < lower:
+            lower = F[t]
+    return i, max(upper - lower, 0.0)
+
+
+@njit(error_model="numpy")
+def _second_of_pair(alpha, F, y, C, diag, row_i, i):
+    """j = argmax of the second-order gain with i (FCL05 eq. 9)."""
+    j, best = -1, -np.inf
+    for t in range(len(alpha)):
+        down = alpha[t] > 0.0 if y[t] > 0.0 else alpha[t] < C[t]
+        difference = F[i] - F[t]
+        if down and difference > 0.0:
+            curvature = diag[i] + diag[t] - 2.0 * row_i[t]
+            if curvature <= 0.0:
+                curvature = TAU
+            gain = difference * difference / curvature
+            if gain > best:
+                j, best = t, gain
+    return j
+
+
+@njit(error_model="numpy")
+def _move_pair(alpha, F, y, C, diag, row_i, row_j, i, j):
+    """Solve for the pair exactly, update F, and select the next i."""
+    step = move_pair(alpha, F, y, C, i, j, diag[i] + diag[j] - 2.0 * row_i[j])
+    for t in range(len(alpha)):
+        F[t] -= step * (row_i[t] - row_j[t])
+    return _first_of_pair(alpha, F, y, C)

@@ -1,0 +1,331 @@
+"""SMO by large working sets: thousands of variables at a time, and few passes over the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.threads import in_parts
+from marginbench.solvers.smo.inner import solve_pairs, solve_singles, subtract_rows
+
+# A working set is as large as an eighth of the cache allows, within these bounds.
+_SMALLEST, _LARGEST = 256, 6144
+_SHARE = 8
+# The first one is smaller, for it is chosen blindly; the next ones double in size.
+_FIRST = 2048
+# The sub-problem is solved to this fraction of the violation it starts from ...
+_PROGRESS = 0.1
+# ... in at most this many steps for each of its variables.
+_STEPS_PER_VARIABLE = 100
+# So many of the worst violators are always taken; the rest come in a scattered order.
+_WORST = 64
+# Rounds without a larger dual value after which rounding is what is left.
+_PATIENCE = 20
+# Rounding of the entries matters if it makes up more than this part of the tolerance.
+_NEGLIGIBLE = 0.5
+
+
+@dataclass
+class Dual:
+    """A dual point and what it implies.
+
+    Attributes
+    ----------
+    alpha : ndarray of float64, shape (n,)
+    F : ndarray of float64, shape (n,)
+        y_t - (score of x_t without bias): the bias at which x_t has margin 1.
+    y, C : ndarray of float64, shape (n,)
+    with_bias : bool
+    """
+
+    alpha: np.ndarray
+    F: np.ndarray
+    y: np.ndarray
+    C: np.ndarray
+    with_bias: bool
+
+    def movable(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which variables may move along +y (up), and along -y (down)."""
+        below, above = self.alpha < self.C, self.alpha > 0
+        positive_class = self.y > 0
+        return np.where(positive_class, below, above), np.where(positive_class, above, below)
+
+    def violation(self) -> float:
+        """Largest violation of the optimality conditions, in units of the margin."""
+        up, down = self.movable()
+        highest = self.F[up].max(initial=-np.inf)
+        lowest = self.F[down].min(initial=np.inf)
+        if self.with_bias:
+            return float(max(highest - lowest, 0.0))
+        return float(max(highest, -lowest, 0.0))
+
+    def value(self) -> float:
+        """The dual objective, sum alpha - 1/2 ||w||^2, in C units."""
+        return float(self.alpha.sum() - (self.alpha * (1 - self.y * self.F)).sum() / 2)
+
+    def bias(self) -> float:
+        """Mean of F over the free variables; with none, the middle of the feasible interval."""
+        if not self.with_bias:
+            return 0.0
+        free = (self.alpha > 0) & (self.alpha < self.C)
+        if free.any():
+            return float(self.F[free].mean())
+        up, down = self.movable()
+        return float((self.F[up].max() + self.F[down].min()) / 2)
+
+
+def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limit: int) -> Solution:
+    """Optimise by large working sets until no condition is violated by more than tol.
+
+    A round takes the free variables and violators, solves for them with the kernel entries among
+    them, and then brings F up to date with the rows of those that changed.
+
+    Parameters
+    ----------
+    problem : Problem
+    monitor : Monitor
+    dual : Dual
+        Where to start; changed in place.
+    tol : float
+    limit : int
+        Steps (changes of one variable, or of a pair) after which to give up.
+
+    Returns
+    -------
+    Solution
+        Converged only by a gradient that was recomputed, and changed by little since.
+    """
+    oracle, n = problem.oracle, problem.n
+    diag = oracle.diag()
+    largest = _working_set_size(n, oracle.cache_bytes, oracle.dtype.itemsize)
+    oracle.set_aside(largest * largest * oracle.dtype.itemsize)
+    choose = _Choice(n, largest)
+    matrix = _WorkingMatrix(oracle, largest)
+    solve = solve_pairs if dual.with_bias else solve_singles
+
+    n_iter, best, stale, best_known = 0, -np.inf, 0, -np.inf
+    gradient = Gradient(problem, dual, tol, look_again=not dual.alpha.any())
+    status: SolveStatus = "converged"
+    while True:
+        violation = dual.violation()
+        if violation <= tol:
+            if gradient.is_known():
+                break
+            gradient.recompute()
+            best, stale = -np.inf, 0
+            continue
+        if n_iter >= limit:
+            status = "budget"
+            break
+        value = dual.value()
+        stale = 0 if value > best + 1e-14 * abs(best) else stale + 1
+        best = max(best, value)
+        if stale > _PATIENCE:
+            # Rounding may have led F astray: only what it really is shows whether all is done.
+            gradient.recompute()
+            value = dual.value()
+            if value <= best_known + 1e-6 * abs(best_known):
+                status = "budget"
+                break
+            best, stale, best_known = value, 0, value
+            continue
+        members = choose(dual, tol)
+        entries, members = matrix.of(members)
+        alpha, F = dual.alpha[members], dual.F[members]
+        steps = min(limit - n_iter, _STEPS_PER_VARIABLE * len(members))
+        inner_tol = max(tol / 2, _PROGRESS * min(violation, 1.0))
+        n_iter += solve(
+            entries, len(members), alpha, F, dual.y[members], dual.C[members], diag[members],
+            inner_tol, steps,
+        )  # fmt: skip
+        change = (alpha - dual.alpha[members]) * dual.y[members]
+        dual.alpha[members] = alpha
+        moved = change != 0
+        _subtract(oracle, dual.F, members[moved], change[moved])
+        if monitor.due(problem.kernel_evals) and monitor.record(n_iter, _snapshot(problem, dual)):
+            status = "stopped"
+            break
+    gradient.settle(status)
+    return Solution(_snapshot(problem, dual)(), n_iter, status)
+
+
+class Gradient:
+    """Knows how far rounded kernel entries may have led F away from what alpha implies.
+
+    Parameters
+    ----------
+    problem : Problem
+    dual : Dual
+        Its F is right when this is made.
+    tol : float
+        What rounding is compared with.
+    look_again : bool, default=False
+        Whether F is to be recomputed once, however little rounding there is.
+    """
+
+    def __init__(
+        self, problem: Problem, dual: Dual, tol: float, *, look_again: bool = False
+    ) -> None:
+        self._problem, self._dual, self._tol = problem, dual, tol
+        self._look_again = look_again
+        self._alpha = dual.alpha.copy()
+
+    def is_known(self) -> bool:
+        """Whether F is what alpha implies, up to a rounding that does not matter."""
+        if self._look_again:
+            return False
+        change = self._dual.alpha - self._alpha
+        return not _rounding_matters(self._problem.oracle, change, self._tol)
+
+    def settle(self, status: SolveStatus) -> None:
+        """Make F what alpha implies at the end of a run that nobody stopped."""
+        if status != "stopped" and not self.is_known():
+            self.recompute()
+
+    def recompute(self) -> None:
+        """Compute F from scratch."""
+        refresh(self._problem, self._dual, self._tol)
+        self._alpha = self._dual.alpha.copy()
+        self._look_again = False
+
+
+def refresh(problem: Problem, dual: Dual, tol: float) -> None:
+    """Recompute F from alpha with float64 sums; entries are float64 where rounding could matter.
+
+    Parameters
+    ----------
+    problem : Problem
+    dual : Dual
+        Its F is set.
+    tol : float
+        What rounding is compared with.
+    """
+    oracle, support = problem.oracle, np.flatnonzero(dual.alpha)
+    if oracle.dtype == np.float64 or not _rounding_matters(oracle, dual.alpha, tol):
+        dual.F[:] = dual.y
+        _subtract(oracle, dual.F, support, dual.alpha[support] * dual.y[support])
+        return
+    exact = replace(problem.expansion(dual.alpha * dual.y), dtype="float64")
+    dual.F[:] = dual.y - exact.decision_function(problem.X)
+    entries = len(support) * problem.n
+    oracle.charge(entries, entries if oracle.kernel.evaluates else 0)
+
+
+def _rounding_matters(oracle: KernelOracle, alpha: np.ndarray, tol: float) -> bool:
+    """Whether rounded entries, their errors of random sign, put these terms of F off too far."""
+    return oracle.rounding() * float(np.linalg.norm(alpha)) > _NEGLIGIBLE * tol
+
+
+def _snapshot(problem: Problem, dual: Dual) -> Callable[[], KernelExpansion]:
+    return lambda: problem.expansion(dual.alpha * dual.y, dual.bias())
+
+
+def _subtract(oracle: KernelOracle, F: np.ndarray, index: np.ndarray, coef: np.ndarray) -> None:
+    """F -= sum_p coef_p (row of index_p), in chunks of rows."""
+    for start in range(0, len(index), oracle.chunk):
+        part = slice(start, start + oracle.chunk)
+        storage, slots = oracle.stored_rows(index[part])
+        in_parts(subtract_rows, len(F), F, storage, slots, coef[part])
+
+
+def _working_set_size(n: int, cache_bytes: int, itemsize: int) -> int:
+    affordable = int(np.sqrt(cache_bytes / _SHARE / itemsize))
+    return min(n, max(_SMALLEST, min(affordable, _LARGEST)))
+
+
+class _Choice:
+    """Chooses working sets: free variables first, then violators."""
+
+    def __init__(self, n: int, largest: int) -> None:
+        self.largest = largest
+        self.size = min(_FIRST, largest)
+        # A fixed scattered order: multiples of the golden ratio modulo 1. The worst violators
+        # stand close together, and after a few of them the rest are no violators any more.
+        self.order = np.argsort((np.arange(n) * 0.6180339887498949) % 1.0)
+        self.place = np.empty(n, dtype=np.int64)
+        self.place[self.order] = np.arange(n)
+
+    def __call__(self, dual: Dual, tol: float) -> np.ndarray:
+        """Positions of the next working set, in ascending order."""
+        up, down = dual.movable()
+        excess = dual.F - dual.bias()
+        violation = np.maximum(np.where(up, excess, 0.0), np.where(down, -excess, 0.0))
+        size = self.size
+        self.size = min(2 * self.size, self.largest)
+        free = np.flatnonzero(up & down)
+        violators = np.flatnonzero((up ^ down) & (violation > tol / 4))
+        # More free variables than half the set leave room for the violators all the same.
+        kept = max(size // 2, size - len(violators))
+        chosen = _first(free, -violation, kept)
+        room = size - len(chosen)
+        worst = _first(violators, -violation, min(room, _WORST))
+        if len(violators) > room:
+            others = violators[~np.isin(violators, worst)]
+            others = _first(others, self.place, room - len(worst))
+            violators = np.concatenate([worst, others])
+        # The pair that violates most is always there, so that every round makes progress.
+        extremes = [
+            side[np.argmax(sign * dual.F[side])]
+            for side, sign in ((np.flatnonzero(up), 1), (np.flatnonzero(down), -1))
+            if len(side)
+        ]
+        return np.union1d(np.concatenate([chosen, violators])[: size - 2], extremes)
+
+
+def _first(index: np.ndarray, key: np.ndarray, count: int) -> np.ndarray:
+    """The ``count`` positions of the index with the smallest key."""
+    if len(index) <= count:
+        return index
+    if count <= 0:
+        return index[:0]
+    return index[np.argpartition(key[index], count - 1)[:count]]
+
+
+class _WorkingMatrix:
+    """The kernel matrix of the working set; what two working sets share is kept."""
+
+    def __init__(self, oracle: KernelOracle, largest: int) -> None:
+        self._oracle = oracle
+        self._entries = np.empty((largest, largest), dtype=oracle.dtype)
+        self._members = np.empty(0, dtype=np.int64)
+
+    def of(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The matrix of these variables, in an order of its own, and that order."""
+        stay = np.isin(self._members, wanted, assume_unique=True)
+        new = np.setdiff1d(wanted, self._members, assume_unique=True)
+        if len(new) * 2 > len(wanted):
+            self._members = wanted
+            m = len(wanted)
+            self._entries[:m, :m] = self._oracle.fresh_block(wanted, wanted)
+            return self._entries, wanted
+        self._exchange(stay, new)
+        return self._entries, self._members
+
+    def _exchange(self, stay: np.ndarray, new: np.ndarray) -> None:
+        """Put the new variables in the places of those that leave; close what gaps are left."""
+        size = int(stay.sum()) + len(new)
+        # Members that stay, but stand behind the new size, move into gaps before it.
+        gaps = np.flatnonzero(~stay[:size])
+        behind = size + np.flatnonzero(stay[size:])
+        into, gaps = gaps[: len(behind)], gaps[len(behind) :]
+        places = np.concatenate([gaps, np.arange(len(self._members), size)])
+        members = np.empty(size, dtype=np.int64)
+        old = len(self._members)
+        members[: min(old, size)] = self._members[:size]
+        K = self._entries
+        if len(behind):
+            K[into, :old] = K[behind, :old]
+            K[:size, into] = K[:size, behind]
+            members[into] = self._members[behind]
+        members[places] = new
+        if len(new):
+            block = self._oracle.fresh_block(new, members)
+            K[places, :size] = block
+            K[:size, places] = block.T
+        self._members = members

@@ -1,0 +1,1 @@
+"""Methods that learn from one drawn point at a time, and perceptrons."""

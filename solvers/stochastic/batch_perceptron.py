@@ -1,0 +1,101 @@
+"""The batch perceptron: always correct the worst classified point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
+from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
+from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
+from marginbench.solvers.registration import register
+
+
+@register("svm")
+@hyperparameters
+class BatchPerceptron(Solver, SolverParameters, CachedKernelParameters):
+    """The kernel perceptron that looks at all points and corrects the worst one.
+
+    Each step adds ``y_i Phi_i`` of the point with the smallest ``y_i <w, Phi_i>`` to w, until none
+    is too small. It finds a separating w, or with ``target_margin`` one of at least that margin
+    ``min_i y_i <w, Phi_i> / ||w||``; there is no bias and no slack. [SBP12]_ (section 3)
+    generalises it to data that cannot be separated.
+
+    Parameters
+    ----------
+    target_margin : float >= 0
+        The margin to reach, in units of distance in feature space; 0 asks for any positive one.
+    max_epochs : int >= 1
+        Stop after this many times n steps.
+    random_state
+        Not used: the method draws nothing.
+
+    Attributes
+    ----------
+    margin_ : float
+        ``min_i y_i <w, Phi_i> / ||w||`` of the returned w.
+
+    Notes
+    -----
+    Kernel evaluations: n in each step. On separable data with largest margin rho and ``||Phi_i|| <=
+    R``, at most ``R^2 / rho^2`` steps to a positive margin ([Nov62]_). Memory: 2n numbers and the
+    cache. Returns the last w.
+
+    References
+    ----------
+    .. [Nov62] Novikoff: On convergence proofs on perceptrons. Symposium on the Mathematical Theory
+       of Automata, 1962. BibTeX key ``novikoff1962convergence``.
+    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
+       ICML 2012. BibTeX key ``cotter2012kernelized``.
+    """
+
+    scalarization = None
+
+    target_margin: float = 0.0
+    max_epochs: int = 10
+
+    def _check_parameters(self) -> None:
+        check_positive("target_margin", self.target_margin, zero=True)
+        check_iteration_limit(self.max_epochs)
+
+    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        n, y, oracle = problem.n, problem.y, problem.oracle
+        counts = np.zeros(n, dtype=np.int64)
+        margins = np.zeros(n)
+        worst, squared_norm, t = 0, 0.0, 0
+
+        def snapshot() -> KernelExpansion:
+            return problem.expansion(counts * y)
+
+        status: SolveStatus = "budget"
+        while t < self.max_epochs * n:
+            row = oracle.row(worst)
+            squared_norm += 2 * margins[worst] + row[worst]
+            counts[worst] += 1
+            worst = _add_row(margins, y, row, y[worst])
+            t += 1
+            lowest = margins[worst]
+            if lowest > 0 and lowest >= self.target_margin * np.sqrt(squared_norm):
+                status = "converged"
+                break
+            if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
+                status = "stopped"
+                break
+        norm = np.sqrt(max(squared_norm, 0.0))
+        self.margin_ = float(margins[worst] / norm) if norm > 0 else 0.0
+        return Solution(snapshot(), t, status)
+
+
+@njit(error_model="numpy")
+def _add_row(margins, y, row, sign):
+    """margins_j += sign y_j K_ij; returns the index of the smallest."""
+    worst = 0
+    for j in range(len(margins)):
+        margins[j] += sign * y[j] * row[j]
+        if margins[j] < margins[worst]:
+            worst = j
+    return worst

@@ -1,0 +1,131 @@
+"""Solvers that update only on a mistake: two strategies for evaluating a drawn point.
+
+Both keep the unnormalised predictor ``sum_j count_j y_j Phi_j`` in whole numbers, so that the two
+strategies give the same predictor for the same draws, unless rounding decides about a mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from marginbench.solvers.interface.problem import Problem
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.matrices import matmul
+
+
+class Responses(Protocol):
+    """The predictor of whole counts and its response at the drawn points."""
+
+    counts: np.ndarray  # int64, shape (n,)
+
+    def advance(
+        self, draws: np.ndarray, position: int, done: int, slope: float
+    ) -> tuple[int, float]:
+        """Go on until the next mistake, or until something was spent.
+
+        Parameters
+        ----------
+        draws : ndarray of int64
+            The epoch's points, in order.
+        position : int
+            Where in ``draws`` to begin.
+        done : int
+            Iterations before ``position``.
+        slope : float >= 0
+            The draw of iteration t (from 1) is a mistake if its unnormalised margin is below
+            ``slope (t - 1)`` or not positive.
+
+        Returns
+        -------
+        position : int
+            Of the mistake; or, without one, of the last draw that was looked at.
+        margin : float
+            The mistake's unnormalised margin y_i u(x_i); NaN without a mistake.
+        """
+
+    def add(self, i: int) -> None:
+        """Count a mistake at point i, the one that the last ``advance`` found."""
+
+
+class MaintainedResponses:
+    """Keeps the response of every point: n evaluations for each mistake, none otherwise."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.counts = np.zeros(problem.n, dtype=np.int64)
+        self._scores = np.zeros(problem.n)
+        self._later = np.empty(0, dtype=np.int64)
+        self._threshold = 0.0
+
+    def advance(
+        self, draws: np.ndarray, position: int, done: int, slope: float
+    ) -> tuple[int, float]:
+        found, margin = _next_mistake(self._scores, self._problem.y, draws, position, done, slope)
+        self._later = draws[found + 1 :]
+        self._threshold = slope * (done + found - position)
+        return found, margin
+
+    def add(self, i: int) -> None:
+        self.counts[i] += 1
+        row = self._problem.oracle.row_ahead(i, self._probable)
+        _add_scaled(self._scores, row, self._problem.y[i])
+
+    def _probable(self, count: int) -> np.ndarray:
+        """Draws to come of this epoch that would be mistakes if they came now."""
+        later = self._later[:count]
+        margins = self._problem.y[later] * self._scores[later]
+        return later[(margins < self._threshold) | (margins <= 0)]
+
+
+class OnDemandResponses:
+    """Evaluates the response of each drawn point: one evaluation for each support vector."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.counts = np.zeros(problem.n, dtype=np.int64)
+        self._support = np.zeros(problem.n, dtype=np.int64)
+        self._n_support = 0
+
+    def advance(
+        self, draws: np.ndarray, position: int, done: int, slope: float
+    ) -> tuple[int, float]:
+        y = self._problem.y
+        i = draws[position]
+        support = self._support[: self._n_support]
+        margin = 0.0
+        if self._n_support > 0:
+            entries = self._problem.oracle.block([i], support)[0].astype(np.float64)
+            margin = float(y[i] * matmul(entries, self.counts[support] * y[support]))
+        mistaken = margin < slope * done or margin <= 0
+        return position, margin if mistaken else np.nan
+
+    def add(self, i: int) -> None:
+        if self.counts[i] == 0:
+            self._support[self._n_support] = i
+            self._n_support += 1
+        self.counts[i] += 1
+
+
+STRATEGIES: dict[str, Callable[[Problem], Responses]] = {
+    "maintained": MaintainedResponses,
+    "on_demand": OnDemandResponses,
+}
+
+
+@njit(error_model="numpy")
+def _next_mistake(scores, y, draws, position, done, slope):
+    for p in range(position, len(draws)):
+        i = draws[p]
+        margin = y[i] * scores[i]
+        if margin < slope * (done + p - position) or margin <= 0.0:
+            return p, margin
+    return len(draws) - 1, np.nan
+
+
+@njit(error_model="numpy")
+def _add_scaled(scores, row, sign):
+    for j in range(len(scores)):
+        scores[j] += sign * row[j]

@@ -1,0 +1,105 @@
+"""Kernel Pegasos: stochastic subgradient descent on the primal."""
+
+from __future__ import annotations
+
+import math
+
+from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import (
+    CachedKernelParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.draws import draw_by_weight
+from marginbench.solvers.numeric.validation import (
+    check_iteration_limit,
+    check_one_of,
+    check_positive,
+)
+from marginbench.solvers.registration import register
+from marginbench.solvers.stochastic.mistakes import STRATEGIES
+
+
+@register("svm")
+@hyperparameters
+class Pegasos(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelParameters):
+    """Soft-margin kernel SVM without bias by stochastic subgradient steps on the primal.
+
+    Minimises ``lambda/2 ||w||^2`` plus the weighted mean of the hinge losses, with ``lambda = 1 /
+    (C sum_i weights_i)``. Iteration t draws a point, uniformly or with probability proportional to
+    its weight, which makes the step unbiased; ``w <- (1 - 1/t) w``, plus ``y_i Phi_i / (lambda
+    t)`` if the point had margin below 1 ([SSS07]_ Fig. 1 and section 4, without the optional
+    projection). Hence w is ``1 / (lambda t)`` times a sum with whole counts, which is kept.
+
+    Parameters
+    ----------
+    strategy : {"maintained", "on_demand"}
+        "maintained" keeps the responses of all points, n evaluations for each margin violation;
+        "on_demand" evaluates the drawn point's response, one evaluation for each support vector in
+        each iteration. The predictors are the same, unless a margin is so
+        close to its threshold that rounding decides.
+    tol : float >= 0
+        Stop when the objective, estimated over an epoch by the losses at the drawn points, changes
+        by less than this fraction from one epoch to the next; 0 runs all epochs.
+    max_epochs : int >= 1
+        Stop after this many epochs of n iterations.
+
+    Notes
+    -----
+    Kernel evaluations: n for each violation, or the number of support vectors in each iteration.
+    Memory: 2n numbers and the cache. Returns the last iterate.
+
+    References
+    ----------
+    .. [SSS07] Shalev-Shwartz, Singer, Srebro, Cotter: Pegasos: primal estimated sub-gradient
+       solver for SVM. Mathematical Programming 127, 2011. BibTeX key ``shalev2011pegasos``.
+    """
+
+    scalarization = "R"
+
+    strategy: str = "maintained"
+    tol: float = 0.0
+    max_epochs: int = 10
+
+    def _check_parameters(self) -> None:
+        check_positive("C", self.C)
+        check_one_of("strategy", self.strategy, tuple(STRATEGIES))
+        check_iteration_limit(self.max_epochs)
+
+    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        n, y = problem.n, problem.y
+        lam = 1.0 / (float(self.C) * problem.weights.sum())
+        responses = STRATEGIES[self.strategy](problem)
+        # ||sum_j count_j y_j Phi_j||^2, kept only for the stopping rule.
+        diag = problem.oracle.diag() if self.tol > 0 else None
+        squared_sum = 0.0
+        estimate_before = math.inf
+        t = 0
+
+        def snapshot() -> KernelExpansion:
+            return problem.expansion(responses.counts * y / (lam * t))
+
+        for _ in range(self.max_epochs):
+            draws = draw_by_weight(problem.rng, problem.weights, n)
+            position, loss = 0, 0.0
+            while position < n:
+                found, margin = responses.advance(draws, position, t, lam)
+                t += found - position + 1
+                position = found + 1
+                if not math.isnan(margin):
+                    i = int(draws[found])
+                    loss += 1.0 - margin / (lam * (t - 1)) if t > 1 else 1.0
+                    if diag is not None:
+                        squared_sum += 2 * margin + diag[i]
+                    responses.add(i)
+                if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
+                    return Solution(snapshot(), t, "stopped")
+            estimate = squared_sum / (2 * lam * t * t) + loss / n
+            if self.tol > 0 and abs(estimate - estimate_before) < self.tol * estimate_before:
+                return Solution(snapshot(), t, "converged")
+            estimate_before = estimate
+        return Solution(snapshot(), t, "budget")

@@ -1,0 +1,124 @@
+"""The online kernel perceptron."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.models import KernelExpansion, Model
+from marginbench.solvers.models.voting import VotedExpansion
+from marginbench.solvers.numeric.validation import check_iteration_limit, check_one_of
+from marginbench.solvers.registration import register
+from marginbench.solvers.stochastic.mistakes import STRATEGIES
+
+
+@register("svm")
+@hyperparameters
+class Perceptron(Solver, SolverParameters, CachedKernelParameters):
+    """The kernel perceptron, in several passes over the data; last, averaged or voted predictor.
+
+    A pass visits every point once in random order. A point whose margin is not positive is a
+    mistake, ties and the very first point included, and adds ``y_i Phi_i`` to w ([FS99]_; a
+    baseline of [SBP12]_ section 4.5). There is no regularisation and no bias.
+
+    Parameters
+    ----------
+    output : {"last", "averaged", "voted"}
+        "averaged" is the mean of the predictors before each visit. "voted" lets every predictor of
+        the run vote with the sign of its score, as many times as it was right, and once more for
+        being made ([FS99]_); the model is a :class:`VotedExpansion`, and ``decision_function`` is
+        the difference of the votes. A vote has no norm and so no objective.
+    strategy : {"maintained", "on_demand"}
+        "maintained" keeps the responses of all points, n evaluations for each mistake;
+        "on_demand" evaluates the visited point's response, one evaluation for each support vector.
+        The predictors are the same, unless a margin is so
+        close to its threshold that rounding decides.
+    tol : float >= 0
+        Stop after a pass with at most this fraction of mistakes; 0 asks for a pass without any.
+    max_epochs : int >= 1
+        Stop after this many passes.
+    random_state
+        Seeds the order of each pass.
+
+    Attributes
+    ----------
+    n_mistakes_ : int
+        Mistakes over all passes.
+
+    Notes
+    -----
+    Kernel evaluations: n for each mistake, or the number of support vectors in each visit.
+    Memory: 2n numbers and the cache; for "voted" also two numbers for each mistake. A vote costs
+    the kernel evaluations of the last predictor and an addition for each mistake.
+
+    References
+    ----------
+    .. [FS99] Freund, Schapire: Large margin classification using the perceptron algorithm.
+       Machine Learning 37, 1999. BibTeX key ``freund1999large``.
+    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
+       ICML 2012. BibTeX key ``cotter2012kernelized``.
+    """
+
+    scalarization = None
+
+    output: str = "last"
+    strategy: str = "maintained"
+    tol: float = 0.0
+    max_epochs: int = 10
+
+    def _check_parameters(self) -> None:
+        check_one_of("output", self.output, ("last", "averaged", "voted"))
+        check_one_of("strategy", self.strategy, tuple(STRATEGIES))
+        check_iteration_limit(self.max_epochs)
+
+    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        n, y = problem.n, problem.y
+        responses = STRATEGIES[self.strategy](problem)
+        # Sum over the mistakes of each point of the visits made up to then, that one included: a
+        # mistake at visit s is in the predictors before visits s+1..t, t - s of them.
+        visits_at_mistakes = np.zeros(n)
+        history: list[tuple[int, int]] = []  # the points and visits of the mistakes, for the votes
+        t = 0
+
+        def snapshot() -> Model:
+            coef = responses.counts.astype(np.float64)
+            if self.output == "averaged":
+                coef -= visits_at_mistakes / t
+            model = problem.expansion(coef * y)
+            return _voted(model, history, t) if self.output == "voted" else model
+
+        for _ in range(self.max_epochs):
+            draws = problem.rng.permutation(n)
+            position, mistakes = 0, 0
+            while position < n:
+                found, margin = responses.advance(draws, position, t, 0.0)
+                t += found - position + 1
+                position = found + 1
+                if not math.isnan(margin):
+                    i = int(draws[found])
+                    mistakes += 1
+                    visits_at_mistakes[i] += t
+                    if self.output == "voted":
+                        history.append((i, t))
+                    responses.add(i)
+                if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
+                    self.n_mistakes_ = int(responses.counts.sum())
+                    return Solution(snapshot(), t, "stopped")
+            self.n_mistakes_ = int(responses.counts.sum())
+            if mistakes <= self.tol * n:
+                return Solution(snapshot(), t, "converged")
+        return Solution(snapshot(), t, "budget")
+
+
+def _voted(last: KernelExpansion, history: list[tuple[int, int]], t: int) -> VotedExpansion:
+    """The vote after t visits, from the points and visits of all mistakes."""
+    points, visits = np.array(history, dtype=np.int64).reshape(-1, 2).T
+    # A predictor is right on the visits between two mistakes, the last one up to now.
+    until = np.append(visits[1:], t + 1)
+    return VotedExpansion(last, np.searchsorted(last.support, points), until - visits)

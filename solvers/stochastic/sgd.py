@@ -1,0 +1,116 @@
+"""Stochastic gradient descent on the training loss in a ball."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
+from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.draws import draw_by_weight
+from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
+from marginbench.solvers.registration import register
+
+
+@register("svm")
+@hyperparameters
+class SGD(WeightedSolver, SolverParameters, CachedKernelParameters):
+    """Kernel SVM without bias in its norm-constrained form, by stochastic gradient descent.
+
+    Minimises the weighted mean of the hinge losses over ``||w|| <= norm_bound``. Step t draws a
+    point, uniformly or with probability proportional to its weight, which is unbiased; if
+    its margin is below 1, ``y_i Phi_i`` times ``norm_bound / (max_i ||Phi_i|| sqrt(t))`` is added
+    to w, which then goes back into the ball ([Zin03]_; a row of Table 1 of [SBP12]_). With the norm
+    of an SVM's optimum as the bound, both problems have the same solution.
+
+    Parameters
+    ----------
+    norm_bound : float > 0
+        Largest ||w||.
+    max_epochs : int >= 1
+        Stop after this many epochs of n steps.
+
+    Notes
+    -----
+    Kernel evaluations: n for each draw with margin below 1, and the diagonal. Memory: 3n numbers
+    and the cache. Returns the average of the w after each step.
+
+    References
+    ----------
+    .. [Zin03] Zinkevich: Online convex programming and generalized infinitesimal gradient ascent.
+       ICML 2003. BibTeX key ``zinkevich2003online``.
+    .. [SBP12] Cotter, Shalev-Shwartz, Srebro: The kernelized stochastic batch perceptron.
+       ICML 2012. BibTeX key ``cotter2012kernelized``.
+    """
+
+    scalarization = None
+
+    norm_bound: float = 10.0
+    max_epochs: int = 10
+
+    def _check_parameters(self) -> None:
+        check_positive("norm_bound", self.norm_bound)
+        check_iteration_limit(self.max_epochs)
+
+    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        n, y, oracle, bound = problem.n, problem.y, problem.oracle, float(self.norm_bound)
+        diag = oracle.diag()
+        if not diag.max() > 0:
+            raise ValueError("every k(x, x) is 0: there is no direction to move in")
+        step_scale = bound / np.sqrt(diag.max())
+        alpha, alpha_sum, margins = np.zeros(n), np.zeros(n), np.zeros(n)
+        squared_norm, t, summed = 0.0, 0, 0
+
+        def snapshot() -> KernelExpansion:
+            # The iterates since the last change are all alike.
+            return problem.expansion((alpha_sum + (t - summed) * alpha) / t * y)
+
+        for _ in range(self.max_epochs):
+            draws, position = draw_by_weight(problem.rng, problem.weights, n), 0
+            while position < n:
+                found = _next_violation(margins, draws, position)
+                t += min(found, n - 1) - position + 1
+                position = found + 1
+                if found < n:
+                    i = int(draws[found])
+                    step = step_scale / np.sqrt(t)
+                    squared_norm += 2 * step * margins[i] + step * step * diag[i]
+                    scale = min(1.0, bound / np.sqrt(squared_norm)) if squared_norm > 0 else 1.0
+                    squared_norm *= scale * scale
+                    alpha_sum += (t - 1 - summed) * alpha
+                    summed = t - 1
+                    alpha[i] += step
+                    alpha *= scale
+                    row = oracle.row_ahead(i, partial(_violations, margins, draws[position:]))
+                    _move(margins, y, row, step * y[i], scale)
+                if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
+                    return Solution(snapshot(), t, "stopped")
+        return Solution(snapshot(), t, "budget")
+
+
+def _violations(margins: np.ndarray, draws: np.ndarray, count: int) -> np.ndarray:
+    """Of the first ``count`` draws those that have margin below 1 now."""
+    draws = draws[:count]
+    return draws[margins[draws] < 1.0]
+
+
+@njit(error_model="numpy")
+def _next_violation(margins, draws, position):
+    """Position of the first draw with margin below 1; past the end if there is none."""
+    for p in range(position, len(draws)):
+        if margins[draws[p]] < 1.0:
+            return p
+    return len(draws)
+
+
+@njit(error_model="numpy")
+def _move(margins, y, row, signed_step, scale):
+    """margins_j <- scale (margins_j + signed_step y_j K_ij)."""
+    for j in range(len(margins)):
+        margins[j] = scale * (margins[j] + signed_step * y[j] * row[j])

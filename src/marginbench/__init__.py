@@ -1,0 +1,76 @@
+"""marginbench: a benchmark suite and comparison harness for large-margin solvers.
+
+>>> from marginbench import SMO, load
+>>> digits = load("digits")
+>>> model = SMO(gamma=0.1, C=10.0).fit(digits.X_train, digits.y_train)
+>>> model.counters_.kernel_evals > 0
+True
+
+Everything is imported when it is first asked for: ``import marginbench`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from marginbench.data_loaders import (
+        DataError as DataError,
+        Dataset as Dataset,
+        Source as Source,
+        lap as lap,
+        ldfp as ldfp,
+        load as load,
+    )
+    from marginbench.harness.errors import (
+        RecordError as RecordError,
+        StudyError as StudyError,
+        UserError as UserError,
+    )
+    from marginbench.harness.feasibility.study import FeasibilityStudy as FeasibilityStudy
+    from marginbench.harness.running import run as run
+    from marginbench.harness.session import RunSummary as RunSummary
+    from marginbench.harness.study_file import load_study as load_study
+    from marginbench.harness.svm.study import Study as Study
+    from marginbench.reports import report as report
+    from marginbench.solvers import *  # noqa: F403
+
+#: Where the public names are defined; all others are those of marginbench.solvers.
+_HOMES = {
+    "DataError": "data_loaders",
+    "Dataset": "data_loaders",
+    "Source": "data_loaders",
+    "lap": "data_loaders",
+    "ldfp": "data_loaders",
+    "load": "data_loaders",
+    "RecordError": "harness.errors",
+    "StudyError": "harness.errors",
+    "UserError": "harness.errors",
+    "FeasibilityStudy": "harness.feasibility.study",
+    "RunSummary": "harness.session",
+    "load_study": "harness.study_file",
+    "run": "harness.running",
+    "Study": "harness.svm.study",
+    "report": "reports",
+}
+_PACKAGES = frozenset({"data_loaders", "solvers", "harness", "reports", "studies"})
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return __dir__()
+    if name == "__version__":
+        return import_module(f"{__name__}.harness.environment").version()
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = import_module(f"{__name__}.{_HOMES.get(name, 'solvers')}")
+    if name not in _HOMES and name not in home.__all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(home, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOMES, *import_module(f"{__name__}.solvers").__all__])

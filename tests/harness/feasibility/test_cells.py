@@ -1,0 +1,124 @@
+"""Runs on generated problems: counts, the trace, and certificates that are checked from scratch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marginbench.harness.feasibility.records import Stage
+from marginbench.harness.feasibility.work import CellWork
+from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
+
+EASY = CellWork(
+    generator="ldfp", m=8, n=100, kappa=1.5, seed=1, solver="MPLFP",
+    params={"tol": 0.0, "history": 1.25}, max_seconds=20.0,
+)  # fmt: skip
+NONE = replace(EASY, generator="lap", m=3, n=30, kappa=1.0, params={"tol": 1e-2, "history": 1.25})
+
+METHODS = '''
+from dataclasses import replace
+from marginbench import MPLFP, PCT
+
+
+class Liar(MPLFP):
+    """Says that -y separates."""
+
+    def solve(self, A, **limits):
+        result = super().solve(A, **limits)
+        return replace(result, y=-result.y)
+
+
+class FailsOnFewColumns(PCT):
+    def solve(self, A, **limits):
+        if A.data.shape[1] < 50:
+            raise ValueError("too few columns")
+        return super().solve(A, **limits)
+
+
+class Plain:
+    """Not derived from anything, and without tol or history."""
+
+    def __init__(self, max_iter=1000):
+        self.max_iter = max_iter
+
+    def solve(self, problem, *, max_seconds):
+        return MPLFP(tol=0.0, max_iter=self.max_iter).solve(problem, max_seconds=max_seconds)
+'''
+
+
+@pytest.fixture
+def methods(tmp_path: Path) -> Path:
+    file = tmp_path / "methods.py"
+    file.write_text(METHODS)
+    return file
+
+
+def run(work: CellWork) -> tuple[dict[str, Any], list[Stage], list[str]]:
+    """Columns, trace and phases of a run in this process."""
+    messages: list[Message] = []
+    found = work.run(messages.append)
+    trace = [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
+    assert all(isinstance(stage, Stage) for stage in trace)
+    phases = [item.phase for item in messages if isinstance(item, PhaseMessage)]
+    return found, trace, phases  # type: ignore[return-value]
+
+
+def test_a_separator_is_found_counted_and_checked() -> None:
+    found, trace, phases = run(EASY)
+    assert (found["status"], found["found"], found["reason"]) == ("converged", "separable", "")
+    assert found["phi_lo"] > 0
+    # An iteration of mirror prox makes two products with A and two with A'.
+    assert found["counters"]["matvecs"] == 4 * found["n_iter"]
+    assert found["counters"]["inner_products"] == 100 * found["counters"]["matvecs"]
+    assert "iterations" not in found["counters"]
+    assert phases == ["data", "compile", "solve", "evaluate"]
+    assert trace[0].n_iter == 1
+    assert trace[-1].n_iter == found["n_iter"]
+    assert trace[-1].phi_lo == pytest.approx(found["phi_lo"], abs=1e-12)
+    steps = [stage.n_iter for stage in trace]
+    assert steps == sorted(set(steps))
+    assert len(steps) < found["n_iter"]  # a grid that grows
+    assert 0 <= found["cpu_s"] < 20
+
+
+def test_a_certificate_that_nothing_separates() -> None:
+    found, trace, _ = run(NONE)
+    assert (found["status"], found["found"]) == ("converged", "inseparable")
+    assert found["phi_up"] <= 1e-2
+    assert trace[-1].phi_up == pytest.approx(found["phi_up"], abs=1e-12)
+
+
+def test_a_run_that_is_cut_off_keeps_what_it_has() -> None:
+    found, trace, _ = run(replace(NONE, params={"tol": 0.0, "history": 1.0, "max_iter": 3}))
+    assert (found["status"], found["found"], found["n_iter"]) == ("budget", "budget", 3)
+    assert found["reason"] == "max_iter=3 iterations are done"
+    assert [stage.n_iter for stage in trace] == [1, 2, 3]
+    found, _, _ = run(replace(EASY, max_seconds=1e-9))
+    assert (found["status"], found["n_iter"]) == ("budget", 1)
+    assert found["reason"] == "max_seconds=1e-09 are over"
+
+
+def test_the_seed_gives_the_instance() -> None:
+    first, again, other = (run(replace(EASY, seed=seed))[0]["phi_lo"] for seed in (0, 0, 1))
+    assert first == again != other
+
+
+def test_a_false_certificate_is_wrong(methods: Path) -> None:
+    found, _, _ = run(replace(EASY, solver=f"{methods}:Liar"))
+    assert found["status"] == "wrong"
+    assert "y does not separate" in found["reason"]
+
+
+def test_a_method_that_fails_on_the_few_columns_of_the_warm_up_is_run(methods: Path) -> None:
+    found, _, _ = run(replace(EASY, solver=f"{methods}:FailsOnFewColumns"))
+    assert (found["status"], found["found"]) == ("converged", "separable")
+
+
+def test_a_method_need_not_be_derived_from_the_projects(methods: Path) -> None:
+    found, trace, _ = run(replace(EASY, solver=f"{methods}:Plain", params={}))
+    assert (found["status"], found["found"]) == ("converged", "separable")
+    assert found["counters"]["matvecs"] == 4 * found["n_iter"]
+    assert trace == []  # it kept no history

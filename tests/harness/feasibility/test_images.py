@@ -1,0 +1,106 @@
+"""Runs on classes of images: the draw, the choice of the width, and the stages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from marginbench.data_loaders import DataError, load
+from marginbench.harness.feasibility.images import draw
+from marginbench.harness.feasibility.records import Stage
+from marginbench.harness.feasibility.work import ImagesWork
+from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
+
+WORK = ImagesWork(
+    dataset="digits", dataset_params={}, n_train=100, n_validation=40, unit_norm=True,
+    gammas=(1e-4, 2.0), tuning_iterations=10, stages=(1, 5, 30), seed=0, solver="MPKFP",
+    params={"tol": 0.0, "dtype": "float64"},
+)  # fmt: skip
+
+
+@pytest.fixture
+def four_classes(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Clusters of four classes in place of a dataset."""
+    rng = np.random.default_rng(0)
+
+    class Data:
+        y_train, y_test = np.arange(400) % 4, np.arange(80) % 4
+        X_train = 0.5 * rng.standard_normal((400, 6)) + np.eye(4, 6)[y_train]
+        X_test = 0.5 * rng.standard_normal((80, 6)) + np.eye(4, 6)[y_test]
+
+    monkeypatch.setattr("marginbench.harness.feasibility.images.load", lambda name, params: Data)
+    return Data
+
+
+def run(work: ImagesWork) -> tuple[dict[str, Any], list[Stage], list[str]]:
+    """Columns, trace and phases of a run in this process."""
+    messages: list[Message] = []
+    found = work.run(messages.append)
+    trace = [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
+    phases = [item.phase for item in messages if isinstance(item, PhaseMessage)]
+    return found, trace, phases  # type: ignore[return-value]
+
+
+def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes: Any) -> None:
+    points = draw(replace(WORK, unit_norm=False))
+    (X, y), (V, v) = points["train"], points["validation"]
+    assert np.bincount(y).tolist() == [25] * 4
+    assert np.bincount(v).tolist() == [10] * 4
+    rows = {tuple(row) for row in X}
+    assert not rows & {tuple(row) for row in V}
+    assert rows < {tuple(row) for row in four_classes.X_train}
+    assert points["test"][0] is four_classes.X_test
+    other = draw(replace(WORK, unit_norm=False, seed=1))["train"][0]
+    assert not np.array_equal(other, X)
+    unit = draw(WORK)["test"][0]
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_train": 396}, "396 training and 40 validation points .* class 0 has only 100 points"),
+        ({"n_train": 404}, "404 training and 40 validation points .* class 0 has only 100 points"),
+        ({"n_train": 3}, "3 training and .* evenly from 4 classes, at least one of each"),
+    ],
+)
+def test_too_few_points_are_an_error_of_the_data(
+    four_classes: Any, change: dict[str, int], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        draw(replace(WORK, **change))
+
+
+def test_the_best_width_is_trained_and_scored_at_stages(four_classes: Any) -> None:
+    found, trace, phases = run(WORK)
+    assert phases == ["data", "solve", "evaluate"]
+    alone = {gamma: run(replace(WORK, gammas=(gamma,)))[0] for gamma in WORK.gammas}
+    errors = {str(gamma): alone[gamma]["validation"] for gamma in WORK.gammas}
+    assert found["validation"] == "{" + ", ".join(text[1:-1] for text in errors.values()) + "}"
+    # The first of the best.
+    best = min(WORK.gammas, key=lambda gamma: float(errors[str(gamma)].split(":")[1][:-1]))
+    assert found["gamma"] == best
+    assert found["test_error"] == alone[best]["test_error"]
+    assert [stage.n_iter for stage in trace] == [1, 5, 30]
+    assert found["test_error"] == trace[-1].test_error < 0.5
+    # A stage is a shorter run.
+    short, _, _ = run(replace(WORK, stages=(5,), gammas=(best,)))
+    assert short["test_error"] == trace[1].test_error
+    products = [stage.counters["matvecs"] for stage in trace if stage.counters]
+    assert products == sorted(products)
+    # All classes share one kernel matrix; what the widths cost is not counted.
+    assert found["counters"]["kernel_evals"] == 100 * 100
+    assert found["tuning_s"] > 0
+
+
+def test_the_classes_of_a_real_dataset() -> None:
+    found, trace, _ = run(replace(WORK, n_validation=50, gammas=(2.0,), stages=(5, 20)))
+    assert found["status"] in ("converged", "budget")
+    assert found["reason"].endswith(
+        f"of {len(np.unique(load('digits').y_train))} classes separated"
+    )
+    assert 0 <= found["train_error"] <= found["test_error"] < 0.5
+    assert len(trace) == 2

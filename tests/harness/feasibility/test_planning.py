@@ -1,0 +1,207 @@
+"""From tables and methods to runs: who fits what, which parameters are decided, and the keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marginbench.harness.asking import Ask
+from marginbench.harness.errors import StudyError
+from marginbench.harness.feasibility.kind import KIND
+from marginbench.harness.feasibility.records import FeasibilityRecord
+from marginbench.harness.feasibility.study import FeasibilityStudy
+from marginbench.harness.feasibility.work import CellWork, ImagesWork
+from marginbench.harness.jobs import DatasetInfo, DatasetWork, Ended, Event, Job, Outcome, Started
+from marginbench.harness.kinds import Facts, Run
+from marginbench.harness.records import RecordStore
+from marginbench.harness.session import run_study
+from marginbench.harness.study import run_limits
+from marginbench.harness.study_file import load_study
+
+CELL = {"label": "easy", "generator": "ldfp", "m": 8, "n": 100, "kappa": 1.5, "tol": 0.0}
+IMAGES = {
+    "label": "ten digits",
+    "dataset": "digits",
+    "gammas": [0.5, 2.0],
+    "n_train": 100,
+    "n_validation": 50,
+    "stages": [5, 20],
+}
+DATA = DatasetInfo("f" * 64, 100, 50, 64, False, 10, "cite", "CC0")
+
+
+class Answers:
+    """Describes solvers in this process, and says of every dataset what it was told to."""
+
+    def __init__(self, data: Outcome | None = None) -> None:
+        self.data = data or Outcome("done", DATA)
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        for job in jobs:
+            yield Started(job)
+            if isinstance(job.work, DatasetWork):
+                yield Ended(job, replace(self.data))
+            else:
+                yield Ended(job, Outcome("done", job.work.run(lambda message: None)))
+
+    def close(self) -> None:
+        pass
+
+
+def study_of(**tables: Any) -> FeasibilityStudy:
+    values = {"name": "small", "cell": [CELL], "method": [{"name": "MPLFP"}], **tables}
+    return FeasibilityStudy.model_validate(values)
+
+
+def facts_of(study: FeasibilityStudy, data: Outcome | None = None) -> Facts:
+    ask = Ask(Answers(data), run_limits(study.budget), lambda line: None)
+    return KIND.facts(study, ask)
+
+
+def plan(study: FeasibilityStudy, data: Outcome | None = None) -> list[Run]:
+    return KIND.plan(study, facts_of(study, data))
+
+
+def test_methods_run_on_what_they_take() -> None:
+    methods = [{"name": "MPLFP"}, {"name": "MPKFP"}, {"name": "KPCT"}]
+    runs = plan(study_of(cell=[{**CELL, "instances": 1}], images=[IMAGES], method=methods))
+    assert [(run.task, run.solver) for run in runs] == [
+        ("easy", "MPLFP"),
+        ("ten digits", "MPKFP"),
+        ("ten digits", "KPCT"),
+    ]
+    assert [type(run.work) for run in runs] == [CellWork, ImagesWork, ImagesWork]
+    # A run on a cell ends itself at its limit; it is killed only if it does not.
+    assert [run.limits.seconds["solve"] for run in runs] == [120.0, 60.0, 60.0]
+
+
+def test_a_method_may_have_fewer_seeds_than_there_are_instances() -> None:
+    methods = [{"name": "MPLFP", "seeds": 2}, {"name": "PCT"}, {"name": "VN", "seeds": 9}]
+    runs = plan(study_of(cell=[{**CELL, "instances": 3}], method=methods))
+    seeds = {name: [run.seed for run in runs if run.solver == name] for name in ("MPLFP", "PCT")}
+    assert seeds == {"MPLFP": [0, 1], "PCT": [0, 1, 2]}
+    assert sum(run.solver == "VN" for run in runs) == 3
+
+
+def test_a_run_carries_all_that_its_worker_needs() -> None:
+    (run,) = plan(study_of(cell=[{**CELL, "instances": 1}], budget={"timeout": 20.0}))
+    assert run.work == CellWork(
+        generator="ldfp", m=8, n=100, kappa=1.5, seed=0, solver="MPLFP",
+        params={"tol": 0.0}, max_seconds=20.0,
+    )  # fmt: skip
+    assert json.loads(run.known["problem"]) == {
+        "generator": "ldfp",
+        "m": 8,
+        "n": 100,
+        "kappa": 1.5,
+        "tol": 0.0,
+    }
+    params = json.loads(run.known["params"])
+    assert (params["tol"], params["max_iter"]) == (0.0, 1_000_000)
+    assert run.known["solver_class"] == "marginbench:MPLFP"
+
+
+def keys(study: FeasibilityStudy, data: Outcome | None = None) -> list[str]:
+    return [run.key for run in plan(study, data)]
+
+
+def test_the_key_of_a_cell_knows_what_changes_a_run_and_nothing_else() -> None:
+    base = keys(study_of())
+    assert len(set(base)) == 20
+    assert keys(study_of(budget={"timeout": 3.0, "memory": 99.0})) == base
+    assert keys(study_of(cell=[{**CELL, "published": {"MPLFP": 2.5}}])) == base
+    assert keys(study_of(title="another", source="another")) == base
+    fewer = keys(study_of(cell=[{**CELL, "instances": 2}]))
+    assert fewer == base[:2]
+    for change in ({"kappa": 4.0}, {"tol": 1e-2}, {"m": 9}, {"generator": "lap"}, {"label": "b"}):
+        assert not set(keys(study_of(cell=[{**CELL, **change}]))) & set(base), change
+    method = {"name": "MPLFP", "params": {"max_iter": 7}}
+    assert not set(keys(study_of(method=[method]))) & set(base)
+
+
+def test_the_key_of_images_knows_their_data() -> None:
+    def key(data: Outcome) -> str:
+        (found,) = keys(study_of(cell=[], images=[IMAGES], method=[{"name": "MPKFP"}]), data)
+        return found
+
+    first = key(Outcome("done", DATA))
+    assert key(Outcome("done", replace(DATA, citation="other", notes=("note",)))) == first
+    other = key(Outcome("done", replace(DATA, fingerprint="g" * 64)))
+    missing = key(Outcome("data", reason="digits: gone"))
+    assert len({first, other, missing}) == 3
+
+
+def test_images_that_cannot_be_loaded_fail_with_the_reason() -> None:
+    study = study_of(images=[IMAGES], method=[{"name": "MPLFP"}, {"name": "MPKFP"}])
+    *cells, run = plan(study, Outcome("data", reason="digits: cannot be fetched"))
+    assert (run.task, run.failure) == ("ten digits", "digits: cannot be fetched")
+    assert {cell.failure for cell in cells} == {""}
+
+
+def test_runs_on_images_that_cannot_be_loaded_leave_records(tmp_path: Path) -> None:
+    study = study_of(cell=[], images=[IMAGES], method=[{"name": "MPKFP"}])
+    answers = Answers(Outcome("data", reason="digits: cannot be fetched"))
+    summary = run_study(study, tmp_path, executor=answers)
+    assert (summary.exit_code, summary.statuses) == (3, {"failed": 1})
+    assert summary.data_errors == ("digits: cannot be fetched",)
+    (record,) = RecordStore(tmp_path / "runs").scan()
+    assert isinstance(record, FeasibilityRecord)
+    assert (record.status, record.reason) == ("failed", "digits: cannot be fetched")
+    assert record.started_at
+    assert (record.n_iter, record.fingerprint) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        (
+            {"method": [{"name": "MPKFP"}]},
+            r"'easy' needs a method on columns \(MPLFP\); add one as a \[\[method\]\]",
+        ),
+        ({"images": [IMAGES]}, r"'ten digits' needs a method with a kernel \(MPKFP\); add one"),
+        (
+            {"method": [{"name": "PCT", "params": {"max_itr": 3}}]},
+            r"solver 'PCT': unknown parameter 'max_itr' \(did you mean 'max_iter'\?\)",
+        ),
+        (
+            {"method": [{"name": "PCT", "params": {"tol": 0.5}}]},
+            r"solver 'PCT': 'tol' is decided by the \[\[cell\]\], the same for all solvers",
+        ),
+        (
+            {"method": [{"name": "PCT", "params": {"history": 2.0}}]},
+            r"'history' is decided by the \[\[cell\]\]",
+        ),
+        (
+            {"cell": [], "images": [IMAGES], "method": [{"name": "KVN", "params": {"gamma": 1.0}}]},
+            r"'gamma' is decided by the \[\[images\]\]",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_runs(
+    tables: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(StudyError, match=message):
+        facts_of(study_of(**tables))
+
+
+def test_the_shipped_studies_are_planned_as_the_paper_has_them() -> None:
+    table = load_study("mpfp14-table2")
+    assert isinstance(table, FeasibilityStudy)
+    sizes = {(cell.generator, cell.m, cell.n, cell.instances) for cell in table.cell}
+    assert {(g, m, n, 20 if n == 5000 else 3) for g in ("ldfp", "lap") for m in (100, 1000)
+            for n in (5000, 50_000)} == sizes  # fmt: skip
+    assert all(cell.kappa == 1.0 for cell in table.cell)
+    assert len(plan(table)) == 2 * 2 * (20 + 3) * len(table.method)
+    figure = load_study("mpfp14-figure1")
+    assert isinstance(figure, FeasibilityStudy)
+    assert [cell.kappa for cell in figure.cell] == list(range(1, 11))
+    assert {(cell.m, cell.n) for cell in figure.cell} == {(100, 5000)}
+    images = load_study("mpfp14-images")
+    assert isinstance(images, FeasibilityStudy)
+    (mnist,) = images.images
+    assert (mnist.n_train, mnist.stages) == (10_000, (10, 32, 100, 320, 1000))

@@ -1,0 +1,178 @@
+"""One run in this process: what comes back of solvers without a kernel, and of those that lie."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marginbench.harness.jobs import CheckpointMessage, Message
+from marginbench.harness.svm.measurement import measure
+from marginbench.harness.svm.records import Checkpoint
+from marginbench.harness.svm.work import FitWork, Problem
+
+DATA = {"n_train": 300, "n_test": 200}
+LINEAR = Problem("checkers", DATA, {"name": "linear"}, 1.0, False)
+GAUSSIAN = Problem("checkers", DATA, {"name": "rbf", "gamma": 3.0}, 1.0, False)
+
+LIARS = '''
+from dataclasses import replace
+import numpy as np
+from marginbench.solvers import LinearModel, LinearSDCA, Perceptron, Solution, Solver
+
+
+class OnAnyTask(Solver):
+    def __init__(self, kernel="rbf", *, gamma=1.0):
+        self.kernel = kernel
+        self.gamma = gamma
+
+    def _solve(self, problem, monitor):
+        return Solution(LinearModel(np.ones(problem.X.shape[1])), 1, "budget")
+
+
+class _Changed(LinearSDCA):
+    def _solve(self, problem, monitor):
+        solution = super()._solve(problem, monitor)
+        return replace(solution, model=self.changed(solution.model))
+
+
+class Withholds(_Changed):
+    def changed(self, model):
+        return replace(model, dual_coef=None)
+
+
+class OtherWeights(_Changed):
+    """Says converged, but the weights are not those of the certificate."""
+
+    def changed(self, model):
+        return replace(model, weights=model.weights - 5.0)
+
+
+class Biased(_Changed):
+    def changed(self, model):
+        return replace(model, intercept=0.5)
+
+
+class PredictsOtherwise(LinearSDCA):
+    def decision_function(self, X):
+        return 1.01 * super().decision_function(X)
+
+
+class InventsVotes(Perceptron):
+    def decision_function(self, X):
+        return super().decision_function(X) + 1
+'''
+
+
+def run(task: Problem, solver: str, **params: Any) -> tuple[dict[str, Any], list[Checkpoint]]:
+    messages: list[Message] = []
+    result = measure(FitWork(task, solver, params, 1.5), messages.append)
+    return result, [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
+
+
+@pytest.mark.parametrize(
+    ("solver", "params"),
+    [
+        ("LinearSDCA", {"tol": 1e-4, "random_state": 0}),
+        ("LinearPegasos", {"random_state": 0}),
+        ("SIMBA", {"nu": 0.5, "random_state": 0}),
+        ("BundleClassifier", {"tol": 1e-4}),
+    ],
+)
+def test_a_linear_method_is_measured_by_its_inner_products(
+    solver: str, params: dict[str, Any]
+) -> None:
+    result, trace = run(LINEAR, solver, **params)
+    assert result["status"] in ("converged", "budget")
+    assert result["counters"]["kernel_evals"] == 0
+    assert result["counters"]["inner_products"] >= 600
+    assert result["n_support"] == 0
+    assert len(trace) > 3
+    spent = [item.counters["inner_products"] for item in trace]
+    assert spent == sorted(spent)
+    assert 300 <= spent[0] <= 3 * 300
+    assert spent[-1] == result["counters"]["inner_products"]
+    assert (result["gap"] is not None) == (solver == "LinearSDCA")
+
+
+def test_random_features_are_measured_at_their_end() -> None:
+    result, trace = run(GAUSSIAN, "RandomFourierFeatures", gamma=3.0, n_pairs=20, random_state=0)
+    assert result["status"] == "converged"
+    assert (result["counters"]["kernel_evals"], result["counters"]["inner_products"]) == (
+        0,
+        20 * 300,
+    )
+    assert len(trace) == 1
+    assert result["test_error"] is not None
+    assert result["test_error"] < 0.4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_vote_is_measured_without_an_objective(dtype: str) -> None:
+    result, trace = run(
+        GAUSSIAN, "Perceptron", gamma=3.0, output="voted", dtype=dtype, random_state=0
+    )
+    assert result["status"] in ("converged", "budget")
+    assert (result["primal"], result["dual"], result["gap"]) == (None, None, None)
+    assert all(item.primal is None for item in trace)
+    assert result["test_error"] is not None
+    assert result["test_error"] < 0.2
+
+
+@pytest.mark.parametrize(
+    ("solver", "task", "reason"),
+    [
+        ("OnAnyTask", GAUSSIAN, "a linear model is no solution of a task with the rbf kernel"),
+        ("Withholds", LINEAR, "the solver promises a dual certificate, but its coefficients are"),
+        ("OtherWeights", LINEAR, "the solver says converged (tol = 0.001), but the duality gap"),
+        ("Biased", LINEAR, "the task has no bias, but the model has the intercept 0.5"),
+        ("PredictsOtherwise", LINEAR, "decision_function gives "),
+    ],
+)
+def test_liars_are_found(tmp_path: Path, solver: str, task: Problem, reason: str) -> None:
+    file = tmp_path / "liars.py"
+    file.write_text(LIARS)
+    # Whether this one converges at all depends on its draws.
+    params = {"random_state": 0} if solver == "OtherWeights" else {}
+    result, _ = run(task, f"{file}:{solver}", **params)
+    assert (result["status"], result["reason"][: len(reason)]) == ("wrong", reason)
+
+
+def test_an_invented_vote_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "liars.py"
+    file.write_text(LIARS)
+    task = replace(GAUSSIAN, dataset_params={"n_train": 50, "n_test": 40})
+    result, _ = run(task, f"{file}:InventsVotes", gamma=3.0, output="voted", random_state=0)
+    assert result["status"] == "wrong"
+    assert result["reason"].startswith("decision_function gives ")
+
+
+def test_what_a_solver_notes_at_each_epoch_is_kept() -> None:
+    result, trace = run(
+        GAUSSIAN, "BSCA", gamma=3.0, budget=10, max_epochs=3, record_objectives=True, random_state=0
+    )
+    epochs = json.loads(result["epochs"])
+    assert [item["epoch"] for item in epochs] == [1, 2, 3]
+    assert all(item["iterations"] == 300 for item in epochs)
+    assert epochs[-1]["objectives"]["primal"] == pytest.approx(trace[-1].primal, rel=1e-4)
+    # Objectives are evaluation: the clocks stand still.
+    assert result["evaluation_s"] is not None
+    assert result["evaluation_s"] > 0
+    assert run(GAUSSIAN, "SDCA", gamma=3.0)[0]["epochs"] == "[]"
+
+
+def test_what_a_bundle_method_knew_by_iteration_is_kept() -> None:
+    result, trace = run(LINEAR, "BundleClassifier", tol=1e-4)
+    steps = json.loads(result["epochs"])
+    assert [step["n_iter"] for step in steps][:2] == [0, 1]
+    assert steps[-1]["n_iter"] == result["n_iter"]
+    assert all(step["gamma"] >= step["epsilon"] > -1e-15 for step in steps)
+    # In units of lambda / 2 ||w||^2 + mean loss, at w = 0: J = 1.
+    assert steps[0]["gamma"] == 1.0
+    assert steps[-1]["epsilon"] <= 1e-4
+    assert trace[-1].primal is not None
+    claimed = steps[-1]["lower_bound"] + steps[-1]["epsilon"]
+    assert claimed == pytest.approx(trace[-1].primal / 300, rel=1e-6)

@@ -1,0 +1,194 @@
+"""From a task and a solver to a run: what is skipped and why, which parameters it gets, its key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from marginbench.harness.jobs import DatasetInfo, SolverInfo
+from marginbench.harness.kinds import Run
+from marginbench.harness.svm.kind import SVMFacts
+from marginbench.harness.svm.planning import plan_run
+from marginbench.harness.svm.study import Study
+from marginbench.harness.svm.work import FitWork, ReferenceInfo
+
+DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
+REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.123456789012345, "r" * 64)
+KERNELIZED = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
+TRAITS = {
+    "supports_bias": True,
+    "supports_no_bias": True,
+    "supports_sparse": True,
+    "scalarization": "C",
+    "certificate": None,
+    "instrumented": True,
+}
+
+
+def solver(accepted: tuple[str, ...] = KERNELIZED, **traits: Any) -> SolverInfo:
+    """A solver that supports everything, but for what is said otherwise."""
+    return SolverInfo(
+        "mine.py:Mine", "s" * 64, "", dict.fromkeys(accepted), (), {**TRAITS, **traits}
+    )
+
+
+@pytest.fixture
+def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
+    """Plans the run of a solver on a task."""
+
+    def planned(
+        info: SolverInfo,
+        data: DatasetInfo | str = DATA,
+        reference: ReferenceInfo | str = REFERENCE,
+        params: dict[str, Any] | None = None,
+        budget: dict[str, Any] | None = None,
+        seed: int = 0,
+        **task: Any,
+    ) -> Run:
+        width = {} if task.get("kernel") == "linear" else {"gamma": 0.5}
+        study = make_study(
+            task=[{"label": "t", "dataset": "digits", "C": 2.0, **width, **task}],
+            solver=[{"name": "SMO", "label": "mine", "params": params or {}}],
+            budget=budget or {},
+        )
+        facts = SVMFacts(
+            {"mine": info}, {study.task[0].label: data}, {study.task[0].label: reference}
+        )
+        return plan_run(study, facts, study.task[0], study.solver[0], seed)
+
+    return planned
+
+
+LINEAR = ("C", "random_state")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "task", "reason"),
+    [
+        # A linear method runs on linear tasks only; one that takes a kernel, on all.
+        (LINEAR, {"kernel": "linear"}, ""),
+        (LINEAR, {"kernel": "rbf"}, "mine takes no kernel; the task has 'rbf'"),
+        (LINEAR, {"kernel": "poly"}, "mine takes no kernel; the task has 'poly'"),
+        (KERNELIZED, {"kernel": "linear"}, ""),
+        (("kernel",), {"kernel": "linear"}, ""),
+        (("kernel", "gamma"), {"kernel": "rbf"}, ""),
+        (("kernel", "gamma"), {"kernel": "poly"}, "mine does not take the kernel's coef0, degree"),
+        (("kernel",), {"kernel": "rbf"}, "mine does not take the kernel's gamma"),
+    ],
+)
+def test_the_kernel_decides_who_runs(
+    plan: Callable[..., Run], accepted: tuple[str, ...], task: dict[str, Any], reason: str
+) -> None:
+    assert plan(solver(accepted), **task).skip_reason == reason
+
+
+@pytest.mark.parametrize(
+    ("traits", "data", "task", "reason"),
+    [
+        ({"supports_bias": False}, {}, {}, ""),
+        (
+            {"supports_bias": False},
+            {},
+            {"fit_intercept": True},
+            "mine has no unregularised bias, which the task asks for",
+        ),
+        ({"supports_no_bias": False}, {}, {"fit_intercept": True}, ""),
+        (
+            {"supports_no_bias": False},
+            {},
+            {},
+            "mine always fits a bias, which the task has not",
+        ),
+        ({"supports_sparse": False}, {}, {}, ""),
+        ({"supports_sparse": False}, {"sparse": True}, {}, "mine does not take sparse data"),
+        ({}, {"n_classes": 10}, {}, "digits has 10 classes; the solvers are binary"),
+    ],
+)
+def test_bias_storage_and_classes_decide_who_runs(
+    plan: Callable[..., Run],
+    traits: dict[str, Any],
+    data: dict[str, Any],
+    task: dict[str, Any],
+    reason: str,
+) -> None:
+    run = plan(solver(**traits), replace(DATA, **data), **task)
+    assert (run.skip_reason, run.failure) == (reason, "")
+
+
+def test_a_solver_gets_what_it_takes_of_the_task_and_its_own_parameters(
+    plan: Callable[..., Run],
+) -> None:
+    info = solver(("kernel", "gamma", "C", "random_state", "tol"))
+    work = plan(info, params={"tol": 0.1}, seed=4).work
+    assert isinstance(work, FitWork)
+    assert work.params == {"kernel": "rbf", "gamma": 0.5, "C": 2.0, "random_state": 4, "tol": 0.1}
+
+
+@pytest.mark.parametrize("params", [{}, {"nu": "reference"}])
+def test_nu_is_that_of_the_reference_to_ten_digits(
+    plan: Callable[..., Run], params: dict[str, Any]
+) -> None:
+    info = solver((*KERNELIZED, "nu"), scalarization="S")
+    run = plan(info, params=params)
+    assert isinstance(run.work, FitWork)
+    assert run.work.params["nu"] == 0.1234567890
+    # Digits that the certificate does not promise change no key.
+    noisy = replace(REFERENCE, nu=0.123456789012999, hash="q" * 64)
+    assert plan(info, params=params, reference=noisy).key == run.key
+    given = plan(info, params={"nu": 0.5})
+    assert isinstance(given.work, FitWork)
+    assert given.work.params["nu"] == 0.5
+    assert given.failure == ""
+
+
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        ("the task has reference = false", "the task has reference = false"),
+        (replace(REFERENCE, nu=None), "its w is zero"),
+    ],
+)
+def test_without_a_reference_nu_must_be_given(
+    plan: Callable[..., Run], reference: Any, why: str
+) -> None:
+    info = solver((*KERNELIZED, "nu"), scalarization="S")
+    failure = plan(info, reference=reference).failure
+    assert failure == (
+        f"nu is to be that of the reference optimum, but there is none: {why}; "
+        "give nu a number in params"
+    )
+    assert plan(info, reference=reference, params={"nu": 0.5}).failure == ""
+    # One reason is enough where the data are missing as well.
+    missing = plan(info, data="digits: gone", reference=reference)
+    assert (missing.failure, missing.skip_reason) == ("digits: gone", "")
+
+
+def test_the_key_knows_what_changes_a_run_and_nothing_else(plan: Callable[..., Run]) -> None:
+    info = solver()
+    key = plan(info).key
+    same = [
+        plan(info, budget={"timeout": 1.0, "memory": 99.0, "evaluation_timeout": 3.0}),
+        plan(info, data=replace(DATA, citation="another", notes=("a note",))),
+        plan(info, reference=replace(REFERENCE, hash="q" * 64)),
+        plan(info, reference="timeout"),
+    ]
+    assert {run.key for run in same} == {key}
+    other = [
+        plan(info, seed=1),
+        plan(info, C=3.0),
+        plan(info, gamma=3.0),
+        plan(info, kernel="linear"),
+        plan(info, fit_intercept=True),
+        plan(info, label="another"),
+        plan(info, data=replace(DATA, fingerprint="g" * 64)),
+        plan(info, data="digits: gone"),
+        plan(info, budget={"checkpoint_factor": 2.0}),
+        plan(info, budget={"epoch_checkpoints": True}),
+        plan(replace(info, source_hash="t" * 64)),
+        plan(replace(info, defaults={**info.defaults, "tol": 0.1})),
+        plan(replace(info, shown="other.py:Mine")),
+    ]
+    assert len({key, *(run.key for run in other)}) == len(other) + 1

@@ -1,0 +1,126 @@
+"""The reference optimum: certified, frozen on disk, and verified whenever it is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import clarabel
+import numpy as np
+import pytest
+from scipy import sparse
+
+from marginbench.data_loaders import load
+from marginbench.harness.jobs import Message
+from marginbench.harness.svm.reference import reference_optimum, references_folder
+from marginbench.harness.svm.work import Problem, ReferenceInfo, ReferenceWork
+
+PARAMS = {"n_train": 60, "n_test": 40}
+
+
+def job(*, fit_intercept: bool = False, tol: float = 1e-8) -> ReferenceWork:
+    task = Problem("checkers", dict(PARAMS), {"name": "rbf", "gamma": 3.0}, 2.0, fit_intercept)
+    return ReferenceWork(task, tol)
+
+
+def compute(wanted: ReferenceWork) -> tuple[ReferenceInfo, list[Message]]:
+    messages: list[Message] = []
+    return reference_optimum(wanted, messages.append), messages
+
+
+@pytest.fixture(autouse=True)
+def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path))
+
+
+def optimum_by_interior_point(*, fit_intercept: bool) -> float:
+    """The optimal value of the dual, by another solver altogether."""
+    data = load("checkers", PARAMS)
+    X, y = np.asarray(data.X_train, dtype=float), data.y_train.astype(float)
+    distance = ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2)
+    Q = np.exp(-3.0 * distance) * np.outer(y, y)
+    n = len(y)
+    # minimise 1/2 a'Qa - sum a subject to 0 <= a <= C (and y'a = 0)
+    rows = [sparse.eye(n), -sparse.eye(n)]
+    limits = [np.full(n, 2.0), np.zeros(n)]
+    cones = [clarabel.NonnegativeConeT(2 * n)]
+    if fit_intercept:
+        rows, limits = [sparse.csc_matrix(y[None, :]), *rows], [np.zeros(1), *limits]
+        cones = [clarabel.ZeroConeT(1), *cones]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = settings.tol_gap_abs = 1e-11
+    solution = clarabel.DefaultSolver(
+        sparse.csc_matrix(np.triu(Q)),
+        -np.ones(n),
+        sparse.csc_matrix(sparse.vstack(rows)),
+        np.concatenate(limits),
+        cones,
+        settings,
+    ).solve()
+    return -float(solution.obj_val)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_certified_interval_holds_the_optimum(fit_intercept: bool) -> None:
+    found, _ = compute(job(fit_intercept=fit_intercept))
+    optimum = optimum_by_interior_point(fit_intercept=fit_intercept)
+    rounding = 1e-9 * optimum
+    assert found.dual - rounding <= optimum <= found.primal + rounding
+    assert found.gap == found.primal - found.dual
+    assert found.gap <= 1e-8 * found.primal
+    assert found.nu is not None
+    assert found.nu > 0
+
+
+def test_it_is_computed_once() -> None:
+    first, messages = compute(job())
+    again, later = compute(job())
+    assert again == first
+    assert len(messages) > len(later) == 1  # the second call only loaded data
+    assert compute(job(tol=1e-6))[0].hash != first.hash
+
+
+@pytest.mark.parametrize("damage", ["truncated", "changed", "other task"])
+def test_a_damaged_file_is_computed_again_with_a_note(damage: str) -> None:
+    first, _ = compute(job())
+    (path,) = references_folder().glob("*.parquet")
+    if damage == "truncated":
+        path.write_bytes(path.read_bytes()[:100])
+    elif damage == "changed":
+        content = bytearray(path.read_bytes())
+        table_value = np.float64(first.primal).tobytes()
+        place = bytes(content).find(table_value)
+        assert place > 0
+        content[place : place + 8] = np.float64(first.primal * 0.5).tobytes()
+        path.write_bytes(bytes(content))
+    else:
+        compute(job(fit_intercept=True))
+        (other,) = set(references_folder().glob("*.parquet")) - {path}
+        path.write_bytes(other.read_bytes())
+    again, _ = compute(job())
+    assert str(path) in again.note
+    assert "damaged" in again.note
+    assert again.hash == first.hash
+    assert compute(job())[0].note == ""
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0])
+def test_a_linear_task_without_bias_has_the_same_optimum_by_either_way(
+    C: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = {"n_train": 400, "n_test": 50, "n_features": 60, "density": 0.1}
+    task = Problem("random-text", text, {"name": "linear"}, C, False)
+    by_ascent, _ = compute(ReferenceWork(task, 1e-7))
+    (path,) = references_folder().glob("*.parquet")
+    path.unlink()
+    # One pass is not enough: SMO has to do it.
+    monkeypatch.setattr("marginbench.harness.svm.reference._LINEAR_EPOCHS", 1)
+    by_smo, _ = compute(ReferenceWork(task, 1e-7))
+    assert by_ascent.hash != by_smo.hash
+    for found in (by_ascent, by_smo):
+        assert found.gap == found.primal - found.dual <= 1e-7 * found.primal
+        assert found.nu == pytest.approx(by_smo.nu, rel=1e-3)
+    assert by_ascent.dual <= by_smo.primal
+    assert by_smo.dual <= by_ascent.primal
+    assert by_ascent.alpha_sum == pytest.approx(by_smo.alpha_sum, rel=1e-2)
+    assert by_ascent.n_support > 0

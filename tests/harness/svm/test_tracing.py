@@ -1,0 +1,185 @@
+"""Clocks that leave evaluation out, the grid of checkpoints, and undisturbed random streams."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from marginbench.harness.errors import EvaluationError
+from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.harness.svm.evaluation import Evaluation, Evaluator
+from marginbench.harness.svm.records import Checkpoint
+from marginbench.harness.svm.tracing import TraceMonitor
+from marginbench.solvers import RBF, SBP, Counters, KernelExpansion, Pegasos, Solver
+
+PAUSE = 0.05
+
+
+class SlowEvaluator:
+    """Takes its time."""
+
+    def evaluate(self, model: KernelExpansion, dtype: str = "float64") -> Evaluation:
+        time.sleep(PAUSE)
+        busy_until = time.process_time() + PAUSE
+        while time.process_time() < busy_until:
+            pass
+        return Evaluation(0.1, 0.2, 3, 1.0, None, 1.0, 0.5)
+
+
+def model() -> KernelExpansion:
+    return KernelExpansion(RBF(1.0), np.zeros((0, 1)), np.zeros(0), 0.0, np.zeros(0, int), 4)
+
+
+def watch(evaluator: Any, **options: Any) -> tuple[TraceMonitor, list[Message]]:
+    messages: list[Message] = []
+    settings = {"first_checkpoint": 100, "factor": 1.5, **options}
+    return TraceMonitor(evaluator, send=messages.append, **settings), messages
+
+
+def checkpoints(messages: list[Message]) -> list[Checkpoint]:
+    return [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
+
+
+def test_evaluation_is_not_in_the_clocks() -> None:
+    monitor, messages = watch(SlowEvaluator())
+    counters = Counters()
+    monitor.start(counters)
+    for n_iter in (1, 2, 3):
+        time.sleep(0.01)
+        counters.kernel_evals += 1000
+        assert monitor.due(counters.kernel_evals)
+        monitor.record(n_iter, model)
+    monitor.finish(4, model())
+    trace = checkpoints(messages)
+    assert len(trace) == 4
+    assert 0.03 <= trace[-1].wall_s < 0.03 + PAUSE
+    assert trace[-1].cpu_s < PAUSE
+    assert monitor.evaluation_s >= 4 * 2 * PAUSE
+    assert [item.n_iter for item in trace] == [1, 2, 3, 4]
+
+
+def test_building_the_snapshot_is_not_in_the_clocks() -> None:
+    monitor, messages = watch(SlowEvaluator())
+
+    def slow_snapshot() -> KernelExpansion:
+        time.sleep(0.2)
+        return model()
+
+    monitor.start(Counters())
+    monitor.record(1, slow_snapshot)
+    monitor.finish(1, model())
+    assert checkpoints(messages)[-1].wall_s < 0.1
+
+
+def test_checkpoints_stand_on_a_geometric_grid() -> None:
+    class Quick(SlowEvaluator):
+        def evaluate(self, model: KernelExpansion, dtype: str = "float64") -> Evaluation:
+            return Evaluation(0.1, 0.2, 3, 1.0, None, 1.0, 0.5)
+
+    monitor, messages = watch(Quick())
+    counters = Counters()
+    monitor.start(counters)
+    for step in range(1, 100):
+        counters.kernel_evals = 10 * step
+        if monitor.due(counters.kernel_evals):
+            monitor.record(step, model)
+    asked = [item.counters["kernel_evals"] for item in checkpoints(messages)]
+    grid = [100 * 1.5**k for k in range(6)]  # 100, 150, 225, 337.5, 506.25, 759.375
+    assert asked == [10 * int(np.ceil(value / 10)) for value in grid]
+
+
+def test_the_end_of_an_epoch_is_a_checkpoint_if_asked_for_and_not_twice() -> None:
+    found = {}
+    for each_epoch in (False, True):
+        monitor, messages = watch(SlowEvaluator(), each_epoch=each_epoch)
+        counters = Counters(kernel_evals=150)
+        monitor.start(counters)
+        monitor.record(10, model)
+        for n_iter in (10, 20, 30):
+            assert monitor.epoch_ended(n_iter, model) is False
+        found[each_epoch] = [item.n_iter for item in checkpoints(messages)]
+    assert found == {False: [10], True: [10, 20, 30]}
+
+
+def test_inner_products_make_checkpoints_due_as_kernel_evaluations_do() -> None:
+    monitor, messages = watch(SlowEvaluator(), first_checkpoint=100, factor=2.0)
+    counters = Counters(kernel_evals=40)
+    monitor.start(counters)
+    for step in range(1, 5):
+        counters.inner_products += 100
+        if monitor.due(counters.kernel_evals + counters.inner_products):
+            monitor.record(step, model)
+    counts = [item.counters for item in checkpoints(messages)]
+    found = [(count["kernel_evals"], count["inner_products"]) for count in counts]
+    assert found == [(40, 100), (40, 200), (40, 400)]
+
+
+def test_a_count_that_is_none_is_refused() -> None:
+    monitor, _ = watch(SlowEvaluator())
+    monitor.start(Counters(inner_products=2.5))  # type: ignore[arg-type]
+    with pytest.raises(EvaluationError, match=r"inner_products is 2\.5, not a count"):
+        monitor.finish(1, model())
+
+
+def test_the_parent_hears_of_every_change_of_phase() -> None:
+    monitor, messages = watch(SlowEvaluator())
+    monitor.start(Counters())
+    monitor.record(1, model)
+    monitor.finish(1, model())
+    phases = [item.phase for item in messages if isinstance(item, PhaseMessage)]
+    assert phases == ["solve", "evaluate", "solve", "evaluate"]
+
+
+def test_a_solver_that_does_not_count_still_has_a_final_checkpoint() -> None:
+    monitor, messages = watch(SlowEvaluator())
+    monitor.start(None)
+    monitor.finish(7, model())
+    (last,) = checkpoints(messages)
+    assert (last.n_iter, last.counters) == (7, None)
+
+
+@pytest.mark.parametrize("make", [lambda: SBP(nu=0.1), lambda: Pegasos(C=1.0)])
+def test_watching_changes_nothing(make: Callable[[], Solver]) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 2)), np.sign(rng.normal(size=80)).astype(int)
+    evaluator = Evaluator(
+        kernel=RBF(1.0), C=1.0, fit_intercept=False, X_train=X, y_train=y, X_test=X, y_test=y,
+        dual_certificate=False,
+    )  # fmt: skip
+    plain = make().set_params(gamma=1.0, max_epochs=3, random_state=5).fit(X, y)
+    watched = make().set_params(gamma=1.0, max_epochs=3, random_state=5)
+    monitor, messages = watch(evaluator, first_checkpoint=80, factor=1.1)
+    watched.fit(X, y, monitor=monitor)
+    assert len(checkpoints(messages)) > 5
+    np.testing.assert_array_equal(plain.dual_coef_, watched.dual_coef_)
+    assert plain.counters_.kernel_evals == watched.counters_.kernel_evals
+    assert checkpoints(messages)[-1].counters == watched.counters_.as_dict()
+
+
+def test_a_model_of_nan_asks_the_solver_to_stop() -> None:
+    class Bad(SlowEvaluator):
+        def evaluate(self, model: KernelExpansion, dtype: str = "float64") -> Evaluation:
+            return Evaluation(0.5, 0.5, 3, float("nan"), None, float("nan"), float("nan"))
+
+    monitor, _ = watch(Bad())
+    monitor.start(Counters())
+    assert monitor.record(1, model) is True
+    assert monitor.diverged
+
+
+def test_the_clocks_stand_still_while_a_solver_looks_at_itself() -> None:
+    monitor, messages = watch(SlowEvaluator())
+    monitor.start(Counters())
+    before = monitor.evaluation_s
+    with monitor.paused():
+        time.sleep(PAUSE)
+        assert not monitor.clocks.running
+    assert monitor.clocks.running
+    assert monitor.clocks.wall_s < PAUSE
+    assert monitor.evaluation_s - before >= PAUSE
+    phases = [item.phase for item in messages if isinstance(item, PhaseMessage)]
+    assert phases == ["solve", "evaluate", "solve"]

@@ -1,0 +1,467 @@
+"""What holds for studies of every kind: cells and images are the two sorts of feasibility tasks."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from marginbench.harness.asking import Ask
+from marginbench.harness.errors import SolverError, StudyError, first_line
+from marginbench.harness.jobs import DatasetInfo, DatasetWork, Ended, Event, Job, Outcome, Started
+from marginbench.harness.kinds import kind_named
+from marginbench.harness.measures import columns_of, measures_of
+from marginbench.harness.progress import LiveProgress, PlainProgress
+from marginbench.harness.records import RecordBase, RecordStore
+from marginbench.harness.selection import select
+from marginbench.harness.session import RunSummary, run_study
+from marginbench.harness.study import StudyBase, run_limits
+from marginbench.harness.study_file import load_study, parse_study, study_names
+from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
+
+MISBEHAVE = """
+import mmap
+import os
+from pathlib import Path
+
+# Who imports this.
+with Path(__file__).with_name("imported").open("a") as log:
+    log.write(f"{os.getpid()}\\n")
+
+
+def misbehave(how):
+    if how == "raises":
+        raise ArithmeticError("step size is zero\\nsecond line")
+    if how == "exits":
+        os._exit(3)
+    while how == "loops":
+        pass
+    eaten = []
+    while how == "eats":
+        # Touched by the kernel at once: page by page takes long on a busy machine.
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_POPULATE", 0)
+        eaten.append(mmap.mmap(-1, 2**26, flags=flags))
+        eaten[-1][::4096] = bytes(2**14)
+"""
+SVM_SOLVER = '''
+from marginbench import Solution, Solver
+
+
+class Mine(Solver):
+    """A user's solver."""
+
+    def __init__(self, kernel="rbf", *, gamma=1.0, C=1.0, how=""):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.how = how
+
+    def _solve(self, problem, monitor):
+        if problem.n > 50:
+            problem.oracle.row(0)
+            misbehave(self.how)
+        return Solution(problem.expansion(0.5 * problem.y), 1, "budget")
+'''
+METHOD_ON_COLUMNS = '''
+from marginbench import MPLFP
+
+
+class Mine:
+    """A user's method on columns."""
+
+    def __init__(self, tol=0.0, how=""):
+        self.tol = tol
+        self.how = how
+
+    def solve(self, problem, *, max_seconds):
+        if problem.data.shape[1] > 50:
+            misbehave(self.how)
+        return MPLFP(tol=self.tol).solve(problem, max_seconds=max_seconds)
+'''
+KERNEL_METHOD = '''
+from marginbench import MPKFP, hyperparameters
+
+
+@hyperparameters
+class Mine(MPKFP):
+    """A user's kernel method."""
+
+    how: str = ""
+
+    def _iterate(self, space, progress):
+        misbehave(self.how)
+        return super()._iterate(space, progress)
+'''
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sort of studies: its tables, its solvers, and what its records must hold."""
+
+    kind: str
+    head: str
+    table: str
+    task: str
+    dataset: str
+    known: str
+    own: str
+    filled: tuple[str, ...]
+
+    def study(self, folder: Path, *hows: str, **budget: float) -> StudyBase:
+        """Two runs of a known solver, one of the user's, and one for each misbehaviour."""
+        (folder / "mine.py").write_text(MISBEHAVE + self.own)
+        text = f'{self.head}\n[budget]\ntimeout = 20.0\n[[{self.table}]]\nname = "{self.known}"\n'
+        for how in ("", *hows):
+            text += f'[[{self.table}]]\nname = "mine.py:Mine"\nseeds = 1\n'
+            text += f'label = "{how}"\nparams = {{ how = "{how}" }}\n' if how else ""
+        study = parse_study(text.encode(), where="small.toml", folder=str(folder))
+        return study.model_copy(update={"budget": study.budget.model_copy(update=budget)})
+
+
+CASES = {
+    "svm": Case(
+        "svm",
+        'name = "small"\nseeds = 2\n[reference]\ntol = 1e-3\n[[task]]\ndataset = "checkers"\n'
+        "dataset_params = { n_train = 100, n_test = 50 }\ngamma = 10.0\nC = 1.0",
+        "solver",
+        "checkers",
+        "checkers",
+        "SMO",
+        SVM_SOLVER,
+        ("fingerprint", "n_train", "primal", "suboptimality", "reference_hash", "n_support"),
+    ),
+    "cells": Case(
+        "feasibility",
+        'kind = "feasibility"\nname = "small"\n[[cell]]\nlabel = "easy"\ngenerator = "ldfp"\n'
+        "tol = 0.0\nm = 8\nn = 100\ninstances = 2",
+        "method",
+        "easy",
+        "ldfp",
+        "MPLFP",
+        METHOD_ON_COLUMNS,
+        ("problem", "found", "phi_lo", "phi_up"),
+    ),
+    "images": Case(
+        "feasibility",
+        'kind = "feasibility"\nname = "small"\n[[images]]\nlabel = "two digits"\n'
+        'dataset = "digits"\nn_train = 60\nn_validation = 20\ngammas = [0.5, 2.0]\n'
+        "tuning_iterations = 5\nstages = [5, 10]\ninstances = 2",
+        "method",
+        "two digits",
+        "digits",
+        "MPKFP",
+        KERNEL_METHOD,
+        ("problem", "fingerprint", "gamma", "validation", "tuning_s", "train_error", "test_error"),
+    ),
+}
+
+
+class Here:
+    """Runs jobs in this process, and remembers which were runs of the study."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        for job in jobs:
+            yield Started(job)
+            self.runs += len(job.tag) == 64  # a key
+            try:
+                outcome = Outcome("done", job.work.run(lambda message: None))
+            except ArithmeticError as error:
+                outcome = Outcome("failed", reason=first_line(error), phase="solve")
+            yield Ended(job, outcome)
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A study that worker processes ran, with one solver that raises."""
+
+    case: Case
+    study: StudyBase
+    results: Path
+    summary: RunSummary
+    said: str
+
+    def copied(self, folder: Path) -> Path:
+        """The results in a folder that a test may spoil."""
+        return Path(shutil.copytree(self.results, folder / "results"))
+
+
+def records_of(results: Path) -> dict[tuple[str, int], RecordBase]:
+    store = RecordStore(results / "runs")
+    return {(record.solver, record.seed): record for record in map(store.read, store.paths())}
+
+
+def again(study: StudyBase, results: Path, **options: Any) -> tuple[RunSummary, int, str]:
+    """Run a study in this process: its summary, how many runs were done, what was said."""
+    executor, stream = Here(), io.StringIO()
+    progress = PlainProgress(stream=stream)
+    summary = run_study(study, results, executor=executor, progress=progress, **options)
+    return summary, executor.runs, stream.getvalue()
+
+
+@pytest.fixture(scope="session", params=CASES)
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    case = CASES[request.param]
+    folder = tmp_path_factory.mktemp(f"kind-{request.param}")
+    study = case.study(folder, "raises")
+    stream = io.StringIO()
+    progress = PlainProgress(jobs=2, stream=stream)
+    results = folder / "results"
+    summary = run_study(study, results, jobs=2, progress=progress, command="the command")
+    return Ran(case, study, results, summary, stream.getvalue())
+
+
+each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def test_every_run_is_recorded_with_the_columns_of_its_kind(ran: Ran) -> None:
+    records = records_of(ran.results)
+    assert set(records) == {(ran.case.known, 0), (ran.case.known, 1), ("Mine", 0), ("raises", 0)}
+    described = json.loads((ran.results / "study.json").read_text())
+    assert (described["kind"], described["command"]) == (ran.case.kind, "the command")
+    assert {run["key"] for run in described["planned"]} == {r.key for r in records.values()}
+    for (solver, _), record in records.items():
+        assert type(record) is kind_named(ran.case.kind).record
+        assert (record.study, record.task, record.jobs) == ("small", ran.case.task, 2)
+        assert record.started_at.endswith("+00:00")
+        assert json.loads(record.environment)["libraries"]["numpy"]
+        assert json.loads(record.budget)["timeout"] == 20.0
+        if solver == "raises":
+            continue
+        assert record.status in ("converged", "budget"), record.reason
+        # A user's method decides whether it keeps a history.
+        assert record.trace or (solver == "Mine" and ran.case.table == "method")
+        common = ("n_iter", "wall_s", "cpu_s", "data_s", "compile_s", "peak_memory_mb")
+        for name in (*common, *ran.case.filled):
+            assert getattr(record, name) not in (None, "", "{}"), name
+        assert record.counters
+        assert record.peak_memory_mb is not None
+        assert 50 < record.peak_memory_mb < 4096
+        assert set(record.counters) <= set(measures_of(type(record)))
+    known, mine = records[ran.case.known, 0], records["Mine", 0]
+    assert known.solver_class == f"marginbench:{ran.case.known}"
+    assert mine.solver_class == "mine.py:Mine"
+    assert json.loads(mine.params)["how"] == ""
+
+
+def test_a_failure_is_told_once(ran: Ran) -> None:
+    assert ran.summary.unexpected == (
+        f"{ran.case.task} / raises / seed 0: failed (ArithmeticError: step size is zero)",
+    )
+    assert (ran.summary.planned, ran.summary.statuses["failed"]) == (4, 1)
+    assert (ran.summary.exit_code, ran.summary.data_errors) == (1, ())
+    record = records_of(ran.results)["raises", 0]
+    assert "in misbehave" in record.traceback
+    assert "\n" not in record.reason
+
+
+def test_plain_lines_tell_how_far_the_study_is(ran: Ran) -> None:
+    lines = [line for line in ran.said.splitlines() if line.startswith("[")]
+    assert "4 runs to do" in ran.said
+    assert [line.split()[0] for line in lines] == [f"[{number}/4]" for number in range(1, 5)]
+    assert all(", about " in line and line.endswith(" left") for line in lines[:-1])
+    for seed in (0, 1):
+        assert f"{ran.case.task} · {ran.case.known} · seed {seed}: " in ran.said
+    assert "raises · seed 0: failed" in ran.said
+
+
+def test_only_workers_import_a_users_file(ran: Ran) -> None:
+    pids = (ran.results.parent / "imported").read_text().split()
+    # One describes the class, and each run has a worker of its own.
+    assert len(pids) == len(set(pids)) == 3
+    assert str(os.getpid()) not in pids
+
+
+def test_a_second_call_repeats_nothing(ran: Ran, tmp_path: Path) -> None:
+    results = ran.copied(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in (results / "runs").iterdir()}
+    summary, runs, said = again(ran.study, results)
+    assert (summary.already_recorded, runs) == (4, 0)
+    assert (summary.statuses, summary.unexpected) == (ran.summary.statuses, ran.summary.unexpected)
+    assert f"4 of 4 runs already recorded in {results}" in said
+    assert {path: path.stat().st_mtime_ns for path in (results / "runs").iterdir()} == before
+
+
+def test_failures_are_run_again_when_asked(ran: Ran, tmp_path: Path) -> None:
+    summary, runs, _ = again(ran.study, ran.copied(tmp_path), retry_failed=True)
+    assert (summary.already_recorded, runs) == (3, 1)
+
+
+def test_damaged_records_are_moved_aside_and_their_runs_done_again(
+    ran: Ran, tmp_path: Path
+) -> None:
+    results = ran.copied(tmp_path)
+    store = RecordStore(results / "runs")
+    first, second = (records_of(results)[ran.case.known, seed] for seed in (0, 1))
+    truncated, edited = (store.folder / record.file_name for record in (first, second))
+    truncated.write_bytes(truncated.read_bytes()[:100])
+    store.write(replace(second, budget="garbage"))
+    summary, runs, said = again(ran.study, results)
+    assert (summary.already_recorded, runs) == (2, 2)
+    for path, reason in (
+        (truncated, "not a readable record"),
+        (edited, "not a record of a run (its budget is not a JSON object)"),
+    ):
+        (line,) = [line for line in said.splitlines() if str(path) in line]
+        assert reason in line
+        assert line.endswith(f"moved to _{path.name}.damaged, the run is done again")
+        assert path.with_name(f"_{path.name}.damaged").is_file()
+    found = records_of(results)
+    assert found[ran.case.known, 0].counters == first.counters
+    assert len(found) == len(pq.read_table(results / "runs")) == 4
+
+
+def test_a_selection_runs_only_what_it_names(ran: Ran, tmp_path: Path) -> None:
+    results = ran.copied(tmp_path)
+    for selection, planned in (
+        ({"solvers": [ran.case.known.lower()]}, 2),
+        ({"solvers": ["Mine", "raises"]}, 2),
+        ({"datasets": [ran.case.dataset.upper()], "seeds": 1}, 3),
+        ({"timeout": 5.0, "seeds": 1, "solvers": ["Mine"]}, 1),
+    ):
+        summary, runs, _ = again(select(ran.study, **selection), results)
+        # A limit that only cuts a run short does not change it.
+        assert (summary.planned, summary.already_recorded, runs) == (planned, planned, 0)
+
+
+def test_unknown_names_suggest_the_nearest(ran: Ran) -> None:
+    label = ran.case.task
+    with pytest.raises(StudyError, match=f"unknown dataset .*did you mean '{label}'"):
+        select(ran.study, datasets=[label[:-1]])
+    known = ran.case.known
+    with pytest.raises(StudyError, match=f"unknown solver '{known}Q' .did you mean '{known}'"):
+        select(ran.study, solvers=[f"{known}Q"])
+
+
+@pytest.mark.parametrize(
+    ("status", "limit"),
+    [("timeout", "timeout"), ("timeout", "evaluation_timeout"), ("memory", "memory")],
+)
+def test_wider_limits_give_what_was_cut_off_another_chance(
+    ran: Ran, tmp_path: Path, status: Any, limit: str
+) -> None:
+    results = ran.copied(tmp_path)
+    record = records_of(results)[ran.case.known, 1]
+    RecordStore(results / "runs").write(replace(record, status=status))
+    budget = ran.study.budget
+    for factor, done in ((1.0, 0), (0.5, 0), (2.0, 1)):
+        changed = budget.model_copy(update={limit: factor * getattr(budget, limit)})
+        study = ran.study.model_copy(update={"budget": changed})
+        assert again(study, results)[1] == done
+    assert records_of(results)[ran.case.known, 1].status in ("converged", "budget")
+
+
+def test_the_live_display_shows_what_runs(ran: Ran, tmp_path: Path) -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=120)
+    study = select(ran.study, solvers=[ran.case.known, "raises"])
+    progress = LiveProgress(console=console)
+    run_study(study, tmp_path, executor=Here(), progress=progress)
+    shown = stream.getvalue()
+    assert "3 of 3 runs left" in shown
+    assert "[3/3] " in shown
+    for seed in (0, 1):
+        assert f"{ran.case.task} · {ran.case.known} · seed {seed}: " in shown
+
+
+EXPECTED = {
+    "exits": ("crashed", "the process ended with exit code 3 while solving"),
+    "loops": ("timeout", "solving took longer than 2 s"),
+    "eats": ("memory", "more than 700 MB resident while solving"),
+}
+
+
+@pytest.mark.slow
+@each_case
+def test_a_run_that_cannot_end_itself_is_ended(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("marginbench.harness.feasibility.kind._GRACE", 0.0)
+    study = case.study(tmp_path, *EXPECTED, timeout=2.0, memory=700.0)
+    summary = run_study(study, tmp_path / "results", jobs=2)
+    records = records_of(tmp_path / "results")
+    for how, (status, reason) in EXPECTED.items():
+        record = records[how, 0]
+        assert (record.status, record.reason) == (status, reason)
+        assert record.data_s is not None
+        assert record.wall_s is not None
+        assert record.compile_s is not None
+        assert record.evaluation_s is not None
+        if how == "loops":
+            assert 2.0 <= record.wall_s < 4.0
+        if how == "eats":
+            assert record.peak_memory_mb is not None
+            assert record.peak_memory_mb > 700
+    assert records["Mine", 0].status in ("converged", "budget")
+    assert len(summary.unexpected) == len(EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        (
+            "import time; time.sleep(1000)",
+            "importing the solver took longer than 0.5 s; raise compile_timeout in [budget]",
+        ),
+        ("import os; os._exit(3)", "the process ended with exit code 3 while importing"),
+        ("raise OSError('no licence')", "importing it raised OSError: no licence"),
+    ],
+    ids=["hangs", "exits", "raises"],
+)
+def test_a_file_that_cannot_be_imported_ends_the_command_and_nothing_else(
+    tmp_path: Path, first: str, message: str
+) -> None:
+    case = CASES["cells"]
+    study = case.study(tmp_path, compile_timeout=0.5)
+    study = select(study, solvers=["Mine"])
+    (tmp_path / "mine.py").write_text(f"{first}\n{MISBEHAVE}{case.own}")
+    with pytest.raises(SolverError) as caught:
+        run_study(study, tmp_path / "results")
+    assert str(caught.value).startswith(str(tmp_path / "mine.py"))
+    assert message in str(caught.value)
+    assert not (tmp_path / "imported").exists()
+    assert not (tmp_path / "results" / "runs").exists()
+
+
+class Answers(Here):
+    """Describes solvers in this process; datasets and optima are made up."""
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        for job in jobs:
+            yield Started(job)
+            if isinstance(job.work, DatasetWork):
+                value: Any = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
+            elif isinstance(job.work, ReferenceWork):
+                value = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.25, "r" * 64)
+            else:
+                value = job.work.run(lambda message: None)
+            yield Ended(job, Outcome("done", value))
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_every_shipped_study_can_be_planned(name: str) -> None:
+    study = select(load_study(name), seeds=1)
+    kind = kind_named(study.kind)
+    facts = kind.facts(study, Ask(Answers(), run_limits(study.budget), lambda line: None))
+    runs = kind.plan(study, facts)
+    assert {run.task for run in runs} == {task.label for task in study.tasks}
+    assert {run.solver for run in runs} == {entry.label for entry in study.solvers}
+    assert len({run.key for run in runs}) == len(runs)
+    for run in runs:
+        assert not run.failure
+        assert set(run.known) <= set(columns_of(kind.record))
+    json.dumps(kind.describe(study, facts))

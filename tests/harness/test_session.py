@@ -1,0 +1,406 @@
+"""Running studies: nothing is repeated, nothing is lost, and the exit code tells the truth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from marginbench.harness.errors import (
+    BusyError,
+    InterruptedRunError,
+    SolverError,
+    StudyError,
+    UserError,
+)
+from marginbench.harness.jobs import (
+    DatasetInfo,
+    DatasetWork,
+    DescribeWork,
+    Ended,
+    Event,
+    Job,
+    Outcome,
+    Started,
+)
+from marginbench.harness.records import RecordStore
+from marginbench.harness.selection import select
+from marginbench.harness.session import RunSummary, run_study
+from marginbench.harness.svm.records import Record
+from marginbench.harness.svm.study import Study
+from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
+
+MakeStudy = Callable[..., Study]
+TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
+REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.25, "r" * 64)
+
+
+class FakeExecutor:
+    """Answers every job at once; runs end as told.
+
+    ``outcomes`` maps a solver's name to how its runs end; ``data`` is what loading answers.
+    """
+
+    def __init__(self, **outcomes: Outcome) -> None:
+        self.outcomes = outcomes
+        self.data = Outcome("done", DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0"))
+        self.reference = Outcome("done", REFERENCE)
+        self.ran: list[Job] = []
+        self.interrupt_after: int | None = None
+        self.closed = False
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        for job in jobs:
+            yield Started(job)
+            yield Ended(job, replace(self.answer(job)))
+
+    def answer(self, job: Job) -> Outcome:
+        if isinstance(job.work, DatasetWork):
+            return self.data
+        if isinstance(job.work, DescribeWork):
+            return Outcome("done", job.work.run(lambda message: None))
+        if isinstance(job.work, ReferenceWork):
+            return self.reference
+        if self.interrupt_after == len(self.ran):
+            raise KeyboardInterrupt
+        self.ran.append(job)
+        return self.outcomes.get(job.work.solver, GOOD)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+GOOD = Outcome(
+    "done",
+    {
+        "status": "converged",
+        "n_iter": 5,
+        "counters": {"kernel_evals": 100},
+        "wall_s": 0.5,
+        "primal": 10.5,
+        "test_error": 0.1,
+    },
+)
+
+
+def records_of(results: Path) -> dict[tuple[str, int], Record]:
+    store = RecordStore(results / "runs")
+    return {(r.solver, r.seed): r for r in map(store.read, store.paths())}
+
+
+@pytest.fixture
+def two_solvers(make_study: MakeStudy) -> Study:
+    return make_study(task=[TASK], solver=[{"name": "SMO"}, {"name": "SDCA"}], seeds=2)
+
+
+def test_a_second_call_repeats_nothing(tmp_path: Path, two_solvers: Study) -> None:
+    first, second = FakeExecutor(), FakeExecutor()
+    before = run_study(two_solvers, tmp_path, executor=first)
+    after = run_study(two_solvers, tmp_path, executor=second)
+    assert (before.planned, before.already_recorded, len(first.ran)) == (4, 0, 4)
+    assert (after.planned, after.already_recorded, len(second.ran)) == (4, 4, 0)
+    assert before.statuses == after.statuses == {"converged": 4}
+    assert before.exit_code == after.exit_code == 0
+
+
+def test_more_seeds_run_only_the_new_ones(tmp_path: Path, two_solvers: Study) -> None:
+    run_study(two_solvers, tmp_path, executor=FakeExecutor())
+    executor = FakeExecutor()
+    run_study(select(two_solvers, seeds=3), tmp_path, executor=executor)
+    seeds = [job.work.params.get("random_state") for job in executor.ran]  # type: ignore[union-attr]
+    assert seeds == [2, 2]
+
+
+def test_a_solver_may_have_fewer_seeds(tmp_path: Path, make_study: MakeStudy) -> None:
+    entries = [{"name": "SMO", "seeds": 1}, {"name": "SDCA"}, {"name": "Pegasos", "seeds": 9}]
+    run_study(make_study(task=[TASK], solver=entries, seeds=3), tmp_path, executor=FakeExecutor())
+    found = [("Pegasos", 0), ("Pegasos", 1), ("Pegasos", 2), ("SDCA", 0), ("SDCA", 1), ("SDCA", 2)]
+    assert sorted(records_of(tmp_path)) == [*found, ("SMO", 0)]
+
+
+def test_runs_come_in_the_same_shuffled_order(tmp_path: Path, make_study: MakeStudy) -> None:
+    study = make_study(task=[TASK], solver=[{"name": "SMO"}, {"name": "SDCA"}], seeds=8)
+    orders = []
+    for name in ("a", "b"):
+        executor = FakeExecutor()
+        run_study(study, tmp_path / name, executor=executor)
+        orders.append([job.tag for job in executor.ran])
+    assert orders[0] == orders[1]
+    planned = [run["key"] for run in json.loads((tmp_path / "a/study.json").read_text())["planned"]]
+    assert orders[0] != planned
+    assert sorted(orders[0]) == sorted(planned)
+
+
+def test_the_description_of_the_study(tmp_path: Path, two_solvers: Study) -> None:
+    run_study(two_solvers, tmp_path, executor=FakeExecutor(), command="marginbench run small")
+    found = json.loads((tmp_path / "study.json").read_text())
+    assert found["command"] == "marginbench run small"
+    assert found["seeds"] == [0, 1]
+    assert found["tasks"][0]["kernel"] == {"name": "rbf", "gamma": 0.1}
+    assert found["tasks"][0]["citation"] == "cite"
+    assert [solver["class"] for solver in found["solvers"]] == [
+        "marginbench:SMO",
+        "marginbench:SDCA",
+    ]
+    files = {run["file"]: run["key"] for run in found["planned"]}
+    store = RecordStore(tmp_path / "runs")
+    assert {path.name: store.read(path).key for path in store.paths()} == files
+
+
+def test_what_is_recorded_of_a_run(tmp_path: Path, two_solvers: Study) -> None:
+    run_study(two_solvers, tmp_path, executor=FakeExecutor(), jobs=2)
+    record = records_of(tmp_path)["SMO", 1]
+    assert record.suboptimality == pytest.approx(0.05)
+    assert (record.reference_primal, record.reference_hash) == (10.0, "r" * 64)
+    assert (record.n_train, record.fingerprint, record.jobs) == (100, "f" * 64, 2)
+    params = json.loads(record.params)
+    assert (params["C"], params["gamma"], params["random_state"]) == (1.0, 0.1, 1)
+    assert params["tol"] == 1e-3  # a default
+    environment = json.loads(record.environment)
+    assert environment["libraries"]["numpy"]
+    assert record.started_at.endswith("+00:00")
+
+
+def test_every_failure_counts_for_the_exit_code(tmp_path: Path, two_solvers: Study) -> None:
+    executor = FakeExecutor(SDCA=Outcome("crashed", reason="killed by SIGSEGV"))
+    summary = run_study(two_solvers, tmp_path, executor=executor)
+    assert summary.statuses == {"converged": 2, "crashed": 2}
+    assert summary.unexpected[0] == "digits / SDCA / seed 0: crashed (killed by SIGSEGV)"
+    assert summary.exit_code == 1
+    # ... also when the failures are only found on disk.
+    assert run_study(two_solvers, tmp_path, executor=FakeExecutor()).exit_code == 1
+
+
+def test_failures_are_run_again_only_when_asked(tmp_path: Path, two_solvers: Study) -> None:
+    bad = FakeExecutor(SDCA=Outcome("failed", reason="ValueError: no"))
+    run_study(two_solvers, tmp_path, executor=bad)
+    still, again = FakeExecutor(), FakeExecutor()
+    assert run_study(two_solvers, tmp_path, executor=still).statuses["failed"] == 2
+    summary = run_study(two_solvers, tmp_path, executor=again, retry_failed=True)
+    assert (len(still.ran), len(again.ran)) == (0, 2)
+    assert summary.statuses == {"converged": 4}
+
+
+@pytest.mark.parametrize(
+    ("status", "limit", "value", "repeated"),
+    [
+        ("timeout", "timeout", 21.0, True),
+        ("timeout", "timeout", 19.0, False),
+        ("timeout", "memory", 9000.0, False),
+        ("memory", "memory", 9000.0, True),
+        ("memory", "timeout", 99.0, False),
+    ],
+)
+def test_a_raised_limit_gives_another_chance(
+    tmp_path: Path, two_solvers: Study, status: Any, limit: str, value: float, repeated: bool
+) -> None:
+    run_study(two_solvers, tmp_path, executor=FakeExecutor(SDCA=Outcome(status, reason="x")))
+    budget = two_solvers.budget.model_copy(update={limit: value})
+    executor = FakeExecutor()
+    run_study(two_solvers.model_copy(update={"budget": budget}), tmp_path, executor=executor)
+    assert len(executor.ran) == (2 if repeated else 0)
+
+
+def test_a_damaged_record_is_moved_aside_and_run_again(tmp_path: Path, two_solvers: Study) -> None:
+    run_study(two_solvers, tmp_path, executor=FakeExecutor())
+    path = RecordStore(tmp_path / "runs").paths()[0]
+    path.write_bytes(path.read_bytes()[:50])
+    executor = FakeExecutor()
+    summary = run_study(two_solvers, tmp_path, executor=executor)
+    assert (len(executor.ran), summary.already_recorded) == (1, 3)
+    assert path.with_name(f"_{path.name}.damaged").exists()
+    assert len(records_of(tmp_path)) == 4
+
+
+def test_a_killed_writer_leaves_nothing_behind(tmp_path: Path, two_solvers: Study) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / ".writing-x").write_bytes(b"half")
+    run_study(two_solvers, tmp_path, executor=FakeExecutor())
+    assert not (tmp_path / "runs" / ".writing-x").exists()
+
+
+def test_unsupported_combinations_are_skipped_with_a_reason(
+    tmp_path: Path, make_study: MakeStudy
+) -> None:
+    study = make_study(
+        task=[TASK, {**TASK, "label": "bias", "fit_intercept": True}],
+        solver=[{"name": "Pegasos"}, {"name": "LIBSVM"}],
+    )
+    executor = FakeExecutor()
+    summary = run_study(study, tmp_path, executor=executor)
+    store = RecordStore(tmp_path / "runs")
+    reasons = {(r.task, r.solver): r.reason for r in map(store.read, store.paths()) if r.reason}
+    assert reasons == {
+        ("digits", "LIBSVM"): "LIBSVM always fits a bias, which the task has not",
+        ("bias", "Pegasos"): "Pegasos has no unregularised bias, which the task asks for",
+    }
+    assert summary.statuses == {"skipped": 2, "converged": 2}
+    assert summary.exit_code == 0
+    assert len(executor.ran) == 2
+
+
+def test_more_than_two_classes_are_skipped(tmp_path: Path, two_solvers: Study) -> None:
+    executor = FakeExecutor()
+    executor.data = Outcome("done", replace(executor.data.value, n_classes=10))
+    assert run_study(two_solvers, tmp_path, executor=executor).statuses == {"skipped": 4}
+
+
+def test_data_that_cannot_be_loaded_fail_their_runs_only(
+    tmp_path: Path, make_study: MakeStudy
+) -> None:
+    class OneBroken(FakeExecutor):
+        def answer(self, job: Job) -> Outcome:
+            if isinstance(job.work, DatasetWork) and job.work.dataset == "adult":
+                return Outcome("data", reason="adult: cannot fetch a9a")
+            return super().answer(job)
+
+    study = make_study(task=[TASK, {**TASK, "dataset": "adult"}])
+    summary = run_study(study, tmp_path, executor=OneBroken())
+    assert summary.statuses == {"converged": 1, "failed": 1}
+    assert summary.data_errors == ("adult: cannot fetch a9a",)
+    assert summary.exit_code == 3
+    again = FakeExecutor()
+    summary = run_study(study, tmp_path, executor=again)  # now they can be had
+    assert (summary.statuses, summary.exit_code) == ({"converged": 2}, 0)
+
+
+def test_nu_is_that_of_the_reference_optimum(tmp_path: Path, make_study: MakeStudy) -> None:
+    executor = FakeExecutor()
+    study = make_study(
+        task=[TASK],
+        solver=[
+            {"name": "SBP"},
+            {"name": "SBP", "params": {"nu": "reference"}},
+            {"name": "SBP", "params": {"nu": 0.125}},
+        ],
+    )
+    run_study(study, tmp_path, executor=executor)
+    found = {key[0]: json.loads(r.params)["nu"] for key, r in records_of(tmp_path).items()}
+    assert found == {"SBP": 0.25, "SBP-2": 0.25, "SBP-3": 0.125}
+
+
+def test_without_a_reference_only_its_columns_are_missing(
+    tmp_path: Path, make_study: MakeStudy
+) -> None:
+    study = make_study(task=[TASK], solver=[{"name": "SMO"}, {"name": "SBP"}])
+    executor = FakeExecutor()
+    executor.reference = Outcome("timeout", reason="solving took longer than 1800 s")
+    summary = run_study(study, tmp_path, executor=executor)
+    records = records_of(tmp_path)
+    assert summary.statuses == {"converged": 1, "failed": 1}
+    assert "solving took longer than 1800 s" in records["SBP", 0].reason
+    assert records["SMO", 0].suboptimality is None
+    # Once there is one, what was recorded is compared with it, without another run.
+    later = FakeExecutor()
+    run_study(study, tmp_path, executor=later)
+    assert [job.work.solver for job in later.ran] == ["SBP"]  # type: ignore[union-attr]
+    assert records_of(tmp_path)["SMO", 0].suboptimality == pytest.approx(0.05)
+
+
+def test_a_task_can_do_without_a_reference(tmp_path: Path, make_study: MakeStudy) -> None:
+    class Counting(FakeExecutor):
+        asked = 0
+
+        def answer(self, job: Job) -> Outcome:
+            self.asked += isinstance(job.work, ReferenceWork)
+            return super().answer(job)
+
+    tasks = [TASK | {"label": "with"}, TASK | {"label": "without", "reference": False}]
+    study = make_study(task=tasks, solver=[{"name": "SMO"}, {"name": "SBP"}])
+    executor = Counting()
+    summary = run_study(study, tmp_path, executor=executor)
+    assert executor.asked == 1
+    assert summary.statuses == {"converged": 3, "failed": 1}
+    store = RecordStore(tmp_path / "runs")
+    records = {(r.task, r.solver): r for r in map(store.read, store.paths())}
+    assert records["with", "SMO"].reference_primal == 10.0
+    assert records["without", "SMO"].reference_primal is None
+    assert "the task has reference = false" in records["without", "SBP"].reason
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"tolerance": 1.0}, "solver 'SMO': unknown parameter 'tolerance'"),
+        ({"C": 1.0}, "solver 'SMO': 'C' is decided by the task"),
+    ],
+)
+def test_parameters_are_checked_before_anything_runs(
+    tmp_path: Path, make_study: MakeStudy, params: dict[str, Any], message: str
+) -> None:
+    executor = FakeExecutor()
+    study = make_study(task=[TASK], solver=[{"name": "SMO", "params": params}])
+    with pytest.raises(StudyError, match=message):
+        run_study(study, tmp_path, executor=executor)
+    assert executor.ran == []
+
+
+def test_a_hung_warm_up_is_not_waited_for_again(tmp_path: Path, two_solvers: Study) -> None:
+    hung = Outcome("timeout", reason="building took longer than 60 s", phase="compile")
+    executor = FakeExecutor(SDCA=hung)
+    run_study(two_solvers, tmp_path, executor=executor)
+    limits = [
+        job.limits.seconds["compile"]
+        for job in executor.ran
+        if job.work.solver == "SDCA"  # type: ignore[union-attr]
+    ]
+    assert limits == [60.0, 20.0]
+
+
+def test_an_interrupt_keeps_what_is_recorded(tmp_path: Path, two_solvers: Study) -> None:
+    executor = FakeExecutor()
+    executor.interrupt_after = 3
+    with pytest.raises(InterruptedRunError, match="3 of 4 runs are recorded") as caught:
+        run_study(two_solvers, tmp_path, executor=executor, command="marginbench run small")
+    assert "run the same command again to resume: marginbench run small" in str(caught.value)
+    assert executor.closed
+    rest = FakeExecutor()
+    assert run_study(two_solvers, tmp_path, executor=rest).statuses == {"converged": 4}
+    assert len(rest.ran) == 1
+
+
+def test_two_runs_do_not_write_to_one_folder(tmp_path: Path, two_solvers: Study) -> None:
+    with FileLock(tmp_path / ".lock"), pytest.raises(BusyError, match="another marginbench run"):
+        run_study(two_solvers, tmp_path, executor=FakeExecutor())
+
+
+def test_a_solver_that_cannot_be_imported_stops_before_any_run(
+    tmp_path: Path, make_study: MakeStudy
+) -> None:
+    class Broken(FakeExecutor):
+        def answer(self, job: Job) -> Outcome:
+            if isinstance(job.work, DescribeWork):
+                return Outcome("crashed", reason="the process ended with exit code 3")
+            return super().answer(job)
+
+    with pytest.raises(SolverError, match="SMO: cannot be imported: the process ended"):
+        run_study(make_study(task=[TASK]), tmp_path, executor=Broken())
+
+
+def test_the_summary_is_typed(tmp_path: Path, two_solvers: Study) -> None:
+    summary = run_study(two_solvers, tmp_path, executor=FakeExecutor())
+    assert isinstance(summary, RunSummary)
+    assert summary.results == tmp_path
+
+
+def test_a_folder_keeps_the_runs_of_one_study(tmp_path: Path, make_study: MakeStudy) -> None:
+    first = make_study(name="first", task=[TASK], solver=[{"name": "SMO"}], seeds=1)
+    run_study(first, tmp_path, executor=FakeExecutor())
+    before = (tmp_path / "study.json").read_bytes()
+    other = make_study(name="other", task=[TASK], solver=[{"name": "SDCA"}], seeds=1)
+    with pytest.raises(
+        UserError, match="holds the study 'first'; choose another --out for 'other'"
+    ):
+        run_study(other, tmp_path, executor=FakeExecutor())
+    assert (tmp_path / "study.json").read_bytes() == before
+    assert list(records_of(tmp_path)) == [("SMO", 0)]
+    (tmp_path / "study.json").write_text("{")  # damaged: the records tell
+    with pytest.raises(UserError, match="holds the study 'first'"):
+        run_study(other, tmp_path, executor=FakeExecutor())
+    assert run_study(first, tmp_path, executor=FakeExecutor()).already_recorded == 1
+    assert json.loads((tmp_path / "study.json").read_text())["name"] == "first"

@@ -1,0 +1,344 @@
+"""Studies: what a user's mistakes are answered with, and what a selection means."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from marginbench.harness.errors import SolverError, StudyError, UserError
+from marginbench.harness.feasibility.study import FeasibilityStudy
+from marginbench.harness.study import SolverEntry
+from marginbench.harness.study_file import load_study, parse_study, study_names
+from marginbench.harness.svm.study import Study, Task
+
+VALID = """
+name = "mine"
+seeds = 2
+[budget]
+timeout = 5.0
+[[task]]
+dataset = "digits"
+gamma = 0.1
+C = 10
+[[solver]]
+name = "SMO"
+"""
+
+
+FEASIBILITY = """
+kind = "feasibility"
+name = "small"
+[budget]
+timeout = 20.0
+[[cell]]
+label = "easy"
+generator = "ldfp"
+tol = 0.0
+m = 8
+n = 100
+kappa = 1.5
+instances = 2
+published = { MPLFP = 1.5, PCT = "TO" }
+[[images]]
+label = "ten digits"
+dataset = "DIGITS"
+gammas = [0.5, 2.0]
+n_train = 100
+n_validation = 50
+stages = [5, 20]
+[[method]]
+name = "mplfp"
+[[method]]
+name = "MPKFP"
+label = "with a kernel"
+seeds = 1
+params = { tol = 1e-3 }
+"""
+
+
+def parse(text: str) -> Study:
+    study = parse_study(text.encode(), where="study.toml")
+    assert isinstance(study, Study)
+    return study
+
+
+def parse_feasibility(text: str) -> FeasibilityStudy:
+    study = parse_study(text.encode(), where="study.toml")
+    assert isinstance(study, FeasibilityStudy)
+    return study
+
+
+def test_a_feasibility_study_is_read_with_its_defaults() -> None:
+    study = parse_feasibility(FEASIBILITY)
+    assert [task.label for task in study.tasks] == ["easy", "ten digits"]
+    assert study.cell[0].published == {"MPLFP": 1.5, "PCT": "TO"}
+    assert (study.images[0].dataset, study.images[0].instances) == ("digits", 1)
+    assert [(entry.name, entry.label, entry.seeds) for entry in study.solvers] == [
+        ("MPLFP", "mplfp", None),
+        ("MPKFP", "with a kernel", 1),
+    ]
+    assert (study.budget.timeout, study.budget.memory) == (20.0, 4096.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'kind = "feasibility"',
+            'kind = "feasability"',
+            "kind = 'feasability' is not known (did you mean 'feasibility'?)",
+        ),
+        (
+            "timeout = 20.0",
+            "timout = 20.0",
+            "unknown key 'budget.timout' (did you mean 'timeout'?)",
+        ),
+        ("[[images]]", "[[image]]", "unknown key 'image' (did you mean 'images'?)"),
+        ('[[method]]\nname = "mplfp"', '[[solver]]\nname = "mplfp"', "unknown key 'solver' "),
+        (
+            'generator = "ldfp"',
+            'generator = "ldpf"',
+            "cell[1].generator = 'ldpf' is not known (did you mean 'ldfp'?)",
+        ),
+        ("kappa = 1.5", "kapa = 1.5", "unknown key 'cell[1].kapa' (did you mean 'kappa'?)"),
+        ("m = 8\n", "", "the key 'cell[1].m' is missing"),
+        ('label = "easy"\n', "", "the key 'cell[1].label' is missing"),
+        ("instances = 2", "instances = 0", "cell[1].instances = 0: should be greater than"),
+        ("gammas = [0.5, 2.0]", "gammas = []", "images[1].gammas"),
+        ("stages = [", "stage = [", "unknown key 'images[1].stage' (did you mean 'stages'?)"),
+        (
+            '"DIGITS"',
+            '"didgits"',
+            "images[1].dataset: unknown dataset 'didgits' (did you mean 'digits'?)",
+        ),
+        (
+            "n_train = 100",
+            "dataset_params = { size = 3 }",
+            "images[1]: digits: takes no parameters, got 'size'",
+        ),
+        (
+            'name = "mplfp"',
+            'name = "SMO"',
+            "method[1].name: SMO is a solver for studies of the kind 'svm'",
+        ),
+        ("params = {", "parms = {", "unknown key 'method[2].parms' (did you mean 'params'?)"),
+        (
+            'label = "ten digits"',
+            'label = "Easy"',
+            "two entries of [[cell]] and [[images]] have the label 'Easy'; give each its own",
+        ),
+        (
+            'name = "mplfp"',
+            'name = "mplfp"\nlabel = "With a kernel"',
+            "two entries of [[method]] have the label 'with a kernel'; give each its own",
+        ),
+    ],
+)
+def test_a_mistake_in_a_feasibility_study_is_one_line(old: str, new: str, message: str) -> None:
+    assert old in FEASIBILITY
+    with pytest.raises(StudyError) as caught:
+        parse_feasibility(FEASIBILITY.replace(old, new))
+    assert str(caught.value).startswith(f"study.toml: {message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_feasibility_study_needs_cells_or_images() -> None:
+    methods = FEASIBILITY[FEASIBILITY.index("[[method]]") :]
+    with pytest.raises(StudyError, match=r"needs at least one \[\[cell\]\] or \[\[images\]\]"):
+        parse_feasibility(f'kind = "feasibility"\nname = "small"\n{methods}')
+
+
+def test_a_valid_study_is_read_with_its_defaults() -> None:
+    study = parse(VALID)
+    assert study.task == (Task(dataset="digits", label="digits", gamma=0.1, C=10.0),)
+    assert study.solver == (SolverEntry(name="SMO", label="SMO"),)
+    assert (study.seeds, study.budget.timeout, study.budget.memory) == (2, 5.0, 4096.0)
+
+
+def test_the_file_and_python_build_the_same_object() -> None:
+    built = Study(
+        name="mine",
+        seeds=2,
+        budget={"timeout": 5.0},
+        task=[{"dataset": "digits", "gamma": 0.1, "C": 10.0}],
+        solver=[{"name": "SMO"}],
+    )
+    assert parse(VALID) == built
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "timeout = 5.0",
+            "timeoutt = 5.0",
+            "study.toml: unknown key 'budget.timeoutt' (did you mean 'timeout'?)",
+        ),
+        ("C = 10", "c = 10", "study.toml: unknown key 'task[1].c' (did you mean 'C'?)"),
+        ("seeds = 2", "seedz = 2", "study.toml: unknown key 'seedz' (did you mean 'seeds'?)"),
+        (
+            'dataset = "digits"',
+            'dataset = "digts"',
+            "study.toml: task[1].dataset: unknown dataset 'digts' (did you mean 'digits'?)",
+        ),
+        (
+            'name = "SMO"',
+            'name = "SBQ"',
+            "study.toml: solver[1].name: unknown solver 'SBQ' (did you mean 'SBP'?)",
+        ),
+        (
+            "gamma = 0.1",
+            'kernel = "rbff"',
+            "study.toml: task[1].kernel = 'rbff' is not known (did you mean 'rbf'?)",
+        ),
+        ("seeds = 2", "seeds = 0", "study.toml: seeds = 0: should be greater than or equal to 1"),
+        ("seeds = 2", 'seeds = "2"', "study.toml: seeds = '2': should be a valid integer"),
+        ("C = 10", "C = -1.0", "study.toml: task[1].C = -1.0: should be greater than 0"),
+        (
+            "gamma = 0.1",
+            "gamma = inf",
+            "study.toml: task[1].gamma = inf: should be a finite number",
+        ),
+        (
+            "timeout = 5.0",
+            "timeout = -5.0",
+            "study.toml: budget.timeout = -5.0: should be greater than 0",
+        ),
+        ('name = "mine"', "", "study.toml: the key 'name' is missing"),
+        (
+            'name = "mine"',
+            'name = "my own"',
+            "study.toml: name = 'my own': may hold letters, digits, '.', '_' and '-', none of the "
+            "last three first",
+        ),
+        (
+            "[[solver]]",
+            "[solver]",
+            "study.toml: solver = {'name': 'SMO'}: write a list, or for each entry a table "
+            "[[solver]]",
+        ),
+        (
+            "[budget]\ntimeout = 5.0",
+            "budget = 5.0",
+            "study.toml: budget = 5.0: write it as a table [budget]",
+        ),
+        ('[[solver]]\nname = "SMO"\n', "", "study.toml: a study needs at least one [[solver]]"),
+        (
+            'name = "SMO"',
+            'name = "SMO"\nparams = 3',
+            "study.toml: solver[1].params = 3: write it as a table, { key = value }",
+        ),
+        (
+            'name = "SMO"',
+            'name = "nowhere.py:Mine"',
+            f"study.toml: solver[1].name: no such file: {Path('nowhere.py').resolve()}",
+        ),
+        (
+            'name = "SMO"',
+            'name = "SMO"\nparams = { tol = "reference" }',
+            "study.toml: solver[1].params.tol = 'reference': only nu can be taken from the "
+            "reference optimum",
+        ),
+        (
+            'name = "SMO"',
+            'name = "SMO"\nlabel = "a"\n[[solver]]\nname = "SBP"\nlabel = "A"',
+            "study.toml: two entries of [[solver]] have the label 'A'; give each its own",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_key_and_value(old: str, new: str, message: str) -> None:
+    assert old in VALID
+    with pytest.raises(UserError) as caught:
+        parse(VALID.replace(old, new))
+    assert str(caught.value) == message
+
+
+def test_bad_syntax_names_the_line() -> None:
+    with pytest.raises(StudyError, match=r"^study\.toml: not valid TOML: .*line 2"):
+        parse('name = "x"\nseeds = = 3\n')
+
+
+@pytest.mark.parametrize("section", ["task", "solver"])
+def test_a_study_needs_tasks_and_solvers(section: str) -> None:
+    head, task, solver = VALID.partition("[[task]]")[0], VALID.index("[[task]]"), VALID.index("[[s")
+    kept = VALID[solver:] if section == "task" else VALID[task:solver]
+    with pytest.raises(StudyError, match=f"{section} is empty; a study needs at least one"):
+        parse(f"{section} = []\n{head}{kept}")
+
+
+def test_parameters_of_a_dataset_are_checked() -> None:
+    with pytest.raises(StudyError, match=r"task\[1\]: .*unknown parameter 'n_tran'"):
+        parse(VALID.replace('"digits"', '"checkers"\ndataset_params = { n_tran = 5 }'))
+
+
+def test_several_mistakes_are_counted() -> None:
+    with pytest.raises(StudyError, match=r"\(and 1 more\)$"):
+        parse(VALID.replace("seeds = 2", "seeds = 0").replace("C = 10", "C = 0"))
+
+
+def test_names_are_found_in_any_case_and_labels_are_made_unique() -> None:
+    study = parse(VALID.replace('"digits"', '"DIGITS"') + '[[solver]]\nname = "smo"\n')
+    assert [task.dataset for task in study.task] == ["digits"]
+    assert [(entry.name, entry.label) for entry in study.solver] == [
+        ("SMO", "SMO"),
+        ("SMO", "smo-2"),
+    ]
+
+
+def test_width_and_C_come_from_the_dataset_where_they_are_left_out() -> None:
+    task = parse(VALID.replace("gamma = 0.1\nC = 10", "")).task[0]
+    assert task.gamma is not None
+    assert task.gamma > 0
+    assert task.C is not None
+    linear = parse(VALID.replace("gamma = 0.1", 'kernel = "linear"')).task[0]
+    assert linear.kernel_description == {"name": "linear"}
+
+
+def test_a_solver_file_is_looked_for_beside_the_study(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("class Mine: pass\n")
+    path = tmp_path / "study.toml"
+    path.write_text(VALID.replace('"SMO"', '"mine.py:Mine"'))
+    study = load_study(path)
+    assert study.solver[0].name == f"{(tmp_path / 'mine.py').resolve()}:Mine"
+    assert study.solver[0].label == "Mine"
+    path.write_text(VALID.replace('"SMO"', '"other.py:Mine"'))
+    with pytest.raises(SolverError, match=r"no such file: .*other\.py"):
+        load_study(path)
+
+
+def test_shipped_studies_are_found_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "quickstart" in study_names()
+    for name in study_names():
+        study = load_study(name)
+        assert study.name == name
+
+
+def test_an_unknown_study_suggests_the_nearest() -> None:
+    with pytest.raises(StudyError, match=r"unknown study 'quikstart' \(did you mean 'quickstart'"):
+        load_study("quikstart")
+    with pytest.raises(StudyError, match=r"no such study file: nowhere/study\.toml"):
+        load_study(f"nowhere{os.sep}study.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('nam = "x"', "unknown key 'nam' (did you mean 'name'?)"),
+        ('[[task]]\ndataste = "digits"', "unknown key 'task[1].dataste' (did you mean 'dataset'?)"),
+        ('[[tasks]]\ndataset = "digits"', "unknown key 'tasks' (did you mean 'task'?)"),
+    ],
+)
+def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing(
+    text: str, message: str
+) -> None:
+    rest = '[[solver]]\nname = "SMO"\n'
+    head = "" if text.startswith("nam") else 'name = "x"\n'
+    tasks = '[[task]]\ndataset = "digits"\n' if text.startswith("nam") else ""
+    with pytest.raises(StudyError) as caught:
+        parse_study(f"{head}{text}\n{tasks}{rest}".encode(), where="study.toml")
+    assert str(caught.value).startswith(f"study.toml: {message}")

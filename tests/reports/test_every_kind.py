@@ -1,0 +1,193 @@
+"""What holds for every kind of study: nothing is lost, and page and terminal say the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from marginbench import report
+from marginbench.harness.records import RecordBase, RecordStore
+from marginbench.reports.command import write_report
+from marginbench.reports.results import load_results
+
+
+@dataclass
+class Kind:
+    """A kind of study with a solver A on a task t."""
+
+    name: str
+    make: SimpleNamespace
+    write: Any
+
+    def record(self, seed: int, **fields: Any) -> RecordBase:
+        if self.name == "feasibility":
+            return self.make.method_record("t", "A", seed, **fields)
+        trace = self.make.trace([10, 100], [0.4, 0.2])
+        return self.make.finished("t", "A", seed, trace, **fields)
+
+    def folder(self, records: list[RecordBase], **study: Any) -> Path:
+        svm = self.name == "svm"
+        task = self.make.task("t") if svm else self.make.cell("t")
+        solver = self.make.solver("A") if svm else self.make.method("A")
+        folder: Path = self.write(records, [task], [solver], **study)
+        return folder
+
+
+@pytest.fixture(params=["svm", "feasibility"])
+def kind(request, make, write_results) -> Kind:
+    return Kind(request.param, make, write_results)
+
+
+def test_a_row_per_planned_run_by_seed_with_its_columns_and_counters(kind):
+    results = load_results(kind.folder([kind.record(seed) for seed in (2, 0, 1)]))
+    assert results.kind == results.study.kind == kind.name
+    assert results.runs["seed"].tolist() == [0, 1, 2]
+    assert results.runs["ok"].all()
+    counter = "kernel_evals" if kind.name == "svm" else "matvecs"
+    assert (results.runs[counter] > 0).all()
+    assert results.runs["peak_memory_mb"].isna().all()
+    assert results.traces.groupby("seed").size().tolist() == [2, 2, 2]
+
+
+def damage(folder: Path, record: RecordBase) -> None:
+    path = folder / "runs" / record.file_name
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def test_runs_without_a_readable_record_are_failures_with_their_reason(kind, make, capsys):
+    kept, cut, lost, other = (kind.record(seed) for seed in range(4))
+    folder = kind.folder([kept, cut, lost, other])
+    damage(folder, cut)
+    (folder / "runs" / lost.file_name).unlink()
+    (folder / "runs" / kept.file_name).rename(folder / "runs" / other.file_name)
+    runs = load_results(folder).runs
+    assert runs["status"].tolist() == ["missing", "damaged", "missing", "damaged"]
+    assert runs["test_error"].isna().all()
+
+    text = make.page(write_report(folder, "c")).text
+    printed = " ".join(capsys.readouterr().out.split())
+    for shown in (text, printed.replace("- ", "-")):
+        assert re.search(rf"runs/{re.escape(cut.file_name)}: not a readable record", shown)
+        assert f"no record: runs/{lost.file_name} does not exist" in shown
+        assert f"runs/{other.file_name}: has key" in shown
+        assert str(folder) not in shown
+
+
+def test_a_record_of_another_kind_is_damaged(kind, make):
+    record = kind.record(0)
+    folder = kind.folder([record])
+    # Both builders give the run the same key, and so the same file.
+    other = make.method_record if kind.name == "svm" else make.record
+    assert RecordStore(folder / "runs").write(other("t", "A", 0)).name == record.file_name
+    assert load_results(folder).runs["status"].tolist() == ["damaged"]
+
+
+def test_runs_side_by_side_and_unlike_environments_are_cautions_everywhere(kind, make, capsys):
+    elsewhere = json.dumps({"processor": "Other CPU"})
+    folder = kind.folder([kind.record(0, jobs=2), kind.record(1, jobs=2, environment=elsewhere)])
+    text = make.page(write_report(folder, "c")).text
+    printed = " ".join(capsys.readouterr().out.split())
+    for shown in (text, printed):
+        assert "2 runs took place at a time and shared the machine" in shown
+        assert "The records come from 2 different environments (1 and 1 runs)" in shown
+    assert "Read with care" in text
+
+
+def test_like_runs_one_at_a_time_give_no_caution(kind, make, capsys):
+    text = make.page(write_report(kind.folder([kind.record(0), kind.record(1)]), "c")).text
+    assert "Read with care" not in text
+    assert "note:" not in capsys.readouterr().out
+
+
+def test_failed_and_skipped_runs_are_told_once(kind, make, capsys):
+    folder = kind.folder(
+        [
+            kind.record(0),
+            kind.record(1, status="crashed", reason="signal 11"),
+            kind.record(2, status="skipped", reason="needs nu"),
+        ]
+    )
+    text = make.page(write_report(folder, "c")).text
+    printed = " ".join(capsys.readouterr().out.split())
+    for shown in (text, printed):
+        assert shown.count("signal 11") == 1
+        assert shown.count("needs nu") == 1
+    assert "crashed: t, A, 1 run" in printed
+    assert "1 of 3" in text
+
+
+def test_no_failure_is_said_in_words(kind, make):
+    text = make.page(report(kind.folder([kind.record(0)]))).text
+    assert "None: every planned run ended as planned." in text
+
+
+def test_the_commands_are_shown(kind, make):
+    folder = kind.folder([kind.record(0)], command="marginbench run example --jobs 1")
+    made = make.page(report(folder)).text
+    assert made.count("marginbench run example --jobs 1") == 1
+    again = make.page(report(folder, "marginbench run example")).text
+    assert "The runs were made with marginbench run example --jobs 1" in again
+
+
+def test_the_page_is_self_contained_and_its_links_resolve(kind, make):
+    path = report(kind.folder([kind.record(0), kind.record(1)]))
+    text, page = path.read_text(encoding="utf-8"), make.page(path)
+    assert "http://" not in text
+    assert "https://" not in text
+    assert "@import" not in text
+    assert not re.search(r"url\((?!#)", text)
+    assert not {"script", "iframe", "img", "object", "embed"} & {tag for tag, _ in page.tags}
+    assert "default-src 'none'" in " ".join(page.values("content"))
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    links = page.values("href") + page.values("src")
+    assert {link for link in links if link != "data:,"} <= {f"#{name}" for name in ids}
+    labels = {name for value in page.values("aria-labelledby") for name in value.split()}
+    assert labels <= set(ids)
+
+
+HOSTILE = "<script>alert('x')</script> & \"quoted\" {{ 7 * 7 }} [bold]"
+
+
+def test_hostile_names_are_text(kind, make, capsys):
+    failed = kind.record(1, status="failed", reason=HOSTILE)
+    environment = json.dumps({"processor": f"</style>{HOSTILE}"})
+    records = [kind.record(0, environment=environment), failed]
+    for record in records:
+        record.task = record.solver = HOSTILE
+    svm = kind.name == "svm"
+    task = make.task(HOSTILE, dataset=HOSTILE, citation=HOSTILE) if svm else make.cell(HOSTILE)
+    solver = (make.solver if svm else make.method)(HOSTILE, params={HOSTILE: HOSTILE})
+    folder = kind.write(
+        records, [task], [solver], title=HOSTILE, description=HOSTILE, command=HOSTILE
+    )
+    path = write_report(folder, HOSTILE)
+    assert "<script" not in path.read_text(encoding="utf-8")
+    assert make.page(path).text.count(HOSTILE) > 8
+    assert "[bold]" in capsys.readouterr().out
+
+
+def test_the_same_results_give_the_same_bytes(kind):
+    folder = kind.folder([kind.record(0), kind.record(1)])
+    assert report(folder).read_bytes() == report(folder).read_bytes()
+
+
+def test_a_failed_write_leaves_the_old_page(kind, monkeypatch):
+    folder = kind.folder([kind.record(0)])
+    path = report(folder, "first")
+    before = path.read_bytes()
+
+    def refuse(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", refuse)
+    with pytest.raises(OSError, match="disk full"):
+        report(folder, "second")
+    assert path.read_bytes() == before
+    assert sorted(item.name for item in folder.iterdir()) == ["report.html", "runs", "study.json"]

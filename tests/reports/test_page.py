@@ -1,0 +1,161 @@
+"""The page of a study of SVM solvers: complete, in its own words."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from marginbench import report
+from marginbench.reports import formatting
+from marginbench.reports.command import write_report
+
+
+@pytest.fixture
+def page(make, realistic_page):
+    return make.page(realistic_page)
+
+
+def test_the_page_is_written_next_to_the_study(realistic, realistic_page):
+    assert realistic_page == realistic / "report.html"
+    assert sorted(item.name for item in realistic.iterdir()) == [
+        "report.html",
+        "runs",
+        "study.json",
+    ]
+
+
+def test_sections_and_failures_are_there(page):
+    text = page.text
+    for words in (
+        *("Protocol", "Failures", "Skipped", "Tasks and data", "Solvers", "Environment"),
+        *("killed after 60.0 s of solving", "the worker process ended with signal 11"),
+        *("more than the 4096 MB allowed", "Example CPU 3000, 8 cores", "2 converged, 1 timeout"),
+        *("not instrumented", "marginbench run example", "@software{marginbench"),
+    ):
+        assert words in text, words
+
+
+def test_a_page_of_failures_alone_can_be_written(make, write_results):
+    records = [
+        make.record("a", "SMO", 0, status="crashed", reason="signal 11"),
+        make.record(
+            "b", "SMO", 0,
+            status="failed", reason="cannot load", reference_primal=None, reference_gap=None,
+            reference_test_error=None, n_train=None, n_test=None, n_features=None, environment="{}",
+        ),
+    ]  # fmt: skip
+    folder = write_results(
+        records, [make.task("a"), make.task("b")], [make.solver("SMO")], [("b", "SMO", 1)]
+    )
+    text = make.page(report(folder)).text
+    assert "0 of 1 runs" in text
+    assert "No run has anything to show here." in text
+    assert "does not exist" in text
+
+
+def test_asking_for_the_report_is_light():
+    heavy = "{'pandas', 'matplotlib', 'seaborn', 'jinja2', 'pyarrow', 'pydantic'}"
+    code = (
+        "import sys, marginbench, marginbench.reports.command; marginbench.report; "
+        f"print({heavy} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def columns(page) -> list[str]:
+    """The headings of the first table of results."""
+    headings, inside = [], False
+    for word in page.words:
+        inside = inside or word == "To the target error"
+        if inside and word.strip():
+            headings.append(word)
+        if word == "Status":
+            return headings[1:]
+    raise AssertionError("no table of results")
+
+
+def test_the_table_has_cpu_time_and_one_column_of_evaluations(page):
+    expected = [
+        *("Solver", "Runs", "Test error", "Train error", "Suboptimality", "Support vectors"),
+        *("Kernel evals", "Computed", "CPU time", "Time", "Kernel evals", "Time", "Status"),
+    ]
+    assert [heading for heading in columns(page) if heading in expected] == expected
+
+
+def test_what_is_counted_is_named_and_shown(make, write_results, capsys):
+    counters = {"kernel_evals": 0, "kernel_evals_computed": 0, "inner_products": 50}
+    stored = make.counters(400, matvec_entries=7_000_000)
+    linear = [replace(item, counters=counters) for item in make.trace([0, 0], [0.4, 0.1])]
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.1])),
+        make.finished("a", "LinearSDCA", 0, linear),
+        make.finished("a", "MPKFP", 0, make.trace([400], [0.1]), counters=stored),
+    ]
+    solvers = [make.solver(record.solver) for record in records]
+    page = make.page(write_report(write_results(records, [make.task("a")], solvers), ""))
+    assert columns(page)[6:12] == [
+        *("Evals", "Evals computed", "Kernel evals", "Computed", "Matrix entries"),
+        "Inner products",
+    ]
+    assert "7.00M" in page.text
+    assert "Test error against evaluations of all kinds" in page.text
+    assert "counts its inner products of d numbers instead" in page.text
+    assert "counts the entries that its products use" in page.text
+    assert "evals" in capsys.readouterr().out
+
+
+def test_two_kinds_of_evaluations_are_named_on_the_axis(make, write_results):
+    counters = {"kernel_evals": 0, "inner_products": 50}
+    linear = [replace(item, counters=counters) for item in make.trace([0], [0.1])]
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.1])),
+        make.finished("a", "SDCA", 0, linear),
+    ]
+    solvers = [make.solver("SMO"), make.solver("SDCA")]
+    text = make.page(report(write_results(records, [make.task("a")], solvers))).text
+    assert "Test error against kernel evaluations or inner products" in text
+    assert "SDCA ends at a median of 10.00 % after 50 kernel evaluations or inner" in text
+
+
+def test_inner_products_alone_are_one_column(make, write_results):
+    counters = {"kernel_evals": 0, "kernel_evals_computed": 0, "inner_products": 50}
+    record = make.finished("a", "SDCA", 0, make.trace([0], [0.1]), counters=counters)
+    page = make.page(report(write_results([record], [make.task("a")], [make.solver("SDCA")])))
+    assert columns(page)[6:9] == ["Inner products", "CPU time", "Time"]
+    assert "kernel evaluations or" not in page.text
+
+
+def test_a_solver_that_costs_nothing_has_a_page_without_its_curves(make, write_results):
+    record = make.finished("a", "Free", 0, make.trace([0], [0.1]))
+    folder = write_results([record], [make.task("a")], [make.solver("Free")])
+    page = report(folder).read_text(encoding="utf-8")
+    assert "Not shown: Free (spent no kernel evaluations)." in page
+
+
+def test_a_task_without_a_reference_has_no_panels_of_suboptimality(make, write_results):
+    known, unknown = make.task("a"), make.task("b") | {"reference": False}
+    trace = make.trace([10, 100], [0.4, 0.2])
+    none = {"reference_primal": None, "reference_gap": None, "reference_test_error": None}
+    records = [make.finished("a", "SMO", 0, trace), make.finished("b", "SMO", 0, trace, **none)]
+    folder = write_results(records, [known, unknown], [make.solver("SMO")])
+    page = report(folder).read_text(encoding="utf-8")
+    assert page.count("Relative suboptimality against kernel evaluations") == 1
+    assert page.count("no reference optimum") == 1
+
+
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_a_narrow_terminal_loses_no_unit(columns, make, write_results, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", columns)
+    trace = make.trace([10, 100], [0.4, 0.2], seconds=[0.001, 0.0157])
+    blind = make.finished("a", "LIBLINEAR", 0, make.trace([None], [0.1], seconds=[2.43]))
+    records = [make.finished("a", "BundleClassifier", 0, trace), blind]
+    solvers = [make.solver("BundleClassifier"), make.solver("LIBLINEAR", instrumented=False)]
+    write_report(write_results(records, [make.task("a")], solvers), "marginbench run")
+    printed = capsys.readouterr().out
+    assert f"15.7{formatting.THIN}ms" in printed
+    assert f"2.43{formatting.THIN}s" in printed
+    assert "instrumented" in printed

@@ -1,0 +1,287 @@
+"""The tables against cases computed by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.derived.late_spread import late_spreads
+from marginbench.reports.derived.to_target import costs_to_target, target_errors
+from marginbench.reports.results import load_results
+from marginbench.reports.statistics import objective, outcomes
+from marginbench.reports.tables import measure_cell
+
+
+def value(table, solver, measure, column="median"):
+    chosen = table[(table["solver"] == solver) & (table["measure"] == measure)]
+    assert len(chosen) == 1
+    return chosen[column].iloc[0]
+
+
+@pytest.fixture
+def mixed(make, write_results):
+    """SMO: three good runs. SBP: two good runs, a timeout. Pegasos: skipped. LIBSVM: no counts."""
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 100, 1000], [0.4, 0.2, 0.1])),
+        make.finished("a", "SMO", 1, make.trace([10, 200, 3000], [0.4, 0.101, 0.1])),
+        make.finished("a", "SMO", 2, make.trace([10, 100, 2000], [0.4, 0.3, 0.2])),
+        make.finished("a", "SBP", 0, make.trace([20, 50], [0.3, 0.12])),
+        make.finished("a", "SBP", 1, make.trace([20, 70], [0.3, 0.10])),
+        make.record(
+            "a", "SBP", 2,
+            status="timeout", reason="60 s", trace=make.trace([20, 30], [0.2, 0.05]),
+        ),
+        *(make.record("a", "Pegasos", s, status="skipped", reason="no bias") for s in range(3)),
+        make.finished("a", "LIBSVM", 0, make.trace([None], [0.1], seconds=[2.0])),
+    ]  # fmt: skip
+    solvers = [make.solver(name) for name in ("SMO", "SBP", "Pegasos")]
+    solvers.append(make.solver("LIBSVM", instrumented=False))
+    return load_results(write_results(records, [make.task("a")], solvers))
+
+
+def test_run_counts(mixed):
+    counts = outcomes.run_counts(mixed.runs).set_index("solver")
+    columns = ["n_planned", "n_ok", "n_skipped", "n_failed", "statuses"]
+    assert counts.loc["SMO", columns].tolist() == [3, 3, 0, 0, "3 converged"]
+    assert counts.loc["SBP", columns].tolist() == [3, 2, 0, 1, "2 converged, 1 timeout"]
+    assert counts.loc["Pegasos", columns].tolist() == [3, 0, 3, 0, "3 skipped"]
+
+
+def test_medians_and_ranges_are_over_runs_that_ended_as_planned(mixed):
+    table = Analysis(mixed).table
+    smo = [value(table, "SMO", "test_error", name) for name in ("median", "low", "high", "n")]
+    assert smo == [0.1, 0.1, 0.2, 3]
+    assert value(table, "SBP", "test_error") == pytest.approx(0.11)  # without the timeout's 0.05
+    assert value(table, "SBP", "test_error", "n") == 2
+    assert value(table, "SMO", "evaluations") == 2000
+    assert value(table, "SBP", "n_support") == 20
+
+
+def epochs_trace(make, errors):
+    """One checkpoint after each epoch of 800 points, and the end once more."""
+    trace = make.trace([1000 * (k + 1) for k in range(len(errors))], errors)
+    trace = [replace(point, n_iter=800 * (k + 1)) for k, point in enumerate(trace)]
+    return [*trace, trace[-1]]
+
+
+def test_late_spread_is_the_range_over_the_ends_of_the_last_ten_epochs(make, write_results):
+    errors = [0.5, 0.4, 0.20, 0.21, 0.22, 0.18, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2]
+    trace = epochs_trace(make, errors)
+    between = replace(trace[5], n_iter=5000, test_error=0.9)  # no end of an epoch
+    runs = [
+        make.finished("a", "BSCA", 0, [*trace[:6], between, *trace[6:]]),
+        make.finished("a", "BSCA", 1, epochs_trace(make, errors[:9])),  # nine epochs
+        make.finished("a", "SMO", 0, make.trace([10, 20, 30] * 4, [0.3, 0.2, 0.1] * 4)),
+    ]
+    results = load_results(
+        write_results(runs, [make.task("a")], [make.solver("BSCA"), make.solver("SMO")])
+    )
+    spreads = late_spreads(results.runs, results.traces)
+    assert spreads.iloc[0] == pytest.approx(0.04)
+    assert spreads.iloc[1:].isna().all()
+    table = Analysis(results).table
+    assert value(table, "BSCA", "late_spread") == pytest.approx(0.04)
+    assert value(table, "BSCA", "late_spread", "n") == 1
+    assert value(table, "SMO", "late_spread", "absent") == "unknown"
+
+
+def test_target_is_a_factor_times_the_lowest_median_error(mixed):
+    (target,) = target_errors(mixed.runs).to_dict("records")
+    assert target["best_error"] == 0.1
+    assert target["target_error"] == pytest.approx(0.101)
+    assert target["solvers"] == "SMO, LIBSVM"
+    assert target["n"] == 3
+
+
+def test_cost_to_target_is_of_the_first_checkpoint_there(mixed):
+    targets = target_errors(mixed.runs)
+    costs = costs_to_target(mixed.runs, mixed.traces, targets, "evaluations")
+    by_run = costs.set_index(["solver", "seed"])["value"].to_dict()
+    assert [by_run["SMO", seed] for seed in range(3)] == [1000, 200, math.inf]
+    # The timeout passed the target's error, but failed: infinity.
+    assert [by_run["SBP", seed] for seed in range(3)] == [math.inf, 70, math.inf]
+    assert math.isnan(by_run["LIBSVM", 0])
+    assert ("Pegasos", 0) not in by_run
+
+
+@pytest.mark.parametrize(
+    ("best", "errors", "cost"),
+    [
+        (0.1, [0.4, 0.101, 0.1], 20),
+        (0.009, [0.4, 0.00909, 0.009], 20),  # 1.01 x 0.009 is less than 0.00909 in floating point
+        (0.1, [0.4, 0.1011, 0.1], 30),
+        (0.3, [0.4, 0.303, 0.3], 20),
+        (0.0, [0.4, 1e-9, 0.0], 30),  # a target of zero is no error at all
+    ],
+)
+def test_an_error_equal_to_the_target_reaches_it(make, write_results, best, errors, cost):
+    records = [
+        make.finished("a", "SBP", 0, make.trace([10], [best])),
+        make.finished("a", "SMO", 0, make.trace([10, 20, 30], errors)),
+    ]
+    solvers = [make.solver("SBP"), make.solver("SMO")]
+    results = load_results(write_results(records, [make.task("a")], solvers))
+    table = Analysis(results).table
+    assert value(table, "SMO", "evals_to_target") == cost
+    assert value(table, "SMO", "evals_to_target", "n_kept") == 1
+    assert value(table, "SBP", "evals_to_target", "n_kept") == 1
+
+
+def test_median_cost_to_target_counts_the_runs_that_never_reach_it(mixed):
+    table = Analysis(mixed).table
+    assert value(table, "SMO", "evals_to_target") == 1000
+    assert value(table, "SMO", "evals_to_target", "high") == math.inf
+    assert value(table, "SMO", "evals_to_target", "n_reached") == 2
+    assert value(table, "SBP", "evals_to_target") == math.inf
+    assert value(table, "SBP", "evals_to_target", "n") == 3
+    assert value(table, "SMO", "seconds_to_target") == pytest.approx(1e-3)
+
+
+def test_a_cost_seen_only_at_the_end_is_an_upper_bound(mixed):
+    table = Analysis(mixed).table
+    assert value(table, "LIBSVM", "seconds_to_target") == 2.0
+    assert value(table, "LIBSVM", "seconds_to_target", "upper_bound")
+    assert not value(table, "SMO", "seconds_to_target", "upper_bound")
+
+
+def test_absent_values_say_why(mixed):
+    table = Analysis(mixed).table
+    for measure in ("evaluations", "evaluations_computed", "evals_to_target"):
+        assert value(table, "LIBSVM", measure, "absent") == "not instrumented"
+        assert math.isnan(value(table, "LIBSVM", measure))
+    for measure in Analysis(mixed).shown:
+        assert value(table, "Pegasos", measure, "absent") == "no run"
+    assert value(table, "SMO", "evaluations", "absent") == ""
+
+
+def test_best_is_marked_among_solvers_without_a_failed_run(mixed):
+    table = Analysis(mixed).table
+    best = table[table["best"]]
+    found = {(row.solver, row.measure) for row in best.itertuples()}
+    assert ("SMO", "test_error") in found
+    assert ("LIBSVM", "test_error") in found  # a tie
+    assert ("SMO", "evals_to_target") in found
+    assert not any(solver in ("SBP", "Pegasos") for solver, _ in found)
+    assert not any(measure in ("evaluations", "wall_s", "train_error") for _, measure in found)
+
+
+def test_a_model_without_support_vectors_is_not_the_sparsest(make, write_results):
+    trace = make.trace([10, 20], [0.4, 0.1])
+    records = [
+        make.finished("a", "SMO", 0, trace),
+        make.finished("a", "LinearSDCA", 0, trace, n_support=0),
+    ]
+    solvers = [make.solver("SMO"), make.solver("LinearSDCA")]
+    results = load_results(write_results(records, [make.task("a")], solvers))
+    table = Analysis(results).table
+    assert value(table, "SMO", "n_support", "best")
+    assert not value(table, "LinearSDCA", "n_support", "best")
+    assert value(table, "LinearSDCA", "n_support") == 0
+
+
+def test_a_best_error_of_zero_asks_for_no_error_at_all(make, write_results):
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 100, 500], [0.4, 0.005, 0.0])),
+        make.finished("a", "SBP", 0, make.trace([10, 100], [0.4, 0.005])),
+    ]
+    solvers = [make.solver("SMO"), make.solver("SBP")]
+    results = load_results(write_results(records, [make.task("a")], solvers))
+    table = Analysis(results).table
+    assert value(table, "SMO", "evals_to_target") == 500
+    assert value(table, "SBP", "evals_to_target") == math.inf
+
+
+def test_without_any_result_nothing_reaches_a_target(make, write_results):
+    record = make.record("a", "SMO", 0, status="crashed", trace=make.trace([10], [0.0]))
+    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    table = Analysis(results).table
+    assert target_errors(results.runs).empty
+    assert value(table, "SMO", "evals_to_target") == math.inf
+    assert not table["best"].any()
+
+
+def test_failures_and_skips_are_grouped_by_reason(make, write_results):
+    records = [
+        make.record("a", "SMO", 0, status="crashed", reason="signal 11"),
+        make.record("a", "SMO", 1, status="crashed", reason="signal 11"),
+        make.record("a", "SMO", 2, status="timeout", reason="60 s"),
+        make.record("a", "SBP", 0, status="skipped", reason="needs nu"),
+    ]
+    solvers = [make.solver("SMO"), make.solver("SBP")]
+    folder = write_results(records, [make.task("a")], solvers, [("a", "SBP", 1)])
+    runs = load_results(folder).runs
+    failed = outcomes.failures(runs)
+    shown = failed[["solver", "status", "n", "n_planned", "seeds"]].to_numpy().tolist()
+    assert shown == [
+        ["SMO", "crashed", 2, 3, "0, 1"],
+        ["SMO", "timeout", 1, 3, "2"],
+        ["SBP", "missing", 1, 2, "1"],
+    ]
+    (skip,) = outcomes.skipped(runs).to_dict("records")
+    assert (skip["solver"], skip["reason"], skip["n"]) == ("SBP", "needs nu", 1)
+
+
+def test_suboptimality_is_floored_at_the_certified_gap(make, write_results):
+    # Reference 100 with gap 1e-4: nothing below 1e-6 can be told apart.
+    primals = [150.0, 100.0, 100.00005, 99.99995]
+    record = make.finished("a", "SMO", 0, make.trace([1, 2, 3, 4], [0.1] * 4, primals))
+    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    floored = Analysis(results).traces
+    np.testing.assert_allclose(floored["suboptimality"], [0.5, 1e-6, 1e-6, 1e-6], rtol=1e-12)
+    assert floored["suboptimality_is_bound"].tolist() == [False, True, True, True]
+    table = Analysis(results).table
+    assert value(table, "SMO", "suboptimality") == pytest.approx(1e-6, rel=1e-12)
+    assert value(table, "SMO", "suboptimality", "upper_bound")
+
+
+def test_solvers_of_another_problem_have_no_suboptimality(make, write_results):
+    record = make.finished("a", "Perceptron", 0, make.trace([1, 2], [0.1, 0.1]))
+    record.suboptimality = None
+    solver = make.solver("Perceptron", scalarization=None)
+    results = load_results(write_results([record], [make.task("a")], [solver]))
+    assert objective.trace_suboptimality(results.traces, results.runs)["suboptimality"].isna().all()
+    table = Analysis(results).table
+    assert value(table, "Perceptron", "suboptimality", "absent") == "not minimised"
+    assert value(table, "Perceptron", "suboptimality", "n") == 0
+
+
+def test_a_run_that_passes_the_target_and_ends_above_it_is_told(make, write_results):
+    through = make.finished("a", "SMO", 0, make.trace([10, 20, 30], [0.4, 0.1, 0.2]))
+    stays = make.finished("a", "SMO", 1, make.trace([10, 20, 30], [0.4, 0.3, 0.1]))
+    best = make.finished("a", "SBP", 0, make.trace([10, 20], [0.4, 0.1]))
+    solvers = [make.solver("SMO"), make.solver("SBP")]
+    results = load_results(write_results([through, stays, best], [make.task("a")], solvers))
+    table = Analysis(results).table
+    assert value(table, "SMO", "evals_to_target") == 25
+    assert value(table, "SMO", "evals_to_target", "n_reached") == 2
+    assert value(table, "SMO", "evals_to_target", "n_kept") == 1
+    rows = table[(table["solver"] == "SMO") & (table["measure"] == "evals_to_target")]
+    assert (
+        measure_cell(rows.iloc[0], Analysis(results).shown["evals_to_target"]).note
+        == "1 ended above"
+    )
+
+
+def test_targets_are_in_the_order_of_the_study(make, write_results):
+    records = [make.finished(task, "SMO", 0, make.trace([1], [0.1])) for task in ("b", "a")]
+    tasks = [make.task("b"), make.task("a")]
+    results = load_results(write_results(records, tasks, [make.solver("SMO")]))
+    assert list(target_errors(results.runs)["task"]) == ["b", "a"]
+
+
+def test_a_suboptimality_equal_to_the_resolution_is_a_bound():
+    frame = pd.DataFrame(
+        {
+            "suboptimality": [0.25, 0.5, 0.125],
+            "reference_primal": [4.0] * 3,
+            "reference_gap": [1.0] * 3,
+        }
+    )
+    found = objective.floor_suboptimality(frame)
+    assert found["suboptimality"].tolist() == [0.25, 0.5, 0.25]
+    assert found["suboptimality_is_bound"].tolist() == [True, False, True]

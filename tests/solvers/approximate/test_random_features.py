@@ -1,0 +1,147 @@
+"""Random Fourier features against the kernel that they approximate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from marginbench.solvers import (
+    RBF,
+    SMO,
+    FourierExpansion,
+    LinearSDCA,
+    RandomFourierFeatures,
+    RandomFourierMap,
+)
+from marginbench.solvers.models import fourier
+
+
+def test_scikit_learn_checks_of_the_map():
+    check_estimator(RandomFourierMap(random_state=0), on_skip=None)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+def test_features_are_those_of_the_frequencies(rbf_task, storage):
+    X = rbf_task.X
+    found = RandomFourierMap(7, gamma=0.3, random_state=1).fit(storage(X))
+    V = found.frequencies_
+    np.testing.assert_array_equal(
+        V, np.sqrt(0.6) * np.random.default_rng(1).standard_normal((7, 2))
+    )
+    expected = np.hstack([np.cos(X @ V.T), np.sin(X @ V.T)]) / np.sqrt(7)
+    np.testing.assert_allclose(found.transform(storage(X)), expected, rtol=0, atol=1e-14)
+    assert found.transform(storage(X.astype(np.float32))).dtype == np.float32
+    assert len(found.get_feature_names_out()) == 14
+
+
+@pytest.mark.parametrize("k", [1, 30])
+def test_every_feature_vector_has_norm_one(rbf_task, k):
+    F = RandomFourierMap(k, random_state=2).fit_transform(rbf_task.X)
+    np.testing.assert_allclose(np.linalg.norm(F, axis=1), 1.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize("k", [100, 1000, 10_000])
+def test_inner_products_are_the_kernel_up_to_sampling(rbf_task, k):
+    # Each of the n^2 / 2 products is a mean of k cosines: Hoeffding's bound, at level 1e-6.
+    K, n = rbf_task.K, rbf_task.n
+    F = RandomFourierMap(k, gamma=0.5, random_state=3).fit_transform(rbf_task.X)
+    assert np.abs(F @ F.T - K).max() <= np.sqrt(2 * np.log(n * n / 1e-6) / k)
+
+
+def test_inner_products_are_the_kernel_on_average(rbf_task):
+    X, K = rbf_task.X[:40], rbf_task.K[:40, :40]
+    draws = []
+    for seed in range(400):
+        F = RandomFourierMap(20, gamma=0.5, random_state=seed).fit_transform(X)
+        draws.append(F @ F.T)
+    error = np.mean(draws, axis=0) - K
+    deviation = np.std(draws, axis=0) / np.sqrt(len(draws))
+    assert (np.abs(error) <= 5 * deviation + 1e-12).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+def test_it_solves_the_linear_problem_on_the_features(rbf_task, C, dtype):
+    task = rbf_task
+    solver = RandomFourierFeatures(
+        gamma=0.5, n_pairs=25, C=C, tol=1e-6, max_epochs=100_000, dtype=dtype, random_state=4
+    ).fit(task.X, task.y)
+    assert solver.status_ == "converged"
+    features = RandomFourierMap(25, gamma=0.5, random_state=4).fit(task.X)
+    np.testing.assert_array_equal(features.frequencies_, solver.frequencies_)
+    F = features.transform(task.X)
+    best = SMO("linear", C=C, tol=1e-8, dtype="float64").fit(F, task.y)
+    margins = task.y * best.decision_function(F)
+    optimum = 0.5 * best.model_.squared_norm() + C * np.maximum(0, 1 - margins).sum()
+    w = solver.coef_[0]
+    found = 0.5 * w @ w + C * np.maximum(0, 1 - task.y * (F @ w)).sum()
+    assert found <= optimum + 1.1e-6 * C * task.n
+    np.testing.assert_allclose(solver.decision_function(task.X), F @ w, rtol=0, atol=1e-12)
+
+
+def test_a_pipeline_of_the_map_and_a_linear_solver_is_the_same_method(rbf_task):
+    task = rbf_task
+    solver = RandomFourierFeatures(
+        gamma=0.5, n_pairs=25, tol=1e-7, max_epochs=100_000, dtype="float64", random_state=5
+    ).fit(task.X, task.y)
+    pipeline = make_pipeline(
+        RandomFourierMap(25, gamma=0.5, random_state=5),
+        LinearSDCA(tol=1e-8, max_epochs=100_000, random_state=0),
+    ).fit(task.X, task.y)
+    np.testing.assert_allclose(
+        pipeline.decision_function(task.X), solver.decision_function(task.X), rtol=0, atol=1e-3
+    )
+
+
+def test_with_many_features_it_predicts_as_the_kernel_does(rbf_task):
+    task = rbf_task
+    kernel = SMO(gamma=0.5, tol=1e-6).fit(task.X, task.y).decision_function(task.X)
+    errors = []
+    for k in (20, 5000):
+        fits = [
+            RandomFourierFeatures(gamma=0.5, n_pairs=k, random_state=seed).fit(task.X, task.y)
+            for seed in range(3)
+        ]
+        errors.append(np.mean([np.abs(f.decision_function(task.X) - kernel).mean() for f in fits]))
+    assert errors[1] < 0.2 * errors[0]
+    assert errors[1] < 0.05
+
+
+def test_only_the_features_are_charged(rbf_task):
+    solver = RandomFourierFeatures(n_pairs=13, random_state=0).fit(rbf_task.X, rbf_task.y)
+    assert solver.counters_.inner_products == 13 * rbf_task.n
+    assert solver.counters_.kernel_evals == solver.counters_.kernel_evals_computed == 0
+
+
+def test_a_saved_model_scores_the_same(tmp_path, rbf_task, monkeypatch):
+    solver = RandomFourierFeatures(n_pairs=9, random_state=0).fit(rbf_task.X, rbf_task.y)
+    solver.model_.save(tmp_path / "model")
+    loaded = FourierExpansion.load(tmp_path / "model")
+    expected = solver.decision_function(rbf_task.X)
+    np.testing.assert_array_equal(loaded.decision_function(rbf_task.X), expected)
+    assert loaded.squared_norm() == pytest.approx(np.square(solver.coef_).sum())
+    assert loaded.n_support == 0
+    monkeypatch.setattr(fourier, "_BLOCK_BYTES", 7 * 8 * 9)
+    np.testing.assert_allclose(
+        loaded.decision_function(rbf_task.X), expected, rtol=1e-12, atol=1e-13
+    )
+
+
+def test_a_kernel_object_and_scale_are_resolved(rbf_task):
+    X, y = rbf_task.X, rbf_task.y
+    scale = 1 / (2 * X.var())
+    fits = [
+        RandomFourierFeatures(n_pairs=5, random_state=0, **options).fit(X, y)
+        for options in ({}, {"gamma": scale}, {"kernel": RBF(scale)})
+    ]
+    for fit in fits[1:]:
+        np.testing.assert_allclose(fit.frequencies_, fits[0].frequencies_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "precomputed"])
+def test_other_kernels_are_refused(rbf_task, kernel):
+    with pytest.raises(ValueError, match=f"for kernel='rbf', got '{kernel}'"):
+        RandomFourierFeatures(kernel).fit(rbf_task.K, rbf_task.y)

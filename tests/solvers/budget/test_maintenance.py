@@ -1,0 +1,211 @@
+"""One event of budget maintenance on a model of known points: its loss, and the best choice."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from marginbench.solvers.budget import STRATEGIES, Merging
+from marginbench.solvers.budget.arithmetic import KernelCode, exp_negative, squared_distances
+from marginbench.solvers.budget.compiling import compiled
+from marginbench.solvers.budget.pairs import best_weight
+from marginbench.solvers.budget.projection import extend_gram
+from marginbench.solvers.budget.state import empty_state
+from marginbench.solvers.budget.steps import maintain
+
+GAUSS = KernelCode(0, 0, 0.0, 0.0)
+MERGING = [name for name, strategy in STRATEGIES.items() if isinstance(strategy, Merging)]
+
+
+def gram(A, B):
+    return np.exp(-((A[:, None] - B) ** 2).sum(axis=2))
+
+
+def one_event(points, coef, strategy):
+    """Maintain a model of one point too many; points, coefficients, loss and search evaluations."""
+    size, d = points.shape
+    model = empty_state(d, size - 1, "float64", merged=strategy.points, gram=strategy.keeps_gram)
+    for j in range(size):
+        model.points[:, j], model.coef[j], model.roots[j] = points[j], coef[j], 1.0
+        if strategy.keeps_gram and j < size - 1:
+            extend_gram(model, GAUSS, j)
+    model.counts["n_points"] = size
+    squared_distances(points[-1].copy(), model.points, len(model.coef), model.distances)
+    lost = maintain(model, GAUSS, strategy.rule())
+    left = int(model.counts["n_points"])
+    assert not model.coef[left:].any()
+    found = model.points[:, :left].T.copy(), model.coef[:left].copy()
+    return *found, lost, int(model.counts["search_evals"])
+
+
+def random_model(rng, size, d=3, spread=1.0, signs=True):
+    points = spread * rng.standard_normal((size, d))
+    coef = rng.uniform(0.05, 2.0, size) * (rng.choice([-1.0, 1.0], size) if signs else 1.0)
+    return points, coef
+
+
+def explicit_loss(points, coef, after, coef_after):
+    everything, difference = np.vstack([points, after]), np.concatenate([coef, -coef_after])
+    return float(difference @ gram(everything, everything) @ difference)
+
+
+def pair_losses(points, coef, light, same_sign=True):
+    """The exact loss of merging ``light`` with each other point; infinity where it may not."""
+    losses = np.full(len(coef), np.inf)
+    for j in range(len(coef)):
+        if j == light or (same_sign and coef[j] * coef[light] < 0):
+            continue
+        a, b = (light, j) if abs(coef[light]) >= abs(coef[j]) else (j, light)
+        r, log_entry = coef[b] / coef[a], -((points[a] - points[b]) ** 2).sum()
+        t = best_weight(r, log_entry)
+        c = math.exp(t * t * log_entry) + r * math.exp((1 - t) ** 2 * log_entry)
+        losses[j] = coef[a] ** 2 * (1 + r * r + 2 * r * math.exp(log_entry) - c * c)
+    return losses
+
+
+@pytest.mark.parametrize("name", sorted(STRATEGIES))
+@pytest.mark.parametrize("spread", [0.3, 1.0, 30.0])
+def test_the_degradation_is_the_explicit_norm(name, spread):
+    rng = np.random.default_rng(0)
+    for size in (2, 3, 4, 7, 20, 33):
+        points, coef = random_model(rng, size, spread=spread)
+        after, coef_after, lost, _ = one_event(points, coef, STRATEGIES[name])
+        merged = min(STRATEGIES[name].points, size)
+        assert size - merged + 1 <= len(coef_after) <= size - 1
+        expected = explicit_loss(points, coef, after, coef_after)
+        assert lost >= 0
+        assert lost == pytest.approx(expected, rel=1e-9, abs=1e-13 * (coef @ coef))
+
+
+@pytest.mark.parametrize("signs", [True, False])
+@pytest.mark.parametrize("name", ["project", "merge-golden-precise", "merge", "merge-any-sign"])
+def test_nothing_loses_more_than_removal(name, signs):
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        points, coef = random_model(rng, 12, signs=signs)
+        *_, lost, _ = one_event(points, coef, STRATEGIES[name])
+        assert lost <= np.square(coef).min() + 1e-12
+        assert one_event(points, coef, STRATEGIES["remove"])[2] == np.square(coef).min()
+
+
+def test_projection_is_the_best_expression_in_the_other_points():
+    rng = np.random.default_rng(2)
+    for size in (2, 5, 17, 40):
+        points, coef = random_model(rng, size)
+        after, coef_after, lost, _ = one_event(points, coef, STRATEGIES["project"])
+        p = np.argmin(np.abs(coef))
+        rest = np.delete(np.arange(size), p)
+        K = gram(points, points)
+        delta = np.linalg.solve(K[np.ix_(rest, rest)], K[rest, p] * coef[p])
+        by_position = dict(zip(map(tuple, points[rest]), coef[rest] + delta, strict=True))
+        wanted = [by_position[tuple(point)] for point in after]
+        np.testing.assert_allclose(coef_after, wanted, rtol=1e-6)
+        share = np.linalg.solve(K[np.ix_(rest, rest)], K[rest, p])
+        assert lost == pytest.approx(coef[p] ** 2 * (1 - K[p, rest] @ share), rel=1e-5)
+
+
+@pytest.mark.parametrize("any_sign", [False, True])
+@pytest.mark.parametrize("search", ["golden", "fixed-point", "lookup-h", "lookup-wd"])
+@pytest.mark.parametrize("spread", [0.2, 0.7, 2.0])
+def test_the_chosen_partner_is_the_best_of_all(search, any_sign, spread):
+    rng = np.random.default_rng(3)
+    strategy = Merging(search, "any" if any_sign else "same", tolerance=1e-10, grid=400)
+    tabulated = search.startswith("lookup")
+    for _ in range(40):
+        points, coef = random_model(rng, 25, spread=spread)
+        light = int(np.argmin(np.abs(coef)))
+        *_, lost, evals = one_event(points, coef, strategy)
+        best = pair_losses(points, coef, light, not any_sign).min()
+        # Tables may mistake one partner for another that loses hardly more.
+        assert lost <= best + (2e-3 if tabulated else 1e-9) * coef[light] ** 2
+        assert lost >= best - 1e-12
+        assert evals == 24
+
+
+def test_the_lookup_prunes_no_partner_that_a_full_search_takes():
+    rng = np.random.default_rng(4)
+    strategy = Merging("lookup-wd")
+    table = strategy.rule().table.astype(float)
+    steps = table.shape[1] - 1
+    for d in [1, 2, 3, 18] * 100:
+        points, coef = random_model(rng, 40, d=d, spread=10 ** rng.uniform(-3.0, 0.2), signs=False)
+        light = int(np.argmin(coef))
+        after, *_ = one_event(points, coef, strategy)
+        # Bilinear interpolation by hand, for every partner.
+        row = coef[light] / coef * steps
+        column = np.exp(-((points - points[light]) ** 2).sum(axis=1)) * steps
+        a, b = np.minimum(row.astype(int), steps - 1), np.minimum(column.astype(int), steps - 1)
+        u, v = row - a, column - b
+        cost = (1 - u) * ((1 - v) * table[a, b] + v * table[a, b + 1]) + u * (
+            (1 - v) * table[a + 1, b] + v * table[a + 1, b + 1]
+        )
+        cost *= np.square(1 - column / steps)
+        cost[light] = np.inf
+        gone = {tuple(p) for p in points} - {tuple(p) for p in after}
+        # At these two points no other one is better than the chosen one.
+        partners = [j for j in range(40) if tuple(points[j]) in gone and j != light]
+        assert len(partners) == 1
+        assert cost[partners[0]] == pytest.approx(cost.min(), rel=1e-6, abs=1e-15)
+
+
+@pytest.mark.parametrize("points", [3, 4, 5])
+def test_several_points_become_one(points):
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        model, coef = random_model(rng, 20, spread=0.5, signs=False)
+        light = int(np.argmin(coef))
+        after, coef_after, lost, evals = one_event(
+            model, coef, Merging("golden", points=points, tolerance=1e-10)
+        )
+        assert len(after) == 20 - points + 1
+        assert evals == 19 + points - 2
+        losses = pair_losses(model, coef, light)
+        group = [light, *np.argsort(losses)[: points - 1]]
+        gone = {tuple(p) for p in model} - {tuple(p) for p in after}
+        assert gone == {tuple(model[j]) for j in group}
+        # The coefficient is the best one for the merged point.
+        new = next(j for j in range(len(after)) if tuple(after[j]) not in set(map(tuple, model)))
+        expected = coef[group] @ gram(model[group], after[new : new + 1])[:, 0]
+        assert coef_after[new] == pytest.approx(expected, rel=1e-12)
+        assert lost >= 0
+
+
+@pytest.mark.parametrize("name", MERGING)
+def test_a_point_alone_with_its_sign_leaves_the_merging_to_the_others(name):
+    if STRATEGIES[name].partners == "any":
+        pytest.skip("any two signs are merged")
+    points = np.array([[0.0], [0.1], [0.3], [2.0], [2.2]])
+    coef = np.array([-0.01, 1.0, 2.0, 3.0, 4.0])
+    after, coef_after, _, evals = one_event(points, coef, STRATEGIES[name])
+    assert -0.01 in coef_after
+    assert [0.0] in after.tolist()
+    # The newest point's row does not serve for the other ones.
+    assert evals >= 2 * 4
+
+
+def test_a_weightless_point_goes_for_free():
+    points, coef = random_model(np.random.default_rng(6), 9)
+    coef[4] = 0.0
+    _, coef_after, lost, evals = one_event(points, coef, STRATEGIES["merge"])
+    assert lost == 0
+    assert evals == 0
+    assert sorted(coef_after) == sorted(np.delete(coef, 4))
+
+
+@compiled()
+def exponentials(exponents, out):
+    exp_negative(exponents, len(exponents), out)
+
+
+def test_exponentials_in_float32_are_exact_to_rounding():
+    exponents = np.linspace(0, 87.3, 160_000).astype(np.float32)
+    found = np.empty_like(exponents)
+    exponentials(exponents, found)
+    expected = np.exp(-exponents.astype(np.float64))
+    assert np.abs(found / expected - 1).max() < 2e-7
+    beyond = np.array([88.5, 1e4, 3e38, np.inf] * 4, dtype=np.float32)
+    found = np.ones(16, dtype=np.float32)
+    exponentials(beyond, found)
+    assert (found < 1e-37).all()

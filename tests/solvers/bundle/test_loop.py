@@ -1,0 +1,386 @@
+"""The bundle method: optima by other solvers, its guarantees, and a literal line search."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize
+
+from marginbench.solvers import SDCA, SMO, Counters
+from marginbench.solvers.bundle import (
+    F1,
+    Hinge,
+    LeastSquares,
+    Logistic,
+    Multiclass,
+    PointwiseLoss,
+    PrecisionAtK,
+    ROCArea,
+    SquaredHinge,
+    minimize_risk,
+)
+from marginbench.solvers.bundle.inner import LineSearch, PlanesByQP
+from marginbench.solvers.bundle.loop import minimize_bundle
+from marginbench.solvers.bundle.regularizers import L2
+from marginbench.solvers.bundle.risk import Risk
+
+LAMS = [0.5, 0.005, 0.0005]
+
+
+def hinge_risk(w, X, y, b=0.0):
+    return np.maximum(0, 1 - y * (X @ w + b)).mean()
+
+
+@pytest.mark.parametrize("lam", LAMS)
+def test_both_inner_solvers_reach_the_optimum_of_the_svm(linear_task, optimum, lam):
+    task = linear_task
+    best = lam * optimum(task, 1 / (lam * task.n)).value
+    for inner, tol, epochs in (("qp", 1e-9, 300), ("line_search", 1e-5, 30_000)):
+        found = minimize_risk(
+            task.X, task.y, lam=lam, inner=inner, tol=tol, max_epochs=epochs
+        )  # fmt: skip
+        by_hand = 0.5 * lam * found.weights @ found.weights + hinge_risk(
+            found.weights, task.X, task.y
+        )
+        assert found.objective == pytest.approx(by_hand, rel=1e-12)
+        assert found.lower_bound <= best * (1 + 1e-9)
+        assert found.objective >= best * (1 - 1e-9)
+        limit = 1e-8 if inner == "qp" else 1e-4
+        assert found.objective <= best * (1 + limit)
+        assert inner == "line_search" or found.status == "converged"
+
+
+def line_search_twin(X, y, lam, n_iter):
+    """The published line search, with the sign of the update of r that makes r = b'alpha."""
+    n, w, r = len(y), np.zeros(X.shape[1]), 0.0
+    path = []
+    for _ in range(n_iter):
+        slack = 1 - y * (X @ w)
+        risk, a = np.maximum(0, slack).mean(), -X.T @ (y * (slack > 0)) / n
+        b = risk - a @ w
+        path.append((risk + 0.5 * lam * w @ w, r - 0.5 * lam * w @ w))
+        gap = risk + lam * w @ w - r
+        eta = min(1.0, lam * gap / ((lam * w + a) @ (lam * w + a)))
+        w = (1 - eta) * w - eta / lam * a
+        r = (1 - eta) * r + eta * b
+    return np.array(path).T
+
+
+@pytest.mark.parametrize("lam", LAMS)
+def test_the_line_search_is_the_literal_one(linear_task, lam):
+    X, y = linear_task.X, linear_task.y
+    objectives, bounds = line_search_twin(X, y, lam, 101)
+    found = minimize_risk(X, y, lam=lam, inner="line_search", tol=0.0, max_epochs=100)
+    np.testing.assert_allclose(found.trace.objective, objectives, rtol=1e-10)
+    np.testing.assert_allclose(
+        found.trace.lower_bound, np.maximum.accumulate(bounds), rtol=0, atol=1e-11
+    )
+
+
+def test_the_line_search_closes_the_gap(linear_task):
+    # With the other sign of the update of r it never does.
+    found = minimize_risk(
+        linear_task.X, linear_task.y, lam=0.01, inner="line_search", tol=0.0, max_epochs=10_000
+    )
+    assert found.trace.gamma.min() < 1e-3
+    assert 0 <= found.objective - found.lower_bound < 1e-4
+
+
+@pytest.mark.parametrize("lam", [1.0, 0.1, 0.01])
+def test_kernel_solvers_find_the_same_optimum(linear_task, lam):
+    task, C = linear_task, 1 / (lam * linear_task.n)
+    values = [C * task.n * minimize_risk(task.X, task.y, lam=lam, tol=1e-9).objective]
+    for solver in (
+        SMO("linear", C=C, dtype="float64", tol=1e-9),
+        SDCA("linear", C=C, dtype="float64", tol=1e-8, max_epochs=100_000, random_state=0),
+    ):
+        w = solver.fit(task.X, task.y).dual_coef_[0] @ solver.support_vectors_
+        values.append(0.5 * w @ w + C * task.n * hinge_risk(w, task.X, task.y))
+    assert max(values) - min(values) <= 1e-6 * values[0]
+
+
+@pytest.mark.parametrize("lam", LAMS)
+def test_the_qp_iterates_minimise_the_planes_bound(linear_task, solve_dual, lam):
+    X, y = linear_task.X, linear_task.y
+    inner = PlanesByQP(5, lam, 0.0, None)
+    risk = Risk(X, y, Hinge(), np.ones(len(y)), None, Counters())
+    w, planes = inner.start(), []
+    for _ in range(15):
+        risk.evaluate(w)
+        planes.append(risk.plane(w))
+        w = inner.add(*planes[-1], 1e-13)
+        A, b = np.array([a for a, _ in planes]), np.array([b for _, b in planes])
+        bound = 0.5 * lam * w @ w + max(0.0, (A @ w + b).max())
+        # w reaches in the primal what the multipliers certify in the dual: both are optimal.
+        assert inner.lower_bound == pytest.approx(bound, rel=0, abs=1e-10)
+
+
+@pytest.mark.parametrize("inner", ["qp", "line_search"])
+@pytest.mark.parametrize("lam", LAMS)
+def test_guaranteed_progress(linear_task, optimum, inner, lam):
+    task = linear_task
+    best = lam * optimum(task, 1 / (lam * task.n)).value
+    found = minimize_risk(task.X, task.y, lam=lam, inner=inner, tol=1e-6, max_epochs=400)
+    trace = found.trace
+    assert len(trace.objective) == found.n_iter + 1
+    gamma, epsilon = trace.gamma, trace.epsilon
+    assert (np.diff(trace.lower_bound) >= 0).all()
+    assert (trace.lower_bound <= best * (1 + 1e-9)).all()
+    assert (np.diff(epsilon) <= 0).all()
+    assert (epsilon <= gamma).all()
+    assert epsilon[-1] == found.objective - found.lower_bound
+    # BMRM07 Theorem 4 and 5, for ||a|| <= G and Omega* with second derivative 1.
+    G2 = np.square(task.X).sum(axis=1).max()
+    least = 0.5 * gamma[:-1] * np.minimum(1, lam * gamma[:-1] / (4 * G2))
+    assert (np.diff(trace.lower_bound) >= least - 1e-13).all()
+    if found.status == "converged":
+        steps = math.log2(max(lam / (4 * G2), 1e-300)) + 8 * G2 / (lam * epsilon[-2]) - 2
+        assert found.n_iter <= max(steps, 1) + 1
+
+
+@pytest.mark.parametrize("offset", [None, "eliminated", "feature"])
+@pytest.mark.parametrize(
+    "loss",
+    [Hinge(), SquaredHinge(), Logistic(), ROCArea(), PrecisionAtK(20), F1()],
+    ids=lambda loss: type(loss).__name__,
+)
+def test_planes_lie_below_the_risk(linear_task, loss, offset):
+    if offset == "eliminated" and not isinstance(loss, PointwiseLoss):
+        pytest.skip("the offset of this loss cannot be eliminated")
+    X, y = linear_task.X[:60], linear_task.y[:60]
+    risk = Risk(X, y, loss, np.ones(60), offset, Counters())
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        w = rng.standard_normal(risk.dimension)
+        value = risk.evaluate(w)
+        a, b = risk.plane(w)
+        assert a @ w + b == pytest.approx(value, rel=1e-12)
+        for _ in range(10):
+            u = w + rng.standard_normal(risk.dimension)
+            there = risk.evaluate(u)
+            assert a @ u + b <= there + 1e-12 * (1 + there)
+
+
+class Huber(PointwiseLoss):
+    """A loss of one's own: quadratic near 0, linear from 1 on."""
+
+    targets = "numbers"
+
+    def pointwise(self, scores, y):
+        r = scores - y
+        return np.where(abs(r) <= 1, 0.5 * r * r, abs(r) - 0.5), np.clip(r, -1, 1)
+
+
+def smooth_optimum(loss, X, y, lam, bias):
+    """The minimum by a quasi-Newton method on the plain formula."""
+    n, d = X.shape
+    weights = np.full(n, 1 / n)
+
+    def objective(v):
+        value, g = loss.evaluate(X @ v[:d] + (v[d] if bias else 0.0), y, weights)
+        gradient = np.append(lam * v[:d] + X.T @ g, g.sum() if bias else 0.0)
+        return value + 0.5 * lam * v[:d] @ v[:d], gradient
+
+    found = minimize(objective, np.zeros(d + 1), jac=True, method="BFGS", options={"gtol": 1e-9})
+    return found.fun
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("lam", LAMS)
+@pytest.mark.parametrize(
+    "loss", [SquaredHinge(), Logistic(), LeastSquares(), Huber()], ids=lambda x: type(x).__name__
+)
+def test_smooth_losses_against_a_quasi_newton_method(linear_task, loss, lam, bias):
+    X, y = linear_task.X, linear_task.y + 0.4
+    if loss.targets == "labels":
+        y = linear_task.y
+    best = smooth_optimum(loss, X, y, lam, bias)
+    found = minimize_risk(
+        X, y, loss, lam=lam, offset="eliminated" if bias else None, tol=1e-9, max_epochs=2000
+    )
+    assert found.status == "converged"
+    assert found.objective == pytest.approx(best, rel=1e-8)
+    assert found.lower_bound == pytest.approx(best, rel=1e-8)
+    assert (found.intercept != 0) == bias
+
+
+@pytest.mark.parametrize("inner", ["qp", "line_search"])
+def test_smooth_losses_converge_linearly(linear_task, inner):
+    found = minimize_risk(
+        linear_task.X, linear_task.y, "logistic", lam=0.05, inner=inner, tol=1e-9, max_epochs=2000
+    )
+    assert found.status == "converged"
+    # Equal numbers of iterations for equal factors, up to 3: a rate of 1/t would need 100 times.
+    first = np.argmax(found.trace.epsilon <= 1e-4)
+    assert np.argmax(found.trace.epsilon <= 1e-8) <= 6 * first
+
+
+@pytest.mark.parametrize("lam", LAMS)
+def test_an_unregularised_offset_of_the_hinge_loss(linear_task, optimum, lam):
+    task = linear_task
+    best = lam * optimum(task, 1 / (lam * task.n), bias=True).value
+    found = minimize_risk(task.X, task.y, lam=lam, offset="eliminated", tol=1e-9)
+    w, b = found.weights, found.intercept
+    assert found.objective == pytest.approx(best, rel=1e-7)
+    by_hand = 0.5 * lam * w @ w + hinge_risk(w, task.X, task.y, b)
+    assert found.objective == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_an_offset_as_a_constant_feature(linear_task):
+    X, y = linear_task.X, linear_task.y
+    extended = np.column_stack([X, np.ones(len(y))])
+    for loss in ("hinge", "logistic"):
+        found = minimize_risk(X, y, loss, lam=0.01, offset="feature", tol=1e-8)
+        expected = minimize_risk(extended, y, loss, lam=0.01, tol=1e-8)
+        assert found.objective == pytest.approx(expected.objective, rel=1e-7)
+        solution = np.append(found.weights, found.intercept)
+        np.testing.assert_allclose(solution, expected.weights, rtol=0, atol=1e-3)
+
+
+def test_roc_area_is_the_svm_on_differences(linear_task, solve_dual):
+    X, y = linear_task.X[:40], linear_task.y[:40]
+    differences = (X[y > 0][:, None] - X[y < 0]).reshape(-1, 5)
+    count, lam = len(differences), 0.02
+    C = 1 / (lam * count)
+    best = lam * solve_dual(differences @ differences.T, np.ones(count), C).value
+    found = minimize_risk(X, y, "roc_area", lam=lam, tol=1e-8)
+    assert found.objective == pytest.approx(best, rel=1e-6)
+
+
+def test_two_classes_are_the_binary_machine(linear_task):
+    X, y = linear_task.X, linear_task.y
+    two = minimize_risk(X, (y > 0).astype(int), Multiclass(), lam=0.02, tol=1e-9)
+    binary = minimize_risk(X, y, lam=0.01, tol=1e-9)
+    assert two.weights.shape == (5, 2)
+    assert two.objective == pytest.approx(binary.objective, rel=1e-8)
+    np.testing.assert_allclose(two.weights[:, 1], -two.weights[:, 0], rtol=0, atol=1e-12)
+    difference = two.weights[:, 1] - two.weights[:, 0]
+    np.testing.assert_allclose(difference, binary.weights, rtol=0, atol=1e-3)
+
+
+def test_three_classes_with_offsets():
+    rng = np.random.default_rng(2)
+    y = np.arange(90) % 3
+    X = rng.standard_normal((90, 2)) + np.array([[3.0, 0], [0, 3], [-3, -3]])[y] + 1.0
+    found = minimize_risk(X, y, "multiclass", lam=1e-3, offset="feature", tol=1e-4)
+    dense = X @ found.weights + found.intercept
+    assert found.weights.shape == (2, 3)
+    assert (dense.argmax(axis=1) == y).mean() > 0.95
+    again = minimize_risk(
+        sparse.csr_matrix(X), y, "multiclass", lam=1e-3, offset="feature", tol=1e-4
+    )
+    assert again.objective == pytest.approx(found.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["precision_at_k", "f1"])
+def test_no_point_nearby_is_better_for_multivariate_losses(linear_task, loss):
+    X, y = linear_task.X[:80], linear_task.y[:80]
+    found = minimize_risk(X, y, loss, lam=0.01, tol=1e-8)
+    assert found.status == "converged"
+    risk = Risk(X, y, {"precision_at_k": PrecisionAtK(), "f1": F1()}[loss], np.ones(80), None,
+                Counters())  # fmt: skip
+    rng = np.random.default_rng(3)
+    for size in (1e-3, 0.1, 1.0):
+        for _ in range(100):
+            w = found.weights + size * rng.standard_normal(5)
+            assert risk.evaluate(w) + 0.005 * w @ w >= found.lower_bound
+    assert found.objective < risk.evaluate(np.zeros(5))
+
+
+@pytest.mark.parametrize("max_idle", [None, 1, 5])
+def test_removing_idle_planes_changes_no_optimum(linear_task, optimum, max_idle):
+    task, lam = linear_task, 0.001
+    inner = PlanesByQP(5, lam, 0.0, max_idle)
+    counters, sizes = Counters(), []
+    risk = Risk(task.X, task.y, Hinge(), np.ones(task.n), None, counters)
+
+    def pause(n_iter, best):
+        sizes.append(inner.n_planes)
+        assert np.isfinite(inner._planes).all()
+        return False
+
+    found = minimize_bundle(
+        risk, L2(), lam, inner, tol=1e-8, max_epochs=500, counters=counters, pause=pause
+    )
+    assert found.status == "converged"
+    best = lam * optimum(task, 1 / (lam * task.n)).value
+    assert found.objective == pytest.approx(best, rel=1e-7)
+    if max_idle is None:
+        assert sizes == list(range(1, found.n_iter + 1))
+    else:
+        # 5 dimensions need few planes at a time; rows of removed ones are used again.
+        assert max(sizes) <= 10 + 3 * max_idle
+        assert len(inner._planes) <= 32
+
+
+@pytest.mark.parametrize("inner", ["qp", "line_search"])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_the_storage_of_the_points_does_not_matter(loss, inner):
+    rng = np.random.default_rng(4)
+    X = sparse.random(300, 60, density=0.1, format="csr", random_state=4, dtype=np.float32)
+    y = np.where(X @ rng.standard_normal(60) > 0, 1.0, -1.0)
+    fits = [
+        minimize_risk(Z, y, loss, lam=0.01, inner=inner, tol=1e-3)
+        for Z in (X, X.toarray(), X.astype(np.float64), X.toarray().astype(np.float64), X.tocsc())
+    ]
+    for fit in fits:
+        assert fit.objective == pytest.approx(fits[0].objective, rel=1e-9)
+        assert fit.weights.dtype == np.float64
+
+
+def test_weights_are_repeated_points(linear_task):
+    X, y = linear_task.X, linear_task.y
+    weights = np.random.default_rng(5).integers(0, 4, size=len(y))
+    many = np.repeat(np.arange(len(y)), weights)
+    for loss in ("hinge", "logistic", "roc_area"):
+        for offset in (None, "eliminated") if loss != "roc_area" else (None,):
+            options = {"lam": 0.01, "offset": offset, "tol": 1e-8}
+            weighted = minimize_risk(X, y, loss, sample_weight=weights, **options)
+            repeated = minimize_risk(X[many], y[many], loss, **options)
+            assert weighted.objective == pytest.approx(repeated.objective, rel=1e-7)
+
+
+def test_inner_products_are_counted(linear_task):
+    task = linear_task
+    for inner, per_plane in ((PlanesByQP(5, 0.01, 0.0, None), None),
+                             (LineSearch(L2(), 5, 0.01, 0.0), 2)):  # fmt: skip
+        counters = Counters()
+        risk = Risk(task.X, task.y, Hinge(), np.ones(task.n), None, counters)
+        found = minimize_bundle(
+            risk, L2(), 0.01, inner, tol=0.0, max_epochs=10, counters=counters
+        )  # fmt: skip
+        assert found.n_iter == 10
+        planes = sum(range(1, 11)) if per_plane is None else 10 * per_plane
+        assert counters.inner_products == 10 * task.n + 10 + planes
+
+
+def test_a_minimum_at_the_start_costs_nothing():
+    X, y = np.ones((4, 2)), np.zeros(4)
+    found = minimize_risk(X, y, "least_squares", lam=0.1, tol=0.0)
+    assert (found.status, found.n_iter, found.objective) == ("converged", 0, 0.0)
+
+
+def test_what_makes_no_sense_is_refused(linear_task):
+    X, y = linear_task.X, linear_task.y
+    cases = [
+        ({"lam": 0.0}, "lam must be a number > 0"),
+        ({"loss": "hing"}, "loss must be a Loss or one of hinge, squared_hinge"),
+        ({"regularizer": "l3"}, "regularizer must be a Regularizer or one of l2, entropic"),
+        ({"inner": "newton"}, "inner must be one of auto, qp"),
+        ({"inner": "qp", "regularizer": "entropic"}, "inner='qp' cannot take the Entropy"),
+        ({"inner": "line_search", "regularizer": "l1"}, "set inner='lp'"),
+        ({"offset": "free"}, "offset must be one of eliminated, feature"),
+        ({"offset": "eliminated", "loss": "roc_area"}, "the offset of ROCArea cannot be"),
+        ({"max_idle": 0}, "max_idle must be a whole number >= 1"),
+        ({"max_epochs": 0}, "max_epochs must be a whole number >= 1"),
+        ({"tol": -1.0}, "tol must be a number >= 0"),
+        ({"sample_weight": -np.ones(200)}, "sample_weight must hold 200 finite numbers"),
+    ]
+    for options, message in cases:
+        with pytest.raises(ValueError, match=message):
+            minimize_risk(X, y, **{"lam": 0.1, **options})
+    with pytest.raises(ValueError, match="X and y must have as many rows"):
+        minimize_risk(X, y[:-1], lam=0.1)

@@ -1,0 +1,252 @@
+"""Losses of the bundle methods: by hand, by brute force, and their subgradients."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from marginbench.solvers.bundle import (
+    F1,
+    EpsilonInsensitive,
+    Hinge,
+    LeastSquares,
+    Logistic,
+    Multiclass,
+    Novelty,
+    PointwiseLoss,
+    PrecisionAtK,
+    Quantile,
+    ROCArea,
+    SquaredHinge,
+)
+from marginbench.solvers.bundle.compiled import weighted_quantile
+
+# Each with the loss of one point, written again.
+POINTWISE = {
+    Hinge(): lambda s, y: max(0.0, 1 - y * s),
+    SquaredHinge(): lambda s, y: 0.5 * max(0.0, 1 - y * s) ** 2,
+    Logistic(): lambda s, y: np.logaddexp(0.0, -y * s),
+    LeastSquares(): lambda s, y: 0.5 * (s - y) ** 2,
+    EpsilonInsensitive(0.3): lambda s, y: max(0.0, abs(s - y) - 0.3),
+    Quantile(0.2): lambda s, y: 0.2 * max(0.0, y - s) + 0.8 * max(0.0, s - y),
+    Novelty(1.5): lambda s, y: max(0.0, 1.5 - s),
+}
+WHOLE = [ROCArea(), PrecisionAtK(3), PrecisionAtK(), PrecisionAtK(9, 0.4), F1(), F1(0.7)]
+LOSSES = [*POINTWISE, *WHOLE, Multiclass()]
+
+
+def case(loss, seed, n=14):
+    """Random scores, targets and weights that the loss takes."""
+    rng = np.random.default_rng(seed)
+    weights = rng.random(n) + 0.1 if loss.supports_weights else np.ones(n)
+    shape = (n, 4) if isinstance(loss, Multiclass) else n
+    scores = 2 * rng.standard_normal(shape)
+    if loss.targets == "classes":
+        y = np.append(np.arange(4), rng.integers(4, size=n - 4))
+    elif loss.targets == "numbers":
+        y = rng.standard_normal(n)
+    else:
+        y = np.where(rng.permutation(n) < 5, 1.0, -1.0)
+    return scores, y, weights / weights.sum()
+
+
+def name(loss):
+    return "-".join([type(loss).__name__, *map(str, vars(loss).values())])
+
+
+@pytest.mark.parametrize("loss", POINTWISE, ids=name)
+def test_pointwise_losses_are_weighted_means(loss):
+    scores, y, weights = case(loss, 1)
+    expected = sum(w * POINTWISE[loss](s, t) for s, t, w in zip(scores, y, weights, strict=True))
+    value, _ = loss.evaluate(scores, y, weights)
+    assert value == pytest.approx(expected, rel=1e-13)
+
+
+def test_multiclass_by_hand():
+    loss = Multiclass()
+    scores, y, weights = case(loss, 2)
+    expected = sum(
+        weights[i] * max(float(c != y[i]) + scores[i, c] - scores[i, y[i]] for c in range(4))
+        for i in range(len(y))
+    )
+    assert loss.evaluate(scores, y, weights)[0] == pytest.approx(expected, rel=1e-13)
+    assert loss.n_outputs(y) == 4
+
+
+def brute_force_roc(scores, y, weights):
+    pairs = [(i, j) for i in np.flatnonzero(y > 0) for j in np.flatnonzero(y < 0)]
+    total = sum(weights[i] * weights[j] for i, j in pairs)
+    lost = sum(weights[i] * weights[j] * max(0, 1 - scores[i] + scores[j]) for i, j in pairs)
+    return lost / total
+
+
+def brute_force_sets(loss, scores, y):
+    """The largest value over every labelling that the loss admits."""
+    scale = 1 / len(y) if loss.scale is None else loss.scale
+    k = None
+    if isinstance(loss, PrecisionAtK):
+        k = int((y > 0).sum()) if loss.k is None else loss.k
+    best = 0.0
+    for labels in product((-1.0, 1.0), repeat=len(y)):
+        p = np.array(labels)
+        chosen, true = (p > 0).sum(), ((p > 0) & (y > 0)).sum()
+        if k is not None and chosen != k:
+            continue
+        lost = 1 - true / k if k else 1 - 2 * true / (chosen + (y > 0).sum())
+        best = max(best, lost + scale * ((p - y) * scores).sum())
+    return best
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("loss", WHOLE, ids=name)
+def test_ranking_losses_by_brute_force(loss, seed):
+    scores, y, weights = case(loss, seed, n=11)
+    if seed == 4:
+        scores = np.round(scores)  # ties
+    if isinstance(loss, ROCArea):
+        expected = brute_force_roc(scores, y, weights)
+    else:
+        expected = brute_force_sets(loss, scores, y)
+    assert loss.evaluate(scores, y, weights)[0] == pytest.approx(expected, rel=1e-12, abs=1e-13)
+
+
+def test_a_perfect_ranking_has_no_loss():
+    y = np.array([1.0, 1, -1, -1, -1])
+    weights = np.full(5, 0.2)
+    for loss in (ROCArea(), PrecisionAtK(), F1(), PrecisionAtK(1)):
+        assert loss.evaluate(100 * y, y, weights)[0] == 0.0
+        assert not loss.evaluate(100 * y, y, weights)[1].any()
+        assert loss.evaluate(-100 * y, y, weights)[0] > 10
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_derivatives_are_those_of_finite_differences(loss):
+    # Random scores are no kinks of any of these.
+    scores, y, weights = case(loss, 3)
+    _, gradient = loss.evaluate(scores, y, weights)
+    assert gradient.shape == scores.shape
+    step = 1e-6
+    for index in np.ndindex(scores.shape):
+        moved = scores.copy()
+        moved[index] += step
+        up, _ = loss.evaluate(moved, y, weights)
+        moved[index] -= 2 * step
+        down, _ = loss.evaluate(moved, y, weights)
+        assert gradient[index] == pytest.approx((up - down) / (2 * step), abs=1e-7)
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_a_subgradient_bounds_the_risk_from_below(loss, rounded):
+    scores, y, weights = case(loss, 5)
+    if rounded:
+        scores, y = np.round(scores), np.round(y) if y.dtype.kind == "f" else y  # kinks
+    value, subgradient = loss.evaluate(scores, y, weights)
+    assert value >= loss.lower_bound
+    rng = np.random.default_rng(6)
+    for size in (0.1, 1.0, 10.0):
+        for _ in range(20):
+            other = scores + size * rng.standard_normal(scores.shape)
+            there, _ = loss.evaluate(other, y, weights)
+            assert there >= value + (subgradient * (other - scores)).sum() - 1e-12 * (1 + there)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "loss", [loss for loss in POINTWISE if not isinstance(loss, Novelty)], ids=name
+)
+def test_the_best_offset(loss, seed, rounded, weighted):
+    scores, y, weights = case(loss, seed)
+    if rounded:
+        scores = np.round(scores)
+    if not weighted:
+        weights = np.full(len(y), 1 / len(y))
+
+    def best(s):
+        found = minimize_scalar(
+            lambda b: loss.evaluate(s + b, y, weights)[0], bounds=(-20, 20), method="bounded",
+            options={"xatol": 1e-10},
+        )  # fmt: skip
+        return found.fun
+
+    value, balanced, b = loss.without_offset(scores, y, weights, guess=0.3)
+    assert value == pytest.approx(loss.evaluate(scores + b, y, weights)[0], rel=1e-13)
+    assert value <= best(scores) + 1e-12
+    assert abs(balanced.sum()) <= 2e-15
+    rng = np.random.default_rng(7)
+    for size in (0.1, 1.0, 5.0):
+        other = scores + size * rng.standard_normal(len(y))
+        assert best(other) >= value + balanced @ (other - scores) - 1e-9
+
+
+def test_no_best_offset():
+    loss = Novelty()
+    y, weights = np.ones(3), np.full(3, 1 / 3)
+    # A minimum where all scores are above rho; but a loss that falls for ever has none.
+    assert loss.without_offset(np.zeros(3), y, weights)[0] == 0.0
+    with pytest.raises(ValueError, match="Falling risk has no minimum over the offset"):
+        Falling().without_offset(np.zeros(3), y, weights)
+
+
+class Falling(PointwiseLoss):
+    def pointwise(self, scores, y):
+        return -scores, np.full(len(scores), -1.0)
+
+
+def test_what_makes_no_sense_is_refused():
+    equal = np.full(4, 0.25)
+    for loss in (Hinge(), ROCArea(), F1()):
+        with pytest.raises(ValueError, match="takes labels -1 and"):
+            loss.check(np.arange(4.0), equal)
+    for loss in (ROCArea(), F1(), PrecisionAtK(2)):
+        with pytest.raises(ValueError, match="needs points of both labels"):
+            loss.check(np.ones(4), equal)
+    y = np.array([1.0, -1, 1, -1])
+    with pytest.raises(ValueError, match="F1 has no weights of points"):
+        F1().check(y, np.array([0.1, 0.2, 0.3, 0.4]))
+    with pytest.raises(ValueError, match="k must be at most the number of points, 4, got 5"):
+        PrecisionAtK(5).check(y, equal)
+    with pytest.raises(ValueError, match="Multiclass takes classes 0, 1, 2"):
+        Multiclass().check(y, equal)
+    with pytest.raises(ValueError, match="tau must lie between 0 and 1"):
+        Quantile(1.0)
+    for make, word in ((EpsilonInsensitive, "epsilon"), (Novelty, "rho"), (F1, "scale")):
+        with pytest.raises(ValueError, match=f"{word} must be a number"):
+            make(-1.0)
+
+
+@pytest.mark.parametrize("n", [3, 2000, 5000])
+@pytest.mark.parametrize("kind", ["even", "tied", "sorted", "one far", "heavy"])
+def test_weighted_quantiles_are_those_of_the_sorted_values(kind, n):
+    rng = np.random.default_rng(n)
+    values, weights = rng.standard_normal(n), rng.random(n)
+    if kind == "tied":
+        values = np.round(values)
+    if kind == "sorted":
+        values = np.sort(values)
+    if kind == "one far":
+        values[0], weights[0] = 1e6, 10 * n
+    if kind == "heavy":
+        weights[rng.random(n) < 0.9] = 0.0
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    for share in (1e-9, 0.01, 0.3, 0.5, 0.97, 1 - 1e-9):
+        target = share * reached[-1]
+        expected = values[order][np.searchsorted(reached, target)]
+        assert weighted_quantile(values, weights, target) == expected
+
+
+def test_compiled_passes_are_the_plain_formulas():
+    rng = np.random.default_rng(9)
+    scores, y = 30 * rng.standard_normal(3000), np.where(rng.random(3000) < 0.3, 1.0, -1.0)
+    for weights in (np.full(3000, 1 / 3000), np.repeat(rng.random(30), 100), rng.random(3000)):
+        for loss in (Hinge(), SquaredHinge(), Logistic()):
+            value, gradient = loss.evaluate(scores, y, weights)
+            losses, slopes = loss.pointwise(scores, y)
+            assert value == pytest.approx(weights @ losses, rel=1e-12)
+            np.testing.assert_allclose(gradient, weights * slopes, rtol=1e-12, atol=0)

@@ -1,0 +1,69 @@
+"""The search along the line to each iterate, and the products with all points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from marginbench.solvers import Counters
+from marginbench.solvers.bundle import (
+    F1,
+    Hinge,
+    Logistic,
+    minimize_risk,
+)
+from marginbench.solvers.bundle.products import _add_rows, combination_of, scores_of
+from marginbench.solvers.bundle.risk import Risk
+
+
+@pytest.mark.parametrize("inner", ["qp", "line_search"])
+@pytest.mark.parametrize("offset", [None, "eliminated", "feature"])
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "f1"])
+def test_the_primal_search_finds_the_same_optimum(linear_task, loss, offset, inner):
+    if loss == "f1" and offset == "eliminated":
+        pytest.skip("the offset of this loss cannot be eliminated")
+    X, y = linear_task.X[:100], linear_task.y[:100]
+    options = {"lam": 0.01, "offset": offset}
+    plain = minimize_risk(X, y, loss, tol=1e-7, max_epochs=2000, **options)
+    tol = 1e-7 if inner == "qp" else 1e-3
+    found = minimize_risk(
+        X, y, loss, inner=inner, tol=tol, max_epochs=3000, primal_search=True, **options
+    )
+    assert found.status == "converged"
+    assert plain.lower_bound * (1 - 1e-12) <= found.objective
+    assert found.lower_bound <= plain.objective * (1 + 1e-12)
+    assert (np.diff(found.trace.objective) <= 0).all()
+    risk = Risk(X, y, {"hinge": Hinge(), "logistic": Logistic(), "f1": F1()}[loss],
+                np.ones(100), None, Counters())  # fmt: skip
+    by_hand = risk.at(X @ found.weights + found.intercept) + 0.005 * (
+        found.weights @ found.weights + (found.intercept**2 if offset == "feature" else 0.0)
+    )
+    assert found.objective == pytest.approx(by_hand, rel=1e-10)
+
+
+def test_the_primal_search_saves_iterations():
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((500, 40))
+    y = np.where(X @ rng.standard_normal(40) + rng.standard_normal(500) > 0, 1.0, -1.0)
+    plain, searched = (
+        minimize_risk(X, y, lam=1e-3, tol=1e-3, primal_search=search) for search in (False, True)
+    )
+    assert plain.status == searched.status == "converged"
+    assert 2 * searched.n_iter < plain.n_iter
+    with pytest.raises(ValueError, match="primal_search=True takes the L2 regulariser alone"):
+        minimize_risk(X, y, lam=1e-3, regularizer="l1", primal_search=True)
+
+
+def test_the_products_of_several_threads_are_the_same():
+    X = sparse.random(1000, 50, density=0.2, format="csr", random_state=7, dtype=np.float32)
+    g = np.random.default_rng(7).standard_normal(1000)
+    g[::3] = 0.0
+    sums = np.zeros((3, 50))
+    for part in range(3):
+        _add_rows(X.data, X.indices, X.indptr, g, sums, part, part + 1)
+    expected = X.toarray().astype(np.float64).T @ g
+    np.testing.assert_allclose(sums.sum(axis=0), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(combination_of(X, g), expected, rtol=0, atol=1e-12)
+    w = np.random.default_rng(8).standard_normal(50)
+    np.testing.assert_allclose(scores_of(X, w), X.toarray().astype(float) @ w, rtol=0, atol=1e-12)

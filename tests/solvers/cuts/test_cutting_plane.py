@@ -1,0 +1,447 @@
+"""Cutting planes for two classes: against SMO, a plain twin, and what is known of every cut."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from marginbench.solvers import RBF, SMO, CuttingPlane, KernelOracle, TwoClasses
+from marginbench.solvers.cuts import finders, working_set
+from marginbench.solvers.cuts.cut import Cut, combined, cut_scores, squared_norm
+from marginbench.solvers.cuts.finders import ExactCuts, LinearTimeCuts
+from marginbench.solvers.cuts.loop import make_cuts
+from marginbench.solvers.cuts.structure import Examples
+from marginbench.solvers.numeric.simplex_qp import SimplexQP
+
+ORACLES = ["exact", "linear", "constant"]
+EXACT = {"dtype": "float64", "random_state": 0}
+
+
+def primal(model, X, y, C):
+    scores = model.decision_function(X)
+    return 0.5 * model.model_.squared_norm() + C * np.maximum(0, 1 - y * scores).sum()
+
+
+def parts(task, finder, C=1.0, tol=1e-3, n_samples=40, max_idle=20, cache_bytes=2**30, **psi):
+    """A finder and a working set on this task, with float64 entries."""
+    structure = TwoClasses(**psi)
+    oracle = KernelOracle(task.params["kernel"] if "gamma" not in task.params else RBF(0.5),
+                          task.X, "float64")  # fmt: skip
+    examples = Examples(task.y, np.arange(task.n + 1), np.full(task.n, 1 / task.n))
+    return make_cuts(
+        oracle, structure, examples, np.random.default_rng(3), finder=finder, total=C * task.n,
+        tol=tol, n_samples=n_samples, patience=4, max_idle=max_idle, score_bytes=cache_bytes,
+    )  # fmt: skip
+
+
+def dense(cut, n):
+    """The coefficients of all points."""
+    coef = np.zeros(n)
+    coef[cut.points] = cut.coef[:, 0]
+    return coef
+
+
+def steps(finder, working, most=10_000):
+    for _ in range(most):
+        found = finder.find(working)
+        if found is None:
+            return
+        working.add(*found)
+        yield found
+
+
+@pytest.mark.parametrize("C", [1 / 150, 0.1, 1.0, 10.0])
+def test_exact_cuts_reach_the_optimum_of_smo(task, C):
+    exact = SMO(C=C, tol=1e-10, dtype="float64", **task.params).fit(task.X, task.y)
+    best = primal(exact, task.X, task.y, C)
+    for tol in (1e-2, 1e-3, 1e-5):
+        solver = CuttingPlane(C=C, oracle="exact", tol=tol, **EXACT, **task.params)
+        solver.fit(task.X, task.y)
+        assert solver.status_ == "converged"
+        excess = primal(solver, task.X, task.y, C) - best
+        assert -1e-9 * best <= excess <= C * task.n * tol
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+def test_the_dual_of_exact_cuts_certifies_the_optimum(task, optimum, C):
+    finder, working = parts(task, "exact", C)
+    values = [working.dual_value for _ in steps(finder, working)]
+    best = optimum(task, C).value
+    assert (np.diff(values) >= -1e-9 * best).all()
+    assert values[-1] <= best * (1 + 1e-9)
+    gap = 0.5 * working.squared_norm() + C * task.n * finder.risk - values[-1]
+    assert 0 <= gap <= C * task.n * 1e-3
+    coef = dense(working.weights(), task.n) * task.y
+    assert coef.min() >= 0
+    assert coef.max() <= C * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_features_of_twice_the_length_are_a_quarter_of_C(rbf_task, oracle):
+    task = rbf_task
+    common = {"oracle": oracle, "n_samples": 30, **EXACT, **task.params}
+    half = CuttingPlane(C=1.0, **common).fit(task.X, task.y)
+    whole = CuttingPlane(C=0.25, psi_scale=1.0, **common).fit(task.X, task.y)
+    assert whole.n_iter_ == half.n_iter_
+    np.testing.assert_allclose(
+        half.decision_function(task.X), 2 * whole.decision_function(task.X), rtol=1e-9
+    )
+
+
+def twin(task, C, oracle, r, seed, tol=1e-3, patience=4):
+    """Algorithms 1 to 3 of CUTS08 on a Gram matrix, without removal of cuts; w and the counts."""
+    K, y, n = task.K, task.y, task.n
+    rng, C1 = np.random.default_rng(seed), C * n
+    V, offsets, evals = np.zeros((0, n)), [], 0
+    qp = SimplexQP(C1)
+    qp.add([], 0.0, 0.0)
+    while True:
+        w = -qp.b[1:] @ V
+        f = K @ w
+        level = -qp.gradient.min() - qp.gap / C1
+        for _ in range(patience if oracle == "constant" else 1):
+            if oracle == "constant":
+                drawn = rng.integers(n, size=r)
+                evals += len(offsets) * r * r
+            else:
+                drawn = np.arange(n)
+            hinge = np.maximum(0, 1 - y[drawn] * f[drawn])
+            if hinge.mean() > level + tol:
+                break
+        else:
+            return w, len(offsets), evals
+        drawn = drawn[hinge > 0]
+        offset = len(drawn) / len(hinge)
+        evals += r * (r + 1) // 2 if oracle == "constant" else 0
+        v = np.zeros(n)
+        if oracle == "linear" and len(drawn) > r:
+            while True:
+                sample = drawn[rng.integers(len(drawn), size=r)]
+                v = -np.bincount(sample, minlength=n) * y * offset / r
+                if offset + v @ f > level + tol:
+                    break
+            evals += n * r
+        else:
+            np.add.at(v, drawn, -y[drawn] / len(hinge))
+            evals += n * len(drawn) if oracle != "constant" else 0
+        qp.add(np.concatenate(([0.0], V @ (K @ v))), v @ K @ v, offset)
+        V, offsets = np.vstack([V, v]), [*offsets, offset]
+        qp.solve(0.1 * C1 * tol)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_a_plain_twin_makes_the_same_cuts(rbf_task, oracle, seed):
+    task = rbf_task
+    coef, n_cuts, evals = twin(task, 1.0, oracle, 25, seed)
+    solver = CuttingPlane(
+        oracle=oracle, n_samples=25, max_idle=10**6, dtype="float64", random_state=seed,
+        **task.params,
+    ).fit(task.X, task.y)  # fmt: skip
+    assert solver.n_iter_ == n_cuts
+    assert solver.counters_.kernel_evals == evals
+    found = np.zeros(task.n)
+    found[solver.support_] = solver.dual_coef_[0]
+    np.testing.assert_allclose(found, coef, rtol=0, atol=1e-7 * np.abs(coef).max())
+
+
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_entries_computed_are_those_counted(rbf_task, oracle):
+    evaluated = 0
+
+    def kernel(A, B):
+        nonlocal evaluated
+        evaluated += len(A) * len(B)
+        return np.exp(-0.5 * cdist(A, B, "sqeuclidean"))
+
+    solver = CuttingPlane(kernel, oracle=oracle, n_samples=30, **EXACT)
+    solver.fit(rbf_task.X, rbf_task.y)
+    assert solver.counters_.kernel_evals_computed == evaluated
+    assert evaluated <= solver.counters_.kernel_evals
+
+
+@pytest.mark.parametrize("psi", [{}, {"scale": 1.0}, {"constant": 2.0}], ids=str)
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_the_state_is_what_it_stands_for(rbf_task, oracle, psi):
+    task, C1 = rbf_task, 10.0 * rbf_task.n
+    finder, working = parts(task, oracle, C=10.0, n_samples=30, max_idle=5, **psi)
+    most, sizes = np.sqrt(2 * C1), []
+    for cut, _, _ in steps(finder, working):
+        assert len(set(cut.points)) == len(cut.points)
+        assert 0 <= cut.offset <= 1 + 1e-12
+        V = np.zeros((len(working.cuts), task.n))
+        for k, kept in enumerate(working.cuts):
+            V[k, kept.points] = kept.coef[:, 0]
+            if kept.scores is not None:
+                np.testing.assert_allclose(kept.scores[:, 0], task.K @ V[k], atol=1e-12)
+        U = np.array([kept.explicit for kept in working.cuts])
+        gram = V @ task.K @ V.T + U @ U.T
+        np.testing.assert_allclose(working.qp.Q[1:, 1:], gram, rtol=1e-9, atol=1e-13)
+        assert np.linalg.eigvalsh(working.qp.Q).min() >= -1e-12
+        a = working.multipliers
+        w, weights = -a @ V, -a @ U
+        np.testing.assert_allclose(dense(working.weights(), task.n), w, atol=1e-11)
+        np.testing.assert_allclose(working.scores()[:, 0], task.K @ w, atol=1e-9)
+        np.testing.assert_allclose(working.explicit(), weights, atol=1e-11)
+        heights = [c.offset for c in working.cuts] + V @ task.K @ w + U @ weights
+        assert working.xi == pytest.approx(max(0.0, heights.max()), abs=1e-9)
+        assert np.sqrt(working.squared_norm()) <= most
+        sizes.append(len(working.cuts))
+    # Cuts do go.
+    assert sizes[-1] < len(sizes)
+
+
+def test_exact_cuts_lie_below_the_risk_everywhere(rbf_task):
+    task = rbf_task
+    finder, working = parts(task, "exact")
+    rng = np.random.default_rng(5)
+    others = rng.standard_normal((50, task.n)) * rng.choice([0.01, 0.1, 1.0], size=(50, 1))
+    scores = others @ task.K
+    risks = np.maximum(0, 1 - task.y * scores).mean(axis=1)
+    for cut, _, _ in steps(finder, working):
+        heights = cut.offset + scores[:, cut.points] @ cut.coef[:, 0]
+        assert (heights <= risks + 1e-12).all()
+
+
+def test_a_sampled_cut_is_the_exact_one_on_average(rbf_task):
+    task = rbf_task
+    finder, working = parts(task, "linear", n_samples=20)
+    for _ in steps(finder, working, most=5):
+        pass
+    assert isinstance(finder, LinearTimeCuts)
+    violations = finder.structure.most_violating(
+        working.scores(), np.empty(0), finder.examples.targets, finder.examples.starts
+    )
+    exact = finder._exact(violations)
+    draws = np.zeros((4000, task.n))
+    for draw in draws:
+        cut = finder._make(violations, -np.inf)
+        assert cut.offset == pytest.approx(exact.offset)
+        draw[cut.points] = cut.coef[:, 0]
+    whole = np.zeros(task.n)
+    whole[exact.points] = exact.coef[:, 0]
+    deviation = draws.std(axis=0) / np.sqrt(len(draws))
+    assert (np.abs(draws.mean(axis=0) - whole) <= 5 * deviation + 1e-15).all()
+
+
+def test_a_sample_that_is_never_violated_gives_way_to_the_exact_cut(rbf_task):
+    finder, working = parts(rbf_task, "linear", n_samples=20)
+    violations = finder.structure.most_violating(
+        working.scores(), np.empty(0), finder.examples.targets, finder.examples.starts
+    )
+    cut = finder._make(violations, np.inf)
+    assert len(cut.points) == rbf_task.n
+
+
+@pytest.mark.parametrize("oracle", ORACLES)
+@pytest.mark.parametrize(("C", "tol"), [(1 / 150, 0.1), (1 / 150, 0.03), (0.1, 0.1)])
+def test_the_number_of_cuts_is_within_the_bound(task, oracle, C, tol):
+    # CUTS08 Theorem 1, with a loss up to 1 and ||dPsi|| <= max sqrt(K_ii) for psi_scale = 1/2.
+    solver = CuttingPlane(C=C, oracle=oracle, n_samples=20, tol=tol, **EXACT, **task.params)
+    solver.fit(task.X, task.y)
+    assert solver.status_ == "converged"
+    assert 1 <= solver.n_iter_ <= 8 * C * task.n * task.K.diagonal().max() / tol**2
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("oracle", "r"), [("linear", 50), ("constant", 100)])
+def test_the_excess_is_within_the_bound(rbf_task, optimum, oracle, r, seed):
+    # CUTS08 Theorems 2 and 3 at level 0.01.
+    task, C, tol = rbf_task, 1 / 150, 0.02
+    best = optimum(task, C).value
+    solver = CuttingPlane(
+        C=C, oracle=oracle, n_samples=r, tol=tol, dtype="float64", random_state=seed, **task.params
+    ).fit(task.X, task.y)
+    excess = primal(solver, task.X, task.y, C) - best
+    C1, most = C * task.n, 8 * C * task.n / tol**2
+    if oracle == "linear":
+        allowed = np.sqrt(4 * C1 / r * np.log(most / 0.01))
+    else:
+        allowed = 2 * np.sqrt((1 + 2 * np.sqrt(2 * C1)) ** 2 / (2 * r) * np.log(most / 0.01))
+    assert -1e-9 <= excess <= C1 * (tol + allowed)
+
+
+def test_larger_samples_come_closer_to_the_optimum(rbf_task, optimum):
+    task, C = rbf_task, 1.0
+    best = optimum(task, C).value
+    for oracle in ("linear", "constant"):
+        excess = []
+        for r in (10, 100, 1000):
+            runs = [
+                CuttingPlane(
+                    oracle=oracle, n_samples=r, dtype="float64", random_state=seed, **task.params
+                ).fit(task.X, task.y)
+                for seed in range(3)
+            ]
+            excess.append(np.mean([primal(run, task.X, task.y, C) - best for run in runs]) / best)
+        assert excess[0] > 2 * excess[2]
+        assert excess[2] < (0.002 if oracle == "linear" else 0.05)
+
+
+@pytest.mark.parametrize("oracle", ["exact", "linear"])
+def test_scores_that_find_no_room_are_computed_anew(rbf_task, oracle):
+    task = rbf_task
+    params = {"oracle": oracle, "n_samples": 30, **EXACT, **task.params}
+    expected = CuttingPlane(**params).fit(task.X, task.y)
+    row = 8 * task.n / 2**20
+    with pytest.warns(UserWarning, match="the scores of 5 cuts fill cache_size") as caught:
+        solver = CuttingPlane(cache_size=5.5 * row, **params).fit(task.X, task.y)
+    assert len(caught) == 1
+    assert solver.n_iter_ == expected.n_iter_
+    np.testing.assert_allclose(
+        solver.decision_function(task.X), expected.decision_function(task.X), rtol=1e-6
+    )
+    assert solver.counters_.kernel_evals > expected.counters_.kernel_evals
+    assert solver.counters_.kernel_evals_computed <= solver.counters_.kernel_evals
+
+
+def test_no_more_scores_are_kept_than_there_is_room_for(rbf_task):
+    finder, working = parts(rbf_task, "exact", C=10.0, cache_bytes=3 * 8 * rbf_task.n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for _ in steps(finder, working):
+            assert sum(cut.scores is not None for cut in working.cuts) <= 3
+
+
+def test_constant_time_keeps_no_scores_and_needs_no_room(rbf_task):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CuttingPlane(oracle="constant", cache_size=0.0, random_state=0).fit(rbf_task.X, rbf_task.y)
+
+
+def test_scores_of_many_points_are_float32(rbf_task, monkeypatch):
+    task = rbf_task
+    exact = CuttingPlane(oracle="exact", gamma=0.5, tol=1e-2).fit(task.X, task.y)
+    monkeypatch.setattr(working_set, "_SMALL_SCORES", task.n - 1)
+    oracle = KernelOracle(RBF(0.5), task.X)
+    working = working_set.WorkingSet(oracle, 1, 0, 150.0, 1e-3, 20, 2**20)
+    cut = working.keep_scores(
+        Cut(1.0, np.arange(3), np.ones((3, 1)), np.empty(0), 3), task.K[:, :1]
+    )
+    assert cut.scores.dtype == np.float32
+    solver = CuttingPlane(oracle="exact", gamma=0.5, tol=1e-2).fit(task.X, task.y)
+    np.testing.assert_allclose(
+        solver.decision_function(task.X), exact.decision_function(task.X), atol=1e-2
+    )
+
+
+def test_constant_time_does_not_look_at_all_points():
+    rng = np.random.default_rng(1)
+    evals = []
+    for n in (2_000, 20_000):
+        X = rng.standard_normal((n, 2))
+        y = np.where(X[:, 0] > 0, 1, -1)
+        solver = CuttingPlane(oracle="constant", n_samples=50, C=10 / n, tol=0.02, random_state=0)
+        solver.fit(X, y)
+        assert solver.model_.n_support <= 50 * solver.n_iter_
+        evals.append(solver.counters_.kernel_evals)
+    assert max(evals) < 20_000 * 50
+
+
+@pytest.mark.parametrize("oracle", ["linear", "constant"])
+def test_the_seed_decides_the_samples(rbf_task, oracle):
+    task = rbf_task
+    first, again, other = (
+        CuttingPlane(oracle=oracle, n_samples=20, random_state=seed).fit(task.X, task.y)
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first.dual_coef_, again.dual_coef_)
+    assert first.counters_ == again.counters_
+    assert not np.array_equal(first.decision_function(task.X), other.decision_function(task.X))
+
+
+def test_weights_count_as_repeated_points(rbf_task):
+    task = rbf_task
+    weights = np.random.default_rng(2).integers(0, 4, size=task.n)
+    repeated = np.repeat(np.arange(task.n), weights)
+    params = {"oracle": "exact", "tol": 1e-6, **EXACT, **task.params}
+    weighted = CuttingPlane(**params).fit(task.X, task.y, sample_weight=weights)
+    plain = CuttingPlane(**params).fit(task.X[repeated], task.y[repeated])
+    np.testing.assert_allclose(
+        weighted.decision_function(task.X), plain.decision_function(task.X), atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("among", [None, np.array([1, 2, 5, 6])])
+def test_examples_are_drawn_in_proportion_to_their_weights(among):
+    shares = np.array([0.0, 0.1, 0.2, 0.0, 0.0, 0.3, 0.4, 0.0])
+    examples = Examples(np.ones(8), np.arange(9), shares)
+    drawn = examples.draw(np.random.default_rng(0), 20_000, among)
+    if among is not None:
+        drawn = among[drawn]
+    rates = np.bincount(drawn, minlength=8) / 20_000
+    assert (rates[shares == 0] == 0).all()
+    np.testing.assert_allclose(rates, shares, atol=5 * np.sqrt(0.25 / 20_000))
+
+
+def test_a_constant_feature_is_a_kernel_with_a_constant(rbf_task):
+    task = rbf_task
+    solver = CuttingPlane(
+        oracle="exact", constant_feature=1.5, tol=1e-6, **EXACT, **task.params
+    ).fit(task.X, task.y)
+    other = SMO("precomputed", tol=1e-10, dtype="float64").fit(task.K + 2.25, task.y)
+    np.testing.assert_allclose(
+        solver.decision_function(task.X), other.decision_function(task.K + 2.25), atol=2e-2
+    )
+    assert solver.intercept_[0] == pytest.approx(2.25 * other.dual_coef_.sum(), abs=2e-2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n_channels", [1, 3])
+def test_scores_of_a_sum_of_cuts_are_sums_of_kernel_entries(rbf_task, n_channels, dtype):
+    task, rng = rbf_task, np.random.default_rng(8)
+    cuts = [
+        Cut(0.0, rng.choice(30, m, replace=False), rng.standard_normal((m, n_channels)),
+            np.empty(0), m)
+        for m in (7, 0, 10, 4)
+    ]  # fmt: skip
+    factors = np.array([2.0, 1.0, -1.0, 0.0])
+    whole = np.zeros((task.n, n_channels))
+    for factor, cut in zip(factors, cuts, strict=True):
+        whole[cut.points] += factor * cut.coef
+    total = combined(cuts, factors, n_channels)
+    np.testing.assert_array_equal(
+        total.points, np.unique(np.concatenate([cuts[0].points, cuts[2].points]))
+    )
+    oracle = KernelOracle(RBF(0.5), task.X, dtype)
+    for rows in (np.array([4, 90, 17]), None):
+        scores = cut_scores(oracle, rows, total)
+        expected = (task.K @ whole)[slice(None) if rows is None else rows]
+        np.testing.assert_allclose(scores, expected, atol=1e-13 if dtype == "float64" else 1e-5)
+    assert oracle.counters.kernel_evals == (3 + task.n) * len(total.points)
+
+
+def test_entries_that_are_too_many_to_keep_are_computed_again(rbf_task, monkeypatch):
+    task = rbf_task
+    params = {"oracle": "constant", "n_samples": 30, **EXACT, **task.params}
+    expected = CuttingPlane(**params).fit(task.X, task.y)
+    monkeypatch.setattr(finders, "_KEPT_BYTES", 0)
+    solver = CuttingPlane(**params).fit(task.X, task.y)
+    assert solver.n_iter_ == expected.n_iter_
+    np.testing.assert_allclose(
+        solver.decision_function(task.X), expected.decision_function(task.X), rtol=1e-6
+    )
+    found, fewer = solver.counters_, expected.counters_
+    assert found.kernel_evals_computed > fewer.kernel_evals_computed
+
+
+@pytest.mark.parametrize("m", [0, 1, 2, 3, 17, 64])
+def test_the_norm_of_a_cut_costs_no_more_than_half_the_entries(rbf_task, m):
+    rng = np.random.default_rng(m)
+    cut = Cut(0.0, rng.choice(150, m, replace=False), rng.standard_normal((m, 2)), np.empty(0), m)
+    oracle = KernelOracle(RBF(0.5), rbf_task.X, "float64")
+    K = rbf_task.K[np.ix_(cut.points, cut.points)]
+    expected = (cut.coef * (K @ cut.coef)).sum()
+    assert squared_norm(oracle, cut, m * (m + 1) // 2) == pytest.approx(expected, rel=1e-12)
+    assert oracle.counters.kernel_evals_computed <= m * (m + 1) // 2
+    assert squared_norm(oracle, cut, m * m) == pytest.approx(expected, rel=1e-12)
+
+
+def test_parts_find_nothing_where_nothing_is_violated(rbf_task):
+    finder, working = parts(rbf_task, "exact", tol=1.001)
+    assert isinstance(finder, ExactCuts)
+    assert finder.find(working) is None
+    assert finder.risk == pytest.approx(1.0)

@@ -1,0 +1,365 @@
+"""Structural SVMs: outputs against brute force, optima against an interior-point method."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import qpsolvers
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.datasets import load_digits
+from sklearn.utils.estimator_checks import check_estimator
+
+from marginbench.solvers import (
+    CuttingPlane,
+    LinearChain,
+    Model,
+    MultiClass,
+    StructuredExpansion,
+    StructuredProblem,
+    StructuredSVM,
+    TwoClasses,
+)
+
+EXACT = {"oracle": "exact", "dtype": "float64", "random_state": 0}
+
+
+class Selection(StructuredProblem):
+    """One of the points of an input is the right one; losing by far costs more."""
+
+    max_loss = 1.0
+
+    def argmax(self, scores, weights, target=None):
+        value = scores[:, 0]
+        if target is not None:
+            value = value + [self.loss(target, k) for k in range(len(value))]
+        return int(np.argmax(value))
+
+    def loss(self, target, output):
+        return min(abs(target - output), 2) / 2
+
+    def psi(self, output, n_points):
+        coef = np.zeros((n_points, 1))
+        coef[output] = 1.0
+        return coef, np.empty(0)
+
+
+def all_outputs(structure, length):
+    if isinstance(structure, LinearChain):
+        return [
+            np.array(path) for path in itertools.product(range(structure.n_channels), repeat=length)
+        ]
+    if isinstance(structure, Selection):
+        return list(range(length))
+    return [-1.0, 1.0] if isinstance(structure, TwoClasses) else list(range(structure.n_channels))
+
+
+def score_of(structure, scores, weights, output):
+    coef, explicit = structure.psi(output, len(scores))
+    return float((scores * coef).sum() + (weights * explicit).sum())
+
+
+STRUCTURES = {
+    "two classes": (TwoClasses(), 1),
+    "two classes, long features": (TwoClasses(1.0, constant=2.0), 1),
+    "classes": (MultiClass(4), 1),
+    "chain": (LinearChain(3), 5),
+    "chain of two": (LinearChain(2), 6),
+    "chain without transitions": (LinearChain(3, transitions=False), 4),
+    "selection": (Selection(), 5),
+}
+
+
+@pytest.fixture(params=STRUCTURES.values(), ids=STRUCTURES)
+def random_batch(request):
+    """A structure, and scores, weights and targets of 30 inputs of several lengths."""
+    structure, longest = request.param
+    rng = np.random.default_rng(4)
+    sizes = rng.integers(1, longest + 1, size=30)
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    scores = rng.standard_normal((starts[-1], structure.n_channels))
+    weights = rng.standard_normal(structure.n_explicit)
+    targets = []
+    for size in sizes:
+        outputs = all_outputs(structure, size)
+        targets.append(outputs[rng.integers(len(outputs))])
+    if longest == 1:
+        targets = np.array(targets)
+    return structure, scores, weights, targets, starts
+
+
+def test_argmax_is_that_of_brute_force(random_batch):
+    structure, scores, weights, targets, starts = random_batch
+    for i, target in enumerate(targets):
+        own = scores[starts[i] : starts[i + 1]]
+        outputs = all_outputs(structure, len(own))
+        plain = [score_of(structure, own, weights, output) for output in outputs]
+        augmented = [
+            value + structure.loss(target, output)
+            for value, output in zip(plain, outputs, strict=True)
+        ]
+        for values, given in ((plain, None), (augmented, target)):
+            found = structure.argmax(own, weights, given)
+            best = outputs[int(np.argmax(values))]
+            np.testing.assert_array_equal(found, best)
+
+
+def test_the_most_violating_outputs_are_those_of_brute_force(random_batch):
+    structure, scores, weights, targets, starts = random_batch
+    found = structure.most_violating(scores, weights, targets, starts)
+    for i, target in enumerate(targets):
+        own = scores[starts[i] : starts[i + 1]]
+        right = score_of(structure, own, weights, target)
+        values = [
+            structure.loss(target, output) + score_of(structure, own, weights, output) - right
+            for output in all_outputs(structure, len(own))
+        ]
+        assert found.values[i] == pytest.approx(max(values), abs=1e-12)
+
+
+def test_many_examples_at_a_time_are_the_same_as_one(random_batch):
+    structure, scores, weights, targets, starts = random_batch
+    found = structure.most_violating(scores, weights, targets, starts)
+    expected = StructuredProblem.most_violating(structure, scores, weights, targets, starts)
+    for name in ("losses", "values", "coef", "explicit"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-12)
+
+
+def optimum(K, structure, targets, starts, C):
+    """The optimal value by Clarabel, over a multiplier for every output of every input."""
+    n, features, losses, owner = len(targets), [], [], []
+    for i, target in enumerate(targets):
+        size = starts[i + 1] - starts[i]
+        right = structure.psi(target, size)
+        for output in all_outputs(structure, size):
+            wrong = structure.psi(output, size)
+            row = np.zeros((len(K), structure.n_channels))
+            row[starts[i] : starts[i + 1]] = right[0] - wrong[0]
+            features.append((row, right[1] - wrong[1]))
+            losses.append(structure.loss(target, output))
+            owner.append(i)
+    explicit = np.array([row for _, row in features])
+    P = explicit @ explicit.T
+    for s in range(structure.n_channels):
+        V = np.array([row[:, s] for row, _ in features])
+        P += V @ K @ V.T
+    each = sparse.csc_matrix((np.ones(len(owner)), (owner, np.arange(len(owner)))))
+    losses = np.array(losses)
+    a = qpsolvers.solve_qp(
+        sparse.csc_matrix(P), -losses, A=each, b=np.full(n, C), lb=np.zeros(len(owner)),
+        solver="clarabel", tol_gap_abs=1e-9, tol_gap_rel=1e-9,
+    )  # fmt: skip
+    return float(losses @ a - 0.5 * a @ P @ a)
+
+
+def primal(solver, X, targets, starts, C):
+    violations = solver.structure_.most_violating(
+        solver.scores(X), solver.explicit_coef_, targets, starts
+    )
+    return 0.5 * solver.model_.squared_norm() + C * violations.values.sum()
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0])
+def test_classes_of_digits_reach_the_independent_optimum(C):
+    digits = load_digits()
+    X, y = digits.data[:80] / 16.0, digits.target[:80]
+    starts = np.arange(81)
+    best = optimum(np.exp(-0.1 * cdist(X, X, "sqeuclidean")), MultiClass(10), y, starts, C)
+    solver = StructuredSVM(gamma=0.1, C=C, tol=1e-4, **EXACT).fit(X, y)
+    assert solver.status_ == "converged"
+    excess = primal(solver, X, y, starts, C) - best
+    assert -1e-6 * best <= excess <= C * 80 * 1e-4
+    # Sampled cuts come near it.
+    for oracle in ("linear", "constant"):
+        sampled = StructuredSVM(
+            gamma=0.1, C=C, oracle=oracle, n_samples=60, dtype="float64", random_state=0
+        ).fit(X, y)
+        assert primal(sampled, X, y, starts, C) <= 1.1 * best
+
+
+def test_sampled_cuts_learn_the_digits():
+    digits = load_digits()
+    X, y = digits.data / 16.0, digits.target
+    for oracle in ("linear", "constant"):
+        solver = StructuredSVM(gamma=0.5, C=10.0, oracle=oracle, n_samples=100, tol=0.05,
+                               random_state=0)  # fmt: skip
+        solver.fit(X[:700], y[:700])
+        assert solver.score(X[700:], y[700:]) >= 0.92
+        assert solver.counters_.kernel_evals_computed <= solver.counters_.kernel_evals
+
+
+def test_two_classes_are_the_binary_problem_with_twice_C(rbf_task):
+    # w_1 = -w_2, so that the two norms add up and the score is their difference.
+    task = rbf_task
+    params = {"tol": 1e-6, **EXACT, **task.params}
+    several = StructuredSVM(C=0.5, **params).fit(task.X, task.y)
+    binary = CuttingPlane(C=1.0, **params).fit(task.X, task.y)
+    expected = binary.decision_function(task.X)
+    np.testing.assert_allclose(several.decision_function(task.X), expected, atol=1e-3)
+    np.testing.assert_array_equal(several.predict(task.X), binary.predict(task.X))
+
+
+@pytest.mark.parametrize("oracle", ["exact", "linear", "constant"])
+def test_chains_of_length_one_are_classes(oracle):
+    digits = load_digits(n_class=4)
+    X, y = digits.data[:90] / 16.0, digits.target[:90]
+    params = {**EXACT, "gamma": 0.1, "oracle": oracle, "n_samples": 30}
+    classes = StructuredSVM(**params).fit(X, y)
+    chains = StructuredSVM(LinearChain(4, transitions=False), **params)
+    chains.fit(X, [np.array([label]) for label in y])
+    assert chains.n_iter_ == classes.n_iter_
+    np.testing.assert_allclose(chains.scores(X), classes.scores(X), atol=1e-8)
+
+
+def sticky_sequences(rng, n, length=12):
+    """Three states that tend to stay, seen through much noise in two dimensions."""
+    X, y = [], []
+    centres = np.array([[0.0, 0.0], [1.2, 0.0], [0.0, 1.2]])
+    for _ in range(n):
+        state = rng.integers(3)
+        for _ in range(length):
+            if rng.random() < 0.15:
+                state = rng.integers(3)
+            X.append(centres[state] + 0.8 * rng.standard_normal(2))
+            y.append(state)
+    return np.array(X), np.array(y), np.full(n, length)
+
+
+@pytest.mark.parametrize("transitions", [True, False])
+def test_chains_reach_the_independent_optimum(transitions):
+    X, y, lengths = sticky_sequences(np.random.default_rng(0), 12, length=3)
+    lengths = np.array([3, 2, 1, 3] * 4)
+    X, y = X[: lengths.sum()], y[: lengths.sum()]
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    targets = np.split(y, starts[1:-1])
+    structure = LinearChain(3, transitions=transitions)
+    for C in (0.3, 3.0):
+        best = optimum(np.exp(-cdist(X, X, "sqeuclidean")), structure, targets, starts, C)
+        solver = StructuredSVM(structure, gamma=1.0, C=C, tol=1e-4, **EXACT)
+        solver.fit(X, targets, lengths)
+        assert solver.status_ == "converged"
+        excess = primal(solver, X, targets, starts, C) - best
+        assert -1e-6 * best <= excess <= C * len(lengths) * 1e-4
+
+
+@pytest.mark.parametrize("oracle", ["linear", "constant"])
+def test_chains_beat_points_on_their_own(oracle):
+    rng = np.random.default_rng(1)
+    X, y, lengths = sticky_sequences(rng, 40)
+    Z, t, test_lengths = sticky_sequences(rng, 80)
+    params = {"gamma": 0.5, "oracle": oracle, "tol": 0.03, "n_samples": 20, "random_state": 0}
+    alone = StructuredSVM(C=1.0, **params).fit(X, y)
+    chain = StructuredSVM("chain", C=12.0, **params).fit(X, y, lengths)
+    error = np.mean(alone.predict(Z) != t)
+    assert error > 0.2
+    assert 1 - chain.score(Z, t, test_lengths) < 0.75 * error
+    # It has learnt that states stay.
+    pairs = chain.explicit_coef_.reshape(3, 3)
+    assert (np.diag(pairs) > pairs.max(axis=1, where=~np.eye(3, dtype=bool), initial=-9)).all()
+
+
+def test_evaluations_of_chains_are_positions_times_drawn_positions():
+    X, y, lengths = sticky_sequences(np.random.default_rng(2), 30, length=4)
+    one = StructuredSVM("chain", gamma=0.5, oracle="linear", n_samples=7, max_epochs=1,
+                        random_state=0).fit(X, y, lengths)  # fmt: skip
+    assert one.status_ == "budget"
+    assert one.counters_.kernel_evals == 120 * 7 * 4
+    assert one.counters_.kernel_evals_computed == 120 * one.model_.n_support
+
+
+def selections(rng, n):
+    """Inputs of 2 to 5 points, of which the one nearest to a circle is right."""
+    lengths = rng.integers(2, 6, size=n)
+    X = rng.uniform(-1.5, 1.5, size=(lengths.sum(), 2))
+    parts = np.split(X, np.cumsum(lengths)[:-1])
+    return X, [int(np.abs(np.linalg.norm(p, axis=1) - 1).argmin()) for p in parts], lengths
+
+
+def test_a_structure_of_ones_own():
+    X, y, lengths = selections(np.random.default_rng(3), 12)
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    best = optimum(np.exp(-2 * cdist(X, X, "sqeuclidean")), Selection(), y, starts, 2.0)
+    solver = StructuredSVM(Selection(), gamma=2.0, C=2.0, tol=1e-4, **EXACT).fit(X, y, lengths)
+    excess = primal(solver, X, y, starts, 2.0) - best
+    assert -1e-6 * best <= excess <= 2.0 * 12 * 1e-4
+
+    X, y, lengths = selections(np.random.default_rng(4), 200)
+    Z, t, test_lengths = selections(np.random.default_rng(5), 300)
+    for oracle in ("exact", "linear", "constant"):
+        solver = StructuredSVM(
+            Selection(), gamma=2.0, C=5.0, oracle=oracle, n_samples=60, tol=0.05, random_state=0
+        ).fit(X, y, lengths)
+        outputs = solver.predict(Z, test_lengths)
+        assert np.mean(np.array(outputs) == t) > 0.8
+        losses = [Selection().loss(a, b) for a, b in zip(t, outputs, strict=True)]
+        assert solver.score(Z, t, test_lengths) == pytest.approx(1 - np.mean(losses))
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+def test_a_saved_model_scores_the_same(tmp_path, storage):
+    X, y, lengths = sticky_sequences(np.random.default_rng(2), 10)
+    X = X if storage == "dense" else sparse.csr_matrix(X)
+    model = StructuredSVM("chain", gamma=0.5, random_state=0).fit(X, y, lengths).model_
+    model.save(tmp_path / "model.npz")
+    loaded = Model.load(tmp_path / "model.npz")
+    assert isinstance(loaded, StructuredExpansion)
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(loaded.weights, model.weights)
+    assert loaded.squared_norm() == model.squared_norm()
+    assert loaded.n_support == model.n_support > 0
+
+
+def test_a_precomputed_kernel_is_the_same(rbf_task):
+    task = rbf_task
+    y = (task.X[:, 0] > 0) + (task.X[:, 1] > 0)
+    expected = StructuredSVM(**EXACT, **task.params).fit(task.X, y)
+    solver = StructuredSVM(kernel="precomputed", **EXACT).fit(task.K, y)
+    np.testing.assert_allclose(solver.scores(task.K), expected.scores(task.X), atol=1e-5)
+
+
+def test_a_monitor_sees_every_cut_and_may_stop(rbf_task, recording_monitor):
+    task = rbf_task
+    monitor = recording_monitor(stop_after=4)
+    solver = StructuredSVM(n_samples=20, random_state=0, **task.params)
+    solver.fit(task.X, task.y, monitor=monitor)
+    assert monitor.calls == ["start"] + ["record"] * 4 + ["finish"]
+    assert monitor.iterations == [1, 2, 3, 4]
+    assert solver.status_ == "stopped"
+    np.testing.assert_array_equal(monitor.snapshots[-1].coef, solver.model_.coef)
+
+
+def test_scikit_learn_checks():
+    check_estimator(StructuredSVM(dtype="float64", random_state=0), on_skip=None)
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "lengths", "message"),
+    [
+        ({}, [0, 1, 2, 0], [2, 2], "structure='multiclass' has a point an input"),
+        ({"structure": "chain"}, [0, 1, 2, 0], [2, 3], "lengths sum to 5, but X has 4 points"),
+        ({"structure": "chain"}, [0, 1, 2, 0], [4, 0], "lengths must be whole numbers >= 1"),
+        ({"structure": "chain"}, [0, 1, 2, 0], [2.0, 2.0], "lengths must be whole numbers >= 1"),
+        ({"structure": Selection()}, [0, 1, 2], [2, 2], "got 3 for 2 inputs"),
+        ({"structure": "tree"}, [0, 1, 2, 0], None, "structure must be one of multiclass, chain"),
+        ({"oracle": "quick"}, [0, 1, 2, 0], None, "oracle must be one of exact, linear, constant"),
+        ({"C": 0.0}, [0, 1, 2, 0], None, "C must be a number > 0, got 0.0"),
+        ({}, [1, 1, 1, 1], None, "needs two classes in y, got only one class"),
+    ],
+)
+def test_what_does_not_fit_is_named(params, y, lengths, message):
+    with pytest.raises(ValueError, match=message) as failure:
+        StructuredSVM(**params).fit(np.arange(8.0).reshape(4, 2), y, lengths)
+    assert "\n" not in str(failure.value)
+
+
+def test_the_worked_examples_run(capsys):
+    text = (Path(__file__).parents[3] / "docs" / "structured-outputs.md").read_text()
+    chain, own = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(chain, {})
+    assert float(capsys.readouterr().out.split()[0]) > 0.8
+    exec(own, {})
+    assert float(capsys.readouterr().out) > 0.75

@@ -1,0 +1,367 @@
+"""Perceptrons, von Neumann's algorithm and their smooth kin: twins, invariants, certificates."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from marginbench.data_loaders import lap, ldfp
+from marginbench.solvers import (
+    ISNKPVN,
+    ISPVN,
+    KPCT,
+    KVN,
+    MPKFP,
+    MPLFP,
+    PCT,
+    SMO,
+    SNKP,
+    SPCT,
+    SPVN,
+    VN,
+    BatchPerceptron,
+    FeasibilityProblem,
+    check_certificate,
+)
+
+SEPARABLE = ldfp(8, 60, kappa=3, seed=1).A
+INSEPARABLE = lap(5, 60, seed=2).A
+LINEAR = {
+    "MPLFP": MPLFP,
+    "PCT": PCT,
+    "PCT cyclic": lambda **params: PCT(pick="cyclic", **params),
+    "VN": VN,
+    "VN vertex": lambda **params: VN(start="vertex", **params),
+    "SPCT": SPCT,
+    "SPCT mu0=1": lambda **params: SPCT(mu0=1.0, **params),
+    "SPVN": SPVN,
+    "ISPVN": ISPVN,
+    "ISPVN mu0=n": lambda **params: ISPVN(mu0="n", **params),
+}
+KERNEL = {
+    "MPKFP": MPKFP,
+    "KPCT": KPCT,
+    "KVN": KVN,
+    "KVN centre": lambda **params: KVN(start="centre", **params),
+    "SNKP": SNKP,
+    "ISNKPVN": ISNKPVN,
+}
+TWINS = {
+    "PCT": ("KPCT", {}),
+    "VN": ("KVN", {"start": "centre"}),
+    "SPCT": ("SNKP", {}),
+    # The norm comes from Lanczos, on A A' or on A'A: only a given mu0 is the same to all digits.
+    "ISPVN": ("ISNKPVN", {"mu0": 40.0}),
+}
+KERNEL_CLASSES = {"KPCT": KPCT, "KVN": KVN, "SNKP": SNKP, "ISNKPVN": ISNKPVN}
+
+
+def margin(A):
+    """rho by the hard-margin SVM, for a separable problem."""
+    G = A.T @ A
+    signs = np.where(np.arange(len(G)) % 2, 1.0, -1.0)
+    smo = SMO("precomputed", C=1e12, tol=1e-10, dtype="float64")
+    smo.fit(G * np.outer(signs, signs), signs)
+    return 1 / math.sqrt(smo.dual_coef_[0] @ signs[smo.support_])
+
+
+def softmax(exponents):
+    weights = np.exp(exponents - exponents.max())
+    return weights / weights.sum()
+
+
+def project(point):
+    """The nearest point of the simplex, by sorting."""
+    descending = np.sort(point)[::-1]
+    thresholds = (np.cumsum(descending) - 1) / np.arange(1, len(point) + 1)
+    return np.maximum(point - thresholds[descending > thresholds][-1], 0)
+
+
+def pct_twin(A, iterations, cyclic=False):
+    n = A.shape[1]
+    y, visits, j = np.zeros(A.shape[0]), np.zeros(n), -1
+    for k in range(iterations):
+        s = A.T @ y
+        if cyclic:
+            j = next(i % n for i in range(j + 1, j + 1 + n) if s[i % n] <= 0)
+        else:
+            j = int(s.argmin())
+        y = (k * y + A[:, j]) / (k + 1)
+        visits[j] += 1
+    return y / np.linalg.norm(y), visits / iterations
+
+
+def vn_twin(A, iterations, start):
+    n = A.shape[1]
+    x = np.full(n, 1 / n) if start == "centre" else np.eye(n)[0]
+    norms = [np.linalg.norm(A @ x)]
+    for _ in range(iterations):
+        y = A @ x
+        s = A.T @ y
+        j = int(s.argmin())
+        # The minimiser of a quadratic on the segment from x to the vertex.
+        direction = np.eye(n)[j] - x
+        image = A @ direction
+        x = x - (y @ image) / (image @ image) * direction
+        norms.append(np.linalg.norm(A @ x))
+    return x, np.array(norms)
+
+
+def smooth_twin(A, iterations, mu, smoothing):
+    """The smooth loop; every (y, x, mu)."""
+    n = A.shape[1]
+    y = A @ np.full(n, 1 / n)
+    x = smoothing(A.T @ y, mu)
+    path = [(y, x, mu)]
+    for k in range(iterations):
+        theta = 2 / (k + 3)
+        y = (1 - theta) * (y + theta * (A @ x)) + theta**2 * (A @ smoothing(A.T @ y, mu))
+        mu = (1 - theta) * mu
+        x = (1 - theta) * x + theta * smoothing(A.T @ y, mu)
+        path.append((y, x, mu))
+    return path
+
+
+def entropic(s, mu):
+    return softmax(-s / mu)
+
+
+@pytest.mark.parametrize("cyclic", [False, True])
+@pytest.mark.parametrize("iterations", [1, 2, 90])
+def test_the_perceptron_is_the_literal_one(iterations, cyclic):
+    y, x = pct_twin(INSEPARABLE, iterations, cyclic)
+    result = PCT(
+        pick="cyclic" if cyclic else "worst", max_iter=iterations, tol=0.0, stop="gap"
+    ).solve(INSEPARABLE)
+    np.testing.assert_allclose(result.y, y, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-15)
+    assert result.counters.matvecs == iterations
+
+
+@pytest.mark.parametrize("start", ["centre", "vertex"])
+@pytest.mark.parametrize("iterations", [1, 2, 90])
+def test_von_neumann_is_the_literal_one(iterations, start):
+    x, norms = vn_twin(INSEPARABLE, iterations, start)
+    result = VN(start=start, max_iter=iterations, tol=0.0, stop="gap", history=1).solve(INSEPARABLE)
+    np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-12)
+    np.testing.assert_allclose([point.phi_up for point in result.history], norms[1:], atol=1e-12)
+    products = iterations + 1 + (start == "centre")
+    assert result.counters.matvecs == products
+
+
+def test_von_neumann_gets_shorter_as_proven():
+    # It holds until a y separates.
+    for start in ("centre", "vertex"):
+        solver = VN(start=start, max_iter=3000, tol=0.0, history=1)
+        up = np.array([point.phi_up for point in solver.solve(INSEPARABLE).history])
+        assert (np.diff(up) <= 1e-15).all()
+        assert (up <= 1 / np.sqrt(np.arange(1, len(up) + 1) + 1) + 1e-15).all()
+
+
+@pytest.mark.parametrize("A", [SEPARABLE, INSEPARABLE], ids=["separable", "inseparable"])
+@pytest.mark.parametrize("mu0", [1.0, 2.0])
+@pytest.mark.parametrize("iterations", [1, 2, 60])
+def test_the_smooth_perceptron_is_the_literal_one(A, iterations, mu0):
+    y, x, _ = smooth_twin(A, iterations, mu0, entropic)[-1]
+    result = SPCT(mu0=mu0, max_iter=iterations, tol=0.0, stop="gap").solve(A)
+    np.testing.assert_allclose(result.y, y / np.linalg.norm(y), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-11)
+    # A x_mu and A'y of each iteration, and of the start; A 1/n.
+    assert result.counters.matvecs == 2 * iterations + 3
+
+
+@pytest.mark.parametrize("A", [SEPARABLE, INSEPARABLE], ids=["separable", "inseparable"])
+def test_a_euclidean_round_is_the_literal_one(A):
+    n = A.shape[1]
+    mu0 = 2 * np.linalg.norm(A, 2) ** 2
+
+    def euclidean(s, mu):
+        return project(np.full(n, 1 / n) - s / mu)
+
+    y, x, _ = smooth_twin(A, 40, mu0, euclidean)[-1]
+    result = SPVN(mu0=mu0, max_iter=40, tol=0.0, stop="gap").solve(A)
+    np.testing.assert_allclose(result.y, y / np.linalg.norm(y), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-11)
+
+
+def test_the_next_round_starts_from_the_last_x():
+    A, factor = INSEPARABLE, 3.0
+    n, mu0 = A.shape[1], 2.0 * A.shape[1]
+    centre, iterations = np.full(n, 1 / n), 0
+    while np.linalg.norm(A @ centre) > 1e-3:
+        y, mu, k = A @ centre, mu0, 0
+        smoothing = lambda s, mu, at=centre: project(at - s / mu)  # noqa: E731
+        x = smoothing(A.T @ y, mu)
+        target = np.linalg.norm(A @ centre) / factor
+        while np.linalg.norm(A @ x) > max(target, 1e-3):
+            theta = 2 / (k + 3)
+            y = (1 - theta) * (y + theta * (A @ x)) + theta**2 * (A @ smoothing(A.T @ y, mu))
+            mu *= 1 - theta
+            x = (1 - theta) * x + theta * smoothing(A.T @ y, mu)
+            k += 1
+        centre, iterations = x, iterations + k
+    result = ISPVN(factor=factor, mu0="n", tol=1e-3).solve(A)
+    assert (result.status, result.n_iter) == ("inseparable", iterations)
+    np.testing.assert_allclose(result.x, centre, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_excessive_gap_invariant_of_the_smooth_methods(seed):
+    # 1/2 ||A x||^2 <= phi_mu(y), for the entropy with mu0 = 2 and for the distance with 2 ||A||^2.
+    A = (ldfp, lap)[seed % 2](3, 8, seed=seed).A
+    n = A.shape[1]
+    for y, x, mu in smooth_twin(A, 100, 2.0, entropic):
+        s = A.T @ y
+        smoothed = s.min() - mu * np.log(np.exp(-(s - s.min()) / mu).sum()) + mu * math.log(n)
+        assert np.sum((A @ x) ** 2) / 2 <= smoothed - y @ y / 2 + 1e-12
+    centre = np.full(n, 1 / n)
+    for y, x, mu in smooth_twin(
+        A, 100, 2 * np.linalg.norm(A, 2) ** 2, lambda s, mu: project(centre - s / mu)
+    ):
+        s = A.T @ y
+        w = project(centre - s / mu)
+        smoothed = s @ w + mu / 2 * np.sum((w - centre) ** 2)
+        assert np.sum((A @ x) ** 2) / 2 <= smoothed - y @ y / 2 + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_separators_come_within_the_proven_numbers_of_iterations(seed):
+    A = ldfp(10, 150, kappa=2 + seed, seed=seed).A
+    rho, n = margin(A), 150
+    for method, bound in [
+        (PCT(), 1 / rho**2),
+        (PCT(pick="cyclic"), 1 / rho**2),
+        (VN(), 1 / rho**2),
+        (VN(start="vertex"), 1 / rho**2),
+        (SPCT(), math.sqrt(8 * math.log(n)) / rho),
+        (SPCT(mu0=1.0), 2 * math.sqrt(math.log(n)) / rho),
+    ]:
+        result = method.solve(A)
+        assert result.status == "separable"
+        assert result.n_iter <= bound, method
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_certificates_of_all_methods_pass_the_one_checker(name):
+    method = LINEAR[name](tol=2e-2, history=1.3)
+    for A, status in ((SEPARABLE, "separable"), (INSEPARABLE, "inseparable")):
+        for wrap in (np.asarray, np.asfortranarray, sparse.csc_matrix, np.float32):
+            problem = FeasibilityProblem.linear(wrap(A))
+            result = method.solve(problem)
+            assert result.status == status
+            assert result.converged
+            verdict = check_certificate(problem, result)
+            assert verdict.valid, verdict.reasons
+
+
+@pytest.mark.parametrize("name", KERNEL)
+def test_certificates_of_all_kernel_methods_pass_it_too(name):
+    method = KERNEL[name](tol=2e-2, max_iter=100_000, history=1.3)
+    for A, status in ((SEPARABLE, "separable"), (INSEPARABLE, "inseparable")):
+        for dtype in (np.float64, np.float32):
+            problem = FeasibilityProblem.gram((A.T @ A).astype(dtype))
+            result = method.solve(problem)
+            assert result.status == status
+            verdict = check_certificate(problem, result)
+            assert verdict.valid, verdict.reasons
+
+
+@pytest.mark.parametrize("name", [*LINEAR, *KERNEL])
+def test_the_margin_lies_between_the_bounds(name):
+    kernel = name in KERNEL
+    for A in (SEPARABLE, INSEPARABLE):
+        rho = margin(A) if A is SEPARABLE else 0.0
+        method = {**LINEAR, **KERNEL}[name](max_iter=300, tol=1e-3, stop="gap", history=1)
+        result = method.solve(A.T @ A if kernel else A)
+        for point in result.history:
+            assert point.phi_lo <= rho + 1e-12
+            assert point.phi_up >= rho - 1e-12
+
+
+@pytest.mark.parametrize("A", [SEPARABLE, INSEPARABLE], ids=["separable", "inseparable"])
+@pytest.mark.parametrize("name", TWINS)
+def test_with_a_linear_kernel_they_are_the_methods_on_columns(name, A):
+    other, params = TWINS[name]
+    common = {"max_iter": 12, "tol": 0.0, "stop": "gap"}
+    kernel = KERNEL_CLASSES[other](**common, **params).solve(A.T @ A)
+    given = {key: value for key, value in params.items() if key == "mu0"}
+    linear = LINEAR[name](**common, **given).solve(A)
+    assert kernel.n_iter == linear.n_iter
+    np.testing.assert_allclose(kernel.x, linear.x, rtol=0, atol=1e-10)
+    # From a Gram matrix a squared length is known to 1e-16 or so, however small it is.
+    atol = 1e-12 + 1e-14 / linear.phi_up**2
+    np.testing.assert_allclose(A @ kernel.y, linear.y, rtol=0, atol=atol)
+
+
+def test_the_batch_perceptron_is_the_perceptron_up_to_length():
+    rng = np.random.default_rng(3)
+    y = np.where(np.arange(60) % 3 == 0, 1.0, -1.0)
+    X = SEPARABLE.T * y[:, None] * rng.uniform(0.5, 2.0, 60)[:, None]
+    batch = BatchPerceptron("linear", max_epochs=100, dtype="float64")
+    batch.fit(X / np.linalg.norm(X, axis=1)[:, None], y)
+    result = PCT().solve(FeasibilityProblem.from_points(X, y))
+    assert result.n_iter == batch.n_iter_
+    w = batch.dual_coef_[0] @ batch.support_vectors_
+    np.testing.assert_allclose(w / np.linalg.norm(w), result.y, rtol=0, atol=1e-12)
+    kernel = KPCT("linear", dtype="float64", max_iter=10_000).fit(X, y)
+    assert kernel.n_iter_ == batch.n_iter_
+    np.testing.assert_allclose(kernel.decision_function(X), X @ result.y, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("A", [SEPARABLE, INSEPARABLE], ids=["separable", "inseparable"])
+@pytest.mark.parametrize("name", ["SPCT", "SPVN", "ISPVN"])
+def test_long_runs_do_not_overflow(name, A):
+    result = LINEAR[name](max_iter=5000, tol=1e-300, stop="gap").solve(A)
+    assert np.isfinite(result.x).all()
+    assert np.isfinite(result.y).all()
+    if name == "SPCT" and A is SEPARABLE:
+        # The smoothing parameter falls like 1 / k^2. Exponents that are not shifted by the largest
+        # one are too much for exp; ||y|| is phi_up, both being the margin by now.
+        mu = 2 * 2.0 / ((result.n_iter + 1) * (result.n_iter + 2))
+        assert np.abs(result.y @ A).max() * result.phi_up / mu > math.log(np.finfo(float).max)
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (ISPVN(max_inner=3), "a round did not divide ||A x|| by 2.0 in max_inner=3 iterations"),
+        (ISPVN(max_rounds=1, tol=1e-9), "max_rounds=1 rounds are done"),
+        (ISPVN(max_iter=4), "max_iter=4 iterations are done"),
+        (SPVN(max_iter=4), "max_iter=4 iterations are done"),
+    ],
+)
+def test_inner_loops_end_with_a_reason(method, message):
+    A = INSEPARABLE if "rounds" in message else ldfp(30, 300, seed=0).A
+    problem = FeasibilityProblem.linear(A)
+    result = method.solve(problem)
+    assert result.status == "budget"
+    assert not result.converged
+    assert result.message == message
+    assert check_certificate(problem, result).valid
+
+
+def test_mirror_prox_needs_the_fewest_iterations():
+    A = ldfp(30, 600, seed=5).A
+    iterations = {name: LINEAR[name]().solve(A).n_iter for name in ("MPLFP", "SPCT", "PCT", "VN")}
+    assert iterations["MPLFP"] < iterations["SPCT"] < iterations["VN"]
+    assert iterations["SPCT"] < iterations["PCT"]
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (PCT(pick="best"), "pick must be one of worst, cyclic, got 'best'"),
+        (VN(start="middle"), "start must be one of centre, vertex, got 'middle'"),
+        (SPCT(mu0=0), "mu0 must be a number > 0, got 0"),
+        (SPVN(mu0="m"), "mu0 must be one of norm, n, got 'm'"),
+        (ISPVN(factor=1.0), "factor must be a number > 1, got 1.0"),
+        (ISPVN(max_rounds=0), "max_rounds must be a whole number >= 1, got 0"),
+        (ISPVN(max_inner=0), "max_inner must be a whole number >= 1, got 0"),
+    ],
+)
+def test_a_parameter_out_of_range_is_named(method, message):
+    with pytest.raises(ValueError, match=message):
+        method.solve(np.eye(2))

@@ -1,0 +1,347 @@
+"""The kernel feasibility methods as classifiers: costs, predictors, several classes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+
+from marginbench.solvers import (
+    ISNKPVN,
+    KPCT,
+    KVN,
+    MPKFP,
+    MPLFP,
+    SNKP,
+    FeasibilityProblem,
+    OneVsRest,
+    check_certificate,
+)
+
+METHODS = [MPKFP, KPCT, KVN, SNKP, ISNKPVN]
+WITH_GRAM = [MPKFP, SNKP, ISNKPVN]
+
+
+@pytest.fixture(scope="module")
+def points():
+    """Overlapping clusters in the plane, n not a multiple of any block."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(203) < 0.4, 1, -1)
+    return rng.standard_normal((203, 2)) + 0.8 * y[:, None], y
+
+
+class CountingKernel:
+    """A Gaussian kernel that counts the entries it computes."""
+
+    def __init__(self):
+        self.entries = 0
+
+    def __call__(self, A, B):
+        self.entries += len(A) * len(B)
+        return np.exp(-0.5 * np.square(A[:, None] - B).sum(axis=2))
+
+
+def signed_gram(X, y):
+    return np.outer(y, y) * np.exp(-0.5 * np.square(X[:, None] - X).sum(axis=2))
+
+
+def exact(method, **params):
+    return method(gamma=0.5, dtype="float64", **params)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_fitting_points_is_solving_their_gram_matrix(method, points):
+    X, y = points
+    G = signed_gram(X, y)
+    params = {"max_iter": 25, "tol": 0.0, "stop": "gap"}
+    if method is ISNKPVN:
+        params["mu0"] = "n"
+    fitted = exact(method, **params).fit(X, y)
+    solved = method(**params).solve(G)
+    np.testing.assert_allclose(fitted.result_.y, solved.y, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(fitted.result_.x, solved.x, rtol=0, atol=1e-12)
+    assert fitted.n_iter_ == solved.n_iter == 25
+    assert fitted.status_ == "budget"
+    # The predictor's margins are the responses of the columns.
+    np.testing.assert_allclose(y * fitted.decision_function(X), G @ solved.y, rtol=0, atol=1e-10)
+    assert fitted.model_.squared_norm() <= 1 + 1e-10
+    verdict = check_certificate(FeasibilityProblem.gram(G), fitted.result_)
+    assert verdict.valid, verdict.reasons
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_fit_ends_with_a_certificate(method, points):
+    X, y = points
+    for gamma, status in ((500.0, "separable"), (0.5, "inseparable")):
+        labels = y if gamma > 1 else np.where(np.random.default_rng(1).random(len(y)) < 0.5, 1, -1)
+        solver = method(gamma=gamma, dtype="float64", max_iter=100_000, tol=0.03)
+        solver.fit(X, labels)
+        assert solver.status_ == "converged"
+        assert solver.result_.status == status
+        G = signed_gram(X * np.sqrt(gamma / 0.5), labels)
+        assert check_certificate(FeasibilityProblem.gram(G), solver.result_).valid
+        assert (solver.score(X, labels) == 1.0) == (status == "separable")
+
+
+def test_the_linear_kernel_gives_the_linear_separator():
+    rng = np.random.default_rng(4)
+    y = np.where(rng.random(80) < 0.5, 1, -1)
+    X = rng.standard_normal((80, 4)) + np.outer(y, [2.0, 1.0, 0.0, 0.0])
+    for wrap in (np.asarray, sparse.csr_matrix):
+        kernel = MPKFP("linear", dtype="float64", max_iter=200, tol=0.0, stop="gap").fit(wrap(X), y)
+        linear = MPLFP(max_iter=200, tol=0.0, stop="gap").solve(
+            FeasibilityProblem.from_points(wrap(X), y)
+        )
+        np.testing.assert_allclose(kernel.decision_function(wrap(X)), X @ linear.y, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", WITH_GRAM)
+def test_the_gram_matrix_is_counted_once_and_half_of_it_computed(method, points):
+    X, y = points
+    n, kernel = len(y), CountingKernel()
+    solver = method(kernel, dtype="float64", max_iter=7, tol=0.0, stop="gap").fit(X, y)
+    counters = solver.counters_
+    # The diagonal of a function is not known to be 1.
+    assert counters.kernel_evals == n * n + n
+    assert counters.kernel_evals_computed == kernel.entries
+    # Blocks of 64 rows from the diagonal on.
+    blocks = sum(min(64, n - lo) * (n - lo) for lo in range(0, n, 64))
+    assert kernel.entries == blocks + n
+    assert counters.matvec_entries == solver.result_.counters.matvecs * n * n
+    if method is MPKFP:
+        assert solver.result_.counters.matvecs == 2 * 7
+    if method is SNKP:
+        assert solver.result_.counters.matvecs == 7 + 2
+
+
+@pytest.mark.parametrize("method", WITH_GRAM)
+def test_a_gram_matrix_that_does_not_fit_is_computed_block_by_block(method, points):
+    X, y = points
+    n, kernel = len(y), CountingKernel()
+    params = {"dtype": "float64", "max_iter": 7, "tol": 0.0, "stop": "gap"}
+    stored = method(kernel, **params).fit(X, y)
+    kernel.entries = 0
+    small = method(kernel, gram_size=0.0, **params).fit(X, y)
+    np.testing.assert_allclose(
+        small.decision_function(X), stored.decision_function(X), rtol=0, atol=1e-12
+    )
+    kernel_products = small.result_.counters.matvecs
+    assert kernel_products == stored.result_.counters.matvecs
+    assert small.counters_.kernel_evals == kernel_products * n * n + n
+    assert small.counters_.matvec_entries == 0
+    # Two products of mirror prox share a pass.
+    passes = kernel_products // 2 if method is MPKFP else kernel_products
+    assert small.counters_.kernel_evals_computed == passes * n * n + n
+
+
+@pytest.mark.parametrize("method", [KPCT, KVN])
+def test_the_greedy_methods_ask_for_one_row_in_an_iteration(method, points):
+    X, y = points
+    n, kernel = len(y), CountingKernel()
+    solver = method(kernel, dtype="float64", max_iter=40, tol=0.0, stop="gap").fit(X, y)
+    first_vertex = method is KVN
+    assert solver.counters_.kernel_evals == (40 + first_vertex) * n + n
+    assert solver.counters_.kernel_evals_computed <= solver.counters_.kernel_evals
+    assert solver.result_.counters.matvec_entries == 0
+    support = set(np.flatnonzero(solver.result_.x))
+    assert set(solver.support_) == support
+    assert len(support) <= 41
+
+
+def test_float32_entries_change_little(points):
+    X, y = points
+    for method in METHODS:
+        params = {"gamma": 0.5, "max_iter": 50, "tol": 0.0, "stop": "gap"}
+        single, double = (
+            method(dtype=dtype, **params).fit(X, y).result_ for dtype in ("float32", "float64")
+        )
+        assert single.phi_up == pytest.approx(double.phi_up, abs=1e-5)
+
+
+def test_points_of_no_length_take_no_part(points):
+    X, y = points[0][:50].copy(), points[1][:50]
+    kept = np.arange(50) % 7 != 3
+    X[~kept] = 0
+    params = {"dtype": "float64", "max_iter": 30, "tol": 0.0, "stop": "gap"}
+    for method in METHODS:
+        expected = method("linear", **params).fit(X[kept], y[kept])
+        solver = method("linear", **params).fit(X, y)
+        np.testing.assert_allclose(
+            solver.decision_function(X), expected.decision_function(X), rtol=0, atol=1e-10
+        )
+        assert len(solver.result_.x) == kept.sum()
+        assert not np.isin(np.flatnonzero(~kept), solver.support_).any()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (lambda A, B: np.zeros((len(A), len(B))), "kernel is 0 for every point with itself"),
+        (lambda A, B: -A @ B.T, "kernel of point .* with itself is -.*: it has no length"),
+    ],
+)
+def test_points_without_a_length_are_refused(points, kernel, message):
+    with pytest.raises(ValueError, match=message) as failure:
+        MPKFP(kernel).fit(*points)
+    assert "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_monitor_watches_and_stops(method, points, recording_monitor):
+    X, y = points
+    n = len(y)
+    params = {"max_iter": 20, "tol": 0.0, "stop": "gap"}
+    if method in WITH_GRAM:
+        # With a stored matrix there are no evaluations after the first iteration.
+        params["gram_size"] = 0.0
+    plain = exact(method, **params).fit(X, y)
+    monitor = recording_monitor(every=3 * n)
+    watched = exact(method, **params).fit(X, y, monitor=monitor)
+    np.testing.assert_array_equal(watched.dual_coef_, plain.dual_coef_)
+    assert watched.counters_ == plain.counters_
+    assert len(monitor.iterations) >= 3
+    assert monitor.iterations == sorted(monitor.iterations)
+    early = exact(method, **{**params, "max_iter": monitor.iterations[-1]}).fit(X, y)
+    np.testing.assert_allclose(
+        monitor.snapshots[-1].decision_function(X), early.decision_function(X), atol=1e-12
+    )
+    stopped = exact(method, **params).fit(X, y, monitor=recording_monitor(stop_after=2))
+    assert stopped.status_ == "stopped"
+    assert stopped.result_.message == "stopped by the monitor"
+    assert stopped.n_iter_ <= 3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_fitted_method_can_be_pickled_and_cloned(method, points):
+    X, y = points
+    solver = method(gamma=0.5, max_iter=12, history=1.5).fit(X, y)
+    restored = pickle.loads(pickle.dumps(solver))
+    np.testing.assert_array_equal(restored.decision_function(X), solver.decision_function(X))
+    assert restored.result_.history == solver.result_.history
+    assert clone(solver).get_params() == solver.get_params()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"max_iter": 0}, "max_iter must be a whole number >= 1, got 0"),
+        ({"stop": None}, "stop must be one of certificate, gap, got None"),
+        ({"history": 0.0}, "history must be a number > 0, got 0.0"),
+        ({"tol": -1.0}, "tol must be a number >= 0, got -1.0"),
+    ],
+)
+def test_a_parameter_out_of_range_is_named(method, points, params, message):
+    for run in (
+        lambda solver: solver.fit(*points),
+        lambda solver: solver.solve(np.eye(3)),
+        lambda solver: OneVsRest(solver).fit(*points),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run(method(**params))
+
+
+@pytest.mark.parametrize(
+    ("solver", "message"),
+    [
+        (KPCT(pick="best"), "pick must be one of worst, cyclic, got 'best'"),
+        (KVN(start=None), "start must be one of vertex, centre, got None"),
+        (SNKP(mu0=-1), "mu0 must be a number > 0, got -1"),
+        (ISNKPVN(factor=0.5), "factor must be a number > 1, got 0.5"),
+        (MPKFP(gram_size=-1), "gram_size must be a number >= 0, got -1"),
+    ],
+)
+def test_a_parameter_of_one_method_is_named(points, solver, message):
+    with pytest.raises(ValueError, match=message):
+        solver.fit(*points)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_one_vs_rest_is_every_class_alone(iris, method, kernel):
+    X, y = iris
+    K = np.exp(-0.5 * np.square(X[:, None] - X).sum(axis=2))
+    given = K if kernel == "precomputed" else X
+    solver = method(kernel, gamma=0.5, dtype="float64", max_iter=60, tol=1e-3, stop="gap")
+    parameters = copy.deepcopy(solver.get_params())
+    joint = OneVsRest(solver).fit(given, y)
+    assert solver.get_params() == parameters
+    np.testing.assert_array_equal(joint.classes_, ["setosa", "versicolor", "virginica"])
+    scores = joint.decision_function(given)
+    evals = 0
+    for column, label in enumerate(joint.classes_):
+        alone = clone(solver).fit(given, np.where(y == label, 1, -1))
+        np.testing.assert_allclose(scores[:, column], alone.decision_function(given), atol=1e-10)
+        assert joint.results_[column].n_iter == alone.result_.n_iter
+        evals += alone.counters_.kernel_evals
+    np.testing.assert_array_equal(joint.predict(given), joint.classes_[scores.argmax(axis=1)])
+    assert joint.score(given, y) > 0.9
+    n = len(y)
+    diagonal = 0 if kernel == "rbf" else n
+    if method in WITH_GRAM:
+        assert joint.counters_.kernel_evals == n * n + diagonal
+    else:
+        assert joint.counters_.kernel_evals == evals - 2 * diagonal
+
+
+def test_one_vs_rest_takes_two_classes_and_sparse_points(iris):
+    X, y = iris
+    X, y = X[:100], y[:100]
+    method = MPKFP(gamma=0.5, dtype="float64", max_iter=100)
+    joint = OneVsRest(method).fit(sparse.csr_matrix(X), y)
+    alone = clone(method).fit(X, y)
+    np.testing.assert_array_equal(joint.predict(sparse.csr_matrix(X)), alone.predict(X))
+    assert joint.decision_function(X).shape == (100, 2)
+
+
+def test_one_vs_rest_wants_two_classes_and_finite_points(iris):
+    X, _ = iris
+    with pytest.raises(ValueError, match="OneVsRest needs two classes in y, got only 7"):
+        OneVsRest(MPKFP()).fit(X, np.full(150, 7))
+    X = X.copy()
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN at row 3, column 1"):
+        OneVsRest(MPKFP()).fit(X, iris[1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_stages_are_runs_that_were_cut_off_there(iris, method):
+    X, y = iris
+    stages = (1, 4, 25, 400)
+    solver = method(gamma=0.5, dtype="float64", max_iter=60, tol=1e-3)
+    staged = OneVsRest(solver, stages=stages).fit(X, y)
+    scores = staged.staged_decision_function(X)
+    assert tuple(scores) == stages
+    for stage in stages:
+        cut = OneVsRest(clone(solver).set_params(max_iter=min(stage, 60))).fit(X, y)
+        np.testing.assert_allclose(scores[stage], cut.decision_function(X), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(scores[400], staged.decision_function(X), rtol=0, atol=1e-12)
+    assert OneVsRest(solver).fit(X, y).staged_decision_function(X) == {}
+    with pytest.raises(ValueError, match="stages must be a whole number >= 1, got 0"):
+        OneVsRest(solver, stages=[0]).fit(X, y)
+
+
+@pytest.mark.parametrize("solve", [MPLFP().solve, MPKFP(max_iter=10**6).solve])
+def test_a_limit_of_seconds_ends_a_run(solve):
+    # A matrix that takes far longer than the limit: the separator has almost no margin.
+    A = np.array([[1.0, -1.0], [1e-7, 1e-7]])
+    A /= np.linalg.norm(A, axis=0)
+    given = A if solve.__self__.__class__ is MPLFP else A.T @ A
+    solve.__self__.set_params(tol=0.0, stop="gap", max_iter=10**9)
+    result = solve(given, max_seconds=0.05)
+    assert result.message == "max_seconds=0.05 are over"
+    assert not result.converged
+    assert 0.05 < result.seconds < 5
+    with pytest.raises(ValueError, match="max_seconds must be a number > 0, got 0"):
+        solve(given, max_seconds=0)

@@ -1,0 +1,141 @@
+"""Compiled products, exponentials and projections against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize, sparse
+
+from marginbench.solvers.feasibility import products
+from marginbench.solvers.feasibility.passes import (
+    exponentials,
+    smooth_columns,
+    smooth_rows,
+    smooth_sparse,
+)
+from marginbench.solvers.feasibility.simplex import blend, into_ball, project_to_simplex, softmax
+
+# Shapes with and without a remainder of the fourfold loops.
+SHAPES = [(1, 1), (4, 8), (7, 13), (9, 6)]
+TOLERANCE = {"float64": 1e-13, "float32": 1e-5}
+
+
+@pytest.fixture(params=["float64", "float32"])
+def dtype(request):
+    return request.param
+
+
+def matrix(m, n, dtype):
+    rng = np.random.default_rng(m * 100 + n)
+    A = rng.standard_normal((m, n)).astype(dtype)
+    return A, *(rng.standard_normal(k).astype(dtype) for k in (m, m, n, n))
+
+
+def storages(A):
+    S = sparse.csc_matrix(A, dtype=np.float64)
+    return {
+        "rows": (A,),
+        "columns": (np.ascontiguousarray(A.T),),
+        "sparse": (S.data, S.indices, S.indptr),
+    }
+
+
+@pytest.mark.parametrize("storage", ["rows", "columns", "sparse"])
+@pytest.mark.parametrize(("m", "n"), SHAPES)
+def test_products_of_a_block_of_columns(storage, m, n, dtype):
+    A, y, z, x, w = matrix(m, n, dtype)
+    stored = storages(A)[storage]
+    near = {"rtol": 0, "atol": TOLERANCE[dtype] * 10}
+    lo, hi = n // 3, n
+    part = A[:, lo:hi].astype(np.float64)
+    out, out_y, out_z = (np.full(n, np.nan, dtype) for _ in range(3))
+    getattr(products, f"dot_{storage}")(*stored, lo, hi, y, out)
+    getattr(products, f"dot2_{storage}")(*stored, lo, hi, y, z, out_y, out_z)
+    for found, vector in ((out, y), (out_y, y), (out_z, z)):
+        np.testing.assert_allclose(found[: hi - lo], vector.astype(float) @ part, **near)
+    # They add to what is there.
+    image, image_x, image_w = (np.ones(m) for _ in range(3))
+    x, w = x[lo:hi], w[lo:hi]
+    x[::2] = 0
+    getattr(products, f"add_{storage}")(*stored, lo, hi, x, image)
+    getattr(products, f"add2_{storage}")(*stored, lo, hi, x, w, image_x, image_w)
+    for found, vector in ((image, x), (image_x, x), (image_w, w)):
+        np.testing.assert_allclose(found, 1 + part @ vector.astype(float), **near)
+
+
+@pytest.mark.parametrize("rows", [True, False])
+def test_blocks_fit_the_cache(rows):
+    for m in (1, 100, 1000, 10**6):
+        width = products.block_width(m, 8, rows=rows)
+        assert 16 <= width <= 512
+        assert width % 8 == 0
+    assert products.block_width(100, 8, rows=rows) >= products.block_width(1000, 8, rows=rows)
+
+
+def test_exponentials_are_right_to_the_last_digits():
+    exponents = np.concatenate([np.linspace(-707, 600, 20_001), [0.0, -1e-300, 1e-9]])
+    values = exponents.copy()
+    exponentials(values, np.empty(len(values), np.int64))
+    np.testing.assert_allclose(values, np.exp(exponents), rtol=4e-16)
+    tiny = np.array([-710.0, -1e5, -np.inf])
+    exponentials(tiny, np.empty(3, np.int64))
+    assert (tiny > 0).all()
+    assert (tiny < 1e-300).all()
+
+
+@pytest.mark.parametrize("storage", ["rows", "columns", "sparse"])
+@pytest.mark.parametrize("mu", [10.0, 1.0, 1e-3, 1e-12])
+def test_smoothed_weights_are_the_softmax(storage, mu):
+    A, y, *_ = matrix(5, 50, "float64")
+    smooth = {"rows": smooth_rows, "columns": smooth_columns, "sparse": smooth_sparse}[storage]
+    weights, image = np.empty(50), np.empty(5)
+    low = smooth(*storages(A)[storage], y, mu, weights, image, 8)
+    s = y @ A
+    expected = np.exp(-(s - s.min()) / mu)
+    expected /= expected.sum()
+    np.testing.assert_allclose(low, s.min(), rtol=1e-14)
+    # An exponent of size s / mu carries an error of that size times the rounding unit.
+    atol = 1e-14 * max(1.0, np.ptp(s) / mu) if mu > 1e-9 else 1e-3
+    np.testing.assert_allclose(weights, expected, rtol=0, atol=atol)
+    np.testing.assert_allclose(image, A @ weights, rtol=0, atol=1e-12)
+    assert weights.sum() == pytest.approx(1, rel=1e-13)
+
+
+def test_softmax_takes_any_exponents():
+    huge = np.array([1e300, 1e300, -1e300])
+    np.testing.assert_allclose(softmax(huge), [0.5, 0.5, 0.0], atol=1e-300)
+    out = np.empty(3)
+    assert softmax(np.log([1.0, 2.0, 5.0]), out=out) is out
+    np.testing.assert_allclose(out, [1 / 8, 2 / 8, 5 / 8], rtol=1e-15)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0, 1e8])
+@pytest.mark.parametrize("n", [1, 2, 9, 300])
+def test_the_projection_onto_the_simplex_is_the_nearest_point(n, scale):
+    point = scale * np.random.default_rng(n).standard_normal(n)
+    found = point.copy()
+    project_to_simplex(found)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1, abs=1e-12)
+    # The threshold is the root of a decreasing function.
+    threshold = optimize.brentq(
+        lambda t: np.maximum(point - t, 0).sum() - 1, point.max() - 1, point.max(), xtol=1e-15
+    )
+    np.testing.assert_allclose(found, np.maximum(point - threshold, 0), atol=1e-13 * (1 + scale))
+
+
+def test_projection_with_ties_and_onto_itself():
+    tied = np.full(4, 7.0)
+    project_to_simplex(tied)
+    np.testing.assert_allclose(tied, 0.25, rtol=1e-15)
+    inside = np.array([0.2, 0.5, 0.3])
+    project_to_simplex(inside)
+    np.testing.assert_allclose(inside, [0.2, 0.5, 0.3], atol=1e-15)
+
+
+def test_blend_and_the_ball():
+    x = np.array([1.0, 2.0])
+    blend(x, np.array([3.0, 6.0]), 0.25)
+    np.testing.assert_allclose(x, [1.5, 3.0], rtol=1e-15)
+    np.testing.assert_allclose(into_ball(np.array([3.0, 4.0])), [0.6, 0.8], rtol=1e-15)
+    np.testing.assert_array_equal(into_ball(np.array([0.3, 0.4])), [0.3, 0.4])

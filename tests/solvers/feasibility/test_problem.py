@@ -1,0 +1,203 @@
+"""Stating a feasibility problem, and checking what claims to solve it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from marginbench.data_loaders import lap, ldfp
+from marginbench.solvers import (
+    MPCFP,
+    MPKFP,
+    MPLFP,
+    PCT,
+    FeasibilityProblem,
+    Orthant,
+    PositiveSemidefinite,
+    SecondOrder,
+    check_certificate,
+)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_unit_columns_are_used_without_a_copy(order, dtype):
+    A = np.asarray(ldfp(7, 30).A, dtype=dtype, order=order)
+    problem = FeasibilityProblem.linear(A)
+    assert problem.data is A
+    assert problem.scale is None
+    assert (problem.m, problem.n) == (7, 30)
+
+
+@pytest.mark.parametrize("storage", ["C", "F", "sparse", "float32", "strided", "int"])
+def test_other_columns_are_scaled_to_unit_length(storage):
+    A = np.random.default_rng(0).integers(1, 9, (5, 12)).astype(float)
+    given = {
+        "C": A,
+        "F": np.asfortranarray(A),
+        "sparse": sparse.csr_matrix(A),
+        "float32": A.astype(np.float32),
+        "strided": np.repeat(A, 2, axis=1)[:, ::2],
+        "int": A.astype(int),
+    }[storage]
+    before = given.copy()
+    problem = FeasibilityProblem.linear(given)
+    lengths = np.linalg.norm(A, axis=0)
+    found = problem.data.toarray() if storage == "sparse" else problem.data
+    rtol = 1e-6 if storage == "float32" else 1e-15
+    np.testing.assert_allclose(found, A / lengths, rtol=rtol)
+    np.testing.assert_allclose(problem.scale, lengths, rtol=1e-15)
+    assert abs(given - before).max() == 0
+
+
+def test_lengths_whose_squares_are_out_of_range():
+    A = np.array([[3e200, 3e-200], [4e200, 4e-200]])
+    problem = FeasibilityProblem.linear(A)
+    np.testing.assert_allclose(problem.data, [[0.6, 0.6], [0.8, 0.8]], rtol=1e-15)
+    np.testing.assert_allclose(problem.scale, [5e200, 5e-200], rtol=1e-15)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+def test_points_and_labels_make_signed_columns(storage):
+    X = np.array([[3.0, 4.0], [0.0, 2.0], [-1.0, 0.0]])
+    problem = FeasibilityProblem.from_points(storage(X), [1, -1, -1])
+    A = problem.data.toarray() if sparse.issparse(problem.data) else problem.data
+    np.testing.assert_allclose(A, [[0.6, 0.0, 1.0], [0.8, -1.0, 0.0]], rtol=1e-15, atol=0)
+
+
+BAD_COLUMNS = [
+    (np.array([[1.0, np.nan]]), "A contains NaN or infinity in column 1; remove it"),
+    (np.array([[np.inf, 1.0]]), "A contains NaN or infinity in column 0; remove it"),
+    (np.array([[1.0, 0.0], [1.0, 0.0]]), "column 1 of A is zero, which no y separates; remove it"),
+    (sparse.csc_matrix([[1.0, 0.0, 2.0]]), "column 1 of A is zero, which no y separates"),
+    (np.ones(3), r"A must be a matrix with rows and columns, got shape \(3,\)"),
+    (np.ones((0, 3)), r"A must be a matrix with rows and columns, got shape \(0, 3\)"),
+]
+
+
+@pytest.mark.parametrize(("A", "message"), BAD_COLUMNS, ids=[m[:30] for _, m in BAD_COLUMNS])
+def test_columns_that_state_no_problem_are_refused(A, message):
+    with pytest.raises(ValueError, match=message) as failure:
+        MPLFP().solve(A)
+    assert "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize("y", [[1, 0], [1], [1, 2]])
+def test_labels_must_be_signs(y):
+    with pytest.raises(ValueError, match="y must hold a label -1 or \\+1 for each of the 2 points"):
+        FeasibilityProblem.from_points(np.eye(2), y)
+
+
+@pytest.mark.parametrize(
+    ("G", "message"),
+    [
+        (np.ones((2, 3)), r"a Gram matrix must be square, got shape \(2, 3\)"),
+        (np.array([[1.0, 0.5], [0.4, 1.0]]), "the Gram matrix is not symmetric"),
+        (np.array([[1.0, 0.0], [0.0, 0.0]]), "entry 1 is 0.0; leave that point out"),
+        (np.array([[1.0, np.nan], [np.nan, 1.0]]), "holds NaN or infinity"),
+    ],
+)
+def test_gram_matrices_that_state_no_problem_are_refused(G, message):
+    with pytest.raises(ValueError, match=message):
+        MPKFP().solve(G)
+
+
+@pytest.mark.parametrize(
+    ("A", "cones", "message"),
+    [
+        (np.ones((2, 3)), [], "cones must be a sequence of cones"),
+        (np.ones((2, 3)), [3], "cones must be a sequence of cones"),
+        (np.ones((2, 3)), [Orthant(2)], r"A must have shape \(m, 2\) for these cones"),
+        (np.full((2, 3), np.inf), [Orthant(3)], "A contains NaN or infinity"),
+        (
+            np.array([[1.0, 2.0, 3.0, 4.0]]),
+            [PositiveSemidefinite(2)],
+            "row 0 of A is not symmetric on the positive semidefinite piece of order 2",
+        ),
+    ],
+)
+def test_conic_data_that_state_no_problem_are_refused(A, cones, message):
+    with pytest.raises(ValueError, match=message):
+        FeasibilityProblem.conic(A, cones)
+
+
+@pytest.mark.parametrize(
+    ("cone", "size"), [(Orthant, 0), (SecondOrder, 1), (PositiveSemidefinite, 0)]
+)
+def test_cones_of_no_size_are_refused(cone, size):
+    with pytest.raises(ValueError, match=f"n must be a whole number >= .*, got {size}"):
+        cone(size)
+
+
+def test_a_method_refuses_problems_of_another_kind():
+    with pytest.raises(ValueError, match="PCT takes linear problems, got a gram one"):
+        PCT().solve(FeasibilityProblem.gram(np.eye(3)))
+    with pytest.raises(ValueError, match="MPKFP takes gram problems, got a linear one"):
+        MPKFP().solve(FeasibilityProblem.linear(np.eye(3)))
+
+
+@pytest.fixture(params=["linear", "float32", "sparse", "gram", "conic"])
+def problems(request):
+    """A separable and an inseparable problem, with their results."""
+    solved = []
+    for A in (ldfp(5, 40).A, lap(5, 40).A):
+        if request.param == "gram":
+            problem, method = FeasibilityProblem.gram(A.T @ A), MPKFP(tol=1e-2)
+        elif request.param == "conic":
+            problem, method = FeasibilityProblem.conic(A, [Orthant(40)]), MPCFP(tol=1e-2)
+        else:
+            wrap = {"linear": np.asarray, "float32": np.float32, "sparse": sparse.csc_matrix}
+            problem, method = (
+                FeasibilityProblem.linear(wrap[request.param](A)),
+                MPLFP(tol=1e-2),
+            )
+        solved.append((problem, method.solve(problem)))
+    return solved
+
+
+def test_the_checker_accepts_what_is_right(problems):
+    for (problem, result), status in zip(problems, ("separable", "inseparable"), strict=True):
+        assert result.status == status
+        verdict = check_certificate(problem, result)
+        assert verdict.valid
+        assert verdict.reasons == ()
+        assert verdict.phi_lo == pytest.approx(result.phi_lo, abs=1e-12)
+        assert verdict.phi_up == pytest.approx(result.phi_up, abs=1e-12)
+        assert result.certificate is (result.y if status == "separable" else result.x)
+        assert result.residual == result.phi_up - result.phi_lo
+
+
+def test_the_checker_finds_every_lie(problems):
+    (problem, separable), (other, inseparable) = problems
+
+    def reasons(result, of=problem):
+        verdict = check_certificate(of, result)
+        assert not verdict.valid
+        return " ".join(verdict.reasons)
+
+    assert "does not separate" in reasons(replace(separable, y=-separable.y))
+    assert "does not separate" in reasons(replace(separable, y=0 * separable.y))
+    assert "outside the unit ball" in reasons(replace(separable, y=separable.y * 1e3))
+    assert "phi_lo is" in reasons(replace(separable, phi_lo=separable.phi_lo + 0.1))
+    assert "phi_up is" in reasons(replace(separable, phi_up=separable.phi_up - 0.1))
+    assert "<e, x> is" in reasons(replace(separable, x=separable.x * 1.01))
+    moved = separable.x.copy()
+    moved[[0, 1]] += [1.0, -1.0]
+    assert "x is outside the cone" in reasons(replace(separable, x=moved))
+    assert "above tol" in reasons(replace(inseparable, tol=inseparable.phi_up / 2), other)
+    assert "above tol" in reasons(replace(inseparable, x=np.eye(40)[0]), other)
+    assert "does not separate" in reasons(replace(inseparable, status="separable"), other)
+
+
+def test_a_response_lost_in_rounding_separates_nothing():
+    # The second column is orthogonal to y, up to the last digits.
+    A = np.array([[1.0, 1e-17], [0.0, 1.0]])
+    problem = FeasibilityProblem.linear(A)
+    result = replace(
+        MPLFP().solve(problem), y=np.array([1.0, 0.0]), status="separable", phi_lo=1e-17
+    )
+    assert check_certificate(problem, result).phi_lo > 0
+    assert not check_certificate(problem, result).valid

@@ -1,0 +1,145 @@
+"""The protocol between a fit and whoever watches it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from marginbench.solvers import Counters, Monitor, registry
+
+# Features cost nothing after their one pass: there is nothing to watch before the end.
+AT_THE_END = {"RandomFourierFeatures", "Nystrom"}
+INSTRUMENTED = [name for name, solver in registry().items() if solver.instrumented]
+#: What is tried of each solver, besides its defaults where it has no line here.
+EXTRAS = (
+    ("SMO", {"working_set": "textbook"}),
+    ("SMO", {"working_set": "textbook", "fit_intercept": True}),
+    ("SMO", {"working_set": "large"}),
+    ("SMO", {"working_set": "large", "fit_intercept": True}),
+    ("SBP", {}),
+    ("SBP", {"fit_intercept": True}),
+    ("SDCA", {}),
+    ("SDCA", {"order": "iid"}),
+    ("Pegasos", {}),
+    ("Pegasos", {"strategy": "on_demand"}),
+    ("Perceptron", {}),
+    ("Perceptron", {"strategy": "on_demand", "output": "averaged"}),
+    ("Perceptron", {"output": "voted"}),
+    ("BatchPerceptron", {"target_margin": 1.0}),
+    ("SGD", {}),
+    ("BSCA", {"budget": 20}),
+    ("BSCA", {"budget": 20, "order": "iid", "maintenance": "project"}),
+    ("BSCA", {"budget": 20, "maintenance": "multimerge-3"}),
+    ("BSGD", {"budget": 20}),
+    ("BSGD", {"budget": 20, "maintenance": "remove"}),
+    ("LinearSDCA", {}),
+    ("LinearSDCA", {"order": "iid", "stopping": "gap", "shrinking": False}),
+    ("LinearPegasos", {}),
+    ("LinearPegasos", {"batch_size": 7, "output": "averaged"}),
+    ("SIMBA", {}),
+    ("MPKFP", {"max_iter": 60}),
+    ("MPKFP", {"max_iter": 60, "gram_size": 0.0}),
+    ("KPCT", {"max_iter": 60}),
+    ("KVN", {"max_iter": 60}),
+    ("SNKP", {"max_iter": 60}),
+    ("ISNKPVN", {"max_iter": 60}),
+    ("BundleClassifier", {}),
+    ("BundleClassifier", {"primal_search": True}),
+    ("BundleClassifier", {"inner": "line_search", "fit_intercept": True}),
+    ("CuttingPlane", {"oracle": "exact"}),
+    ("CuttingPlane", {"oracle": "linear", "n_samples": 20}),
+    ("CuttingPlane", {"oracle": "constant", "n_samples": 20}),
+)
+LISTED = {name for name, _ in EXTRAS} | AT_THE_END
+VARIANTS = [
+    pytest.param(name, extra, id="-".join([name, *map(str, extra.values())]))
+    for name, extra in [*EXTRAS, *((name, {}) for name in INSTRUMENTED if name not in LISTED)]
+]
+
+
+def make(name, task, **extra):
+    solver = registry()[name](**extra)
+    params = {**task.params, "dtype": "float64", "max_epochs": 3, "tol": 1e-8, "random_state": 0}
+    return solver.set_params(**{k: v for k, v in params.items() if k in solver.get_params()})
+
+
+def spent(counters):
+    return counters.kernel_evals + counters.inner_products + counters.matvec_entries
+
+
+def assert_same_model(model, expected):
+    assert type(model) is type(expected)
+    found, wanted = model.attributes(), expected.attributes()
+    assert found.keys() == wanted.keys()
+    for name in wanted:
+        np.testing.assert_array_equal(found[name], wanted[name])
+
+
+@pytest.mark.parametrize(("name", "extra"), VARIANTS)
+def test_watching_changes_nothing(rbf_task, name, extra, recording_monitor):
+    task = rbf_task
+    alone = make(name, task, **extra).fit(task.X, task.y)
+    for every in (0, 10 * task.n):
+        monitor = recording_monitor(every=every)
+        solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
+        assert_same_model(solver.model_, alone.model_)
+        assert solver.n_iter_ == alone.n_iter_
+        assert solver.status_ == alone.status_
+        assert solver.counters_ == alone.counters_
+
+        assert monitor.calls[0] == "start"
+        assert monitor.calls[-1] == "finish"
+        assert set(monitor.calls[1:-1]) == {"record"}
+        assert monitor.counters is solver.counters_
+        assert monitor.evals_at_start == 0
+        assert (np.diff(monitor.evals_asked) >= 0).all()
+        assert monitor.evals_asked[-1] <= spent(solver.counters_)
+        assert (np.diff(monitor.iterations) > 0).all()
+        assert monitor.iterations[0] >= 1
+        assert monitor.iterations[-1] <= solver.n_iter_
+        assert (np.diff(monitor.evals) >= every).all()
+        assert monitor.final[0] == solver.n_iter_
+        assert monitor.final[1] is solver.model_
+        # The snapshot still works after the run.
+        assert_same_model(monitor.last_snapshot(), solver.model_)
+
+
+@pytest.mark.parametrize(("name", "extra"), VARIANTS)
+def test_true_from_record_stops_the_run(rbf_task, name, extra, recording_monitor):
+    task = rbf_task
+    whole = recording_monitor()
+    make(name, task, **extra).fit(task.X, task.y, monitor=whole)
+    # Rounds that do the work of thousands of steps, iterations that are whole epochs: few.
+    few = extra.get("working_set") == "large" or name in ("BundleClassifier", "CuttingPlane")
+    for checkpoints in (1, 2) if few else (1, 2, 17):
+        monitor = recording_monitor(stop_after=checkpoints)
+        solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)
+        assert solver.status_ == "stopped"
+        assert monitor.calls == ["start"] + ["record"] * checkpoints + ["finish"]
+        assert solver.n_iter_ == monitor.iterations[-1]
+        assert spent(solver.counters_) == monitor.evals[-1]
+        # Stopped at a checkpoint: the model is the one that was seen there, and later steps of
+        # the whole run did not change what it had seen at this checkpoint.
+        for model in (
+            monitor.snapshots[-1],
+            monitor.last_snapshot(),
+            whole.snapshots[checkpoints - 1],
+        ):
+            assert_same_model(model, solver.model_)
+
+
+def test_the_base_class_never_asks_for_a_checkpoint():
+    monitor = Monitor()
+    monitor.start(Counters())
+    assert monitor.next_checkpoint == math.inf
+    assert not monitor.due(10**18)
+    assert monitor.record(1, lambda: None) is False
+
+
+@pytest.mark.parametrize(("asked", "due"), [(9, False), (10, True), (11, True)])
+def test_a_checkpoint_is_due_from_its_count_on(asked, due):
+    monitor = Monitor()
+    monitor.next_checkpoint = 10
+    assert monitor.due(asked) is due

@@ -1,0 +1,258 @@
+"""Hyper-parameters are declared and documented once, and scikit-learn and the harness see them."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import re
+import subprocess
+import sys
+from dataclasses import field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from numpydoc.docscrape import ClassDoc
+from sklearn.base import BaseEstimator, clone
+
+from marginbench import solvers
+from marginbench.harness.describing import describe_solver
+from marginbench.harness.jobs import DescribeWork
+from marginbench.harness.loading import load_class
+from marginbench.solvers import (
+    MPKFP,
+    SMO,
+    BundleRegressor,
+    KernelParameters,
+    OneVsRest,
+    RandomFourierMap,
+    Solution,
+    Solver,
+    SolverParameters,
+    StructuredSVM,
+    WeightedSolver,
+    hyperparameters,
+)
+
+PAGE = Path(__file__).parents[3] / "docs" / "adding-a-solver.md"
+ESTIMATORS = [
+    cls
+    for cls in (getattr(solvers, name) for name in solvers.__all__)
+    if inspect.isclass(cls) and issubclass(cls, BaseEstimator) and not inspect.isabstract(cls)
+]
+#: What a solver without a kernel of its choice does not have.
+OF_KERNELS = {"kernel", "degree", "coef0", "cache_size"}
+
+
+def named(cls):
+    return cls.__name__
+
+
+@hyperparameters
+class Scaled(BaseEstimator, SolverParameters, KernelParameters):
+    """An estimator for these tests.
+
+    Parameters
+    ----------
+    scale : float > 0
+        Factor of the scores.
+    gamma
+        Width.
+    """
+
+    #: Neither of these is a parameter.
+    limit: ClassVar[int] = 3
+    supports = True
+
+    scale: float = 2.0
+    degree: int = 5
+
+
+def section(cls):
+    """Of each documented parameter its type and the lines of its description."""
+    return {entry.name: (entry.type, entry.desc) for entry in ClassDoc(cls)["Parameters"]}
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS, ids=named)
+def test_the_signature_says_what_an_estimator_is_made_with(cls):
+    signature = inspect.signature(cls).parameters
+    required = {"method": MPKFP()} if cls is OneVsRest else {}
+    estimator = cls(**required)
+    params = estimator.get_params(deep=False)
+    assert set(params) == set(signature)
+    for name, parameter in signature.items():
+        if name not in required:
+            assert params[name] is parameter.default
+            assert getattr(cls, name) is parameter.default
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS, ids=named)
+def test_no_estimator_forgets_to_declare(cls):
+    # An attribute with a type in a class without the decorator would be no parameter.
+    own = {
+        name
+        for name, kind in inspect.get_annotations(cls).items()
+        if not kind.startswith("ClassVar") and not name.endswith("_")
+    }
+    assert own <= set(inspect.signature(cls).parameters)
+
+
+@pytest.mark.parametrize("cls", solvers.registry().values(), ids=named)
+def test_a_solver_has_no_parameter_that_it_would_refuse(cls):
+    params = set(inspect.signature(cls).parameters)
+    assert ("class_weight" in params) == issubclass(cls, WeightedSolver)
+    if cls.kernel == "linear":
+        assert not params & {*OF_KERNELS, "gamma", "dtype"}
+
+
+def test_what_an_estimator_is_about_may_be_given_without_its_name():
+    assert SMO("linear").kernel == "linear"
+    assert StructuredSVM("chain").structure == "chain"
+    assert RandomFourierMap(7).n_pairs == 7
+    assert isinstance(OneVsRest(MPKFP()).method, MPKFP)
+
+
+@pytest.mark.parametrize("make", [lambda: SMO("linear", 1.0), lambda: BundleRegressor("quantile")])
+def test_all_else_needs_its_name(make):
+    with pytest.raises(TypeError, match="positional"):
+        make()
+
+
+def test_a_class_has_the_parameters_of_its_bases_and_its_own():
+    expected = {
+        "kernel": "rbf", "gamma": "scale", "degree": 5, "coef0": 0.0, "dtype": "float32",
+        "random_state": None, "fit_intercept": False, "scale": 2.0,
+    }  # fmt: skip
+    assert Scaled().get_params() == expected
+    assert list(inspect.signature(Scaled).parameters) == list(expected)
+    assert Scaled(scale=3.0).get_params() == {**expected, "scale": 3.0}
+
+
+def test_a_declared_estimator_is_cloned_pickled_and_shown_like_any_other():
+    estimator = Scaled("poly", scale=3.0)
+    for copy in (clone(estimator), pickle.loads(pickle.dumps(estimator))):
+        assert copy.get_params() == estimator.get_params()
+    assert repr(estimator) == "Scaled(kernel='poly', scale=3.0)"
+    assert estimator != Scaled("poly", scale=3.0)
+    assert hash(estimator) == object.__hash__(estimator)
+    with pytest.raises(TypeError, match="gama"):
+        Scaled(gama=1.0)
+
+
+def test_the_docstring_is_completed_from_the_bases():
+    found = section(Scaled)
+    assert list(found) == list(inspect.signature(Scaled).parameters)
+    assert found["scale"] == ("float > 0, default=2.0", ["Factor of the scores."])
+    # A default of its own with the description of the base, and the other way round.
+    assert found["degree"] == ("int >= 1, default=5", ['Degree of "poly".'])
+    assert found["gamma"] == ('float > 0, "scale" or "auto", default="scale"', ["Width."])
+    assert found["random_state"][1] == section(SolverParameters)["random_state"][1]
+
+
+def test_a_later_class_changes_a_default_in_its_docstring_alone():
+    @hyperparameters
+    class Other(Scaled):
+        """Another.
+
+        Notes
+        -----
+        The section on parameters goes before this one.
+        """
+
+        scale: float = 7.0
+
+    assert section(Other)["scale"] == ("float > 0, default=7.0", ["Factor of the scores."])
+    assert section(Scaled)["scale"][0] == "float > 0, default=2.0"
+    assert Other.__doc__.index("Parameters\n") < Other.__doc__.index("Notes\n")
+    assert Other().scale == 7.0
+
+
+def test_a_documented_parameter_that_is_none_stays_for_the_checks_to_find():
+    @hyperparameters
+    class Stale(BaseEstimator):
+        """An estimator.
+
+        Parameters
+        ----------
+        gone : int
+            It was renamed.
+        """
+
+        renamed: int = 1
+
+    assert list(section(Stale)) == ["renamed", "gone"]
+
+
+def test_a_class_without_a_docstring_gets_none():
+    @hyperparameters
+    class Silent(BaseEstimator):
+        scale: float = 1.0
+
+    assert Silent.__doc__ is None
+
+
+def test_a_default_that_is_made_anew_is_refused():
+    with pytest.raises(TypeError, match=r"Fresh\.items: a default must be a constant"):
+
+        @hyperparameters
+        class Fresh(BaseEstimator):
+            items: list = field(default_factory=list)
+
+
+class Plain(Solver):
+    """A solver with a constructor of its own."""
+
+    def __init__(self, kernel="rbf", *, gamma=1.0, scale=2.0):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.scale = scale
+
+    def _solve(self, problem, monitor):
+        return Solution(problem.expansion(self.scale * problem.y), 0, "converged")
+
+
+def test_a_constructor_written_by_hand_holds(rbf_task):
+    class Derived(Plain):
+        limit: int = 3
+
+    for cls in (Plain, Derived):
+        solver = cls("linear", scale=0.5)
+        assert clone(solver).get_params() == {"kernel": "linear", "gamma": 1.0, "scale": 0.5}
+        fit = solver.fit(rbf_task.X, rbf_task.y)
+        np.testing.assert_array_equal(np.abs(fit.dual_coef_), 0.5)
+
+
+def test_parameters_are_not_declared_on_top_of_a_constructor_written_by_hand():
+    with pytest.raises(TypeError, match=r"Mixed: Plain\.__init__ is written by hand"):
+
+        @hyperparameters
+        class Mixed(Plain):
+            limit: int = 3
+
+
+def test_the_example_of_the_documentation(tmp_path, rbf_task):
+    path = tmp_path / "centroid.py"
+    path.write_text(re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1])
+    centroid = load_class(f"{path}:Centroid")
+    assert section(centroid)["scale"][1]
+    assert section(centroid)["gamma"] == section(KernelParameters)["gamma"]
+    X, y = rbf_task.X, rbf_task.y
+    scores = centroid(gamma=0.5, scale=3.0, dtype="float64").fit(X, y).decision_function(X)
+    K = np.exp(-0.5 * np.square(X[:, None] - X).sum(axis=2))
+    expected = 3 * (K[:, y > 0].mean(axis=1) - K[:, y <= 0].mean(axis=1))
+    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-12)
+
+    known = describe_solver(DescribeWork(f"{path}:Centroid", "svm"))
+    assert known.defaults == centroid().get_params()
+    assert known.required == ()
+    assert known.summary.startswith("The difference of the class means")
+
+
+@pytest.mark.slow
+def test_parameters_do_not_need_docstrings():
+    code = "from marginbench import SMO; print(SMO.__doc__, SMO('linear', C=2.0).get_params())"
+    done = subprocess.run(
+        [sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == f"None {SMO('linear', C=2.0).get_params()}"

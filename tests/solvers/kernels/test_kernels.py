@@ -1,0 +1,331 @@
+"""Kernel entries against double loops, the meaning of gamma, and the errors."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.svm import SVC
+
+from marginbench.solvers import (
+    RBF,
+    CallableKernel,
+    KernelOracle,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+)
+from marginbench.solvers.kernels import (
+    is_registered,
+    kernel_class,
+    kernel_names,
+    kernel_of,
+    make_kernel,
+)
+from marginbench.solvers.numeric.matrices import matmul
+
+KERNELS = [
+    pytest.param(RBF(0.3), lambda p, q: math.exp(-0.3 * sum((p - q) ** 2)), id="rbf"),
+    pytest.param(Linear(), lambda p, q: sum(p * q), id="linear"),
+    pytest.param(
+        Polynomial(3, 0.4, 1.5), lambda p, q: (0.4 * sum(p * q) + 1.5) ** 3, id="polynomial"
+    ),
+    pytest.param(Laplacian(0.3), lambda p, q: math.exp(-0.3 * sum(abs(p - q))), id="laplacian"),
+    pytest.param(Polynomial(2, 0.4), lambda p, q: (0.4 * sum(p * q)) ** 2, id="homogeneous"),
+]
+# Rounding of the products, for entries of size one and inputs of size a few.
+TOLERANCE = {"float32": 2e-5, "float64": 1e-13}
+
+
+def by_loops(function, A, B):
+    return np.array([[function(p, q) for q in B] for p in A], dtype=float)
+
+
+def random_points(storage, n, seed):
+    rng = np.random.default_rng(seed)
+    if storage == "dense":
+        return rng.standard_normal((n, 4))
+    if storage == "float32 dense":
+        return rng.standard_normal((n, 4)).astype(np.float32)
+    density = {"sparse": 0.02, "dense enough": 0.4}[storage]
+    X = sparse.random(n, 60, density=density, format="csr", random_state=rng)
+    X.data = rng.standard_normal(X.nnz)
+    return X
+
+
+def as_dense(X):
+    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+
+
+@pytest.mark.parametrize("storage", ["dense", "float32 dense", "sparse", "dense enough"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("kernel", "function"), KERNELS)
+def test_entries_agree_with_double_loops(kernel, function, dtype, storage):
+    X, Z = random_points(storage, 17, 0), random_points(storage, 5, 1)
+    oracle = KernelOracle(kernel, X, dtype)
+    assert sparse.issparse(oracle.points.values) == (storage == "sparse")
+    X, Z_dense = as_dense(X), as_dense(Z)
+    expected = by_loops(function, X, X)
+    columns = [11, 2, 2, 16]
+
+    scale = max(1.0, np.abs(expected).max())
+    close = {"rtol": 0, "atol": TOLERANCE[dtype] * scale}
+    np.testing.assert_allclose(oracle.row(3), expected[3], **close)
+    np.testing.assert_allclose(oracle.rows([4, 0, 4]), expected[[4, 0, 4]], **close)
+    np.testing.assert_allclose(oracle.block([1, 9], columns), expected[[1, 9]][:, columns], **close)
+    np.testing.assert_allclose(oracle.diag(), np.diag(expected), **close)
+    np.testing.assert_allclose(oracle.against(Z), by_loops(function, Z_dense, X), **close)
+    np.testing.assert_allclose(
+        oracle.against(Z, columns), by_loops(function, Z_dense, X[columns]), **close
+    )
+    for block in (oracle.row(3), oracle.rows([1]), oracle.block([1], [2]), oracle.against(Z)):
+        assert block.dtype == dtype
+        assert block.flags.c_contiguous
+
+
+@pytest.mark.parametrize(("kernel", "function"), KERNELS)
+@pytest.mark.parametrize("storage", ["sparse", "dense enough"])
+def test_dense_points_against_sparse_training_points_and_back(kernel, function, storage):
+    X, Z = random_points(storage, 12, 0), random_points(storage, 6, 1)
+    expected = by_loops(function, as_dense(Z), as_dense(X))
+    dense_queries = KernelOracle(kernel, X, "float64").against(as_dense(Z))
+    sparse_queries = KernelOracle(kernel, as_dense(X), "float64").against(Z)
+    np.testing.assert_allclose(dense_queries, expected, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(sparse_queries, expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+def test_float32_gaussian_is_accurate_far_from_the_origin(offset):
+    rng = np.random.default_rng(0)
+    # Multiples of 1/1024 shifted by whole numbers: the float64 inputs are exact.
+    X = np.round(rng.standard_normal((40, 6)) * 1024) / 1024 + offset
+    expected = by_loops(lambda p, q: math.exp(-0.2 * sum((p - q) ** 2)), X, X)
+    oracle = KernelOracle(RBF(0.2), X, "float32")
+    np.testing.assert_allclose(oracle.rows(range(40)), expected, rtol=0, atol=5e-6)
+    np.testing.assert_allclose(oracle.against(X[:7]), expected[:7], rtol=0, atol=5e-6)
+
+
+@pytest.mark.parametrize("distance", [10.0, 100.0, 1000.0])
+def test_float32_gaussian_error_grows_only_with_the_spread_of_the_points(distance):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((40, 3))
+    X[20:] += distance
+    expected = by_loops(lambda p, q: math.exp(-0.5 * sum((p - q) ** 2)), X, X)
+    exponents = 0.5 * np.square(X - X.mean(axis=0)).sum(axis=1).max()
+    entries = KernelOracle(RBF(0.5), X, "float32").rows(range(40))
+    assert np.abs(entries - expected).max() <= 8 * np.finfo(np.float32).eps * (1 + exponents)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("spread", [5.0, 5e6])
+def test_gaussian_entries_exceed_one_by_rounding_at_most(dtype, spread):
+    X = np.repeat(np.random.default_rng(2).standard_normal((10, 30)) * spread, 2, axis=0)
+    entries = KernelOracle(RBF(0.7), X, dtype).rows(range(20))
+    exponent = 4 * 0.7 * np.square(X).sum(axis=1).max()
+    # Where rounding of the exponent could matter, the entries are clipped.
+    excess = min(1e-4, 8 * np.finfo(dtype).eps * exponent) if spread == 5.0 else 0.0
+    assert entries.max() <= 1 + excess
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse", "dense enough"])
+@pytest.mark.parametrize("gamma", ["scale", "auto"])
+def test_gamma_by_name_is_scikit_learns(gamma, storage):
+    X = random_points(storage, 50, 3)
+    y = np.arange(50) % 2
+    expected = SVC(gamma=gamma).fit(X, y)._gamma
+    assert make_kernel("rbf", gamma=gamma, X=X).gamma == pytest.approx(expected, rel=1e-12)
+    assert make_kernel("poly", gamma=gamma, X=X).gamma == pytest.approx(expected, rel=1e-12)
+    by_hand = 1 / X.shape[1] / (as_dense(X).var() if gamma == "scale" else 1)
+    assert expected == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_gamma_scale_of_constant_points_is_one_as_in_scikit_learn():
+    assert make_kernel("rbf", gamma="scale", X=np.ones((5, 3))).gamma == 1.0
+
+
+def test_precomputed_entries_are_the_matrix():
+    rng = np.random.default_rng(4)
+    K = rng.standard_normal((6, 6))
+    K = K @ K.T
+    for matrix in (K, sparse.csr_matrix(K)):
+        oracle = KernelOracle("precomputed", matrix, "float64")
+        np.testing.assert_array_equal(oracle.row(2), K[2])
+        np.testing.assert_array_equal(oracle.block([1, 5], [0, 3]), K[[1, 5]][:, [0, 3]])
+        np.testing.assert_array_equal(oracle.diag(), np.diag(K))
+        between = rng.standard_normal((3, 6))
+        np.testing.assert_array_equal(oracle.against(between), between)
+        np.testing.assert_array_equal(oracle.against(between, [4, 1]), between[:, [4, 1]])
+
+
+def test_a_callable_sees_the_users_own_points():
+    seen = []
+
+    def kernel(A, B):
+        seen.append((type(A), A.dtype))
+        return A @ B.T
+
+    X = sparse.random(9, 40, density=0.5, format="csr", random_state=0)
+    oracle = KernelOracle(kernel, X, "float32")
+    np.testing.assert_allclose(oracle.row(0), (X @ X.T).toarray()[0], rtol=1e-6)
+    assert seen == [(sparse.csr_matrix, np.dtype(np.float64))]
+
+
+def test_a_callable_may_return_the_same_array_again():
+    buffer = np.empty((1, 4))
+
+    def kernel(A, B):
+        buffer[:] = A @ B.T
+        return buffer
+
+    X = np.eye(4)
+    oracle = KernelOracle(kernel, X, "float64")
+    first, second = oracle.row(0), oracle.row(1)
+    np.testing.assert_array_equal(first, [1, 0, 0, 0])
+    np.testing.assert_array_equal(second, [0, 1, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda A, B: np.zeros((len(B), len(A))), r"returned shape \(4, 1\).*expected \(1, 4\)"),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), "not finite"),
+    ],
+    ids=["shape", "nan"],
+)
+def test_a_callable_that_misbehaves_is_named(function, message):
+    with pytest.raises(ValueError, match=message):
+        KernelOracle(function, np.eye(4)).row(0)
+
+
+@pytest.mark.parametrize("name", ["rbff", "polynom", "linaer", "precompute"])
+def test_an_unknown_kernel_near_a_known_one_is_suggested(name):
+    with pytest.raises(ValueError, match=f"unknown kernel '{name}'; did you mean '") as failure:
+        make_kernel(name)
+    assert "\n" not in str(failure.value)
+
+
+def test_an_unknown_kernel_far_from_all_lists_the_known_ones():
+    with pytest.raises(ValueError, match="known: laplacian, linear, poly, precomputed, rbf"):
+        make_kernel("sigma")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("gamma", 0.0),
+        ("gamma", -1.0),
+        ("gamma", np.nan),
+        ("gamma", np.inf),
+        ("gamma", "scaled"),
+        ("gamma", None),
+        ("degree", 0),
+        ("degree", 2.5),
+        ("degree", None),
+        ("coef0", np.nan),
+        ("coef0", np.inf),
+        ("coef0", "one"),
+        ("coef0", None),
+    ],
+)
+def test_a_parameter_out_of_range_is_named_with_its_value(parameter, value):
+    with pytest.raises(ValueError, match=parameter) as failure:
+        make_kernel("poly", **{"gamma": 1.0, parameter: value})
+    assert repr(value) in str(failure.value)
+    assert "\n" not in str(failure.value)
+
+
+def test_gamma_by_name_without_points_is_refused():
+    with pytest.raises(ValueError, match="needs the training points"):
+        make_kernel("rbf", gamma="scale")
+
+
+def test_a_kernel_that_is_neither_name_nor_callable_is_refused():
+    with pytest.raises(ValueError, match="3"):
+        make_kernel(3)
+
+
+def test_a_precomputed_matrix_must_be_square():
+    with pytest.raises(ValueError, match=r"must be square, got shape \(3, 4\)"):
+        KernelOracle("precomputed", np.zeros((3, 4)))
+
+
+def test_describe_names_the_kernel_and_its_parameters():
+    assert RBF(0.5).describe() == {"name": "rbf", "gamma": 0.5}
+    assert Polynomial(2, 0.1, 1.0).describe() == {
+        "name": "poly",
+        "degree": 2,
+        "gamma": 0.1,
+        "coef0": 1.0,
+    }
+    assert Linear().describe() == {"name": "linear"}
+    assert Precomputed().describe() == {"name": "precomputed"}
+    assert CallableKernel(by_loops).describe() == {"name": "callable", "function": "by_loops"}
+
+
+@pytest.mark.parametrize("name", kernel_names())
+def test_a_kernel_can_be_made_again_from_its_description(name):
+    cls = kernel_class(name)
+    values = {"gamma": 0.3, "degree": 2, "coef0": 0.5}
+    kernel = cls.of({key: values[key] for key in cls.parameters()})
+    assert kernel_of(kernel.describe()) == kernel == make_kernel(name, **values)
+    assert kernel.name == name
+    assert kernel.words.endswith(" kernel")
+    assert is_registered(kernel)
+
+
+def test_a_kernel_refuses_a_parameter_that_it_does_not_have():
+    with pytest.raises(ValueError, match="the rbf kernel has no degree; it has gamma"):
+        kernel_of({"name": "rbf", "gamma": 1.0, "degree": 2})
+    with pytest.raises(ValueError, match="the linear kernel has no gamma; it has no parameters"):
+        kernel_of({"name": "linear", "gamma": 1.0})
+    with pytest.raises(ValueError, match="the rbf kernel has no nu"):
+        make_kernel({"name": "rbf", "nu": 1.0}, gamma=1.0)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("offset", [0.0, 30.0])
+@pytest.mark.parametrize("name", [name for name in kernel_names() if name != "precomputed"])
+def test_the_error_of_a_float32_entry_is_within_the_kernels_bound(name, offset, storage):
+    X = random_points(storage, 60, 5)
+    X = X + offset if storage == "dense" else X * (1 + offset)
+    kernel = make_kernel(name, gamma=0.3, degree=3, coef0=1.0)
+    single, double = (kernel.prepare(X, dtype) for dtype in ("float32", "float64"))
+    bound = kernel.entry_noise(double)
+    error = np.abs(kernel.block(single, single) - kernel.block(double, double))
+    assert error.max() <= bound < math.inf
+    # The entries' type is not that of the points that the bound is asked for.
+    assert kernel.entry_noise(single) == pytest.approx(bound, rel=1e-3)
+    assert kernel.entry_noise(double, "float64") == pytest.approx(bound * 2.0**-29)
+
+
+def test_a_precomputed_entry_is_only_rounded():
+    K = np.random.default_rng(0).standard_normal((9, 9))
+    kernel = Precomputed()
+    double = kernel.prepare(K, "float64")
+    assert np.abs(K.astype(np.float32) - K).max() <= kernel.entry_noise(double) < 1e-5
+
+
+def test_nothing_is_known_of_the_rounding_of_a_function():
+    kernel = CallableKernel(by_loops)
+    assert kernel.entry_noise(kernel.prepare(np.eye(3), "float64")) == math.inf
+    oracle = KernelOracle(lambda A, B: 4.0 * (A @ B.T), np.eye(3))
+    assert not oracle.looks_ahead
+    assert oracle.rounding() == 2.0 * np.finfo(np.float32).eps
+
+
+def test_a_product_does_not_listen_to_floating_point_flags():
+    # BLAS may raise a flag in lanes that it does not use; inf * 0 raises one for certain.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(matmul(np.array([[np.inf]]), np.zeros((1, 1))))[0, 0]
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_a_variance_that_overflows_is_an_error(make):
+    X = 1e160 * np.random.default_rng(0).standard_normal((20, 3))
+    with pytest.raises(ValueError, match="needs the variance of X, which overflows: scale X"):
+        make_kernel("rbf", gamma="scale", X=make(X))

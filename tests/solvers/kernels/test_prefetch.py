@@ -1,0 +1,180 @@
+"""Rows computed ahead of time: nothing but the cost may tell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from marginbench.solvers import SBP, SDCA, SGD, Counters, KernelOracle, Pegasos, Perceptron
+from marginbench.solvers.kernels.prefetch import RowsAhead
+from marginbench.solvers.kernels.row_cache import RowCache
+
+SOLVERS = {
+    "SBP": SBP(nu=0.02, gamma=0.001),
+    "SBP, ties lt": SBP(nu=0.0, gamma=0.001, ties="lt"),
+    "SBP, bias": SBP(nu=0.02, gamma=0.001, fit_intercept=True),
+    "SBP, bias, single": SBP(nu=0.02, gamma=0.001, fit_intercept=True, sampling="single"),
+    "SBP, held out": SBP(nu=0.02, gamma=0.001, validation_fraction=0.2, patience=20),
+    "SDCA": SDCA(gamma=0.001, tol=0.0),
+    "SDCA, iid": SDCA(gamma=0.001, tol=0.0, order="iid"),
+    "SDCA, shrinking": SDCA(gamma=0.001, tol=0.0, stopping="gradient", shrinking=True),
+    "SGD": SGD(gamma=0.001, norm_bound=20.0),
+    "Pegasos": Pegasos(gamma=0.001),
+    "Perceptron": Perceptron(gamma=0.001),
+    "Perceptron, averaged": Perceptron(gamma=0.001, output="averaged"),
+}
+#: What the quick tests look at: one solver for each way of choosing the next rows.
+QUICK = ["SBP", "SBP, bias", "SDCA", "Pegasos"]
+# MB: nothing stored, a few rows, all of them.
+CACHES = [0.0, 0.05, 100.0]
+
+
+@pytest.fixture(scope="module")
+def points():
+    """Enough points of enough features that BLAS treats their products as large."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(600) < 0.4, 1, -1)
+    X = rng.standard_normal((600, 900)) + 0.1 * y[:, None]
+    return X.astype(np.float32), y
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Products of two rows are too small to share."""
+    with threadpool_limits(1):
+        yield
+
+
+def one_at_a_time(monkeypatch):
+    """Have every row computed by itself, in the same way as in blocks."""
+    ahead = KernelOracle.row_ahead
+    monkeypatch.setattr(
+        KernelOracle,
+        "row_ahead",
+        lambda self, i, upcoming: ahead(self, i, lambda count: np.empty(0, dtype=np.int64)),
+    )
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in SOLVERS],
+)
+def test_results_are_those_of_one_row_at_a_time(points, name, storage, monkeypatch):
+    X, y = points
+    if storage == "sparse":
+        X = sparse.csr_matrix(np.where(np.abs(X) > 2.6, X, 0))
+    solver = SOLVERS[name].set_params(max_epochs=1, random_state=3)
+    fits = {}
+    for cache_size in CACHES:
+        fit = solver.set_params(cache_size=cache_size).fit(X, y)
+        fits[cache_size] = fit.model_, fit.n_iter_, fit.counters_
+    one_at_a_time(monkeypatch)
+    for cache_size in CACHES:
+        alone = solver.set_params(cache_size=cache_size).fit(X, y)
+        model, n_iter, counters = fits[cache_size]
+        np.testing.assert_array_equal(model.support, alone.model_.support)
+        np.testing.assert_array_equal(model.coef, alone.model_.coef)
+        assert model.intercept == alone.model_.intercept
+        assert n_iter == alone.n_iter_
+        assert counters.kernel_evals == alone.counters_.kernel_evals
+        # Each support vector's row was computed at some time.
+        assert counters.kernel_evals_computed >= model.n_support * len(y)
+
+
+@pytest.mark.parametrize("name", ["SBP", "SDCA", "Pegasos"])
+def test_the_cache_changes_the_cost_but_not_the_result(points, name):
+    X, y = points
+    fits = []
+    for cache_size in CACHES:
+        solver = SOLVERS[name].set_params(max_epochs=2, random_state=5, cache_size=cache_size)
+        solver.fit(X, y)
+        fits.append((solver.dual_coef_, solver.counters_.kernel_evals_computed))
+    for coef, _ in fits[1:]:
+        np.testing.assert_array_equal(coef, fits[0][0])
+    computed = [cost for _, cost in fits]
+    # With room for all, no row is computed twice.
+    assert computed[-1] <= 600 * 600
+    assert computed[-1] < computed[1]
+
+
+def test_rows_computed_ahead_are_counted_when_computed_and_when_asked_for(points):
+    X, _ = points
+    counters = Counters()
+    oracle = KernelOracle("rbf", X, cache_bytes=2**24, counters=counters)
+    asked = []
+
+    def upcoming(count):
+        asked.append(count)
+        return np.array([3, 5, 3, 8])
+
+    rows = [oracle.row_ahead(i, upcoming).copy() for i in (3, 5, 8, 9)]
+    assert counters.kernel_evals == 4 * 600
+    assert counters.kernel_evals_computed == 4 * 600
+    # Asked for more only where a row was missing: for 3 and for 9.
+    assert len(asked) == 2
+    np.testing.assert_array_equal(rows, oracle.rows(np.array([3, 5, 8, 9])))
+
+
+def test_a_row_by_itself_is_not_counted_twice(points):
+    counters = Counters()
+    oracle = KernelOracle("rbf", points[0], counters=counters)
+    oracle.row_ahead(7, lambda count: np.empty(0, dtype=np.int64))
+    assert (counters.kernel_evals, counters.kernel_evals_computed) == (600, 600)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n", "dtype", "expected"),
+    [
+        ("rbf", 600, "float32", True),
+        ("rbf", 600, "float64", False),
+        ("rbf", 40, "float32", False),
+        ("precomputed", 600, "float32", False),
+        (lambda A, B: A @ B.T, 600, "float32", False),
+    ],
+)
+def test_only_where_entries_do_not_depend_on_the_block(points, kernel, n, dtype, expected):
+    X = points[0][:n]
+    X = X @ X.T if kernel == "precomputed" else X
+    oracle = KernelOracle(kernel, X, dtype)
+    assert oracle.looks_ahead == expected
+    if not expected:
+        oracle.row_ahead(1, lambda count: pytest.fail("nothing is computed ahead"))
+        assert oracle.counters.kernel_evals == n
+
+
+def test_the_number_of_rows_follows_their_use():
+    n = 5000
+    ahead = RowsAhead(RowCache(n, "float32", 2 * n * n), n)
+
+    def block(i, wanted):
+        ahead.note(i)
+        return ahead.choose(i, lambda count: wanted)
+
+    first = block(0, np.arange(1, 1000))
+    assert first[0] == 0
+    # All of them are asked for: the next blocks are larger, up to a bound.
+    sizes = [len(first)]
+    for start in (1000, 2000, 3000, 4000):
+        for i in first[1:]:
+            ahead.note(i)
+        first = block(start, np.arange(start + 1, start + 900))
+        sizes.append(len(first))
+    assert sizes[1] == 2 * sizes[0]
+    assert max(sizes) == sizes[-1] == 128
+    # None is, and others are wanted instead: the next block is smaller.
+    assert len(block(1, np.arange(500, 1400))) == 32
+
+
+def test_rows_wanted_soon_stay_when_room_is_made():
+    n = 40
+    store = RowCache(n, "float32", 4 * n * 12)
+    store.reserve(np.arange(12))
+    ahead = RowsAhead(store, n)
+    wanted = np.array([0, 1, 2, 30, 31, 32, 33, 34, 35])
+    chosen = ahead.choose(29, lambda count: wanted)
+    assert list(chosen) == [29, 30, 31, 32]
+    store.reserve(chosen)
+    assert store.holds(np.array([0, 1, 2])).all()

@@ -1,0 +1,189 @@
+"""Linear Pegasos against the literal iteration, the kernel version and the optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from marginbench.solvers import LinearPegasos, Pegasos
+
+COSTS = [0.1, 1.0, 100.0]
+
+
+def literal(X, y, batches, C, weights=None, factors=None, projection=True):
+    """w <- (1 - 1/t) w + 1 / (lam t k) sum over the violators, then the ball; every iterate."""
+    n = len(y)
+    weights = np.ones(n) if weights is None else weights
+    factors = np.ones(n) if factors is None else factors
+    lam = 1 / (C * weights.sum())
+    w, iterates = np.zeros(X.shape[1]), []
+    for t, batch in enumerate(batches, start=1):
+        violators = [i for i in batch if y[i] * (X[i] @ w) < 1]
+        w = (1 - 1 / t) * w
+        for i in violators:
+            w = w + factors[i] * y[i] * X[i] / (lam * t * len(batch))
+        norm = np.linalg.norm(w)
+        if projection and norm > 1 / np.sqrt(lam):
+            w = w / (norm * np.sqrt(lam))
+        iterates.append(w)
+    return np.array(iterates)
+
+
+def drawn(n, size, order, epochs, seed):
+    """The same index stream as the solver's."""
+    rng = np.random.default_rng(seed)
+    for _ in range(epochs):
+        if size is None:
+            yield np.arange(n)
+        elif order == "iid":
+            yield from rng.integers(n, size=(n // size, size))
+        else:
+            yield from rng.permutation(n)[: n // size * size].reshape(-1, size)
+
+
+def primal(w, X, y, C, weights=1.0):
+    return 0.5 * w @ w + C * (weights * np.maximum(0, 1 - y * (X @ w))).sum()
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("projection", [True, False], ids=["ball", "no ball"])
+@pytest.mark.parametrize("order", ["iid", "permutation"])
+@pytest.mark.parametrize("size", [1, 7, None])
+@pytest.mark.parametrize("C", COSTS)
+def test_steps_are_the_literal_ones(linear_task, C, size, order, projection, storage):
+    X, y = linear_task.X, linear_task.y
+    batches = list(drawn(len(y), size, order, 4, seed=1))
+    iterates = literal(X, y, batches, C, projection=projection)
+    for output, expected in (("last", iterates[-1]), ("averaged", iterates.mean(axis=0))):
+        solver = LinearPegasos(
+            C=C,
+            batch_size=size,
+            order=order,
+            projection=projection,
+            output=output,
+            max_epochs=4,
+            random_state=1,
+        ).fit(storage(X), y)
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(solver.coef_[0], expected, rtol=0, atol=1e-10 * scale)
+        assert solver.n_iter_ == len(batches)
+        assert solver.counters_.inner_products == sum(len(batch) for batch in batches)
+
+
+@pytest.mark.parametrize("C", COSTS)
+def test_one_point_at_a_time_is_the_kernel_version(linear_task, C):
+    task = linear_task
+    linear = LinearPegasos(C=C, projection=False, max_epochs=5, random_state=2)
+    kernel = Pegasos("linear", C=C, max_epochs=5, dtype="float64", random_state=2)
+    linear.fit(task.X, task.y)
+    kernel.fit(task.X, task.y)
+    w = kernel.dual_coef_[0] @ kernel.support_vectors_
+    np.testing.assert_allclose(linear.coef_[0], w, rtol=0, atol=1e-10 * np.abs(w).max())
+    assert linear.n_iter_ == kernel.n_iter_
+
+
+@pytest.mark.parametrize("output", ["last", "averaged"])
+def test_a_tiny_lambda_shrinks_the_scale_again_and_again(output):
+    # Each of the first steps leaves the ball by orders of magnitude.
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((50, 4)), np.where(rng.random(50) < 0.5, 1, -1)
+    batches = list(drawn(50, 1, "iid", 40, seed=3))
+    iterates = literal(X, y, batches, 1e7)
+    expected = iterates[-1] if output == "last" else iterates.mean(axis=0)
+    solver = LinearPegasos(C=1e7, output=output, max_epochs=40, random_state=3).fit(X, y)
+    np.testing.assert_allclose(
+        solver.coef_[0], expected, rtol=0, atol=1e-8 * np.abs(iterates).max()
+    )
+
+
+@pytest.mark.parametrize("order", ["iid", "permutation"])
+@pytest.mark.parametrize("size", [1, 5, None])
+def test_weights_change_the_draws_or_the_steps(linear_task, size, order):
+    X, y = linear_task.X, linear_task.y
+    n = len(y)
+    weights = np.random.default_rng(4).choice([0.0, 0.5, 1.0, 3.0], size=n)
+    if size is None or order == "permutation":
+        batches = list(drawn(n, size, order, 3, seed=5))
+        factors = weights / weights.mean()
+    else:
+        rng, factors = np.random.default_rng(5), None
+        draws = [rng.random((n // size, size)) * weights.sum() for _ in range(3)]
+        reached = np.cumsum(weights)
+        batches = [
+            [next(i for i in range(n) if reached[i] > level) for level in batch]
+            for epoch in draws
+            for batch in epoch
+        ]
+        assert (weights[np.concatenate(batches)] > 0).all()
+    expected = literal(X, y, batches, 2.0, weights, factors)[-1]
+    solver = LinearPegasos(C=2.0, batch_size=size, order=order, max_epochs=3, random_state=5)
+    solver.fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(
+        solver.coef_[0], expected, rtol=0, atol=1e-10 * np.abs(expected).max()
+    )
+
+
+@pytest.mark.parametrize("size", [10, None])
+def test_it_approaches_the_optimum(linear_task, optimum, size):
+    task, C = linear_task, 0.1
+    best = optimum(task, C).value
+    epochs = 3000 if size is None else 300
+    solver = LinearPegasos(C=C, batch_size=size, max_epochs=epochs, random_state=0)
+    solver.fit(task.X, task.y)
+    value = primal(solver.coef_[0], task.X, task.y, C)
+    assert best * (1 - 1e-9) <= value <= 1.01 * best
+
+
+@pytest.mark.parametrize("size", [5, None])
+def test_weighted_runs_approach_the_optimum_of_repeated_points(linear_task, solve_dual, size):
+    task, C = linear_task, 0.1
+    weights = np.random.default_rng(6).integers(1, 4, size=task.n)
+    repeated = np.repeat(np.arange(task.n), weights)
+    best = solve_dual(task.Q[np.ix_(repeated, repeated)], task.y[repeated], C).value
+    solver = LinearPegasos(C=C, batch_size=size, max_epochs=2000, random_state=0)
+    solver.fit(task.X, task.y, sample_weight=weights)
+    value = primal(solver.coef_[0], task.X, task.y, C, weights)
+    assert best * (1 - 1e-9) <= value <= 1.02 * best
+
+
+def test_the_norm_stays_in_the_ball(linear_task, recording_monitor):
+    task = linear_task
+    for C in COSTS:
+        monitor = recording_monitor()
+        LinearPegasos(C=C, max_epochs=1, random_state=0).fit(task.X, task.y, monitor=monitor)
+        norms = [np.sqrt(model.squared_norm()) for model in monitor.snapshots]
+        assert len(norms) == task.n
+        assert max(norms) <= np.sqrt(C * task.n) * (1 + 1e-12)
+
+
+def test_a_constant_column_is_a_regularised_bias(linear_task):
+    task = linear_task
+    X = np.hstack([task.X + 1.0, np.ones((task.n, 1))])
+    solver = LinearPegasos(max_epochs=50, output="averaged", random_state=0).fit(X, task.y)
+    plain = LinearPegasos(max_epochs=50, output="averaged", random_state=0).fit(X[:, :-1], task.y)
+    assert primal(solver.coef_[0], X, task.y, 1.0) < primal(plain.coef_[0], X[:, :-1], task.y, 1.0)
+
+
+def test_float32_data_are_summed_in_float64(linear_task):
+    X = linear_task.X.astype(np.float32)
+    fits = [LinearPegasos(random_state=0).fit(data, linear_task.y) for data in (X, X.astype(float))]
+    np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-12)
+
+
+def test_the_cost_of_a_sparse_step_does_not_grow_with_the_dimension():
+    # With 10^7 columns and 3 entries in a row, dense steps would take minutes.
+    rng = np.random.default_rng(7)
+    n, d = 2000, 10_000_000
+    X = sparse.csr_matrix(
+        (np.ones(3 * n), rng.integers(d, size=3 * n), np.arange(0, 3 * n + 1, 3)), shape=(n, d)
+    )
+    y = np.where(rng.random(n) < 0.5, 1, -1)
+    solver = LinearPegasos(max_epochs=10, random_state=0).fit(X, y)
+    assert solver.n_iter_ == 10 * n
+    assert np.count_nonzero(solver.coef_) <= 3 * n
+
+
+def test_a_batch_larger_than_the_data_is_refused(linear_task):
+    with pytest.raises(ValueError, match="batch_size must be at most the number of points, 200"):
+        LinearPegasos(batch_size=201).fit(linear_task.X, linear_task.y)

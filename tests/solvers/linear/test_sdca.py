@@ -1,0 +1,264 @@
+"""Linear SDCA against a literal twin, the optimum and LIBLINEAR's rules."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.svm import LinearSVC
+
+from marginbench.solvers import SDCA, LinearModel, LinearSDCA
+
+COSTS = [0.1, 1.0, 100.0]
+
+
+def twin(X, y, C, epochs, seed, *, order="permutation", shrinking=True, tol=0.0, weights=None):
+    """LIBLINEAR's loop in plain Python, with the derivative of the dual instead of minus it."""
+    n = len(y)
+    bounds = C * (np.ones(n) if weights is None else weights)
+    rng = np.random.default_rng(seed)
+    alpha, w = np.zeros(n), np.zeros(X.shape[1])
+    index = [i for i in range(n) if bounds[i] > 0]
+    whole, active = len(index), len(index)
+    above, below, draws, products, status = np.inf, -np.inf, 0, n, "budget"
+    for _ in range(epochs):
+        if order == "permutation":
+            index[:active] = [index[k] for k in rng.permutation(active)]
+            visits = index
+        else:
+            visits = [index[k] for k in rng.integers(active, size=active)]
+        started_whole, highest, lowest, s = active == whole, -np.inf, np.inf, 0
+        while s < active:
+            i = visits[s]
+            draws += 1
+            products += 1
+            slope = 1 - y[i] * (X[i] @ w)
+            if shrinking and (
+                (alpha[i] == 0 and slope < below) or (alpha[i] == bounds[i] and slope > above)
+            ):
+                active -= 1
+                visits[s], visits[active] = visits[active], visits[s]
+                continue
+            s += 1
+            projected = slope
+            if (alpha[i] == 0 and slope < 0) or (alpha[i] == bounds[i] and slope > 0):
+                projected = 0.0
+            highest, lowest = max(highest, projected), min(lowest, projected)
+            if abs(projected) > 1e-12:
+                norm = X[i] @ X[i]
+                target = np.clip(alpha[i] + slope / norm, 0, bounds[i]) if norm else bounds[i]
+                w = w + (target - alpha[i]) * y[i] * X[i]
+                alpha[i] = target
+        complete = started_whole and active == whole
+        if highest - lowest <= tol:
+            if complete:
+                status = "converged"
+                break
+            active, above, below = whole, np.inf, -np.inf
+        else:
+            above = highest if highest > 0 else np.inf
+            below = lowest if lowest < 0 else -np.inf
+    return {"alpha": alpha, "w": w, "draws": draws, "products": products, "status": status}
+
+
+def gap(solver, X, y, C, weights=1.0):
+    """Primal less dual over C sum weights, from the returned model."""
+    w = solver.coef_[0]
+    alpha = solver.model_.dual_coef * y
+    own = X.T @ solver.model_.dual_coef
+    primal = 0.5 * w @ w + C * (weights * np.maximum(0, 1 - y * (X @ w))).sum()
+    return (primal - alpha.sum() + 0.5 * own @ own) / (C * np.sum(weights * np.ones(len(y))))
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("shrinking", [True, False], ids=["shrinking", "whole"])
+@pytest.mark.parametrize("C", COSTS)
+def test_steps_are_the_literal_ones(linear_task, C, shrinking, storage):
+    X, y = linear_task.X, linear_task.y
+    expected = twin(X, y, C, 25, seed=1, shrinking=shrinking, tol=1e-3)
+    solver = LinearSDCA(C=C, shrinking=shrinking, tol=1e-3, max_epochs=25, random_state=1)
+    solver.fit(storage(X), y)
+    assert solver.n_iter_ == expected["draws"]
+    assert solver.status_ == expected["status"]
+    assert solver.counters_.inner_products == expected["products"]
+    atol = 1e-10 * C
+    np.testing.assert_allclose(solver.model_.dual_coef * y, expected["alpha"], rtol=0, atol=atol)
+    np.testing.assert_allclose(solver.coef_[0], expected["w"], rtol=0, atol=1e-10 * C)
+
+
+def test_the_twin_shrinks(linear_task):
+    X, y = linear_task.X, linear_task.y
+    draws = [twin(X, y, 1.0, 25, seed=1, shrinking=s)["draws"] for s in (True, False)]
+    assert draws[1] == 25 * len(y)
+    assert draws[0] < 0.5 * draws[1]
+
+
+def test_independent_draws_are_the_literal_ones(linear_task):
+    X, y = linear_task.X, linear_task.y
+    expected = twin(X, y, 1.0, 10, seed=2, order="iid", shrinking=False)
+    solver = LinearSDCA(
+        order="iid", stopping="gap", shrinking=False, tol=0.0, max_epochs=10, random_state=2
+    ).fit(X, y)
+    np.testing.assert_allclose(solver.model_.dual_coef * y, expected["alpha"], rtol=0, atol=1e-10)
+    # One look at the gap in each epoch.
+    assert solver.counters_.inner_products == expected["products"] + 10 * len(y)
+
+
+@pytest.mark.parametrize("C", COSTS)
+def test_it_is_the_kernel_version(linear_task, C):
+    task = linear_task
+    options = {"C": C, "order": "iid", "tol": 0.0, "max_epochs": 8, "random_state": 3}
+    linear = LinearSDCA(stopping="gap", shrinking=False, **options).fit(task.X, task.y)
+    kernel = SDCA("linear", dtype="float64", **options).fit(task.X, task.y)
+    w = kernel.dual_coef_[0] @ kernel.support_vectors_
+    np.testing.assert_allclose(linear.coef_[0], w, rtol=0, atol=1e-10 * C)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"shrinking": False},
+        {"stopping": "gap"},
+        {"stopping": "gap", "shrinking": False, "order": "iid"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("C", COSTS)
+def test_optimum(linear_task, optimum, C, options):
+    task = linear_task
+    tol = 1e-8 if "stopping" in options else 1e-6
+    solver = LinearSDCA(C=C, tol=tol, max_epochs=200_000, random_state=0, **options)
+    solver.fit(task.X, task.y)
+    w, best = solver.coef_[0], optimum(task, C).value
+    primal = 0.5 * w @ w + C * np.maximum(0, 1 - task.y * (task.X @ w)).sum()
+    assert solver.status_ == "converged"
+    assert best * (1 - 1e-9) <= primal <= best * (1 + 1e-6)
+    alpha = solver.model_.dual_coef * task.y
+    assert alpha.min() >= 0
+    assert alpha.max() <= C
+    np.testing.assert_allclose(w, task.X.T @ solver.model_.dual_coef, rtol=0, atol=1e-9 * C)
+
+
+@pytest.mark.parametrize("tol", [0.1, 1e-3])
+@pytest.mark.parametrize("C", COSTS)
+def test_converged_means_a_small_gap(linear_task, C, tol):
+    X, y = linear_task.X, linear_task.y
+    for stopping in ("gradient", "gap"):
+        solver = LinearSDCA(C=C, stopping=stopping, tol=tol, max_epochs=100_000, random_state=0)
+        solver.fit(X, y)
+        assert solver.status_ == "converged"
+        assert -1e-12 <= gap(solver, X, y, C) <= tol * (1 + 1e-9)
+
+
+def test_it_stops_at_the_first_epoch_within_the_gap(linear_task):
+    X, y = linear_task.X, linear_task.y
+    fits = [
+        LinearSDCA(stopping="gap", shrinking=False, tol=0.0, max_epochs=epochs, random_state=4).fit(
+            X, y
+        )
+        for epochs in range(1, 30)
+    ]
+    gaps = np.array([gap(fit, X, y, 1.0) for fit in fits])
+    solver = LinearSDCA(stopping="gap", shrinking=False, tol=0.01, random_state=4).fit(X, y)
+    assert solver.n_iter_ == (np.argmax(gaps <= 0.01) + 1) * len(y)
+
+
+def test_the_dual_rises_and_alpha_stays_in_the_box(linear_task, recording_monitor):
+    task, C = linear_task, 10.0
+    for shrinking in (True, False):
+        monitor = recording_monitor(every=task.n)
+        LinearSDCA(C=C, shrinking=shrinking, tol=0.0, max_epochs=30, random_state=5).fit(
+            task.X, task.y, monitor=monitor
+        )
+        duals = []
+        for model in monitor.snapshots:
+            alpha = model.dual_coef * task.y
+            assert alpha.min() >= 0
+            assert alpha.max() <= C
+            duals.append(alpha.sum() - 0.5 * alpha @ task.Q @ alpha)
+        assert (np.diff(duals) >= -1e-11 * duals[-1]).all()
+
+
+def test_liblinear_agrees(linear_task):
+    task = linear_task
+    solver = LinearSDCA(C=0.5, tol=1e-8, max_epochs=100_000, random_state=0).fit(task.X, task.y)
+    other = LinearSVC(
+        loss="hinge", C=0.5, fit_intercept=False, tol=1e-8, max_iter=1_000_000, random_state=0
+    ).fit(task.X, task.y)
+    values = [
+        0.5 * w @ w + 0.5 * np.maximum(0, 1 - task.y * (task.X @ w)).sum()
+        for w in (solver.coef_[0], other.coef_[0])
+    ]
+    assert values[0] == pytest.approx(values[1], rel=1e-7)
+
+
+@pytest.mark.parametrize("shrinking", [True, False])
+def test_weights_are_repeated_points(linear_task, shrinking):
+    task = linear_task
+    weights = np.random.default_rng(6).integers(0, 4, size=task.n)
+    weights[np.flatnonzero(task.y > 0)[0]] = weights[np.flatnonzero(task.y < 0)[0]] = 1
+    repeated = np.repeat(np.arange(task.n), weights)
+    options = {"C": 0.5, "tol": 1e-9, "max_epochs": 200_000, "shrinking": shrinking}
+    weighted = LinearSDCA(**options, random_state=0)
+    weighted.fit(task.X, task.y, sample_weight=weights)
+    plain = LinearSDCA(**options, random_state=0).fit(task.X[repeated], task.y[repeated])
+    np.testing.assert_allclose(weighted.coef_, plain.coef_, rtol=0, atol=1e-5)
+    alpha = weighted.model_.dual_coef * task.y
+    assert (alpha <= 0.5 * weights).all()
+    assert -1e-12 <= gap(weighted, task.X, task.y, 0.5, weights) <= 1e-8
+
+
+def test_class_weights_are_sample_weights(linear_task):
+    task = linear_task
+    by_class = LinearSDCA(class_weight={1: 3.0, -1: 0.5}, random_state=0).fit(task.X, task.y)
+    by_point = LinearSDCA(random_state=0)
+    by_point.fit(task.X, task.y, sample_weight=np.where(task.y > 0, 3.0, 0.5))
+    np.testing.assert_array_equal(by_class.coef_, by_point.coef_)
+
+
+def test_points_at_the_origin_go_to_their_bound():
+    rng = np.random.default_rng(7)
+    X, y = rng.standard_normal((30, 2)), np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    X[[0, 7]], y[[0, 7]] = 0.0, [1, -1]
+    solver = LinearSDCA(C=2.0, tol=1e-6, max_epochs=50_000, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(solver.model_.dual_coef[[0, 7]], [2.0, -2.0])
+    assert solver.status_ == "converged"
+
+
+def test_a_saved_model_keeps_its_certificate(tmp_path, linear_task):
+    solver = LinearSDCA(random_state=0).fit(linear_task.X, linear_task.y)
+    solver.model_.save(tmp_path / "model")
+    loaded = LinearModel.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.weights, solver.model_.weights)
+    np.testing.assert_array_equal(loaded.dual_coef, solver.model_.dual_coef)
+    bare = LinearModel(np.ones(2), 0.5)
+    bare.save(tmp_path / "bare")
+    assert LinearModel.load(tmp_path / "bare").dual_coef is None
+    assert LinearModel.load(tmp_path / "bare").intercept == 0.5
+
+
+def test_independent_draws_need_the_gap(linear_task):
+    for options in ({}, {"stopping": "gap"}, {"shrinking": False}):
+        with pytest.raises(ValueError, match="set stopping='gap' and shrinking=False"):
+            LinearSDCA(order="iid", **options).fit(linear_task.X, linear_task.y)
+
+
+def test_the_optimum_of_one_class_far_off_is_reached_after_shrinking():
+    # All points but a few are shrunk away early; some of them are needed in the end.
+    rng = np.random.default_rng(8)
+    n = 400
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    X = rng.standard_normal((n, 3)) * [3.0, 0.1, 0.01] + y[:, None] * [2.0, 0.01, 0.0]
+    fits = [
+        LinearSDCA(C=50.0, shrinking=shrinking, tol=1e-5, max_epochs=200_000, random_state=0)
+        for shrinking in (True, False)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        costs = [fit.fit(X, y).counters_.inner_products for fit in fits]
+    assert all(fit.status_ == "converged" for fit in fits)
+    assert all(gap(fit, X, y, 50.0) <= 1e-5 for fit in fits)
+    assert costs[0] < costs[1]

@@ -1,0 +1,150 @@
+"""SIMBA against a literal twin, its invariants and the bounds on the margin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from marginbench.solvers import SIMBA
+from marginbench.solvers.numeric.sample_loops import _fill_slacks, primal_dual_steps
+from marginbench.solvers.numeric.water_level import water_level
+
+
+def best_slacks(p, capacity):
+    """max p'xi over 0 <= xi <= 2, sum xi <= capacity: greedily by p, ties by position."""
+    slacks = np.zeros(len(p))
+    for i in sorted(range(len(p)), key=lambda i: (-p[i], i)):
+        slacks[i] = min(2.0, capacity)
+        capacity -= slacks[i]
+    return slacks
+
+
+def first_above(masses, level):
+    return int(np.argmax(np.cumsum(masses) > level))
+
+
+def twin(X, y, nu, epochs, seed):
+    """The method on points of norm at most 1, in plain numpy."""
+    n, d = X.shape
+    radius = np.linalg.norm(X, axis=1).max()
+    Z, T = y[:, None] * X / radius, epochs * n
+    rate = np.sqrt(np.log(n) / T)
+    rng = np.random.default_rng(seed)
+    u, q = np.zeros(d), np.ones(n) / n
+    ws, ps = [], []
+    for _ in range(epochs):
+        for to_point, to_coordinate in rng.random((n, 2)):
+            p = q / q.sum()
+            u = u + Z[first_above(p, to_point)] / np.sqrt(2 * T)
+            w = u / max(1.0, np.linalg.norm(u))
+            v = best_slacks(p, n * nu / radius)
+            j = first_above(u**2, to_coordinate * (u @ u))
+            v = np.clip(v + Z[:, j] * (w @ w) / w[j], -1 / rate, 1 / rate)
+            q = p * (1 - rate * v + rate**2 * v**2)
+            assert (q > 0).all()
+            ws.append(w)
+            ps.append(p)
+    return np.array(ws), np.array(ps)
+
+
+def level_of(w, X, y, nu):
+    """f(w): the slack-constrained margin."""
+    return water_level(y * (X @ w), len(y) * nu, 0.0)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("nu", [0.0, 0.003, 0.2, 50.0])
+def test_steps_are_the_literal_ones(linear_task, nu, storage):
+    X, y = linear_task.X, linear_task.y
+    ws, ps = twin(X, y, nu, 5, seed=1)
+    mean = ws.mean(axis=0)
+    level = level_of(mean, X, y, nu)
+    solver = SIMBA(nu=nu, max_epochs=5, tol=1e-9, random_state=1).fit(storage(X), y)
+    expected = mean / level if level > 0 else mean
+    np.testing.assert_allclose(solver.coef_[0], expected, rtol=0, atol=1e-9 * abs(expected).max())
+    assert solver.margin_ == pytest.approx(level, rel=1e-9, abs=1e-12)
+    p = ps.mean(axis=0)
+    bound = np.linalg.norm((p * y) @ X) + len(y) * nu * p.max()
+    assert solver.certificate_ == pytest.approx(bound, rel=1e-9)
+    np.testing.assert_allclose(ps.sum(axis=1), 1.0, rtol=1e-12)
+    assert np.linalg.norm(ws, axis=1).max() <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("C", [0.01, 0.1, 1.0])
+def test_the_margin_of_the_svm_lies_between_the_bounds(linear_task, optimum, C):
+    task = linear_task
+    best = optimum(task, C)
+    norm = np.sqrt(best.squared_norm)
+    nu = np.maximum(0, 1 - task.Q @ best.alpha).mean() / norm
+    margins = []
+    for epochs in (5, 500):
+        solver = SIMBA(nu=nu, max_epochs=epochs, tol=1e-9, random_state=0).fit(task.X, task.y)
+        assert solver.margin_ <= 1 / norm * (1 + 1e-9)
+        assert 1 / norm <= solver.certificate_ * (1 + 1e-9)
+        margins.append(solver.margin_ * norm)
+    assert margins[1] > 0.97
+    # The level is the mean slack per point over the margin: all slack is used.
+    hinge = np.maximum(0, 1 - task.y * (task.X @ solver.coef_[0])).mean()
+    assert hinge == pytest.approx(nu / solver.margin_, rel=1e-9)
+
+
+def test_it_stops_at_the_certified_gap(linear_task):
+    X, y = linear_task.X, linear_task.y
+    solver = SIMBA(nu=0.3, tol=0.2, max_epochs=2000, random_state=0).fit(X, y)
+    assert solver.status_ == "converged"
+    assert solver.n_iter_ % len(y) == 0
+    assert solver.certificate_ - solver.margin_ <= 0.2 * solver.certificate_
+
+
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_cost(linear_task, epochs):
+    X, y = linear_task.X, linear_task.y
+    n, d = X.shape
+    solver = SIMBA(max_epochs=epochs, random_state=0).fit(X, y)
+    assert solver.n_iter_ == epochs * n
+    assert solver.counters_.inner_products == 2 * n + epochs * n * (n + d) // d
+    looked = SIMBA(max_epochs=epochs, tol=1e-9, random_state=0).fit(X, y)
+    assert looked.counters_.inner_products == 2 * n * (1 + epochs) + epochs * n * (n + d) // d
+    np.testing.assert_array_equal(solver.coef_, looked.coef_)
+
+
+def test_the_units_of_the_data_do_not_matter(linear_task):
+    X, y = linear_task.X, linear_task.y
+    fits = [
+        SIMBA(nu=0.1 * scale, max_epochs=5, random_state=0).fit(scale * X, y)
+        for scale in (1.0, 1024.0)
+    ]
+    np.testing.assert_allclose(fits[1].coef_ * 1024, fits[0].coef_, rtol=1e-9)
+    assert fits[1].margin_ == pytest.approx(1024 * fits[0].margin_, rel=1e-9)
+
+
+def test_no_probability_sinks_to_zero():
+    # The response of thirty points is 1 in every step, that of two is next to nothing.
+    Z = np.concatenate([np.full((30, 1), 1.0), np.full((2, 1), 0.001)])
+    p, p_sum, u, w_sum = np.full(32, 1 / 32), np.zeros(32), np.ones(1), np.zeros(1)
+    draws = np.random.default_rng(0).random((5000, 2))
+    primal_dual_steps(Z, Z.T.copy(), 0.0, 0.5, 0.01, draws, u, p, w_sum, p_sum)
+    assert 0.75**5000 == 0.0
+    assert p.min() > 0
+    assert p.sum() == pytest.approx(1.0, rel=1e-12)
+    assert p[30:].sum() == pytest.approx(1.0, rel=1e-12)
+    assert p_sum.sum() == pytest.approx(5000, rel=1e-9)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("capacity", [0.0, 0.5, 2.0, 3.0, 37.0, 199.0, 200.0, 1e6])
+def test_slacks_go_to_the_most_probable_points(capacity, ties):
+    rng = np.random.default_rng(9)
+    for _ in range(20):
+        p = rng.integers(1, 5, size=100) / 8.0 if ties else rng.exponential(size=100)
+        slacks, near = np.empty(100), np.empty(100)
+        # The guess decides how quick it is, not what comes out.
+        for guess, width in ((0.0, 0.1), (np.sort(p)[-int(min(capacity, 198) / 2) - 1], 0.2)):
+            _fill_slacks(p, capacity, guess, width, near, slacks)
+            np.testing.assert_array_equal(slacks, best_slacks(p, capacity))
+
+
+def test_points_at_the_origin_alone_are_refused():
+    with pytest.raises(ValueError, match="every point is 0"):
+        SIMBA().fit(np.zeros((4, 2)), [0, 1, 0, 1])

@@ -1,0 +1,167 @@
+"""KernelExpansion: scores, norm, and the file that holds it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from marginbench.solvers import (
+    RBF,
+    SMO,
+    BudgetExpansion,
+    FourierExpansion,
+    KernelExpansion,
+    LinearModel,
+    Model,
+    VotedExpansion,
+)
+from marginbench.solvers.models import scoring
+
+
+@pytest.fixture(scope="module")
+def dense():
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(40) % 2, 1.0, -1.0)
+    return rng.standard_normal((40, 30)) * (rng.random((40, 30)) < 0.5) + 0.2 * y[:, None], y
+
+
+def thin(X):
+    """CSR of low density, as it stays sparse inside."""
+    X = sparse.csr_matrix(X)
+    return sparse.hstack([X, sparse.csr_matrix((40, 1000))], format="csr")
+
+
+def fitted(kernel, X, y, **params):
+    return SMO(kernel, gamma=0.1, degree=2, coef0=0.5, fit_intercept=True, **params).fit(X, y)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("storage", ["dense", "csr", "thin csr"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_a_saved_model_scores_the_same_to_the_bit(tmp_path, dense, kernel, storage, dtype):
+    X, y = dense
+    X = {"dense": X, "csr": sparse.csr_matrix(X), "thin csr": thin(X)}[storage]
+    model = fitted(kernel, X, y, dtype=dtype).model_
+    model.save(tmp_path / "model")
+    loaded = KernelExpansion.load(tmp_path / "model")
+    assert loaded.kernel == model.kernel
+    assert loaded.intercept == model.intercept != 0
+    assert loaded.n_train == 40
+    assert loaded.dtype == dtype
+    assert sparse.issparse(loaded.points) == (storage != "dense")
+    np.testing.assert_array_equal(loaded.coef, model.coef)
+    np.testing.assert_array_equal(loaded.support, model.support)
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.n_support == model.n_support
+
+
+def test_a_saved_model_of_a_precomputed_kernel(tmp_path, dense):
+    X, y = dense
+    K = X @ X.T
+    model = SMO("precomputed").fit(K, y).model_
+    model.save(str(tmp_path / "model.npz"))
+    loaded = KernelExpansion.load(str(tmp_path / "model.npz"))
+    np.testing.assert_array_equal(loaded.decision_function(K), model.decision_function(K))
+    K32 = K.astype(np.float32).astype(np.float64)
+    np.testing.assert_allclose(
+        loaded.decision_function(K), K32[:, model.support] @ model.coef, rtol=1e-12, atol=1e-12
+    )
+
+
+def test_a_model_of_a_callable_kernel_cannot_be_saved(tmp_path, dense):
+    model = SMO(lambda A, B: A @ B.T).fit(*dense).model_
+    with pytest.raises(ValueError, match="a callable or custom kernel cannot be saved"):
+        model.save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("storage", ["dense", "thin csr"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_scores_in_blocks_are_the_scores_at_once(monkeypatch, dense, kernel, storage):
+    X, y = dense
+    X = thin(X) if storage == "thin csr" else X
+    model = fitted(kernel, X, y, dtype="float64").model_
+    at_once = model.decision_function(X)
+    for rows in (1, 7, 39):
+        monkeypatch.setattr(scoring, "_BLOCK_BYTES", rows * model.n_support * 8)
+        np.testing.assert_allclose(model.decision_function(X), at_once, rtol=1e-12, atol=1e-13)
+
+
+def test_float32_entries_are_summed_in_float64():
+    # 1 + 2^-20 in each of 4001 terms of alternating sign: a float32 sum would lose it.
+    n = 4001
+    points = np.ones((n, 1))
+    signs = np.where(np.arange(n) % 2, -1.0, 1.0)
+    coef = signs * (1 + 2.0**-20 * np.arange(n))
+    model = SMO("linear").fit([[1.0], [-1.0]], [1, 0]).model_
+    model = dataclasses.replace(
+        model, points=points, coef=coef, support=np.arange(n), n_train=n, intercept=0.0
+    )
+    np.testing.assert_allclose(model.decision_function(np.ones((2, 1))), coef.sum(), rtol=1e-12)
+
+
+def test_without_support_only_the_intercept_is_left(dense):
+    model = SMO().fit(*dense).model_
+    empty = dataclasses.replace(
+        model, points=np.empty((0, 30)), coef=np.empty(0), support=np.empty(0, int), intercept=0.5
+    )
+    np.testing.assert_array_equal(empty.decision_function(np.zeros((3, 30))), [0.5] * 3)
+    assert empty.n_support == 0
+
+
+@pytest.mark.parametrize("intercept", [0.0, 2.5])
+def test_squared_norm(dense, intercept):
+    X, y = dense
+    solver = SMO("linear", dtype="float64").fit(X, y)
+    w = solver.dual_coef_[0] @ solver.support_vectors_
+    assert abs(solver.dual_coef_.sum()) > 1e-3
+    model = dataclasses.replace(solver.model_, intercept=intercept)
+    assert model.squared_norm() == pytest.approx(w @ w, rel=1e-12)
+
+
+def test_squared_norm_of_a_precomputed_kernel_is_refused(dense):
+    X, y = dense
+    with pytest.raises(ValueError, match="does not hold the kernel's entries"):
+        SMO("precomputed").fit(X @ X.T, y).model_.squared_norm()
+
+
+def test_a_model_is_frozen(dense):
+    model = SMO().fit(*dense).model_
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        model.intercept = 1.0
+
+
+LAST = KernelExpansion(RBF(0.5), np.eye(3), np.array([2.0, -1.0, 1.0]), 0.0, np.arange(3), 9)
+EVERY_KIND = [
+    LAST,
+    BudgetExpansion(RBF(0.5), np.eye(3) + 1, np.array([2.0, -1.0, 1.0]), 0.25),
+    LinearModel(np.array([1.0, 2.0, -1.0]), 0.5),
+    FourierExpansion(np.eye(2, 3), np.array([1.0, -1.0, 0.5, 2.0]), -0.5),
+    VotedExpansion(LAST, np.array([0, 1, 0, 2]), np.array([3, 1, 1, 2])),
+]
+
+
+@pytest.mark.parametrize("model", EVERY_KIND, ids=lambda model: model.kind)
+def test_a_model_of_any_kind_is_read_as_what_it_is(tmp_path, model):
+    model.save(tmp_path / "model")
+    loaded = Model.load(tmp_path / "model")
+    assert type(loaded) is type(model)
+    Z = np.random.default_rng(1).standard_normal((6, 3))
+    scores = model.decision_function(Z)
+    np.testing.assert_array_equal(loaded.decision_function(Z), scores)
+    assert scores.shape == (6,)
+    assert scores.dtype == np.float64
+    assert loaded.n_support == model.n_support
+    assert loaded.intercept == model.intercept
+    for other in {type(known) for known in EVERY_KIND} - {type(model)}:
+        with pytest.raises(ValueError, match=f"a model of kind {model.kind!r}, not a"):
+            other.load(tmp_path / "model")
+
+
+def test_without_points_of_its_own_only_the_intercept_is_left():
+    empty = BudgetExpansion(RBF(0.5), np.empty((0, 3)), np.empty(0), 0.5)
+    np.testing.assert_array_equal(empty.decision_function(np.zeros((2, 3))), [0.5, 0.5])
+    assert empty.squared_norm() == 0

@@ -1,0 +1,157 @@
+"""Quadratic programs over a simplex, against an interior-point solver and by their conditions."""
+
+from __future__ import annotations
+
+import clarabel
+import numpy as np
+import pytest
+from scipy import sparse
+
+from marginbench.solvers.numeric.simplex_qp import SimplexQP
+
+
+def interior_point(Q, h, total):
+    """The minimum of 1/2 b'Qb - h'b over the simplex, by clarabel."""
+    k = len(h)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    constraints = sparse.csc_matrix(np.vstack([np.ones((1, k)), -np.eye(k)]))
+    cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(k)]
+    bounds = np.append(total, np.zeros(k))
+    P = sparse.csc_matrix(np.triu(Q))
+    return clarabel.DefaultSolver(P, -h, constraints, bounds, cones, settings).solve().obj_val
+
+
+def random_qp(seed, size, rank, scale=1.0):
+    rng = np.random.default_rng(seed)
+    planes = rng.standard_normal((size, rank)) + rng.standard_normal(rank)
+    Q = scale * planes @ planes.T
+    return 0.5 * (Q + Q.T), rng.standard_normal(size)
+
+
+def filled(Q, h, total):
+    qp = SimplexQP(total, capacity=1)
+    for k in range(len(h)):
+        qp.add(Q[k, :k], Q[k, k], h[k])
+    return qp
+
+
+def check_feasible(qp):
+    assert qp.b.min() >= 0
+    assert qp.b.sum() == pytest.approx(qp.total, rel=1e-12)
+
+
+@pytest.mark.parametrize("total", [0.01, 1.0, 300.0])
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e5])
+@pytest.mark.parametrize(("size", "rank"), [(1, 3), (2, 1), (30, 60), (30, 4), (80, 20)])
+def test_minimum_is_that_of_an_interior_point_solver(size, rank, scale, total):
+    Q, h = random_qp(size, size, rank, scale)
+    qp = filled(Q, h, total)
+    tol = 1e-10 * (total * np.abs(h).max() + total**2 * Q.max())
+    gap = qp.solve(tol)
+    check_feasible(qp)
+    assert gap <= tol
+    assert qp.gap == pytest.approx(gap, rel=1e-2, abs=1e-2 * tol)
+    np.testing.assert_array_equal(qp.Q, Q)
+    by_hand = 0.5 * qp.b @ Q @ qp.b - h @ qp.b
+    assert qp.value == pytest.approx(by_hand, rel=1e-12)
+    expected = interior_point(Q, h, total)
+    assert qp.value == pytest.approx(expected, rel=0, abs=50 * tol)
+
+
+def test_conditions_of_the_minimum():
+    Q, h = random_qp(3, 40, 25)
+    qp = filled(Q, h, 1.0)
+    qp.solve(1e-12)
+    gradient = Q @ qp.b - h
+    np.testing.assert_allclose(qp.gradient, gradient, rtol=0, atol=1e-12)
+    support = qp.b > 1e-9
+    assert 1 < support.sum() < 40
+    np.testing.assert_allclose(gradient[support], gradient.min(), rtol=0, atol=1e-7)
+
+
+def test_the_gap_bounds_the_distance_to_the_minimum():
+    Q, h = random_qp(4, 30, 10)
+    expected = interior_point(Q, h, 2.0)
+    qp = filled(Q, h, 2.0)
+    for steps in range(1, 12):
+        gap = qp.solve(1e-9, max_steps=1)
+        assert expected - 1e-8 <= qp.value <= expected + qp.gap + 1e-8, steps
+        assert gap == pytest.approx(qp.gap, rel=1e-6, abs=1e-10)
+
+
+def test_growing_and_shrinking_keep_the_state():
+    Q, h = random_qp(5, 60, 15)
+    qp = SimplexQP(3.0)
+    present, value = [], np.inf
+    for k in range(60):
+        qp.add(Q[k, present], Q[k, k], h[k])
+        present.append(k)
+        assert qp.b[-1] == (3.0 if k == 0 else 0.0)
+        qp.solve(1e-10)
+        # One more variable cannot make the minimum larger; removing one at zero leaves it.
+        assert qp.value <= value + 1e-9
+        value = qp.value
+        if k % 7 == 6:
+            out = np.flatnonzero(qp.b == 0)[::2]
+            before = np.delete(qp.b, out)
+            qp.remove(out)
+            present = np.delete(present, out).tolist()
+            np.testing.assert_allclose(qp.b, before, rtol=1e-13, atol=0)
+            assert qp.value == pytest.approx(value, rel=1e-12)
+        np.testing.assert_array_equal(qp.Q, Q[np.ix_(present, present)])
+        np.testing.assert_array_equal(qp.h, h[present])
+        check_feasible(qp)
+    expected = interior_point(Q[np.ix_(present, present)], h[present], 3.0)
+    assert qp.value == pytest.approx(expected, rel=1e-8)
+
+
+def test_a_removed_variable_leaves_its_share_to_the_others():
+    qp = filled(np.eye(3), np.array([1.0, 1.0, 5.0]), 1.0)
+    qp.solve(1e-12)
+    np.testing.assert_array_equal(qp.b, [0.0, 0.0, 1.0])
+    qp.remove([2])
+    check_feasible(qp)
+    qp.solve(1e-12)
+    np.testing.assert_allclose(qp.b, [0.5, 0.5], rtol=1e-9)
+
+
+def test_a_warm_start_needs_no_more_work():
+    Q, h = random_qp(6, 50, 20)
+    qp = filled(Q, h, 1.0)
+    gap = qp.solve(1e-9)
+    before = qp.b.copy()
+    assert qp.solve(1e-9) == gap
+    np.testing.assert_array_equal(qp.b, before)
+
+
+def test_repeated_planes():
+    Q, h = random_qp(7, 12, 3)
+    twice = np.r_[np.arange(12), np.arange(12), np.arange(12)]
+    qp = filled(Q[np.ix_(twice, twice)], h[twice], 1.0)
+    assert qp.solve(1e-10) <= 1e-10
+    assert qp.value == pytest.approx(interior_point(Q, h, 1.0), rel=1e-8)
+
+
+def test_zero_tolerance_ends_where_rounding_begins():
+    Q, h = random_qp(8, 40, 40)
+    qp = filled(Q, h, 1.0)
+    assert qp.solve(0.0) <= 1e-13 * np.abs(Q).max()
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(ValueError, match="total must be a number > 0, got 0"):
+        SimplexQP(0.0)
+    qp = SimplexQP()
+    with pytest.raises(ValueError, match="there is no variable yet"):
+        qp.solve(1e-3)
+    with pytest.raises(ValueError, match="column must hold 0 entries"):
+        qp.add([1.0], 1.0, 0.0)
+    with pytest.raises(ValueError, match="variable 0 must be finite"):
+        qp.add([], np.nan, 0.0)
+    qp.add([], 1.0, 0.0)
+    with pytest.raises(ValueError, match="cannot remove all 1 variables"):
+        qp.remove([0])
+    with pytest.raises(ValueError, match="tol must be a number >= 0"):
+        qp.solve(-1.0)

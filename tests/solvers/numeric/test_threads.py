@@ -1,0 +1,49 @@
+"""Parts of an array, side by side."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+
+import numba
+import numpy as np
+import pytest
+
+from marginbench.solvers.numeric.threads import in_parts
+
+
+@numba.njit(nogil=True)
+def _add_place(out, start, stop):
+    for t in range(start, stop):
+        out[t] += t
+
+
+@pytest.mark.parametrize("length", [0, 1, 4096, 8192, 100_003])
+def test_every_element_is_visited_once(length):
+    out = np.zeros(length)
+    in_parts(_add_place, length, out)
+    np.testing.assert_array_equal(out, np.arange(length))
+
+
+def _visit_all(length):
+    out = np.zeros(length)
+    in_parts(_add_place, length, out)
+    return bool((out == np.arange(length)).all())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
+@pytest.mark.skipif(numba.get_num_threads() < 2, reason="one thread needs no pool")
+def test_a_forked_process_has_a_pool_of_its_own():
+    assert _visit_all(100_000)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(_visit_all, (100_000,)).get(timeout=30)
+
+
+@pytest.mark.skipif(numba.get_num_threads() < 2, reason="one thread needs no pool")
+def test_what_fails_in_a_part_is_raised():
+    def fails_late(out, start, stop):
+        if start > 0:
+            raise RuntimeError("late")
+
+    with pytest.raises(RuntimeError, match="late"):
+        in_parts(fails_late, 100_000, np.zeros(1))

@@ -1,0 +1,206 @@
+"""The water level against exact arithmetic, a linear programme, and the clock."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy.optimize import linprog
+
+from marginbench.solvers.numeric.water_level import _level_by_selection, water_level
+
+EPS = np.finfo(np.float64).eps
+
+
+def level_by_sorting(heights, volume):
+    """The first (V + S_k) / k that does not reach the next height, in rational arithmetic."""
+    ordered = sorted(Fraction(float(h)) for h in heights)
+    volume, total = Fraction(float(volume)), Fraction(0)
+    if volume == 0:
+        return ordered[0]
+    for k, height in enumerate(ordered, start=1):
+        total += height
+        level = (volume + total) / k
+        if k == len(ordered) or level <= ordered[k]:
+            return level
+    raise AssertionError("unreachable")
+
+
+def assert_is_level(level, heights, volume):
+    """Right to rounding, of the level itself and of its height over the lowest point."""
+    exact = level_by_sorting(heights, volume)
+    depth = exact - Fraction(float(np.min(heights)))
+    allowed = 2 * EPS * abs(float(exact)) + 4 * EPS * len(heights) * float(depth)
+    assert abs(float(Fraction(float(level)) - exact)) <= allowed
+
+
+volumes = st.one_of(st.just(0.0), st.floats(1e-11, 1e3))
+height_arrays = st.lists(
+    st.one_of(st.floats(-1, 1), st.sampled_from([-0.5, 0.0, 0.25])), min_size=1, max_size=30
+).map(np.array)
+guesses = st.one_of(st.just(0.0), st.floats(-1e8, 1e8))
+
+
+@given(heights=height_arrays, volume=volumes, guess=guesses)
+@settings(max_examples=300, deadline=None)
+def test_level_is_the_sort_formulas(heights, volume, guess):
+    assert_is_level(water_level(heights, volume, guess), heights, volume)
+
+
+@given(heights=height_arrays, volume=st.floats(1e-11, 1e3))
+@settings(max_examples=300, deadline=None)
+def test_selection_is_the_sort_formulas(heights, volume):
+    heights = heights - heights.min()
+    assert_is_level(_level_by_selection(heights.copy(), volume), heights, volume)
+
+
+def clustered(rng, n):
+    """Heights in tight clusters at far apart scales."""
+    return rng.choice([0.0, 0.1, 0.5], n) + 10.0 ** rng.uniform(-14, -1, n) * rng.choice([0, 1], n)
+
+
+@pytest.mark.parametrize("nu", [1e-11, 1e-9, 1e-6, 1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_level_is_exact_for_every_slack_rate(nu, seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 300))
+    spread = [
+        rng.uniform(-1, 1, n),
+        clustered(rng, n),
+        1 - rng.exponential(size=n),
+        0.3 + 1e-9 * rng.standard_normal(n),
+        rng.integers(0, 4, n) / 4,
+        rng.standard_cauchy(n),
+    ][seed]
+    exact = float(level_by_sorting(spread, n * nu))
+    for guess in (exact, exact + 1e-3, exact - 1e-3, 0.0):
+        level = water_level(spread, n * nu, guess)
+        assert_is_level(level, spread, n * nu)
+        assert level >= spread.min()
+
+
+def test_some_point_is_always_covered():
+    # Also with a guess so far away that the first steps are all rounding.
+    rng = np.random.default_rng(0)
+    for _ in range(1000):
+        heights = 10.0 ** rng.uniform(-300, -18, rng.integers(1, 4))
+        volume, guess = 10.0 ** rng.uniform(-300, -20), 10.0 ** rng.uniform(-16, 3)
+        assert water_level(heights, volume, guess) >= heights.min()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_level_is_the_optimum_of_the_linear_programme(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 12))
+    heights = rng.choice([-0.3, 0.1, 0.4], size=n) if seed % 3 == 0 else rng.standard_normal(n)
+    volume = float(10.0 ** rng.uniform(-3, 2)) if seed % 5 else 0.0
+    # Maximise g over g <= c_i + xi_i, xi >= 0, sum xi <= V.
+    solution = linprog(
+        np.r_[-1.0, np.zeros(n)],
+        A_ub=np.vstack([np.c_[np.ones(n), -np.eye(n)], np.r_[0.0, np.ones(n)]]),
+        b_ub=np.r_[heights, volume],
+        bounds=[(None, None)] + [(0, None)] * n,
+    )
+    assert water_level(heights, volume, 0.0) == pytest.approx(-solution.fun, abs=1e-7)
+
+
+@pytest.mark.parametrize("volume", [1e-11, 1e-6, 1e-2, 1.0, 1e3])
+@pytest.mark.parametrize("offset", [0.0, -7.0, 1e3, -1e6])
+def test_the_volume_comes_out_again_at_any_offset(offset, volume):
+    rng = np.random.default_rng(0)
+    # Multiples of 2^-20, exact under every offset.
+    relative = np.round(rng.uniform(0, 1, 500) * 2**20) / 2**20
+    relative[17] = 0.0
+    heights = relative + offset
+    for guess in (offset, offset - 1e6, offset + 1e6, 0.0):
+        assert_is_level(water_level(heights, volume, guess), heights, volume)
+
+
+def test_one_point_holds_all_the_water():
+    assert water_level(np.array([0.25]), 0.5, -3.0) == 0.75
+    assert water_level(np.array([0.25]), 0.0, -3.0) == 0.25
+
+
+def test_equal_points_share_the_water():
+    assert water_level(np.full(8, -1.0), 2.0, 5.0) == -0.75
+    assert water_level(np.full(8, -1.0), 0.0, 5.0) == -1.0
+
+
+@given(seed=st.integers(0, 10**6), volume=st.floats(1e-6, 1e2))
+@settings(deadline=None)
+def test_the_covered_points_solve_the_minimax_problem(seed, volume):
+    # p* uniform on the covered points: p*'c + V max p* = level <= p'c + V max p for every p.
+    rng = np.random.default_rng(seed)
+    heights = rng.standard_normal(15)
+    level = water_level(heights, volume, 0.0)
+    covered = heights < level
+    assert heights[covered].mean() + volume / covered.sum() == pytest.approx(level, rel=1e-12)
+    p = rng.dirichlet(np.ones(15))
+    assert p @ heights + volume * p.max() >= level - 1e-12 * (1 + abs(level))
+
+
+def test_the_heights_are_left_alone():
+    heights = 2.0 ** -np.arange(900.0)
+    before = heights.copy()
+    water_level(heights, 1e-250, 1.0)
+    np.testing.assert_array_equal(heights, before)
+
+
+@pytest.mark.parametrize(
+    "heights",
+    [
+        2.0 ** -np.arange(300.0),
+        2.0 ** np.arange(-300.0, 0.0),
+        3.0 ** -np.arange(40.0).repeat(5),
+        np.zeros(64),
+        np.r_[np.zeros(30), np.ones(30)],
+        np.r_[np.arange(50.0), np.arange(50.0)[::-1]],
+        np.r_[np.arange(50.0)[::-1], np.arange(50.0)],
+    ],
+    ids=["falling", "rising", "repeated", "equal", "two values", "hill", "valley"],
+)
+@pytest.mark.parametrize("volume", [1e-60, 1e-11, 1e-3, 1.0, 1e3])
+def test_adversarial_heights(heights, volume):
+    base = heights.min()
+    assert_is_level(_level_by_selection(heights - base, volume), heights - base, volume)
+    for guess in (-1e3, 0.0, 1e3):
+        assert_is_level(water_level(heights, volume, guess), heights, volume)
+
+
+def fastest(function, repeats=5):
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize("volume", [1e-3, 1.0, 1e4])
+def test_a_warm_level_takes_a_few_passes(volume):
+    heights = np.random.default_rng(0).standard_normal(200_000)
+    level = water_level(heights, volume, 0.0)
+    moved = heights + 1e-4 * np.random.default_rng(1).standard_normal(len(heights))
+    one_pass = fastest(lambda: np.maximum(0.0, level - moved).sum())
+    assert fastest(lambda: water_level(moved, volume, level)) < 40 * one_pass
+
+
+@pytest.mark.parametrize("order", ["rising", "falling", "hill", "valley", "equal"])
+def test_selection_takes_linear_time_whatever_the_order(order):
+    n = 40_000
+    shuffled = np.random.default_rng(0).permutation(n).astype(float)
+    half = np.arange(0.0, n, 2)
+    heights = {
+        "rising": np.arange(float(n)),
+        "falling": np.arange(float(n))[::-1].copy(),
+        "hill": np.r_[half, half[::-1]],
+        "valley": np.r_[half[::-1], half],
+        "equal": np.zeros(n),
+    }[order]
+    volume = 100.0 * n
+    _level_by_selection(shuffled.copy(), volume)
+    random_order = fastest(lambda: _level_by_selection(shuffled.copy(), volume))
+    assert fastest(lambda: _level_by_selection(heights.copy(), volume), 2) < 60 * random_order

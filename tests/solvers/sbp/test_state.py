@@ -1,0 +1,159 @@
+"""SBP's state against its plain definitions: coefficients, averages, and the bound by the draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from marginbench.solvers.sbp.state import Coefficients, DrawBound, Path
+
+steps = st.lists(
+    st.tuples(st.integers(0, 4), st.floats(1e-6, 1.0), st.floats(1e-3, 1.0), st.booleans()),
+    max_size=80,
+)
+
+
+@given(steps=steps)
+@settings(max_examples=200, deadline=None)
+def test_coefficients_are_those_of_plain_sums(steps):
+    lazy, alpha, total = Coefficients(5), np.zeros(5), np.zeros(5)
+    for i, amount, factor, counted in steps:
+        lazy.add(i, amount)
+        lazy.shrink(factor)
+        alpha[i] += amount
+        alpha *= factor
+        if counted:
+            lazy.count()
+            total += alpha
+        np.testing.assert_allclose(lazy.current(), alpha, rtol=1e-13)
+        np.testing.assert_allclose(lazy.total(), total, rtol=1e-12, atol=1e-15 * len(steps))
+
+
+def test_a_point_never_counted_has_no_part_in_the_sum():
+    lazy = Coefficients(3)
+    lazy.add(0, 0.7)
+    lazy.count()
+    lazy.shrink(0.9)
+    lazy.add(1, 0.3)
+    np.testing.assert_array_equal(lazy.total(), [0.7, 0.0, 0.0])
+
+
+def test_coefficients_outlive_every_scale():
+    lazy, alpha, total = Coefficients(2), np.zeros(2), np.zeros(2)
+    for t in range(5000):
+        lazy.add(t % 2, 1.0)
+        lazy.shrink(0.3)
+        lazy.count()
+        alpha[t % 2] += 1.0
+        alpha *= 0.3
+        total += alpha
+    np.testing.assert_allclose(lazy.current(), alpha, rtol=1e-12)
+    np.testing.assert_allclose(lazy.total(), total, rtol=1e-12)
+
+
+def walk(task, n_steps, n_drawn, rng):
+    """Draws of covered-like points: those with the lowest responses, one or one of each class."""
+    members = [np.arange(task.n)]
+    if n_drawn == 2:
+        members = [np.flatnonzero(task.y > 0), np.flatnonzero(task.y < 0)]
+    for t in range(1, n_steps + 1):
+        yield t, lambda c: [int(m[np.argsort(c[m])[rng.integers(60)]]) for m in members]
+
+
+@pytest.mark.parametrize("n_drawn", [1, 2])
+def test_the_path_is_that_of_explicit_vectors(linear_task, n_drawn):
+    """w as a vector of features: the move, the projection, the average and the responses."""
+    task, burn_in = linear_task, 40
+    path = Path(task.y, np.diag(task.K), burn_in)
+    w, mean, counted = np.zeros(task.X.shape[1]), np.zeros(task.X.shape[1]), 0
+    for t, choose in walk(task, 400, n_drawn, np.random.default_rng(1)):
+        drawn = choose(path.responses)
+        path.move(drawn, [task.K[i] for i in drawn], 0.8 / np.sqrt(t))
+        w = w + 0.8 / np.sqrt(t) * np.mean([task.y[i] * task.X[i] for i in drawn], axis=0)
+        w = w / max(1.0, np.linalg.norm(w))
+        if t > burn_in:
+            counted += 1
+            mean += w
+        np.testing.assert_allclose(path.responses, task.y * (task.X @ w), atol=1e-12)
+        np.testing.assert_allclose(task.X.T @ (path.alpha.current() * task.y), w, atol=1e-12)
+        assert path.squared_norm == pytest.approx(w @ w, rel=1e-11)
+        alpha, responses = path.average()
+        expected = mean / counted if counted else w
+        np.testing.assert_allclose(task.X.T @ (alpha * task.y), expected, atol=1e-12)
+        np.testing.assert_allclose(responses, task.y * (task.X @ expected), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_drawn", [1, 2])
+def test_recursions_keep_to_their_invariants(rbf_task, n_drawn):
+    task, Q = rbf_task, rbf_task.Q
+    path = Path(task.y, np.diag(task.K))
+    on_the_sphere = False
+    for t, choose in walk(task, 10_000, n_drawn, np.random.default_rng(2)):
+        drawn = choose(path.responses)
+        path.move(drawn, [task.K[i] for i in drawn], 1 / np.sqrt(t))
+        assert path.squared_norm <= 1
+        on_the_sphere |= path.squared_norm == 1
+        if n_drawn == 2:
+            # The balance holds in every iterate; its rounding grows with the coefficients alone.
+            alpha = path.alpha.current()
+            assert abs(alpha @ task.y) <= 1e-14 * task.n * alpha.sum()
+        if t in (1, 3, 10, 100, 1000, 10_000):
+            alpha = path.alpha.current()
+            assert alpha.min() >= 0
+            assert np.count_nonzero(alpha) <= n_drawn * t
+            np.testing.assert_allclose(path.responses, Q @ alpha, rtol=1e-10, atol=1e-10)
+            assert path.squared_norm == pytest.approx(alpha @ Q @ alpha, rel=1e-10)
+            mean, responses = path.average()
+            assert mean.min() >= 0
+            np.testing.assert_allclose(responses, Q @ mean, rtol=1e-10, atol=1e-10)
+    assert on_the_sphere
+
+
+def test_responses_are_replaced_and_stay_in_the_ball(rbf_task):
+    task = rbf_task
+    path = Path(task.y, np.diag(task.K))
+    for t, choose in walk(task, 300, 1, np.random.default_rng(3)):
+        drawn = choose(path.responses)
+        path.move(drawn, [task.K[i] for i in drawn], 1 / np.sqrt(t))
+    kept = path.responses
+    path.responses += 0.01
+    alpha = path.alpha.current()
+    path.replace_responses(task.Q @ alpha)
+    assert path.responses is kept, "views of the responses must stay valid"
+    np.testing.assert_allclose(path.responses, task.Q @ path.alpha.current(), atol=1e-12)
+    assert path.squared_norm == pytest.approx(alpha @ task.Q @ alpha, rel=1e-12)
+    assert path.squared_norm < 1
+    # A w outside the ball goes back to it.
+    path.alpha.add(0, 3.0)
+    path.replace_responses(task.Q @ path.alpha.current())
+    assert path.squared_norm == 1
+    np.testing.assert_allclose(path.responses, task.Q @ path.alpha.current(), atol=1e-12)
+    alpha = path.alpha.current()
+    assert alpha @ task.Q @ alpha == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_bound_is_its_formula(task, grouped):
+    rng = np.random.default_rng(4)
+    groups = (task.y > 0).astype(np.int64) if grouped else np.zeros(task.n, dtype=np.int64)
+    bound = DrawBound(task.y, np.diag(task.K), groups, volume=3.0)
+    assert bound.value() == np.inf
+    counts = np.zeros(task.n)
+    for i in rng.integers(task.n, size=700):
+        bound.add(int(i), task.K[i])
+        counts[i] += 1
+    p = counts / counts.sum()
+    if grouped:
+        for group in (0, 1):
+            p[groups == group] *= 0.5 / p[groups == group].sum()
+    expected = np.sqrt(p @ task.Q @ p) + 3.0 * p.max()
+    assert bound.value() == pytest.approx(expected, rel=1e-11)
+
+
+def test_with_draws_of_one_class_alone_there_is_no_bound(rbf_task):
+    task = rbf_task
+    bound = DrawBound(task.y, np.diag(task.K), (task.y > 0).astype(np.int64), volume=3.0)
+    for i in np.flatnonzero(task.y > 0)[:10]:
+        bound.add(int(i), task.K[i])
+    assert bound.value() == np.inf

@@ -1,0 +1,246 @@
+"""Two basins that share the water: against exact arithmetic, a linear programme and duality."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy.optimize import linprog
+
+from marginbench.solvers import SMO
+from marginbench.solvers.sbp.two_basins import TwoBasins, two_basin_level
+
+EPS = np.finfo(np.float64).eps
+
+
+def exact_levels(positives, negatives, volume):
+    """u + v, the rank and the ends of the interval of optimal u, in rational arithmetic."""
+    a, d = (sorted(Fraction(float(h)) for h in heights) for heights in (positives, negatives))
+    volume = Fraction(float(volume))
+    k, total = 1, a[0] + d[0]
+    if volume > 0:
+        while k < min(len(a), len(d)) and k * (a[k] + d[k]) - total < volume:
+            total += a[k] + d[k]
+            k += 1
+    level = (volume + total) / k
+    low, high = level - d[k - 1], a[k - 1]
+    depth = level - a[k - 1] - d[k - 1]
+    gap_up = a[k] - a[k - 1] if k < len(a) else depth
+    gap_down = d[k] - d[k - 1] if k < len(d) else depth
+    return level, k, low - min(depth, gap_down), high + min(depth, gap_up)
+
+
+def assert_are_levels(levels, positives, negatives, volume):
+    """The level is right, the volume comes out again, the bias is the middle one."""
+    total, rank, low, high = exact_levels(positives, negatives, volume)
+    u, v = Fraction(float(levels.positive)), Fraction(float(levels.negative))
+    n = len(positives) + len(negatives)
+    depth = float(total) - positives.min() - negatives.min()
+    size = max(map(abs, (u, v, float(total))))
+    allowed = 4 * EPS * float(size) + 4 * EPS * n * depth
+    assert abs(float(u + v - total)) <= allowed
+    assert levels.level == (levels.positive + levels.negative) / 2
+    assert levels.bias == (levels.negative - levels.positive) / 2
+    poured = sum(max(Fraction(0), u - Fraction(float(h))) for h in positives)
+    poured += sum(max(Fraction(0), v - Fraction(float(h))) for h in negatives)
+    assert abs(float(poured - Fraction(float(volume)))) <= n * allowed
+    if levels.rank == rank:
+        assert abs(float(u - (low + high) / 2)) <= 2 * allowed
+        assert levels.last_positive == np.sort(positives)[rank - 1]
+        assert levels.last_negative == np.sort(negatives)[rank - 1]
+        assert levels.tied_positive == (np.sum(positives <= levels.last_positive) > rank)
+        assert levels.tied_negative == (np.sum(negatives <= levels.last_negative) > rank)
+    else:
+        # Rounding decides at most between ranks whose next points the water just reaches.
+        assert abs(float((low + high) / 2 - u)) <= abs(float(high - low)) / 2 + 2 * allowed
+
+
+height_arrays = st.lists(
+    st.one_of(st.floats(-1, 1), st.sampled_from([-0.5, 0.0, 0.25])), min_size=1, max_size=25
+).map(np.array)
+volumes = st.one_of(st.just(0.0), st.floats(1e-11, 1e2))
+
+
+@given(positives=height_arrays, negatives=height_arrays, volume=volumes)
+@settings(max_examples=300, deadline=None)
+def test_levels_are_exact(positives, negatives, volume):
+    before = positives.copy(), negatives.copy()
+    levels = two_basin_level(positives, negatives, volume)
+    assert_are_levels(levels, positives, negatives, volume)
+    np.testing.assert_array_equal(positives, before[0])
+    np.testing.assert_array_equal(negatives, before[1])
+
+
+@pytest.mark.parametrize("nu", [1e-11, 1e-9, 1e-6, 1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("kind", ["uniform", "clusters", "ties", "heavy tails", "far apart"])
+def test_levels_are_exact_for_every_slack_rate(nu, kind):
+    rng = np.random.default_rng(3)
+    n_positive, n_negative = 40, 170
+    n = n_positive + n_negative
+    heights = {
+        "uniform": rng.uniform(-1, 1, n),
+        "clusters": rng.choice([0.1, 0.5], n) + 10.0 ** rng.uniform(-14, -1, n),
+        "ties": rng.integers(0, 4, n) / 4,
+        "heavy tails": rng.standard_cauchy(n),
+        "far apart": rng.uniform(0, 1, n) + 1e3 * (np.arange(n) < n_positive),
+    }[kind]
+    positives, negatives = heights[:n_positive], heights[n_positive:]
+    for one, other in ((positives, negatives), (negatives, positives)):
+        assert_are_levels(two_basin_level(one, other, n * nu), one, other, n * nu)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_level_is_the_optimum_of_the_linear_programme(seed):
+    rng = np.random.default_rng(seed)
+    n_positive, n_negative = (int(size) for size in rng.integers(1, 9, 2))
+    n = n_positive + n_negative
+    c = rng.choice([-0.3, 0.1, 0.4], n) if seed % 3 == 0 else rng.standard_normal(n)
+    volume = float(10.0 ** rng.uniform(-3, 2)) if seed % 5 else 0.0
+    y = np.r_[np.ones(n_positive), -np.ones(n_negative)]
+    # Maximise g over g <= c_i + y_i b + xi_i, xi >= 0, sum xi <= V.
+    A = np.vstack(
+        [np.c_[np.ones(n), -y, -np.eye(n)], np.r_[0.0, 0.0, np.ones(n)]],
+    )
+    solution = linprog(
+        np.r_[-1.0, 0.0, np.zeros(n)],
+        A_ub=A,
+        b_ub=np.r_[c, volume],
+        bounds=[(None, None)] * 2 + [(0, None)] * n,
+    )
+    levels = two_basin_level(c[y > 0], c[y < 0], volume)
+    assert levels.level == pytest.approx(-solution.fun, abs=1e-7)
+    slack = np.maximum(0.0, levels.level - c - y * levels.bias).sum()
+    assert slack == pytest.approx(volume, rel=1e-12, abs=1e-13)
+
+
+@given(seed=st.integers(0, 10**6), volume=st.floats(1e-6, 1e2), tied=st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_the_covered_points_solve_the_minimax_problem(seed, volume, tied):
+    # p uniform on the k lowest of each class: p'c + V max p = level <= the same of every other p
+    # with half of the mass on each class.
+    rng = np.random.default_rng(seed)
+    a, d = rng.standard_normal(9), rng.standard_normal(6)
+    if tied:
+        a, d = np.round(a), np.round(d)
+    levels = two_basin_level(a, d, volume)
+    k = levels.rank
+    lowest = (np.sort(a)[:k].mean() + np.sort(d)[:k].mean()) / 2
+    assert lowest + volume / (2 * k) == pytest.approx(levels.level, rel=1e-12, abs=1e-12)
+    p, q = rng.dirichlet(np.ones(9)) / 2, rng.dirichlet(np.ones(6)) / 2
+    assert p @ a + q @ d + volume * max(p.max(), q.max()) >= levels.level - 1e-12
+    # Complementary slackness: nothing outside the k lowest is under water.
+    assert np.sum(a < levels.positive - 1e-12) <= k <= np.sum(a <= levels.positive + 1e-12)
+    assert np.sum(d < levels.negative - 1e-12) <= k <= np.sum(d <= levels.negative + 1e-12)
+
+
+def test_of_several_optimal_biases_it_is_the_middle_one():
+    # The first of each class covered: u in [1, 1.25] leaves v = 3.25 - u between 2 and 2.25.
+    levels = two_basin_level(np.array([1.0, 5.0]), np.array([2.0, 7.0]), 0.25)
+    assert (levels.positive, levels.negative) == (1.125, 2.125)
+    assert (levels.level, levels.bias, levels.rank) == (1.625, 0.5, 1)
+
+
+def test_with_equal_heights_the_smaller_class_is_covered():
+    # The first iteration: the water stands over the three positives alone, whose number ends k.
+    levels = two_basin_level(np.zeros(3), np.zeros(10), 0.75)
+    assert levels.rank == 3
+    assert (levels.positive, levels.negative) == (0.25, 0.0)
+    assert not levels.tied_positive
+    assert levels.tied_negative
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0, 100.0])
+def test_at_the_optimum_with_bias_it_is_the_margin_and_the_bias(task, C, optimum):
+    best = optimum(task, C, bias=True)
+    norm = np.sqrt(best.squared_norm)
+    smo = SMO(**task.params, C=C, fit_intercept=True, dtype="float64", tol=1e-10)
+    smo.fit(task.X, task.y)
+    margins = task.y * smo.decision_function(task.X)
+    bias = float(smo.intercept_[0])
+    nu = np.maximum(0, 1 - margins).mean() / norm
+    responses = (margins - task.y * bias) / norm
+    positive = task.y > 0
+    levels = two_basin_level(responses[positive], responses[~positive], task.n * nu)
+    assert levels.level * norm == pytest.approx(1.0, abs=1e-7)
+    assert levels.bias * norm == pytest.approx(bias, abs=1e-7)
+
+
+def moving_heights(rng, n, n_steps, pull):
+    """Heights like responses: each step moves all, some classes together, one point most."""
+    heights, positive = np.zeros(n), rng.random(n) < 0.3
+    for t in range(1, n_steps + 1):
+        yield heights, positive
+        step = 1 / np.sqrt(t)
+        heights = heights + step * rng.uniform(0.2, 0.4, n) * np.where(positive, 1, pull)
+        heights[rng.integers(n)] += step
+        if t % 3 == 0:
+            heights = heights / (1 + step)
+
+
+@pytest.mark.parametrize("volume", [0.0, 1e-7, 0.3, 40.0, 4000.0])
+@pytest.mark.parametrize("pull", [1.0, -1.0])
+def test_levels_of_moving_heights_are_those_of_selection(volume, pull):
+    rng = np.random.default_rng(5)
+    basins = None
+    for heights, positive in moving_heights(rng, 1500, 400, pull):
+        basins = basins or TwoBasins(positive, volume)
+        levels = basins.fill(heights)
+        expected = two_basin_level(heights[positive], heights[~positive], volume)
+        if levels.rank == expected.rank:
+            assert levels[2:] == expected[2:]
+            np.testing.assert_allclose(levels[:2], expected[:2], rtol=1e-13, atol=1e-14)
+        else:
+            assert levels.level == pytest.approx(expected.level, rel=1e-13)
+
+
+@pytest.mark.parametrize("n_values", [2, 40])
+def test_moving_heights_with_ties(n_values):
+    rng = np.random.default_rng(6)
+    positive = rng.random(1500) < 0.5
+    basins = TwoBasins(positive, 12.0)
+    heights = rng.integers(0, n_values, 1500) / n_values
+    for _ in range(100):
+        heights = heights + rng.integers(-1, 2) / 64
+        expected = two_basin_level(heights[positive], heights[~positive], 12.0)
+        assert basins.fill(heights) == pytest.approx(expected, rel=1e-13)
+
+
+def test_windows_find_the_level_of_slow_heights():
+    rng = np.random.default_rng(7)
+    positive = rng.random(5000) < 0.3
+    basins = TwoBasins(positive, 50.0)
+    heights = rng.standard_normal(5000)
+    for _ in range(300):
+        heights = heights + 1e-3 * rng.standard_normal(5000) + 0.05 * np.where(positive, 1, -0.7)
+        basins.fill(heights)
+    assert basins.n_selections < 15
+
+
+def fastest(function, repeats=3):
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize("order", ["rising", "falling", "hill", "equal", "two values"])
+def test_selection_takes_linear_time_whatever_the_order(order):
+    n = 40_000
+    shuffled = np.random.default_rng(0).permutation(n).astype(float)
+    half = np.arange(0.0, n, 2)
+    heights = {
+        "rising": np.arange(float(n)),
+        "falling": np.arange(float(n))[::-1].copy(),
+        "hill": np.r_[half, half[::-1]],
+        "equal": np.zeros(n),
+        "two values": np.r_[np.ones(n // 2), np.zeros(n // 2)],
+    }[order]
+    volume = 100.0 * n
+    two_basin_level(shuffled, shuffled, volume)
+    random_order = fastest(lambda: two_basin_level(shuffled, shuffled, volume))
+    assert fastest(lambda: two_basin_level(heights, heights, volume)) < 60 * random_order

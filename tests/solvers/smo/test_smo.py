@@ -1,0 +1,320 @@
+"""SMO against an interior-point method and LIBSVM; optimality recomputed from scratch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.svm import SVC
+
+from marginbench.solvers import SMO
+
+# lambda n = 1, 0.1, 0.01 with C = 1 / (lambda n).
+COSTS = [1.0, 10.0, 100.0]
+EXACT = {"dtype": "float64", "tol": 1e-10}
+
+
+def dual_value(alpha, Q):
+    return alpha.sum() - 0.5 * alpha @ Q @ alpha
+
+
+def primal_value(alpha, Q, y, C, bias=0.0):
+    margins = Q @ alpha + y * bias
+    return 0.5 * alpha @ Q @ alpha + C * np.maximum(0, 1 - margins).sum()
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+@pytest.mark.parametrize("C", COSTS)
+def test_optimum_is_the_interior_points(task, C, bias, optimum, alpha_of):
+    solver = SMO(**task.params, C=C, fit_intercept=bias, **EXACT).fit(task.X, task.y)
+    assert solver.status_ == "converged"
+    alpha = alpha_of(solver.model_, task.y)
+    best = optimum(task, C, bias=bias).value
+    assert dual_value(alpha, task.Q) == pytest.approx(best, rel=1e-8)
+    primal = primal_value(alpha, task.Q, task.y, C, solver.intercept_[0])
+    assert primal == pytest.approx(best, rel=1e-8)
+    assert primal - dual_value(alpha, task.Q) >= -1e-12 * best
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+@pytest.mark.parametrize("C", COSTS)
+@pytest.mark.parametrize("tol", [1e-2, 1e-6])
+def test_optimality_conditions_hold_at_exit(task, C, bias, tol, alpha_of):
+    solver = SMO(**task.params, C=C, fit_intercept=bias, tol=tol, dtype="float64")
+    solver.fit(task.X, task.y)
+    assert solver.status_ == "converged"
+    alpha = alpha_of(solver.model_, task.y)
+    assert alpha.min() >= 0
+    assert alpha.max() <= C
+    if bias:
+        assert abs(alpha @ task.y) <= 1e-10 * alpha.sum()
+    margins = task.Q @ alpha + task.y * solver.intercept_[0]
+    slack = tol * (1 + 1e-6) + 1e-9
+    assert (margins[alpha == 0] >= 1 - slack).all()
+    assert (margins[alpha == C] <= 1 + slack).all()
+    free = (alpha > 0) & (alpha < C)
+    assert free.any()
+    assert (np.abs(margins[free] - 1) <= slack).all()
+
+
+@pytest.mark.parametrize("C", COSTS)
+def test_with_bias_it_is_scikit_learns_svc(task, C):
+    ours = SMO(**task.params, C=C, fit_intercept=True, tol=1e-7, dtype="float64")
+    ours.fit(task.X, task.y)
+    theirs = SVC(**task.params, C=C, tol=1e-7).fit(task.X, task.y)
+    alphas = []
+    for solver in (ours, theirs):
+        coef = np.zeros(task.n)
+        coef[solver.support_] = solver.dual_coef_[0]
+        alphas.append(coef * task.y)
+    values = [dual_value(alpha, task.Q) for alpha in alphas]
+    # LIBSVM stores float32 kernel rows: this is what rounding them can do to a response.
+    rounding = np.finfo(np.float32).eps * (np.abs(task.K) @ alphas[0]).max()
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+    assert ours.intercept_[0] == pytest.approx(theirs.intercept_[0], abs=rounding)
+    Z = np.random.default_rng(5).standard_normal((60, task.X.shape[1]))
+    np.testing.assert_allclose(
+        ours.decision_function(Z), theirs.decision_function(Z), rtol=0, atol=10 * rounding
+    )
+    np.testing.assert_array_equal(ours.predict(task.X), theirs.predict(task.X))
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+def test_dual_rises_at_every_checkpoint(task, bias, recording_monitor, alpha_of):
+    monitor = recording_monitor(every=5 * task.n)
+    smo = SMO(**task.params, C=10.0, fit_intercept=bias, tol=1e-4, dtype="float64")
+    smo.set_params(working_set="textbook").fit(task.X, task.y, monitor=monitor)
+    alphas = [alpha_of(model, task.y) for model in monitor.snapshots]
+    values = np.array([dual_value(alpha, task.Q) for alpha in alphas])
+    assert len(values) > 20
+    assert (np.diff(values) >= -1e-12 * values[-1]).all()
+    for alpha in alphas:
+        assert alpha.min() >= 0
+        assert alpha.max() <= 10
+        assert not bias or abs(alpha @ task.y) <= 1e-10 * alpha.sum()
+
+
+def literal_iterations_without_bias(Q, C, tol):
+    """One variable at a time by the largest exact clipped gain, one formula after the other."""
+    n = len(Q)
+    alpha, c, diag, steps = np.zeros(n), np.zeros(n), np.diag(Q), 0
+    while True:
+        projected = np.where(
+            alpha == 0, np.maximum(0, 1 - c), np.where(alpha == C, np.minimum(0, 1 - c), 1 - c)
+        )
+        if np.abs(projected).max() <= tol:
+            return alpha, steps
+        d = np.clip(alpha + (1 - c) / diag, 0, C) - alpha
+        gain = d * (1 - c) - d**2 * diag / 2
+        i = int(np.argmax(gain))
+        alpha[i] += d[i]
+        c += d[i] * Q[:, i]
+        steps += 1
+
+
+def literal_iterations_with_bias(K, y, C, tol):
+    """WSS 2 of Fan et al., on the gradient G = Q alpha - e; the bias is -rho."""
+    n, Q = len(y), K * np.outer(y, y)
+    alpha, G, steps = np.zeros(n), -np.ones(n), 0
+    while True:
+        up = ((alpha < C) & (y > 0)) | ((alpha > 0) & (y < 0))
+        low = ((alpha < C) & (y < 0)) | ((alpha > 0) & (y > 0))
+        F = -y * G
+        i = int(np.argmax(np.where(up, F, -np.inf)))
+        if F[i] - F[low].min() <= tol:
+            break
+        b = F[i] - F
+        q = K[i, i] + np.diag(K) - 2 * K[i]
+        q[q <= 0] = 1e-12
+        j = int(np.argmax(np.where(low & (b > 0), b**2 / q, -np.inf)))
+        room_i = C - alpha[i] if y[i] > 0 else alpha[i]
+        room_j = alpha[j] if y[j] > 0 else C - alpha[j]
+        s = min(b[j] / q[j], room_i, room_j)
+        alpha[i] += y[i] * s
+        alpha[j] -= y[j] * s
+        for t, room in ((i, room_i), (j, room_j)):
+            if s == room:
+                alpha[t] = 0.0 if alpha[t] < C / 2 else C
+        G += s * (y[i] * Q[:, i] - y[j] * Q[:, j])
+        steps += 1
+    free = (alpha > 0) & (alpha < C)
+    return alpha, -np.mean((y * G)[free]), steps
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+def test_iterations_without_bias_follow_the_literal_formulas(rbf_task, C, alpha_of):
+    task = rbf_task
+    alpha, steps = literal_iterations_without_bias(task.Q, C, 1e-3)
+    solver = SMO("precomputed", C=C, working_set=1, dtype="float64").fit(task.K, task.y)
+    assert solver.n_iter_ == steps
+    np.testing.assert_allclose(alpha_of(solver.model_, task.y), alpha, rtol=0, atol=1e-10 * C)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+def test_iterations_with_bias_follow_the_literal_formulas(task, C, alpha_of):
+    alpha, bias, steps = literal_iterations_with_bias(task.K, task.y, C, 1e-3)
+    solver = SMO("precomputed", C=C, fit_intercept=True, working_set=2, dtype="float64")
+    solver.fit(task.K, task.y)
+    assert solver.n_iter_ == steps
+    np.testing.assert_allclose(alpha_of(solver.model_, task.y), alpha, rtol=0, atol=1e-9 * C)
+    assert solver.intercept_[0] == pytest.approx(bias, abs=1e-9)
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+def test_kernel_evaluations_are_n_or_2n_an_iteration(task, bias):
+    n = task.n
+    solver = SMO(**task.params, C=10.0, fit_intercept=bias, working_set="textbook")
+    solver.fit(task.X, task.y)
+    diagonal = 0 if task.params["kernel"] == "rbf" else n
+    assert solver.counters_.kernel_evals == solver.n_iter_ * n * (2 if bias else 1) + diagonal
+    assert solver.counters_.kernel_evals_computed <= n * n + diagonal
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+def test_the_cache_changes_the_cost_but_not_the_result(task, bias, dtype):
+    row_mb = task.n * np.dtype(dtype).itemsize / 2**20
+    fits = {
+        rows: SMO(
+            **task.params,
+            C=10.0,
+            fit_intercept=bias,
+            working_set="textbook",
+            dtype=dtype,
+            cache_size=rows * row_mb,
+        ).fit(task.X, task.y)
+        for rows in (0, 1, 2.5, 20, 1000)
+    }
+    reference = fits[0]
+    for fit in fits.values():
+        np.testing.assert_array_equal(fit.dual_coef_, reference.dual_coef_)
+        np.testing.assert_array_equal(fit.support_, reference.support_)
+        assert fit.intercept_ == reference.intercept_
+        assert fit.n_iter_ == reference.n_iter_
+        assert fit.counters_.kernel_evals == reference.counters_.kernel_evals
+    computed = [fit.counters_.kernel_evals_computed for fit in fits.values()]
+    assert computed[0] == computed[1] == reference.counters_.kernel_evals
+    assert computed[1] >= computed[2] >= computed[3] > computed[4]
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+def test_float32_is_close_to_float64(task, bias, optimum, alpha_of):
+    best = optimum(task, 10.0, bias=bias).value
+    solver = SMO(**task.params, C=10.0, fit_intercept=bias, tol=1e-5).fit(task.X, task.y)
+    alpha = alpha_of(solver.model_, task.y)
+    assert dual_value(alpha, task.Q) == pytest.approx(best, rel=1e-5)
+    assert solver.dual_coef_.dtype == np.float64
+
+
+def test_a_tiny_C_puts_every_point_on_its_bound(rbf_task):
+    solver = SMO(**rbf_task.params, C=1e-6).fit(rbf_task.X, rbf_task.y)
+    np.testing.assert_array_equal(solver.dual_coef_[0], 1e-6 * rbf_task.y)
+
+
+def test_without_free_variables_the_bias_is_the_middle_of_its_interval():
+    X, y, C = np.array([[0.0], [1.0], [5.0], [9.0]]), np.array([-1.0, -1.0, 1.0, 1.0]), 0.01
+    solver = SMO("linear", C=C, fit_intercept=True, dtype="float64").fit(X, y)
+    np.testing.assert_array_equal(solver.dual_coef_[0], C * y)
+    # w = 0.13: the margin-1 biases are -1 and -1.13 for the negatives, 0.35 and -0.17 for the
+    # positives; with all points on their bound every bias in [-1, -0.17] is optimal.
+    assert solver.intercept_[0] == pytest.approx((-1 - 0.17) / 2, rel=1e-12)
+    assert SVC(kernel="linear", C=C).fit(X, y).intercept_[0] == pytest.approx(-0.585, rel=1e-6)
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+def test_a_huge_C_gives_the_hard_margin(separable_task, bias, solve_dual, alpha_of):
+    task = separable_task
+    hard = solve_dual(task.Q, task.y, None, bias=bias)
+    solver = SMO(**task.params, C=1e12, fit_intercept=bias, tol=1e-9, dtype="float64")
+    solver.fit(task.X, task.y)
+    assert solver.status_ == "converged"
+    assert dual_value(alpha_of(solver.model_, task.y), task.Q) == pytest.approx(
+        hard.value, rel=1e-7
+    )
+    assert (task.y * solver.decision_function(task.X)).min() == pytest.approx(1.0, abs=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_duplicates_with_conflicting_labels(kernel, bias, dtype, solve_dual, alpha_of):
+    rng = np.random.default_rng(3)
+    X = np.repeat(rng.standard_normal((12, 2)), 4, axis=0)
+    y = np.where(rng.random(48) < 0.5, 1.0, -1.0)
+    y[:4] = [1, 1, -1, -1]
+    distances = np.square(X[:, None] - X).sum(axis=2)
+    K = np.exp(-distances) if kernel == "rbf" else X @ X.T
+    solver = SMO(
+        kernel, gamma=1.0, C=5.0, fit_intercept=bias, dtype=dtype, tol=1e-5, max_epochs=10_000
+    ).fit(X, y)
+    assert solver.status_ == "converged"
+    alpha = alpha_of(solver.model_, y)
+    Q = K * np.outer(y, y)
+    best = solve_dual(Q, y, 5.0, bias=bias).value
+    assert dual_value(alpha, Q) == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+def test_points_at_the_origin_of_a_linear_kernel(bias, solve_dual, alpha_of):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((30, 2))
+    X[[0, 7, 11]] = 0.0
+    y = np.where(X @ [1.0, 0.5] + 0.3 * rng.standard_normal(30) > 0, 1.0, -1.0)
+    y[[0, 7, 11]] = [1, -1, 1]
+    solver = SMO("linear", C=2.0, fit_intercept=bias, **EXACT).fit(X, y)
+    alpha = alpha_of(solver.model_, y)
+    Q = (X @ X.T) * np.outer(y, y)
+    assert dual_value(alpha, Q) == pytest.approx(solve_dual(Q, y, 2.0, bias=bias).value, rel=1e-8)
+    if not bias:
+        np.testing.assert_array_equal(alpha[[0, 7, 11]], 2.0)
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+def test_polynomial_kernel(linear_task, bias, solve_dual, alpha_of):
+    X, y = linear_task.X, linear_task.y
+    Q = (0.2 * X @ X.T + 1.0) ** 3 * np.outer(y, y)
+    solver = SMO("poly", degree=3, gamma=0.2, coef0=1.0, C=0.5, fit_intercept=bias, **EXACT)
+    solver.fit(X, y)
+    best = solve_dual(Q, y, 0.5, bias=bias).value
+    assert dual_value(alpha_of(solver.model_, y), Q) == pytest.approx(best, rel=1e-8)
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+def test_ways_to_give_the_kernel_agree(rbf_task, bias):
+    X, y, gamma = rbf_task.X, rbf_task.y, rbf_task.params["gamma"]
+
+    def kernel(A, B):
+        return np.exp(-gamma * np.square(A[:, None] - B).sum(axis=2))
+
+    common = {"C": 10.0, "fit_intercept": bias, "dtype": "float64", "tol": 1e-8}
+    expected = SMO("rbf", gamma=gamma, **common).fit(X, y).decision_function(X)
+    close = {"rtol": 0, "atol": 1e-6}
+    called = SMO(kernel, **common).fit(X, y)
+    np.testing.assert_allclose(called.decision_function(X), expected, **close)
+    given = SMO("precomputed", **common).fit(rbf_task.K, y)
+    np.testing.assert_allclose(given.decision_function(rbf_task.K), expected, **close)
+    stored = SMO("rbf", gamma=gamma, **common).fit(sparse.csr_matrix(X), y)
+    np.testing.assert_allclose(stored.decision_function(sparse.csr_matrix(X)), expected, **close)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_sparse_points_that_stay_sparse(kernel, alpha_of):
+    X = sparse.random(60, 300, density=0.02, format="csr", random_state=0)
+    y = np.where(np.random.default_rng(0).random(60) < 0.5, 1.0, -1.0)
+    fits = [
+        SMO(kernel, gamma=0.5, coef0=1.0, C=3.0, dtype="float64", tol=1e-8).fit(points, y)
+        for points in (X, X.toarray())
+    ]
+    assert sparse.issparse(fits[0].support_vectors_)
+    np.testing.assert_allclose(
+        alpha_of(fits[0].model_, y), alpha_of(fits[1].model_, y), rtol=0, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        fits[0].decision_function(X), fits[1].decision_function(X.toarray()), rtol=0, atol=1e-6
+    )
+
+
+def test_the_budget_ends_the_run(rbf_task):
+    solver = SMO(**rbf_task.params, C=100.0, max_epochs=2).fit(rbf_task.X, rbf_task.y)
+    assert solver.status_ == "budget"
+    assert solver.n_iter_ == 2 * rbf_task.n

@@ -1,0 +1,276 @@
+"""SMO by large working sets, with sets that are much smaller than the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
+
+from marginbench.data_loaders import load
+from marginbench.solvers import RBF, SMO, KernelOracle
+from marginbench.solvers.smo.inner import _largest, _largest_positive
+from marginbench.solvers.smo.working_sets import Dual, _Choice, _working_set_size, _WorkingMatrix
+
+N, GAMMA, C = 1500, 10.0, 5.0
+# An eighth of it holds fewer entries than the smallest working set: 256 of 1500 variables.
+SMALL = {"cache_size": 1.0}
+BIAS = pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+
+
+@dataclass(frozen=True)
+class Board:
+    X: np.ndarray
+    y: np.ndarray
+    K: np.ndarray
+
+
+@pytest.fixture(scope="module")
+def board():
+    """A noisy checkers board, its classes of 1 to 2, with float64 entries of its own."""
+    data = load("checkers", {"n_train": 2000, "n_test": 200, "noise": 0.1})
+    signs = np.where(data.y_train == data.y_train.max(), 1.0, -1.0)
+    kept = np.sort(np.r_[np.flatnonzero(signs > 0)[:500], np.flatnonzero(signs < 0)[:1000]])
+    X = np.asarray(data.X_train, dtype=np.float64)[kept]
+    assert len(X) == N
+    return Board(X, signs[kept], np.exp(-GAMMA * cdist(X, X, "sqeuclidean")))
+
+
+def solver(bias, **params):
+    return SMO(gamma=GAMMA, C=C, fit_intercept=bias).set_params(**params)
+
+
+def values_of(board, alpha, bias, costs):
+    """Primal and dual value, from scratch."""
+    signed = alpha * board.y
+    scores = board.K @ signed
+    squared_norm = signed @ scores
+    losses = np.maximum(0, 1 - board.y * (scores + bias))
+    return squared_norm / 2 + costs @ losses, alpha.sum() - squared_norm / 2
+
+
+def violation_of(board, alpha, with_bias, costs):
+    F = board.y - board.K @ (alpha * board.y)
+    up = np.where(board.y > 0, alpha < costs, alpha > 0)
+    down = np.where(board.y > 0, alpha > 0, alpha < costs)
+    if with_bias:
+        return F[up].max() - F[down].min()
+    return max(F[up].max(), -F[down].min())
+
+
+@BIAS
+def test_the_optimum_is_the_textbook_variants(board, bias):
+    exact = {"dtype": "float64", "tol": 1e-9}
+    large = solver(bias, **exact, **SMALL).fit(board.X, board.y)
+    textbook = solver(bias, **exact, working_set="textbook").fit(board.X, board.y)
+    assert large.status_ == textbook.status_ == "converged"
+    costs = np.full(N, C)
+    primal, dual = values_of(board, large.alpha_, large.intercept_[0], costs)
+    assert primal - dual <= 1e-9 * dual
+    assert values_of(board, textbook.alpha_, textbook.intercept_[0], costs)[1] == pytest.approx(
+        dual, rel=1e-9
+    )
+
+
+@BIAS
+@pytest.mark.parametrize("cache_size", [0.0, 1.0, 1024.0])
+@pytest.mark.parametrize("tol", [1e-2, 1e-3])
+def test_the_conditions_hold_with_float64_entries(board, bias, cache_size, tol):
+    fit = solver(bias, tol=tol, cache_size=cache_size).fit(board.X, board.y)
+    assert fit.status_ == "converged"
+    alpha = fit.alpha_
+    assert alpha.min() >= 0
+    assert alpha.max() <= C
+    assert not bias or abs(alpha @ board.y) <= 1e-10 * alpha.sum()
+    # Every float32 entry may be off by this much: the exponent is a difference of larger numbers.
+    entry = np.abs(KernelOracle(RBF(GAMMA), board.X).rows(np.arange(N)) - board.K).max()
+    squared_radius = np.square(board.X - board.X.mean(axis=0)).sum(axis=1).max()
+    assert entry <= 2 * np.finfo(np.float32).eps * (1 + GAMMA * squared_radius)
+    violation = violation_of(board, alpha, bias, np.full(N, C))
+    assert violation <= tol + 2 * entry * alpha.sum()
+    assert violation == pytest.approx(fit.violation_, abs=2 * entry * alpha.sum())
+    np.testing.assert_array_equal(np.flatnonzero(alpha), fit.support_)
+
+
+@BIAS
+@pytest.mark.parametrize("tol", [1e-3, pytest.param(1e-4, marks=pytest.mark.slow)])
+def test_rounded_entries_do_not_end_a_run_too_early(board, bias, tol):
+    fit = solver(bias, C=1000.0, tol=tol, **SMALL).fit(board.X, board.y)
+    oracle = KernelOracle(RBF(GAMMA), board.X)
+    assert oracle.rounding() * np.linalg.norm(fit.alpha_) > tol
+    rounded = oracle.rows(np.arange(N)).astype(np.float64)
+    assert np.abs((rounded - board.K) @ (fit.alpha_ * board.y)).max() > tol / 2
+    assert fit.status_ == "converged"
+    assert violation_of(board, fit.alpha_, bias, np.full(N, 1000.0)) <= 1.5 * tol
+
+
+@BIAS
+def test_weights_of_points_and_classes(board, bias):
+    rng = np.random.default_rng(1)
+    weights = rng.uniform(0.2, 3.0, N)
+    weights[rng.permutation(N)[:100]] = 0.0
+    fit = solver(bias, dtype="float64", tol=1e-8, class_weight={1.0: 0.5, -1.0: 2.0}, **SMALL)
+    fit.fit(board.X, board.y, sample_weight=weights)
+    costs = C * weights * np.where(board.y > 0, 0.5, 2.0)
+    assert (fit.alpha_ <= costs).all()
+    primal, dual = values_of(board, fit.alpha_, fit.intercept_[0], costs)
+    assert primal - dual <= 1e-8 * dual
+    free = (fit.alpha_ > 0) & (fit.alpha_ < costs)
+    assert free.sum() > 50
+
+
+def test_balanced_classes_are_the_same_weights_by_hand(board):
+    balanced = solver(True, class_weight="balanced", **SMALL).fit(board.X, board.y)
+    by_hand = solver(True, class_weight={1.0: N / 1000, -1.0: N / 2000}, **SMALL)
+    by_hand.fit(board.X, board.y)
+    np.testing.assert_array_equal(balanced.alpha_, by_hand.alpha_)
+
+
+@BIAS
+@pytest.mark.parametrize("working_set", ["large", "textbook"])
+def test_a_start_at_the_optimum_ends_there(board, bias, working_set):
+    first = solver(bias, **SMALL).fit(board.X, board.y)
+    again = solver(bias, alpha0=first.alpha_, working_set=working_set).fit(board.X, board.y)
+    assert again.status_ == "converged"
+    assert again.n_iter_ == 0
+    np.testing.assert_array_equal(again.alpha_, first.alpha_)
+    # What it cost is the gradient: a row for each support vector.
+    assert again.counters_.kernel_evals == len(first.support_) * N
+
+
+@BIAS
+def test_a_warm_start_saves_work(board, bias):
+    before = solver(bias, **SMALL).fit(board.X, board.y)
+    cold = solver(bias, C=1.1 * C, **SMALL).fit(board.X, board.y)
+    warm = solver(bias, C=1.1 * C, alpha0=1.1 * before.alpha_, **SMALL).fit(board.X, board.y)
+    costs = np.full(N, 1.1 * C)
+    values = [values_of(board, fit.alpha_, 0, costs)[1] for fit in (cold, warm)]
+    assert values[1] == pytest.approx(values[0], rel=1e-5)
+    assert warm.n_iter_ < 0.7 * cold.n_iter_
+
+
+@pytest.mark.parametrize(
+    ("alpha0", "words"),
+    [
+        ("zero", "alpha0 must be an array of numbers, one per point, or None"),
+        (np.zeros(3), r"alpha0 must have shape \(1500,\), one per point, got \(3,\)"),
+        (np.full(N, -0.1), r"alpha0\[0\] = -0.1 is outside of \[0, C\] = \[0, 5\]"),
+        (np.full(N, np.nan), r"alpha0\[0\] = nan is outside"),
+        (np.full(N, 6.0), r"alpha0\[0\] = 6 is outside of \[0, C\]"),
+        (np.full(N, 1.0), "alpha0 has y' alpha0 = -500; with a bias it must be 0"),
+    ],
+)
+def test_starts_out_of_range(board, alpha0, words):
+    with pytest.raises(ValueError, match=words):
+        solver(True, alpha0=alpha0).fit(board.X, board.y)
+
+
+@BIAS
+def test_threads_and_repetition_change_no_bit(board, bias):
+    fits = [solver(bias, **SMALL).fit(board.X, board.y) for _ in range(2)]
+    threads = numba.get_num_threads()
+    try:
+        numba.set_num_threads(1)
+        with threadpool_limits(1):
+            fits.append(solver(bias, **SMALL).fit(board.X, board.y))
+    finally:
+        numba.set_num_threads(threads)
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.alpha_, fits[0].alpha_)
+        assert fit.counters_ == fits[0].counters_
+
+
+@BIAS
+def test_counters_against_a_kernel_that_counts(board, bias):
+    entries = []
+
+    def kernel(A, B):
+        entries.append(len(A) * len(B))
+        return np.exp(-GAMMA * cdist(A, B, "sqeuclidean"))
+
+    X, y = board.X[:700], board.y[:700]
+    for cache_size in (0.0, 1.0, 100.0):
+        entries.clear()
+        fit = SMO(kernel, C=C, fit_intercept=bias, cache_size=cache_size).fit(X, y)
+        # The diagonal is asked for point by point.
+        diagonal = sum(1 for size in entries if size == 1)
+        assert fit.counters_.kernel_evals_computed == sum(entries)
+        assert diagonal in (0, 700)
+        assert fit.counters_.kernel_evals >= fit.counters_.kernel_evals_computed
+
+
+def test_the_working_set_fits_its_part_of_the_cache():
+    for megabytes in (0, 1, 16, 1024, 10**5):
+        for n in (10, 1000, 10**6):
+            size = _working_set_size(n, megabytes * 2**20, 4)
+            assert size == min(n, size)
+            assert size <= 256 or size**2 * 4 <= megabytes * 2**20 / 8
+    assert _working_set_size(10**6, 10**12, 4) == 6144
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sets(st.integers(0, 59), min_size=1, max_size=25), min_size=1, max_size=12))
+def test_the_working_matrix_is_that_of_its_members(sets):
+    points = np.random.default_rng(0).standard_normal((60, 3))
+    oracle = KernelOracle(RBF(0.4), points, "float64")
+    K = np.exp(-0.4 * cdist(points, points, "sqeuclidean"))
+    matrix = _WorkingMatrix(oracle, 25)
+    for wanted in sets:
+        entries, members = matrix.of(np.array(sorted(wanted)))
+        m = len(members)
+        assert set(members.tolist()) == wanted
+        assert m == len(wanted)
+        np.testing.assert_allclose(entries[:m, :m], K[np.ix_(members, members)], atol=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(4, 60), st.booleans())
+def test_choices_are_distinct_and_hold_the_worst_pair(seed, size, with_bias):
+    rng = np.random.default_rng(seed)
+    n = 60
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    costs = np.full(n, 2.0)
+    alpha = np.where(rng.random(n) < 0.5, 0.0, np.where(rng.random(n) < 0.5, 2.0, 1.0))
+    dual = Dual(alpha, rng.standard_normal(n), y, costs, with_bias)
+    members = _Choice(n, size)(dual, 1e-3)
+    assert 2 <= len(members) <= size
+    assert len(set(members.tolist())) == len(members)
+    up, down = dual.movable()
+    if up.any():
+        assert np.flatnonzero(up)[np.argmax(dual.F[up])] in members
+    if down.any():
+        assert np.flatnonzero(down)[np.argmin(dual.F[down])] in members
+
+
+finite = st.floats(allow_nan=False, width=32)
+
+
+@given(st.lists(finite, min_size=1, max_size=700))
+def test_the_largest_is_found_through_the_bits(values):
+    wide = np.array(values, dtype=np.float64)
+    # Both zeros are the same number, but not the same bits: the positive one is taken.
+    found = _largest(wide.view(np.int64))
+    assert wide[found] == wide.max()
+    if wide.max() != 0:
+        assert found == np.argmax(wide)
+    narrow = np.abs(np.array(values, dtype=np.float32))
+    assert _largest_positive(narrow.view(np.int32)) == np.argmax(narrow)
+
+
+@pytest.mark.parametrize("column", [0.0, 30.0, 1e3, 1e4])
+@pytest.mark.parametrize("working_set", ["large", "textbook"])
+def test_the_reported_violation_is_the_true_one_even_where_float32_fails(working_set, column):
+    # A constant feature of a linear kernel hides the others in the rounding of float32 entries.
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.standard_normal((300, 3)), np.full(300, column)]
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(300) > 0, 1.0, -1.0)
+    fit = SMO("linear", fit_intercept=True, working_set=working_set, max_epochs=100).fit(X, y)
+    violation = violation_of(Board(X, y, X @ X.T), fit.alpha_, True, np.ones(300))
+    assert violation == pytest.approx(fit.violation_, rel=1e-3, abs=6e-4)
+    if column <= 30.0:
+        assert fit.status_ == "converged"
+    assert fit.status_ == "budget" or violation <= 1.6e-3

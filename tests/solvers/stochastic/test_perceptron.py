@@ -1,0 +1,216 @@
+"""The perceptron against its literal definition, and its mistake bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from marginbench.solvers import SMO, KernelExpansion, Perceptron, VotedExpansion
+from marginbench.solvers.models import voting
+
+STRATEGIES = ["maintained", "on_demand"]
+
+
+def twin(K, y, epochs, seed, tol=0.0):
+    """Visits in a fresh permutation per pass; the average is of w before each visit."""
+    n = len(y)
+    rng = np.random.default_rng(seed)
+    alpha, total = np.zeros(n), np.zeros(n)
+    visits, on_demand, mistakes_in_order = 0, 0, []
+    converged = False
+    for _ in range(epochs):
+        mistakes = 0
+        for i in rng.permutation(n):
+            total += alpha
+            on_demand += np.count_nonzero(alpha)
+            visits += 1
+            if y[i] * (K[i] @ (alpha * y)) <= 0:
+                alpha[i] += 1
+                mistakes += 1
+                mistakes_in_order.append(i)
+        if mistakes <= tol * n:
+            converged = True
+            break
+    return {
+        "last": alpha,
+        "averaged": total / visits,
+        "n_iter": visits,
+        "mistakes": mistakes_in_order,
+        "maintained": n * len(mistakes_in_order),
+        "on_demand": on_demand,
+        "status": "converged" if converged else "budget",
+    }
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("output", ["last", "averaged"])
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_predictor_is_the_literal_one(task, epochs, output, strategy, alpha_of):
+    expected = twin(task.K, task.y, epochs, seed=1)
+    solver = Perceptron(
+        **task.params,
+        output=output,
+        strategy=strategy,
+        max_epochs=epochs,
+        dtype="float64",
+        random_state=1,
+    ).fit(task.X, task.y)
+    assert solver.n_iter_ == expected["n_iter"]
+    assert solver.status_ == expected["status"]
+    assert solver.n_mistakes_ == len(expected["mistakes"])
+    assert solver.counters_.kernel_evals == expected[strategy]
+    alpha = alpha_of(solver.model_, task.y)
+    np.testing.assert_allclose(alpha, expected[output], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_exact_ties_are_mistakes(strategy, alpha_of):
+    # Whole numbers: every response is exact, and many are zero.
+    rng = np.random.default_rng(2)
+    X = rng.integers(-1, 2, size=(40, 2)).astype(float)
+    y = np.where(rng.random(40) < 0.5, 1.0, -1.0)
+    expected = twin(X @ X.T, y, 6, seed=2)
+    solver = Perceptron("linear", strategy=strategy, max_epochs=6, random_state=2).fit(X, y)
+    np.testing.assert_array_equal(alpha_of(solver.model_, y), expected["last"])
+    assert solver.counters_.kernel_evals == expected[strategy]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_it_stops_after_a_pass_without_mistakes(separable_task, strategy):
+    task = separable_task
+    expected = twin(task.K, task.y, 50, seed=3)
+    solver = Perceptron(**task.params, strategy=strategy, max_epochs=50, random_state=3)
+    solver.fit(task.X, task.y)
+    assert expected["status"] == solver.status_ == "converged"
+    assert solver.n_iter_ == expected["n_iter"] < 50 * task.n
+    assert solver.n_iter_ % task.n == 0
+    assert (task.y * solver.decision_function(task.X) > 0).all()
+
+
+def test_it_stops_below_the_asked_rate_of_mistakes(rbf_task):
+    task = rbf_task
+    expected = twin(task.K, task.y, 50, seed=4, tol=0.3)
+    solver = Perceptron(**task.params, tol=0.3, max_epochs=50, dtype="float64", random_state=4)
+    solver.fit(task.X, task.y)
+    assert expected["status"] == solver.status_ == "converged"
+    assert solver.n_iter_ == expected["n_iter"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+def test_mistake_bound_of_one_pass(task, C, seed):
+    # M <= L + R U sqrt(L) + R^2 U^2, L the hinge losses of u on the mistakes, for any u.
+    solver = Perceptron(**task.params, max_epochs=1, dtype="float64", random_state=seed)
+    solver.fit(task.X, task.y)
+    u = SMO(**task.params, C=C, dtype="float64").fit(task.X, task.y)
+    mistakes = np.flatnonzero(solver.dual_coef_[0])
+    on = solver.support_[mistakes]
+    margins = task.y[on] * u.decision_function(task.X[on])
+    losses = np.maximum(0, 1 - margins).sum()
+    RU = np.sqrt(np.diag(task.K).max() * u.model_.squared_norm())
+    assert solver.n_mistakes_ == len(on)
+    assert solver.n_mistakes_ <= losses + RU * np.sqrt(losses) + RU**2
+
+
+def test_novikoffs_bound_over_all_passes(separable_task, solve_dual):
+    task = separable_task
+    hard = solve_dual(task.Q, task.y, None)
+    for seed in range(5):
+        solver = Perceptron(**task.params, max_epochs=1000, random_state=seed)
+        solver.fit(task.X, task.y)
+        assert solver.status_ == "converged"
+        assert solver.n_mistakes_ <= np.diag(task.K).max() * hard.squared_norm * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("output", ["last", "averaged"])
+def test_both_strategies_give_the_same_predictor(task, output):
+    fits = [
+        Perceptron(**task.params, output=output, strategy=strategy, random_state=5).fit(
+            task.X, task.y
+        )
+        for strategy in STRATEGIES
+    ]
+    np.testing.assert_array_equal(fits[0].support_, fits[1].support_)
+    np.testing.assert_array_equal(fits[0].dual_coef_, fits[1].dual_coef_)
+
+
+@pytest.mark.parametrize("output", ["last", "averaged"])
+def test_float32_is_close_to_float64(task, output):
+    scores = [
+        Perceptron(**task.params, output=output, dtype=dtype, max_epochs=2, random_state=6)
+        .fit(task.X, task.y)
+        .decision_function(task.X)
+        for dtype in ("float32", "float64")
+    ]
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("parameter", "value"), [("output", "sampled"), ("strategy", "lazy")])
+def test_an_unknown_option_is_refused(rbf_task, parameter, value):
+    with pytest.raises(ValueError, match=f"{parameter} must be one of .*, got '{value}'"):
+        Perceptron(**{parameter: value}).fit(rbf_task.X, rbf_task.y)
+
+
+def voted_twin(K_test, K, y, epochs, seed):
+    """Freund and Schapire's pseudo-code, with every predictor written out."""
+    rng = np.random.default_rng(seed)
+    predictors, votes = [np.zeros(len(y))], [0]
+    for _ in range(epochs):
+        for i in rng.permutation(len(y)):
+            if y[i] * (K[i] @ predictors[-1]) > 0:
+                votes[-1] += 1
+            else:
+                predictors.append(predictors[-1] + y[i] * (np.arange(len(y)) == i))
+                votes.append(1)
+    scores = K_test @ np.array(predictors).T
+    return np.sign(scores) @ np.array(votes), votes
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_the_vote_is_the_literal_one(task, strategy, epochs):
+    solver = Perceptron(
+        **task.params,
+        output="voted",
+        strategy=strategy,
+        max_epochs=epochs,
+        dtype="float64",
+        random_state=1,
+    ).fit(task.X, task.y)
+    expected, votes = voted_twin(task.K, task.K, task.y, epochs, seed=1)
+    np.testing.assert_array_equal(solver.decision_function(task.X), expected)
+    np.testing.assert_array_equal(solver.survivals_, votes[1:])
+    assert len(solver.mistakes_) == solver.n_mistakes_
+    # All that voted saw all visits, and one each for being made.
+    assert solver.survivals_.sum() == solver.n_iter_
+    last = Perceptron(**task.params, max_epochs=epochs, dtype="float64", random_state=1)
+    np.testing.assert_array_equal(last.fit(task.X, task.y).dual_coef_, solver.dual_coef_)
+    assert solver.counters_.kernel_evals > 0
+
+
+def test_a_saved_vote_is_the_same(tmp_path, rbf_task, monkeypatch):
+    task = rbf_task
+    solver = Perceptron(**task.params, output="voted", random_state=2).fit(task.X, task.y)
+    solver.model_.save(tmp_path / "model")
+    loaded = VotedExpansion.load(tmp_path / "model")
+    votes = solver.decision_function(task.X)
+    np.testing.assert_array_equal(loaded.decision_function(task.X), votes)
+    np.testing.assert_array_equal(loaded.mistakes, solver.model_.mistakes)
+    assert loaded.n_support == solver.model_.n_support
+    with pytest.raises(ValueError, match="a model of kind 'voted expansion', not a KernelExp"):
+        KernelExpansion.load(tmp_path / "model")
+    with pytest.raises(ValueError, match="no vector w, so it has no norm"):
+        loaded.squared_norm()
+    monkeypatch.setattr(voting, "_BLOCK_BYTES", 7 * loaded.n_support * 4)
+    np.testing.assert_array_equal(loaded.decision_function(task.X), votes)
+
+
+def test_the_vote_with_a_precomputed_kernel(linear_task):
+    task = linear_task
+    fits = [
+        Perceptron(kernel, output="voted", dtype="float64", random_state=3).fit(X, task.y)
+        for kernel, X in (("linear", task.X), ("precomputed", task.K))
+    ]
+    np.testing.assert_array_equal(
+        fits[0].decision_function(task.X), fits[1].decision_function(task.K)
+    )
