@@ -89,3 +89,10 @@ def test_a_solver_that_spent_nothing_has_no_place_on_a_logarithmic_axis(make, wr
     solver = make.solver("LIBSVM", instrumented=False)
     results = load_results(write_results(records, [make.task("a")], [solver]))
     assert curves.points(results.runs, results.traces, "wall_s", "test_error").empty
+
+
+def test_a_failed_checkpoint_at_no_cost_has_no_place(make, write_results):
+    record = make.record("a", "SMO", 0, status="crashed", trace=make.trace([0, 10], [0.5, 0.2]))
+    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    found = curves.unfinished(results.traces, "evaluations", "test_error")
+    assert found["cost"].tolist() == [10]

@@ -200,3 +200,12 @@ def test_as_many_iterations_on_an_instance_is_no_lead():
         }
     )
     assert certificates.not_beaten(runs, "t", "MPLFP") == ["SPCT"]
+
+
+def test_the_gap_ratio_is_the_largest():
+    traces = pd.DataFrame(
+        {"task": "t", "n_iter": [1, 1, 1], "phi_lo": [0.0, 0.0, 0.0], "phi_up": [0.5, 1.0, 0.25]}
+    )
+    ratio, n = gap_ratio(traces, {"t": 100})
+    assert ratio == pytest.approx(1.0 / math.sqrt(2 * math.log(100)))
+    assert n == 3

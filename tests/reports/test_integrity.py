@@ -8,6 +8,7 @@ import pytest
 
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.results import load_results
+from marginbench.reports.statistics import integrity
 
 
 def environment(**changes):
@@ -70,3 +71,12 @@ def test_skipped_runs_measure_nothing_and_raise_no_caution(make, write_results):
     ]
     folder = write_results(records, [make.task("a")], [make.solver("SMO")])
     assert Analysis(load_results(folder)).cautions == []
+
+
+def test_the_machine_is_named_or_counted(cautions):
+    alike = cautions({"environment": environment()}, {"environment": environment()})
+    assert integrity.machine(alike.environments) == "CPU, 4 cores"
+    unlike = cautions(
+        {"environment": environment()}, {"environment": environment(processor="another")}
+    )
+    assert integrity.machine(unlike.environments) == "2 different machines"
