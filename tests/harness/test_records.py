@@ -343,3 +343,18 @@ def test_a_checkpoint_and_its_run_agree_on_their_measures(kind: str) -> None:
     runs = measures_of(cls)
     for name, measure in measures_of(cls.checkpoint).items():
         assert runs[name] == measure, name
+
+
+def test_a_run_that_was_killed_has_the_numbers_of_its_last_checkpoint() -> None:
+    stages = [
+        Stage(
+            n_iter=n, wall_s=float(n), counters={"matvecs": 4 * n}, phi_lo=-1.0 / n, phi_up=1.0 / n
+        )
+        for n in (1, 2)
+    ]
+    record = FeasibilityRecord(
+        key="k", study="s", task="t", solver="m", solver_class="c", seed=0, wall_s=9.0, trace=stages
+    )
+    record.take_last_checkpoint()
+    assert (record.n_iter, record.counters, record.phi_up) == (2, {"matvecs": 8}, 0.5)
+    assert record.wall_s == 9.0  # the time that it was given, not that of the checkpoint
