@@ -155,8 +155,8 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         if jobs < 1:
             raise UserError(f"--jobs must be at least 1, not {jobs}")
         command = _command_line(study, dataset, solver, seeds, jobs, timeout, out)
-        from marginbench.harness.progress import plural
         from marginbench.harness.running import run as run_study
+        from marginbench.harness.words import plural
 
         summary = run_study(
             study,

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from marginbench.harness.kinds import Run, kind_named
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
+from marginbench.harness.words import plural
 
 
 class Progress(Protocol):
@@ -229,11 +230,6 @@ def outcome_line(record: RecordBase) -> str:
     name = f"{record.task} · {record.solver} · seed {record.seed}: {record.status}"
     line = ", ".join([name, *kind_named(record.kind).headline(record)])
     return f"{line} ({record.reason})" if record.reason else line
-
-
-def plural(n: int, word: str) -> str:
-    """ "1 run", "3 runs"."""
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"
 
 
 def span(seconds: float) -> str:

@@ -9,7 +9,6 @@ from marginbench.data_loaders import DataError, Source, sources, suggest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
 
-Entry = TypeVar("Entry", TaskEntry, SolverEntry)
 StudyT = TypeVar("StudyT", bound=StudyBase)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from marginbench.harness.measures import Format, Measure
+from marginbench.harness.words import plural as plural
 
 #: Narrow no-break space: between a number and its unit.
 THIN = "\N{NARROW NO-BREAK SPACE}"
@@ -91,11 +92,6 @@ def spread(low: str, high: str) -> str:
 def plain(value: float) -> str:
     """A parameter as it would be written: shortest text that reads back as the same number."""
     return f"{value:g}" if float(f"{value:g}") == value else repr(value)
-
-
-def plural(n: int, word: str) -> str:
-    """ "1 run", "3 runs"."""
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"
 
 
 def _three_digits(value: float) -> str:
