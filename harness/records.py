@@ -23,7 +23,7 @@ from marginbench.data_loaders.errors import first_line
 from marginbench.harness.errors import RecordError
 from marginbench.harness.measures import Measure, column, columns_of
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 Status = Literal[
     "converged", "budget", "timeout", "memory", "crashed", "failed", "diverged", "wrong", "skipped"
@@ -71,6 +71,10 @@ class RecordBase:
     # what was run
     schema_version: int = column("version of the schema", default=SCHEMA_VERSION)
     key: str = column("SHA-256 of all that determines the run")
+    key_parts: str = column("what the key is made of; {}: not known", default="{}", json="object")
+    version: str = column(
+        "short version of the solver's code, by its content; empty: not known", default=""
+    )
     study: str = column("name of the study")
     task: str = column("label of the task, unique in the study")
     solver: str = column("label of the solver, unique in the study")
@@ -107,6 +111,10 @@ class RecordBase:
     test_error: float | None = column(
         "fraction in [0, 1]", default=None, low=0, high=1, measure=_TEST_ERROR
     )
+    claimed: str = column(
+        "names of the columns for which only the solver's own process vouches, with spaces between",
+        default="",
+    )
     # setting
     jobs: int = column("runs at the same time", default=1)
     threads: int = column("threads of numeric libraries", default=1)
@@ -138,6 +146,8 @@ class RecordBase:
     @classmethod
     def upgraded(cls, row: dict[str, Any]) -> dict[str, Any]:
         """A stored row of an older version of the schema as one of this version."""
+        if row.get("schema_version") == 4:
+            row |= {"key_parts": "{}", "version": "", "claimed": "", "schema_version": 5}
         return row
 
     @classmethod

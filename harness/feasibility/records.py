@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from marginbench.harness.measures import Measure, column
-from marginbench.harness.records import SCHEMA_VERSION, CheckpointBase, RecordBase
+from marginbench.harness.records import CheckpointBase, RecordBase
 
 _RENAMED = {
     "part": "task",
@@ -55,14 +55,14 @@ class FeasibilityRecord(RecordBase):
     def upgraded(cls, row: dict[str, Any]) -> dict[str, Any]:
         """Of version 1, which had names of its own and a column per counter."""
         if row.get("schema_version") != 1:
-            return row
+            return super().upgraded(row)
         row = {_RENAMED.get(name, name): value for name, value in row.items()}
         counts = {name: row.pop(name, None) for name in _COUNTS}
         row["counters"] = {k: v for k, v in counts.items() if v is not None} or None
-        row |= {"fingerprint": None, "evaluation_s": None, "schema_version": SCHEMA_VERSION}
+        row |= {"fingerprint": None, "evaluation_s": None, "schema_version": 4}
         if row["trace"] is not None:
             row["trace"] = [_stage(old) for old in row["trace"]]
-        return row
+        return super().upgraded(row)
 
 
 def _stage(old: dict[str, Any]) -> dict[str, Any]:

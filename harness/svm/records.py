@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from marginbench.harness.measures import Measure, column
 from marginbench.harness.records import (
     CPU,
-    SCHEMA_VERSION,
     TRAIN_ERROR,
     CheckpointBase,
     RecordBase,
@@ -102,5 +101,5 @@ class Record(RecordBase):
                 counts = {name: place.pop(name, None) for name in _COUNTS}
                 known = {name: count for name, count in counts.items() if count is not None}
                 place["counters"] = known or None
-            row["schema_version"] = SCHEMA_VERSION
-        return row
+            row["schema_version"] = 4
+        return super().upgraded(row)

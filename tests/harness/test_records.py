@@ -156,8 +156,8 @@ def test_an_impossible_checkpoint_is_refused(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"schema_version": 5}, "schema version 5, this release reads 4"),
-        ({"schema_version": None}, "schema version None, this release reads 4"),
+        ({"schema_version": 6}, "schema version 6, this release reads 5"),
+        ({"schema_version": None}, "schema version None, this release reads 5"),
         ({"kind": "quantum"}, "a record of the kind 'quantum', this release knows svm and "),
         ({"another": 1}, "columns differ from the schema: another"),
         ({"seed": "zero"}, r"not a record of a run \(a value of another type: "),
