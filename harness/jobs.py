@@ -5,8 +5,10 @@ This module imports nothing heavy: a worker reads it before it limits its thread
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -16,16 +18,57 @@ if TYPE_CHECKING:
 Phase = Literal["start", "import", "data", "compile", "solve", "evaluate", "idle"]
 
 
-class Work(Protocol):
+class Work:
     """Something that a worker does. What it needs is imported when it runs."""
 
     def run(self, send: Send) -> Any:
         """Do it and return the result; phases and checkpoints are sent as they come."""
-        ...
+        raise NotImplementedError
+
+    def parsed(self, value: Any) -> Any:
+        """The result from its plain form, in which it came from another process.
+
+        Raises
+        ------
+        ValueError
+            If it is none.
+        """
+        return value
+
+    def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
+        """A checkpoint from its columns.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If it is none.
+        """
+        raise ValueError("this work has no checkpoints")
+
+    def apart(self) -> Work:
+        """What a worker does in its place that runs code from outside the project."""
+        return self
+
+    def judged(self, outcome: Outcome) -> Work | None:
+        """What another worker does, without that code, to judge what came of :meth:`apart`."""
+        return None
+
+
+def described(cls: type[Any], value: Any) -> Any:
+    """A dataclass from its plain form.
+
+    Raises
+    ------
+    ValueError
+        If a field is missing, unknown or of another type.
+    """
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(cls).validate_python(value)
 
 
 @dataclass(frozen=True)
-class DatasetWork:
+class DatasetWork(Work):
     """Load a dataset and describe it."""
 
     dataset: str
@@ -36,6 +79,10 @@ class DatasetWork:
 
         send(PhaseMessage("data"))
         return describe_dataset(self)
+
+    def parsed(self, value: Any) -> DatasetInfo:
+        found: DatasetInfo = described(DatasetInfo, value)
+        return found
 
 
 @dataclass(frozen=True)
@@ -54,7 +101,7 @@ class DatasetInfo:
 
 
 @dataclass(frozen=True)
-class DescribeWork:
+class DescribeWork(Work):
     """Import a solver's class and describe it, as one for studies of a kind."""
 
     solver: str
@@ -65,6 +112,10 @@ class DescribeWork:
 
         send(PhaseMessage("import"))
         return describe_solver(self)
+
+    def parsed(self, value: Any) -> SolverInfo:
+        found: SolverInfo = described(SolverInfo, value)
+        return found
 
 
 @dataclass(frozen=True)
@@ -105,14 +156,17 @@ class Limits:
     Attributes
     ----------
     seconds : mapping
-        Longest time in each phase. In "solve" the time of all its stretches counts together, in
-        the other phases each stretch by itself.
+        Longest time in each phase. All stretches of a phase count together; only in "evaluate" each
+        counts by itself, unless a solver from outside asked for it, whose limit is that of "solve".
     memory : float
         Megabytes resident, child processes included.
+    total : float
+        Longest time of all phases together.
     """
 
     seconds: Mapping[Phase, float]
     memory: float
+    total: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -146,7 +200,28 @@ class PhaseMessage:
 
 @dataclass(frozen=True)
 class CheckpointMessage:
+    """A checkpoint, judged."""
+
     checkpoint: CheckpointBase
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Wall-clock and CPU seconds since a fit began."""
+
+    wall_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class SnapshotMessage:
+    """A state of a run that is to be judged elsewhere, in plain form, at a time by its own clocks.
+
+    ``state["final"]`` is true of the last one.
+    """
+
+    state: dict[str, Any]
+    time: Stamp
 
 
 @dataclass(frozen=True)
@@ -157,10 +232,9 @@ class ResultMessage:
     error: str = ""
     kind: Literal["", "memory", "data", "user", "failed"] = ""
     traceback: str = ""
-    peak_memory_mb: float | None = None
 
 
-Message = PhaseMessage | CheckpointMessage | ResultMessage
+Message = PhaseMessage | CheckpointMessage | SnapshotMessage | ResultMessage
 Send = Callable[[Message], None]
 
 
@@ -179,6 +253,12 @@ class Outcome:
         Where it ended.
     trace : list of CheckpointBase
         What it reported before it ended.
+    snapshots : Path or None
+        A file with the states that are to be judged, one frame each.
+    claimed, seen : list of Stamp
+        When each of these states was reached, by the clocks of its process and from outside. What
+        is seen from outside is an upper bound: only waiting for the parent is left out. If there
+        is no state, the only entry is that of the result.
     solve_s, data_s, compile_s, evaluation_s : float
         Seconds in each phase as the parent saw them.
     """
@@ -189,6 +269,9 @@ class Outcome:
     traceback: str = ""
     phase: Phase = "start"
     trace: list[CheckpointBase] = field(default_factory=list)
+    snapshots: Path | None = None
+    claimed: list[Stamp] = field(default_factory=list)
+    seen: list[Stamp] = field(default_factory=list)
     solve_s: float = 0.0
     data_s: float = 0.0
     compile_s: float = 0.0

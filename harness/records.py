@@ -178,6 +178,29 @@ class RecordBase:
         return cls(**row)
 
 
+def parsed_columns(record_type: type[RecordBase], value: Any) -> dict[str, Any]:
+    """Columns of a record that came from another process.
+
+    Raises
+    ------
+    ValueError
+        If one is not of the schema or holds what no run can find.
+    """
+    from pydantic import TypeAdapter
+
+    if not isinstance(value, dict):
+        raise ValueError("no columns of a record")
+    hints = get_type_hints(record_type)
+    unknown = sorted(set(value) - {item.name for item in fields(record_type)})
+    if unknown:
+        raise ValueError(f"no column {unknown[0]!r:.40}")
+    columns = {name: TypeAdapter(hints[name]).validate_python(v) for name, v in value.items()}
+    problem = _problem(record_type, columns)
+    if problem:
+        raise ValueError(problem)
+    return columns
+
+
 def file_name_of(key: str, task: str, solver: str, seed: int) -> str:
     """The file name of the record of a run."""
     words = re.sub(r"[^A-Za-z0-9.=]+", "_", f"{task}-{solver}-s{seed}")
@@ -224,6 +247,8 @@ def _problem(declared: type, row: Mapping[str, Any]) -> str:
     if "status" in row and row["status"] not in STATUSES:
         return f"status is {row['status']!r}"
     for name, described in columns_of(declared).items():
+        if name not in row:
+            continue
         value = row[name]
         if described.json and not _is_json(value, described.json):
             return f"{name} is not a JSON {described.json}"
@@ -233,7 +258,7 @@ def _problem(declared: type, row: Mapping[str, Any]) -> str:
             return f"{name} is {value}"
         if described.high is not None and not value <= described.high:
             return f"{name} is {value}"
-    for name, count in _counts(row["counters"] or {}).items():
+    for name, count in _counts(row.get("counters") or {}).items():
         if count < 0:
             return f"{name} is {count}"
     return ""

@@ -26,7 +26,7 @@ from marginbench.harness.errors import (
     RecordError,
     UserError,
 )
-from marginbench.harness.jobs import Ended, Executor, Job, Limits, Outcome, Started
+from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.kinds import Facts, Kind, Run, kind_named
 from marginbench.harness.pool import LocalPool
@@ -35,7 +35,9 @@ from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, RecordSto
 from marginbench.harness.study import StudyBase, run_limits
 
 _SCHEMA_VERSION = 2
-_TIMEOUTS = frozenset({"timeout", "compile_timeout", "data_timeout", "evaluation_timeout"})
+_TIMEOUTS = frozenset(
+    {"timeout", "compile_timeout", "data_timeout", "evaluation_timeout", "total_timeout"}
+)
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ class _Session:
             "name": study.name,
             "title": study.title or study.name,
             "description": study.description,
-            "budget": study.budget.model_dump(),
+            "budget": study.budget.limits(),
             "jobs": self.jobs,
             "threads": self.threads,
             "command": command,
@@ -231,7 +233,7 @@ class _Session:
         elif record.status == "memory":
             limits |= {"memory"}
         before: dict[str, float] = json.loads(record.budget)
-        now = self.study.budget.model_dump()
+        now = self.study.budget.limits()
         return any(now[name] > before.get(name, 0.0) for name in limits)
 
     def _kept(self, record: RecordBase, run: Run) -> RecordBase:
@@ -266,7 +268,7 @@ class _Session:
         limits = run.limits
         if run.solver in self.slow_to_compile:
             seconds = min(limits.seconds["compile"], limits.seconds["solve"])
-            limits = Limits({**limits.seconds, "compile": seconds}, limits.memory)
+            limits = replace(limits, seconds={**limits.seconds, "compile": seconds})
         return Job(run.key, run.work, limits, self.threads, run.foreign)
 
     def _record_of(self, run: Run, outcome: Outcome) -> RecordBase:
@@ -313,7 +315,7 @@ class _Session:
             task=run.task,
             solver=run.solver,
             seed=run.seed,
-            budget=canonical_json(self.study.budget.model_dump()),
+            budget=canonical_json(self.study.budget.limits()),
             **run.known,
         )
 

@@ -47,6 +47,9 @@ class Budget(StudyPart):
     compile_timeout, data_timeout, evaluation_timeout : float
         Seconds for importing a solver and for warming it up, for getting the data, and for one
         evaluation. They are there to catch what hangs.
+    total_timeout : float or None
+        Seconds that all phases of a run may take together. By default the sum of the other four,
+        with ``timeout`` counted twice.
     """
 
     timeout: Positive = 60.0
@@ -56,6 +59,15 @@ class Budget(StudyPart):
     compile_timeout: Positive = 60.0
     data_timeout: Positive = 1800.0
     evaluation_timeout: Positive = 600.0
+    total_timeout: Positive | None = None
+
+    def limits(self) -> dict[str, Any]:
+        """All of it by name, with the total limit that holds."""
+        total = self.total_timeout
+        if total is None:
+            fixed = self.compile_timeout + self.data_timeout + self.evaluation_timeout
+            total = fixed + 2 * self.timeout
+        return {**self.model_dump(), "total_timeout": total}
 
 
 def run_limits(budget: Budget, grace: float = 0.0) -> Limits:
@@ -76,6 +88,7 @@ def run_limits(budget: Budget, grace: float = 0.0) -> Limits:
             "evaluate": budget.evaluation_timeout,
         },
         memory=budget.memory,
+        total=budget.limits()["total_timeout"] + grace,
     )
 
 

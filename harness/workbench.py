@@ -25,8 +25,8 @@ from marginbench.harness.loading import load_class
 from marginbench.harness.records import CheckpointBase
 from marginbench.harness.selection import select
 from marginbench.harness.study import run_limits
-from marginbench.harness.svm.measurement import load_task_data
 from marginbench.harness.svm.study import Study
+from marginbench.harness.svm.verdict import load_task_data
 
 if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset

@@ -1,4 +1,4 @@
-"""The worker process: takes jobs from a pipe, one after the other, until the parent is gone.
+"""The worker process: takes jobs from a socket, one after the other, until the parent is gone.
 
 The parent enforces all limits from outside by killing this process; here nothing is limited but
 threads.
@@ -10,53 +10,115 @@ import contextlib
 import ctypes
 import faulthandler
 import os
+import pickle
 import signal
+import socket
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
-from multiprocessing.connection import Connection
-from pathlib import Path
+from dataclasses import asdict, is_dataclass
+from typing import Any
 
-from marginbench.harness.jobs import Job, Message, PhaseMessage, ResultMessage
+from marginbench.harness.jobs import (
+    CheckpointMessage,
+    Job,
+    Message,
+    PhaseMessage,
+    ResultMessage,
+    SnapshotMessage,
+)
+from marginbench.harness.wire import FrameReader, encode
 
 _PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
+_PIECE = 2**20
 
 
-def main(connection: Connection, parent: int, log: str) -> None:
-    """Serve jobs until the pipe closes.
+def main(descriptor: int) -> None:
+    """Serve jobs until the connection closes.
 
     Parameters
     ----------
-    connection : Connection
-        Jobs come from it, messages go into it.
-    parent : int
-        Process id of the parent; when it is gone, so is this process.
-    log : str
-        File that takes what solvers print; it holds the output of the current job only.
+    descriptor : int
+        Of the socket: jobs come from it, messages go into it.
     """
-    _ignore_interrupts()
-    _die_with_parent(parent)
-    _redirect_output(Path(log))
+    _die_with_parent(os.getppid())
+    # Where it was when it crashed.
+    faulthandler.enable(file=2)
+    os.set_inheritable(descriptor, False)
+    connection = _Connection(socket.socket(fileno=descriptor))
     # The imports of a run, done before the first job's clock starts.
     import marginbench.harness.svm.measurement  # noqa: F401
 
     connection.send(PhaseMessage("idle"))
     while True:
-        try:
-            job: Job = connection.recv()
-        except (EOFError, OSError):
+        job = connection.receive()
+        if job is None:
             return
-        os.ftruncate(1, 0)
-        result = _serve(job, connection.send)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            os.ftruncate(1, 0)
+        # Code from outside is timed by the parent: it waits until the parent has looked.
+        send = connection.send_and_wait if job.foreign else connection.send
+        result = _serve(job, send)
+        with contextlib.suppress(Exception):  # a solver may have replaced them
+            sys.stdout.flush()
+            sys.stderr.flush()
         try:
             connection.send(result)
-        except (BrokenPipeError, OSError):
+        except OSError:
             return
+        except Exception as error:  # noqa: BLE001 - a solver's values may be anything
+            connection.send(ResultMessage(error=f"{type(error).__name__}: {error}", kind="failed"))
+
+
+class _Connection:
+    """Messages out, jobs in."""
+
+    def __init__(self, pipe: socket.socket) -> None:
+        self._pipe = pipe
+        self._reader = FrameReader()
+
+    def send(self, message: Message) -> None:
+        """Send a message."""
+        self._pipe.sendall(encode(_plain(message)))
+
+    def send_and_wait(self, message: Message) -> None:
+        """Send a message, and go on when the parent says so."""
+        self.send(message)
+        if not self._pipe.recv(1):
+            os._exit(1)
+
+    def receive(self) -> Job | None:
+        """The next job; None if the parent is gone."""
+        while True:
+            for _, data in self._reader.frames():
+                job: Job = pickle.loads(data)  # from the parent, not from a solver
+                return job
+            piece = self._pipe.recv(_PIECE)
+            if not piece:
+                return None
+            self._reader.feed(piece)
+
+
+def _plain(message: Message) -> dict[str, Any]:
+    """A message as the parent reads it, see ``messages.py``."""
+    if isinstance(message, PhaseMessage):
+        return {"type": "phase", "phase": message.phase, "solve_s": message.solve_s}
+    if isinstance(message, CheckpointMessage):
+        return {"type": "checkpoint", "columns": vars(message.checkpoint)}
+    if isinstance(message, SnapshotMessage):
+        return {"type": "snapshot", "state": message.state, **vars(message.time)}
+    value = message.value
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    return {
+        "type": "result",
+        "value": value,
+        "error": message.error,
+        "kind": message.kind,
+        "traceback": message.traceback,
+    }
 
 
 def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
@@ -66,31 +128,21 @@ def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
     from marginbench.data_loaders import DataError
     from marginbench.harness.errors import UserError, first_line
 
-    _reset_peak_memory()
+    work = job.work.apart() if job.foreign else job.work
     try:
         with threadpool_limits(job.threads):
-            value = job.work.run(send)
+            return ResultMessage(value=work.run(send))
     except MemoryError as error:
         message = ResultMessage(error=first_line(error), kind="memory")
     except DataError as error:
         message = ResultMessage(error=str(error), kind="data")
     except UserError as error:
         message = ResultMessage(error=str(error), kind="user")
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a solver may raise anything
+    except BaseException as error:  # noqa: BLE001 - a solver may raise anything
         message = ResultMessage(
             error=first_line(error), kind="failed", traceback=traceback.format_exc()
         )
-    else:
-        message = ResultMessage(value=value)
-    return _with_peak_memory(message)
-
-
-def _ignore_interrupts() -> None:
-    """Ctrl-C is the parent's business: it decides what to keep."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
-        # The parent blocks it while it starts this process, until it can be ignored.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    return message
 
 
 def _die_with_parent(parent: int) -> None:
@@ -99,8 +151,6 @@ def _die_with_parent(parent: int) -> None:
         with contextlib.suppress(OSError, AttributeError):
             # Works even while compiled code holds the interpreter lock.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            # Orphans among its descendants become its own children, so that they can be found.
-            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     if os.getppid() != parent:
         os._exit(1)
 
@@ -110,32 +160,3 @@ def _die_with_parent(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True, name="parent-watch").start()
-
-
-def _redirect_output(log: Path) -> None:
-    """What solvers print goes to a file, at the level of the process: C code prints too."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o644)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.dup2(handle, 1)
-    os.dup2(handle, 2)
-    os.close(handle)
-    # Where it was when it crashed.
-    faulthandler.enable(file=2)
-
-
-def _reset_peak_memory() -> None:
-    # Linux keeps a high-water mark per process, and this resets it.
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-
-
-def _with_peak_memory(message: ResultMessage) -> ResultMessage:
-    from dataclasses import replace
-
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-            if line.startswith("VmHWM:"):
-                return replace(message, peak_memory_mb=int(line.split()[1]) * 1024 / 1e6)
-    return message

@@ -1,89 +1,187 @@
-"""Runs of feasibility methods on generated problems, inside a worker."""
+"""Runs of feasibility methods on generated problems, inside a worker.
+
+The method's result is made plain first and judged afterwards, so that the two can happen in
+different processes.
+"""
 
 from __future__ import annotations
 
 import inspect
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from time import perf_counter, process_time
 from typing import Any
 
+import numpy as np
+
 from marginbench.data_loaders.feasibility import FeasibilityInstance, lap, ldfp
+from marginbench.harness.errors import EvaluationError
 from marginbench.harness.feasibility.records import Stage
-from marginbench.harness.feasibility.work import CellWork
-from marginbench.harness.jobs import CheckpointMessage, PhaseMessage, Send
+from marginbench.harness.feasibility.work import CellResult, CellWork
+from marginbench.harness.jobs import CheckpointMessage, PhaseMessage, Send, Stamp
 from marginbench.harness.loading import load_class
 from marginbench.solvers.feasibility.checking import check_certificate
 from marginbench.solvers.feasibility.problem import FeasibilityProblem
+from marginbench.solvers.feasibility.result import FeasibilityCounters, FeasibilityResult
 
 # Bounds are recorded at numbers of iterations that grow by this.
 _HISTORY = 1.25
 _WARM_UP = (8, 24)
+_STATUSES = ("separable", "inseparable", "budget")
+_POINT = ("iteration", "seconds", "matvecs", "phi_lo", "phi_up")
 
 
-def separate(work: CellWork, send: Send) -> dict[str, Any]:
-    """Solve a generated problem, and check the certificate from scratch.
+def separate(work: CellWork, send: Send) -> CellResult:
+    """Solve a generated problem.
 
     Parameters
     ----------
     work : CellWork
     send : callable
-        Takes the phases as they come, and the stages at the end.
+        Takes the phases as they come.
 
-    Returns
-    -------
-    dict
-        The columns of the record that it found out.
+    Raises
+    ------
+    Exception
+        Whatever the method raises.
     """
     send(PhaseMessage("data"))
-    started = time.perf_counter()
-    generate: Callable[..., FeasibilityInstance] = {"ldfp": ldfp, "lap": lap}[work.generator]
-    made = generate(work.m, work.n, kappa=work.kappa, seed=work.seed)
-    problem = FeasibilityProblem.linear(made.A)
-    data_s = time.perf_counter() - started
+    started = perf_counter()
+    problem = _problem(work)
+    data_s = perf_counter() - started
 
     send(PhaseMessage("compile"))
-    started = time.perf_counter()
+    started = perf_counter()
     cls = load_class(work.solver, kind="feasibility")
     # A user's method need not have a history.
     watched = {"history": _HISTORY} if "history" in inspect.signature(cls).parameters else {}
     method = cls(**watched | work.params)
     # Failing on so few columns proves nothing; the real run will tell.
     with suppress(Exception):
-        method.solve(FeasibilityProblem.linear(generate(*_WARM_UP).A), max_seconds=1.0)
-    compile_s = time.perf_counter() - started
+        method.solve(FeasibilityProblem.linear(_generator(work)(*_WARM_UP).A), max_seconds=1.0)
+    compile_s = perf_counter() - started
 
     send(PhaseMessage("solve"))
-    started = time.process_time()
+    started = process_time()
     result = method.solve(problem, max_seconds=work.max_seconds)
-    cpu_s = time.process_time() - started
-    send(PhaseMessage("evaluate", result.seconds))
-    verdict = check_certificate(problem, result)
-    for point in result.history:
-        send(
-            CheckpointMessage(
-                Stage(
-                    n_iter=point.iteration,
-                    wall_s=point.seconds,
-                    counters={"matvecs": point.matvecs},
-                    phi_lo=point.phi_lo,
-                    phi_up=point.phi_up,
-                )
-            )
-        )
+    cpu_s = process_time() - started
     counts = result.counters.as_dict()
     del counts["iterations"]  # n_iter
-    status = ("converged" if result.converged else "budget") if verdict.valid else "wrong"
-    return {
-        "status": status,
-        "reason": "; ".join(verdict.reasons) or ("" if result.converged else result.message),
+    return CellResult(
+        status=result.status,
+        y=np.asarray(result.y),
+        x=np.asarray(result.x),
+        phi_lo=float(result.phi_lo),
+        phi_up=float(result.phi_up),
+        n_iter=int(result.n_iter),
+        converged=bool(result.converged),
+        tol=float(result.tol),
+        message=str(result.message),
+        counters=counts,
+        history=[[getattr(point, name) for name in _POINT] for point in result.history],
+        wall_s=float(result.seconds),
+        cpu_s=cpu_s,
+        data_s=data_s,
+        compile_s=compile_s,
+    )
+
+
+def judge(work: CellWork, result: CellResult, send: Send) -> dict[str, Any]:
+    """Check a result from scratch.
+
+    Parameters
+    ----------
+    work : CellWork
+    result : CellResult
+        What the method returned.
+    send : callable
+        Takes the stages.
+
+    Returns
+    -------
+    dict
+        The columns of the record.
+    """
+    send(PhaseMessage("evaluate", result.wall_s))
+    problem = _problem(work)
+    columns = {
         "found": result.status,
         "n_iter": result.n_iter,
-        "counters": counts,
-        "wall_s": result.seconds,
-        "cpu_s": cpu_s,
-        "data_s": data_s,
-        "compile_s": compile_s,
+        "counters": result.counters,
+        "wall_s": result.wall_s,
+        "cpu_s": result.cpu_s,
+        "data_s": result.data_s,
+        "compile_s": result.compile_s,
+    }
+    try:
+        verdict = check_certificate(problem, _restored(work, problem, result))
+    except EvaluationError as error:
+        return {**columns, "found": "", "status": "wrong", "reason": str(error)}
+    for iteration, seconds, matvecs, phi_lo, phi_up in result.history:
+        stage = Stage(
+            n_iter=int(iteration),
+            wall_s=float(seconds),
+            counters={"matvecs": int(matvecs)},
+            phi_lo=float(phi_lo),
+            phi_up=float(phi_up),
+        )
+        send(CheckpointMessage(stage))
+    status = ("converged" if result.converged else "budget") if verdict.valid else "wrong"
+    return {
+        **columns,
+        "status": status,
+        "reason": "; ".join(verdict.reasons) or ("" if result.converged else result.message),
         "phi_lo": verdict.phi_lo,
         "phi_up": verdict.phi_up,
     }
+
+
+def timed(result: CellResult, time: Stamp) -> CellResult:
+    """The result with the times that hold, in its history too."""
+    if time.wall_s == result.wall_s:
+        return replace(result, cpu_s=time.cpu_s)
+    # The clocks inside do not explain what passed: no point before the end has a known time.
+    history = [[point[0], time.wall_s, *point[2:]] for point in result.history]
+    return replace(result, wall_s=time.wall_s, cpu_s=time.cpu_s, history=history)
+
+
+def _problem(work: CellWork) -> FeasibilityProblem:
+    made = _generator(work)(work.m, work.n, kappa=work.kappa, seed=work.seed)
+    return FeasibilityProblem.linear(made.A)
+
+
+def _generator(work: CellWork) -> Callable[..., FeasibilityInstance]:
+    known: Mapping[str, Callable[..., FeasibilityInstance]] = {"ldfp": ldfp, "lap": lap}
+    return known[work.generator]
+
+
+def _restored(work: CellWork, problem: FeasibilityProblem, result: CellResult) -> FeasibilityResult:
+    """The result as the checker wants it, with the tolerance of the cell at most.
+
+    Raises
+    ------
+    EvaluationError
+        If it has another status than results have, or points of another shape.
+    """
+    if result.status not in _STATUSES:
+        raise EvaluationError(f"the result's status is {result.status!r:.40}")
+    for name, length in (("y", problem.m), ("x", problem.n)):
+        point = getattr(result, name)
+        if not isinstance(point, np.ndarray) or point.dtype.kind not in "fiu":
+            raise EvaluationError(f"the result's {name} is no array of numbers")
+        if point.shape != (length,):
+            raise EvaluationError(f"the result's {name} has shape {point.shape}, not ({length},)")
+    return FeasibilityResult(
+        status=result.status,  # type: ignore[arg-type]
+        y=result.y,
+        x=result.x,
+        phi_lo=result.phi_lo,
+        phi_up=result.phi_up,
+        n_iter=result.n_iter,
+        converged=result.converged,
+        tol=result.tol if work.tol is None else min(result.tol, work.tol),
+        message=result.message,
+        counters=FeasibilityCounters(),
+        seconds=result.wall_s,
+    )

@@ -1,9 +1,13 @@
-"""Runs of kernel feasibility methods on classes of images, inside a worker."""
+"""Runs of kernel feasibility methods on classes of images, inside a worker.
+
+Predictors are made plain after training and scored afterwards, so that the two can happen in
+different processes.
+"""
 
 from __future__ import annotations
 
 import json
-import time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -11,26 +15,23 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from marginbench.data_loaders import DataError, load
+from marginbench.harness.errors import EvaluationError
 from marginbench.harness.feasibility.records import Stage
-from marginbench.harness.feasibility.work import ImagesWork
+from marginbench.harness.feasibility.work import ImagesResult, ImagesWork, Votes
 from marginbench.harness.jobs import CheckpointMessage, PhaseMessage, Send
 from marginbench.harness.loading import load_class
-from marginbench.solvers.feasibility.one_vs_rest import OneVsRest
+from marginbench.solvers.feasibility.one_vs_rest import OneVsRest, class_scores
+from marginbench.solvers.kernels import make_kernel
 
 
-def classify(work: ImagesWork, send: Send) -> dict[str, Any]:
-    """Choose the width on validation points, train once, score the predictor at every stage.
+def classify(work: ImagesWork, send: Send) -> ImagesResult:
+    """Choose the width on validation points, and train once.
 
     Parameters
     ----------
     work : ImagesWork
     send : callable
-        Takes the phases as they come, and the stages at the end.
-
-    Returns
-    -------
-    dict
-        The columns of the record that it found out.
+        Takes the phases as they come.
 
     Raises
     ------
@@ -38,64 +39,164 @@ def classify(work: ImagesWork, send: Send) -> dict[str, Any]:
         If data cannot be loaded or have too few points of a class.
     """
     send(PhaseMessage("data"))
-    started = time.perf_counter()
+    started = perf_counter()
     points = draw(work)
     X, y = points["train"]
-    data_s = time.perf_counter() - started
+    data_s = perf_counter() - started
 
     send(PhaseMessage("solve"))
-    started = time.perf_counter()
-    errors = {
-        gamma: 1 - _trained(work, gamma, work.tuning_iterations, X, y).score(*points["validation"])
-        for gamma in work.gammas
-    }
-    gamma = min(errors, key=lambda width: errors[width])
-    tuning_s = time.perf_counter() - started
-    started, cpu_started = time.perf_counter(), time.process_time()
+    started, cpu_started = perf_counter(), process_time()
+    tried = [_trained(work, gamma, work.tuning_iterations, X, y) for gamma in work.gammas]
+    errors = [1 - model.score(*points["validation"]) for model in tried]
+    gamma = work.gammas[int(np.argmin(errors))]
+    tuning_s, tuning_cpu_s = perf_counter() - started, process_time() - cpu_started
+    started, cpu_started = perf_counter(), process_time()
     model = _trained(work, gamma, max(work.stages), X, y, stages=work.stages)
-    solve_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu_started
+    wall_s, cpu_s = perf_counter() - started, process_time() - cpu_started
+    return ImagesResult(
+        gamma=gamma,
+        widths=[Votes(one.support_, one.dual_coef_) for one in tried],
+        staged=Votes(model.support_, _staged(model)),
+        stages=[_stage(model, stage) for stage in work.stages],
+        dtype=np.dtype(model.method.dtype).name,
+        separated=sum(result.status == "separable" for result in model.results_),
+        converged=all(result.converged for result in model.results_),
+        n_iter=model.n_iter_,
+        counters={
+            **model.counters_.as_dict(),
+            "matvecs": sum(result.counters.matvecs for result in model.results_),
+        },
+        wall_s=wall_s,
+        cpu_s=cpu_s,
+        data_s=data_s,
+        tuning_s=tuning_s,
+        tuning_cpu_s=tuning_cpu_s,
+    )
 
-    send(PhaseMessage("evaluate", tuning_s + solve_s))
-    X_test, y_test = points["test"]
-    for stage, scores in model.staged_decision_function(X_test).items():
-        # What every class had cost by then; the kernel matrix is shared and not in it.
-        ends = [_at(result.history, stage) for result in model.results_]
-        send(
-            CheckpointMessage(
-                Stage(
-                    n_iter=stage,
-                    wall_s=sum(end.seconds for end in ends),
-                    counters={"matvecs": sum(end.matvecs for end in ends)},
-                    phi_lo=min(end.phi_lo for end in ends),
-                    phi_up=max(end.phi_up for end in ends),
-                    test_error=float(np.mean(model.classes_[scores.argmax(axis=1)] != y_test)),
-                )
-            )
-        )
-    separated = sum(result.status == "separable" for result in model.results_)
-    converged = all(result.converged for result in model.results_)
-    matvecs = sum(result.counters.matvecs for result in model.results_)
-    return {
-        "status": "converged" if converged else "budget",
-        "reason": f"{separated} of {len(model.results_)} classes separated",
-        "found": "separable" if separated == len(model.results_) else "budget",
-        "n_iter": model.n_iter_,
-        "counters": {**model.counters_.as_dict(), "matvecs": matvecs},
-        "wall_s": solve_s,
-        "cpu_s": cpu_s,
-        "data_s": data_s,
-        "tuning_s": tuning_s,
-        "gamma": gamma,
-        "validation": json.dumps({str(width): error for width, error in errors.items()}),
-        "train_error": 1 - model.score(X, y),
-        "test_error": 1 - model.score(X_test, y_test),
+
+def judge(work: ImagesWork, result: ImagesResult, send: Send) -> dict[str, Any]:
+    """Score the predictors of every width and stage.
+
+    Parameters
+    ----------
+    work : ImagesWork
+    result : ImagesResult
+    send : callable
+        Takes the stages.
+
+    Returns
+    -------
+    dict
+        The columns of the record.
+    """
+    send(PhaseMessage("evaluate", result.tuning_s + result.wall_s))
+    columns = {
+        "n_iter": result.n_iter,
+        "counters": result.counters,
+        "wall_s": result.wall_s,
+        "cpu_s": result.cpu_s,
+        "data_s": result.data_s,
+        "tuning_s": result.tuning_s,
+        "gamma": result.gamma,
     }
+    scoring = _Scoring(work, result.dtype)
+    try:
+        validation = [
+            scoring.errors(votes, gamma, "validation")[0]
+            for votes, gamma in zip(result.widths, work.gammas, strict=True)
+        ]
+        train = scoring.errors(result.staged, result.gamma, "train")
+        test = scoring.errors(result.staged, result.gamma, "test")
+        if len(test) != len(work.stages) + 1 or len(result.stages) != len(work.stages):
+            raise EvaluationError("there are not as many stages as the study asks for")
+        if validation[work.gammas.index(result.gamma)] > min(validation):
+            raise EvaluationError(f"the width {result.gamma:g} is not the best on validation")
+    except (EvaluationError, ValueError) as error:
+        return {**columns, "status": "wrong", "reason": str(error)}
+    for stage, (seconds, matvecs, phi_lo, phi_up), error in zip(
+        work.stages, result.stages, test[:-1], strict=True
+    ):
+        made = Stage(
+            n_iter=stage,
+            wall_s=seconds,
+            counters={"matvecs": int(matvecs)},
+            phi_lo=phi_lo,
+            phi_up=phi_up,
+            test_error=error,
+        )
+        send(CheckpointMessage(made))
+    return {
+        **columns,
+        "status": "converged" if result.converged else "budget",
+        "reason": f"{result.separated} of {scoring.n_classes} classes separated",
+        "found": "separable" if result.separated == scoring.n_classes else "budget",
+        "validation": json.dumps(dict(zip(map(str, work.gammas), validation, strict=True))),
+        "train_error": train[-1],
+        "test_error": test[-1],
+    }
+
+
+class _Scoring:
+    """Errors of predictors on the parts of the images, with kernel entries of its own."""
+
+    def __init__(self, work: ImagesWork, dtype: str) -> None:
+        if dtype not in ("float32", "float64"):
+            raise EvaluationError(f"the kernel entries have type {dtype!r:.40}")
+        self._points = draw(work)
+        self._dtype = dtype
+        self._classes = np.unique(self._points["train"][1])
+
+    @property
+    def n_classes(self) -> int:
+        return len(self._classes)
+
+    def errors(self, votes: Votes, gamma: float, part: str) -> list[float]:
+        """Of each predictor in turn, a fraction in [0, 1].
+
+        Raises
+        ------
+        EvaluationError
+            If the coefficients do not fit the training points and classes.
+        """
+        X, y = self._points[part]
+        X_train = self._points["train"][0]
+        support, coef = np.asarray(votes.support), np.asarray(votes.coef)
+        shape = (self.n_classes, len(support))
+        if support.dtype.kind not in "iu" or coef.dtype.kind != "f" or coef.shape[-2:] != shape:
+            raise EvaluationError(
+                f"the coefficients have shape {coef.shape} and type {coef.dtype} for "
+                f"{len(support)} support vectors and {self.n_classes} classes"
+            )
+        if len(support) and not (support.min() >= 0 and support.max() < X_train.shape[0]):
+            raise EvaluationError("the support vectors are not among the training points")
+        kernel = make_kernel("rbf", gamma=gamma)
+        points = kernel.prepare(X_train[support], self._dtype)
+        rows = coef.reshape(-1, coef.shape[-1])
+        scores = class_scores(kernel, points, rows, X, self._dtype)
+        parts = np.split(scores, len(rows) // self.n_classes, axis=1)
+        return [float(np.mean(self._classes[one.argmax(axis=1)] != y)) for one in parts]
 
 
 def _trained(work: ImagesWork, gamma: float, max_iter: int, X: Any, y: Any, **params: Any) -> Any:
     cls = load_class(work.solver, kind="feasibility")
     method = cls(kernel="rbf", gamma=gamma, max_iter=max_iter, history=1.0, **work.params)
     return OneVsRest(method, **params).fit(X, y)
+
+
+def _staged(model: OneVsRest) -> NDArray[Any]:
+    """Coefficients at each stage and at the end, shape (n_stages + 1, n_classes, n_support)."""
+    return np.stack([*model.staged_coef_.values(), model.dual_coef_])
+
+
+def _stage(model: Any, stage: int) -> list[float]:
+    """What every class had cost by then, and the bounds; the shared kernel matrix is not in it."""
+    ends = [_at(result.history, stage) for result in model.results_]
+    return [
+        sum(end.seconds for end in ends),
+        sum(end.matvecs for end in ends),
+        min(end.phi_lo for end in ends),
+        max(end.phi_up for end in ends),
+    ]
 
 
 def _at(history: Any, stage: int) -> Any:

@@ -174,6 +174,7 @@ def _work(
             solver=entry.name,
             params=params,
             max_seconds=study.budget.timeout,
+            tol=task.tol,
         )
     return ImagesWork(
         dataset=task.dataset,

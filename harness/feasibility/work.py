@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from marginbench.harness.jobs import Send
+from marginbench.harness.feasibility.records import FeasibilityRecord, Stage
+from marginbench.harness.jobs import Outcome, Send, Stamp, Work, described
+from marginbench.harness.records import CheckpointBase, parsed_columns
+from marginbench.harness.timing import agreed_times
+
+#: What only the method's own process can know.
+CLAIMED = "n_iter counters"
+
+
+class _Judged(Work):
+    """Work whose result is the columns of a record."""
+
+    def parsed(self, value: Any) -> dict[str, Any]:
+        return parsed_columns(FeasibilityRecord, value)
+
+    def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
+        return Stage(**columns)
 
 
 @dataclass(frozen=True)
-class CellWork:
-    """Run a method on one generated problem."""
+class CellWork(_Judged):
+    """Run a method on one generated problem, and check its certificate.
+
+    ``tol`` is what the cell asks for; None: what the method says.
+    """
 
     generator: str
     m: int
@@ -20,16 +39,83 @@ class CellWork:
     solver: str
     params: dict[str, Any]
     max_seconds: float
+    tol: float | None = None
 
     def run(self, send: Send) -> dict[str, Any]:
-        from marginbench.harness.feasibility.cells import separate
+        from marginbench.harness.feasibility.cells import judge, separate
 
-        return separate(self, send)
+        return judge(self, separate(self, send), send)
+
+    def apart(self) -> CellApart:
+        return CellApart(self)
 
 
 @dataclass(frozen=True)
-class ImagesWork:
-    """Train a kernel method on each class against the rest."""
+class CellResult:
+    """What a method returned, in plain form; see :class:`marginbench.FeasibilityResult`.
+
+    ``history`` has iteration, seconds, matvecs, phi_lo and phi_up of each point.
+    """
+
+    status: str
+    y: Any
+    x: Any
+    phi_lo: float
+    phi_up: float
+    n_iter: int
+    converged: bool
+    tol: float
+    message: str
+    counters: dict[str, int]
+    history: list[list[float]]
+    wall_s: float
+    cpu_s: float
+    data_s: float
+    compile_s: float
+
+
+@dataclass(frozen=True)
+class CellApart(Work):
+    """Run a method from outside the project."""
+
+    cell: CellWork
+
+    def run(self, send: Send) -> CellResult:
+        from marginbench.harness.feasibility.cells import separate
+
+        return separate(self.cell, send)
+
+    def parsed(self, value: Any) -> CellResult:
+        found: CellResult = described(CellResult, value)
+        return found
+
+    def judged(self, outcome: Outcome) -> CellJudgement | None:
+        if outcome.status != "done" or not outcome.seen:
+            return None
+        result: CellResult = outcome.value
+        times, note = agreed_times([Stamp(result.wall_s, result.cpu_s)], outcome.seen)
+        return CellJudgement(self.cell, result, times[0], note)
+
+
+@dataclass(frozen=True)
+class CellJudgement(_Judged):
+    """Check what a method returned."""
+
+    cell: CellWork
+    result: CellResult
+    time: Stamp
+    note: str
+
+    def run(self, send: Send) -> dict[str, Any]:
+        from marginbench.harness.feasibility.cells import judge, timed
+
+        columns = judge(self.cell, timed(self.result, self.time), send)
+        return _noted(columns, self.note)
+
+
+@dataclass(frozen=True)
+class ImagesWork(_Judged):
+    """Train a kernel method on each class against the rest, and score it."""
 
     dataset: str
     dataset_params: dict[str, Any]
@@ -44,6 +130,100 @@ class ImagesWork:
     params: dict[str, Any]
 
     def run(self, send: Send) -> dict[str, Any]:
+        from marginbench.harness.feasibility.images import classify, judge
+
+        return judge(self, classify(self, send), send)
+
+    def apart(self) -> ImagesApart:
+        return ImagesApart(self)
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Coefficients of the support vectors, shape (..., n_classes, n_support), and which they are.
+
+    ``support`` has positions in the training points, shape (n_support,).
+    """
+
+    support: Any
+    coef: Any
+
+
+@dataclass(frozen=True)
+class ImagesResult:
+    """What was trained, in plain form.
+
+    Attributes
+    ----------
+    gamma : float
+        The width that was chosen.
+    widths : list of Votes
+        The predictors that it was chosen from, in the order of the study's widths.
+    staged : Votes
+        The predictors at each stage and at the end.
+    stages : list of list
+        Seconds, matvecs, phi_lo and phi_up of each stage.
+    dtype : str
+        Type of the kernel entries.
+    """
+
+    gamma: float
+    widths: list[Votes]
+    staged: Votes
+    stages: list[list[float]]
+    dtype: str
+    separated: int
+    converged: bool
+    n_iter: int
+    counters: dict[str, int]
+    wall_s: float
+    cpu_s: float
+    data_s: float
+    tuning_s: float
+    tuning_cpu_s: float
+
+
+@dataclass(frozen=True)
+class ImagesApart(Work):
+    """Train a method from outside the project."""
+
+    images: ImagesWork
+
+    def run(self, send: Send) -> ImagesResult:
         from marginbench.harness.feasibility.images import classify
 
-        return classify(self, send)
+        return classify(self.images, send)
+
+    def parsed(self, value: Any) -> ImagesResult:
+        found: ImagesResult = described(ImagesResult, value)
+        return found
+
+    def judged(self, outcome: Outcome) -> ImagesJudgement | None:
+        if outcome.status != "done" or not outcome.seen:
+            return None
+        result: ImagesResult = outcome.value
+        whole = Stamp(result.tuning_s + result.wall_s, result.tuning_cpu_s + result.cpu_s)
+        times, note = agreed_times([whole], outcome.seen)
+        if times[0].wall_s != whole.wall_s:
+            # Nothing tells choosing the width and training apart.
+            result = replace(result, wall_s=times[0].wall_s, cpu_s=times[0].cpu_s)
+        return ImagesJudgement(self.images, result, note)
+
+
+@dataclass(frozen=True)
+class ImagesJudgement(_Judged):
+    """Score what was trained."""
+
+    images: ImagesWork
+    result: ImagesResult
+    note: str
+
+    def run(self, send: Send) -> dict[str, Any]:
+        from marginbench.harness.feasibility.images import judge
+
+        return _noted(judge(self.images, self.result, send), self.note)
+
+
+def _noted(columns: dict[str, Any], note: str) -> dict[str, Any]:
+    reason = "; ".join(filter(None, (columns["reason"], note)))
+    return {**columns, "reason": reason, "claimed": CLAIMED}

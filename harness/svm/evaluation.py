@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from marginbench.harness.svm.plain import PlainModel, plain_model
 from marginbench.harness.svm.predictors import Predictor, TaskPoints, predictor_of
 from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import Model
@@ -101,12 +102,12 @@ class Evaluator:
         self.y_test = np.asarray(y_test, dtype=np.float64)
         self._points = TaskPoints(kernel, X_train, X_test)
 
-    def evaluate(self, model: Model, dtype: str = "float64") -> Evaluation:
+    def evaluate(self, model: Model | PlainModel, dtype: str = "float64") -> Evaluation:
         """Scores, errors and objectives of a model.
 
         Parameters
         ----------
-        model : Model
+        model : Model or PlainModel
         dtype : {"float32", "float64"}
             Type of the kernel entries; sums are float64.
 
@@ -117,7 +118,7 @@ class Evaluator:
         """
         # A diverged model has infinities and NaNs; they are a result here, not a surprise.
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._evaluate(predictor_of(model, self._points), dtype)
+            return self._evaluate(predictor_of(plain_model(model), self._points), dtype)
 
     def _evaluate(self, predictor: Predictor, dtype: str) -> Evaluation:
         # w's own scores, without the bias: they can give the norm too.
@@ -136,21 +137,21 @@ class Evaluator:
             mean_hinge=float(hinge(margins).mean()),
         )
 
-    def test_scores(self, model: Model, rows: Array) -> Array:
+    def test_scores(self, model: Model | PlainModel, rows: Array) -> Array:
         """f(x) of some test points, with float64 entries, shape (len(rows),)."""
-        predictor = predictor_of(model, self._points)
+        predictor = predictor_of(plain_model(model), self._points)
         return predictor.test_scores("float64", rows) + predictor.intercept
 
-    def score_bounds(self, model: Model, rows: Array) -> tuple[Array, Array]:
+    def score_bounds(self, model: Model | PlainModel, rows: Array) -> tuple[Array, Array]:
         """Least and greatest f(x) of some test points that float32 entries can explain."""
-        return predictor_of(model, self._points).score_bounds(rows)
+        return predictor_of(plain_model(model), self._points).score_bounds(rows)
 
-    def score_noise(self, model: Model) -> float:
+    def score_noise(self, model: Model | PlainModel) -> float:
         """A bound on the error of a score that was computed with float32 kernel entries.
 
         Zero for a model without a kernel, and for votes, which have no common bound.
         """
-        return predictor_of(model, self._points).noise()
+        return predictor_of(plain_model(model), self._points).noise()
 
     def _dual(self, predictor: Predictor, squared_norm: float) -> float | None:
         coef = predictor.dual_coef

@@ -7,11 +7,14 @@ from marginbench.harness.judging import PLUMBING, Judging
 #: Warm-up, checkpoints, scores, objectives, the verdict, the suboptimality.
 JUDGING = Judging(
     harness=(
+        "harness/svm/apart.py",
         "harness/svm/comparison.py",
         "harness/svm/evaluation.py",
         "harness/svm/measurement.py",
+        "harness/svm/plain.py",
         "harness/svm/predictors.py",
         "harness/svm/tracing.py",
+        "harness/svm/verdict.py",
     ),
     followed=(
         "solvers/kernels/choice.py",

@@ -113,7 +113,11 @@ def _references(
     study: Study, datasets: Mapping[str, DatasetInfo | str], ask: Ask
 ) -> dict[str, ReferenceInfo | str]:
     """The reference optimum of each task by label, or why there is none."""
-    limits = Limits({**ask.limits.seconds, "solve": study.reference.timeout}, ask.limits.memory)
+    limits = Limits(
+        {**ask.limits.seconds, "solve": study.reference.timeout},
+        ask.limits.memory,
+        ask.limits.total + study.reference.timeout,
+    )
     found: dict[str, ReferenceInfo | str] = {}
 
     def jobs() -> Iterator[Job]:

@@ -1,12 +1,17 @@
-"""One run, inside a worker: data, warm-up, the timed fit, and the checks of what came back."""
+"""One run, inside a worker: data, warm-up, the timed fit, and the checks of what came back.
+
+A registered solver is judged in the same process, state by state. Of a solver from outside the
+project the states are sent away in plain form, and judged by :mod:`marginbench.harness.svm.apart`
+in a process that never imports its code.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-import time
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +21,9 @@ from sklearn.base import clone
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.jobs import PhaseMessage, Send
 from marginbench.harness.loading import load_class
-from marginbench.harness.svm.evaluation import Evaluation, Evaluator
-from marginbench.harness.svm.tracing import TraceMonitor
-from marginbench.harness.svm.work import FitWork, Problem
-from marginbench.solvers.kernels import kernel_of
+from marginbench.harness.svm.tracing import Judge, TraceMonitor
+from marginbench.harness.svm.verdict import Judgement, compared_rows, load_task_data
+from marginbench.harness.svm.work import DEFAULT_TOL, Claims, FitWork
 
 if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset
@@ -27,10 +31,6 @@ if TYPE_CHECKING:
 
 # Points of each class in the problem on which compilation is warmed up.
 _WARM_UP_POINTS = 20
-# Test points on which an estimator's own scores are compared with recomputed ones.
-_COMPARED_POINTS = 200
-# The accuracy of "converged" for an estimator without a parameter tol: scikit-learn's default.
-_DEFAULT_TOL = 1e-3
 
 
 def measure(work: FitWork, send: Send) -> dict[str, Any]:
@@ -54,65 +54,80 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
     Exception
         Whatever the solver raises.
     """
-    send(PhaseMessage("data"))
-    started = time.perf_counter()
-    dataset = load_task_data(work.problem)
-    data_s = time.perf_counter() - started
-
-    send(PhaseMessage("compile"))
-    started = time.perf_counter()
-    solver_class = load_class(work.solver)
-    estimator = solver_class(**work.params)
-    _warm_up(estimator, dataset)
-    compile_s = time.perf_counter() - started
-
-    evaluator = build_evaluator(
-        work.problem, dataset, certificate=solver_class.certificate == "dual"
-    )
-    monitor = TraceMonitor(
-        evaluator,
-        first_checkpoint=dataset.n_train,
-        factor=work.checkpoint_factor,
-        each_epoch=work.epoch_checkpoints,
+    prepared = Prepared(work, send)
+    estimator = prepared.estimator
+    judgement = Judgement(
+        work.problem,
+        prepared.dataset,
+        certificate=type(estimator).certificate == "dual",
+        tol=float(estimator.get_params().get("tol", DEFAULT_TOL)),
         send=send,
     )
-    # Before monitor.start the solver checks its input: a hang there must be seen as well.
-    send(PhaseMessage("solve"))
+    monitor = prepared.monitor(judgement, send)
     try:
-        estimator.fit(dataset.X_train, dataset.y_train, monitor=monitor)
-        send(PhaseMessage("evaluate", monitor.clocks.wall_s))
-        status, reason = _verdict(estimator, monitor, evaluator, work.problem)
+        claims = prepared.fit(monitor, send)
+        status, reason = judgement.verdict(claims)
     except EvaluationError as error:
         status, reason = "wrong", str(error)
+    monitor.clocks.pause()
     return {
         "status": status,
         "reason": reason,
-        "data_s": data_s,
-        "compile_s": compile_s,
-        "epochs": _epochs(estimator),
-        **_found(monitor),
+        "data_s": prepared.data_s,
+        "compile_s": prepared.compile_s,
+        "wall_s": monitor.clocks.wall_s,
+        "cpu_s": monitor.clocks.cpu_s,
+        "evaluation_s": monitor.evaluation_s,
+        "epochs": epochs_of(estimator),
+        **judgement.columns(),
     }
 
 
-def load_task_data(problem: Problem) -> Dataset:
-    """The task's dataset. Its arrays are read-only: no solver changes what it is judged by."""
-    from marginbench.data_loaders import load
+class Prepared:
+    """A run up to the moment at which its clocks start: data loaded, solver built and warmed up.
 
-    return load(problem.dataset, problem.dataset_params or None)
+    Attributes
+    ----------
+    dataset : Dataset
+    estimator : Solver
+    data_s, compile_s : float
+        Seconds of loading, and of building and warming up.
+    """
 
+    def __init__(self, work: FitWork, send: Send) -> None:
+        self.work = work
+        send(PhaseMessage("data"))
+        started = perf_counter()
+        self.dataset = load_task_data(work.problem)
+        self.data_s = perf_counter() - started
 
-def build_evaluator(problem: Problem, dataset: Dataset, *, certificate: bool) -> Evaluator:
-    """The evaluator of a task."""
-    return Evaluator(
-        kernel=kernel_of(problem.kernel),
-        C=problem.C,
-        fit_intercept=problem.fit_intercept,
-        X_train=dataset.X_train,
-        y_train=dataset.y_train,
-        X_test=dataset.X_test,
-        y_test=dataset.y_test,
-        dual_certificate=certificate,
-    )
+        send(PhaseMessage("compile"))
+        started = perf_counter()
+        self.estimator: Solver = load_class(work.solver)(**work.params)
+        _warm_up(self.estimator, self.dataset)
+        self.compile_s = perf_counter() - started
+
+    def monitor(self, judge: Judge, send: Send) -> TraceMonitor:
+        """The monitor of the fit."""
+        return TraceMonitor(
+            judge,
+            first_checkpoint=self.dataset.n_train,
+            factor=self.work.checkpoint_factor,
+            each_epoch=self.work.epoch_checkpoints,
+            send=send,
+        )
+
+    def fit(self, monitor: TraceMonitor, send: Send) -> Claims:
+        """Fit, and ask the estimator what it says of itself."""
+        # Before monitor.start the solver checks its input: a hang there must be seen as well.
+        send(PhaseMessage("solve"))
+        self.estimator.fit(self.dataset.X_train, self.dataset.y_train, monitor=monitor)
+        send(PhaseMessage("evaluate", monitor.clocks.wall_s))
+        if not monitor.ended or monitor.diverged:
+            return Claims("diverged")
+        X_test = self.dataset.X_test
+        scores = self.estimator.decision_function(X_test[compared_rows(X_test.shape[0])])
+        return Claims(str(self.estimator.status_), scores=scores)
 
 
 def _warm_up(estimator: Solver, dataset: Dataset) -> None:
@@ -133,7 +148,7 @@ def _warm_up(estimator: Solver, dataset: Dataset) -> None:
         trial.fit(X, y)
 
 
-def _epochs(estimator: Solver) -> str:
+def epochs_of(estimator: Solver) -> str:
     """What the solver noted as it went, as JSON: dataclasses in ``trace_`` or its ``noted()``.
 
     Another ``trace_`` is the estimator's own affair and is left out.
@@ -156,84 +171,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _verdict(
-    estimator: Solver, monitor: TraceMonitor, evaluator: Evaluator, problem: Problem
-) -> tuple[str, str]:
-    """The status of a fit that came back, and a reason where there is one to give."""
-    if monitor.final is None:
-        raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
-    if monitor.diverged:
-        return "diverged", "the objective of the returned model is not finite"
-    if not problem.fit_intercept and estimator.model_.intercept != 0:
-        raise EvaluationError(
-            f"the task has no bias, but the model has the intercept {estimator.model_.intercept:g}"
-        )
-    status = str(estimator.status_)
-    if status not in ("converged", "budget", "stopped"):
-        raise EvaluationError(f"status_ is {status!r}; expected 'converged', 'budget' or 'stopped'")
-    _check_scores(estimator, evaluator)
-    if type(estimator).certificate == "dual":
-        n_train = len(evaluator.y_train)
-        noise = evaluator.score_noise(estimator.model_)
-        _check_certificate(estimator, monitor.final, noise, status, problem, n_train)
-    return ("converged", "") if status == "converged" else ("budget", "")
-
-
-def _check_scores(estimator: Solver, evaluator: Evaluator) -> None:
-    """The estimator must predict with the model that it returns."""
-    n_test = evaluator.X_test.shape[0]
-    rows = np.unique(np.linspace(0, n_test - 1, min(n_test, _COMPARED_POINTS)).astype(np.int64))
-    claimed = np.asarray(estimator.decision_function(evaluator.X_test[rows]), dtype=np.float64)
-    expected = evaluator.test_scores(estimator.model_, rows)
-    if claimed.shape != expected.shape:
-        raise EvaluationError(
-            f"decision_function returned shape {claimed.shape} for {len(rows)} points"
-        )
-    low, high = evaluator.score_bounds(estimator.model_, rows)
-    beyond = np.maximum(low - claimed, claimed - high) - 1e-6 * (1.0 + np.abs(expected))
-    if not bool(np.all(beyond <= 0)):
-        worst = int(np.argmax(np.where(np.isnan(beyond), np.inf, beyond)))
-        raise EvaluationError(
-            f"decision_function gives {claimed[worst]:.6g} for test point {rows[worst]}, the "
-            f"returned model {expected[worst]:.6g}"
-        )
-
-
-def _check_certificate(
-    estimator: Solver, final: Evaluation, noise: float, status: str, problem: Problem, n_train: int
-) -> None:
-    """A dual certificate must be one, and "converged" must mean a small gap."""
-    if final.gap is None:
-        raise EvaluationError(
-            "the solver promises a dual certificate, but its coefficients are no feasible dual "
-            f"point (0 <= y_i coef_i <= C = {problem.C:g})"
-        )
-    if status != "converged":
-        return
-    tol = float(estimator.get_params().get("tol", _DEFAULT_TOL))
-    # Units of the mean loss. A violation of tol at every point makes a gap of tol; scores that
-    # are off by the float32 noise can hide that much more, in the point's own loss and alpha.
-    gap = final.gap / (n_train * problem.C)
-    allowed = 2.0 * tol + 2.0 * noise
-    if gap > allowed:
-        raise EvaluationError(
-            f"the solver says converged (tol = {tol:g}), but the duality gap is {gap:.3g} in "
-            f"units of the mean loss; at most {allowed:.3g} is possible"
-        )
-
-
-def _found(monitor: TraceMonitor) -> dict[str, Any]:
-    """Counts, clocks and scores as columns of the record."""
-    last, final, clocks = monitor.last, monitor.final, monitor.clocks
-    clocks.pause()
-    scores = ("n_support", "train_error", "test_error", "primal", "dual", "gap")
-    return {
-        "n_iter": None if last is None else last.n_iter,
-        "counters": None if last is None else last.counters,
-        "wall_s": clocks.wall_s,
-        "cpu_s": clocks.cpu_s,
-        "evaluation_s": monitor.evaluation_s,
-        **{name: None if final is None else getattr(final, name) for name in scores},
-    }

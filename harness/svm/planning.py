@@ -10,7 +10,7 @@ from marginbench.harness.kinds import Run
 from marginbench.harness.selection import is_foreign
 from marginbench.harness.study import SolverEntry, run_limits
 from marginbench.harness.svm.study import Study, Task, kernel_code
-from marginbench.harness.svm.work import FitWork
+from marginbench.harness.svm.work import DEFAULT_TOL, FitWork
 
 if TYPE_CHECKING:
     from marginbench.harness.svm.kind import SVMFacts
@@ -59,7 +59,13 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
         solver=entry.label,
         seed=seed,
         work=FitWork(
-            problem, entry.name, given, budget.checkpoint_factor, budget.epoch_checkpoints
+            problem,
+            entry.name,
+            given,
+            budget.checkpoint_factor,
+            budget.epoch_checkpoints,
+            tol=_tolerance(params.get("tol")),
+            certificate=info.traits["certificate"] == "dual",
         ),
         limits=run_limits(budget),
         known={
@@ -78,6 +84,10 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
         traits=info.traits,
         reference=reference,
     )
+
+
+def _tolerance(given: Any) -> float:
+    return float(given) if isinstance(given, int | float) else DEFAULT_TOL
 
 
 def _dataset_columns(dataset: DatasetInfo | None) -> dict[str, Any]:

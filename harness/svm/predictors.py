@@ -7,17 +7,18 @@ claims and the scores that it would give are not.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from marginbench.harness.errors import EvaluationError
+from marginbench.harness.svm.plain import PlainModel
 from marginbench.solvers.kernels import Kernel, Linear, Points
-from marginbench.solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
 from marginbench.solvers.models.fourier import FourierExpansion
 from marginbench.solvers.models.scoring import linear_scores
-from marginbench.solvers.models.voting import VotedExpansion, votes
+from marginbench.solvers.models.voting import votes
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 
 Array = npt.NDArray[Any]
@@ -109,40 +110,27 @@ class Predictor(ABC):
         return scores - self.noise(), scores + self.noise()
 
 
-def predictor_of(model: object, points: TaskPoints) -> Predictor:
+def predictor_of(model: PlainModel, points: TaskPoints) -> Predictor:
     """The model on these points.
 
     Raises
     ------
     EvaluationError
-        If it is no model of a known kind, not well-formed, or not one of this task.
+        If it is not well-formed, or not one of this task.
     """
-    if isinstance(model, KernelExpansion):
-        return _OnTrainingPoints(model, points)
-    if isinstance(model, BudgetExpansion):
-        return _OnFreePoints(model, points)
-    if isinstance(model, LinearModel):
-        return _Weights(model, points)
-    if isinstance(model, FourierExpansion):
-        return _OnFeatures(model, points)
-    if isinstance(model, VotedExpansion):
-        return _Votes(model, points)
-    what = "a model of another kind" if isinstance(model, Model) else "no marginbench.Model"
-    raise EvaluationError(
-        f"model_ is a {type(model).__name__}, {what}: its scores cannot be recomputed"
-    )
+    return _PREDICTORS[model.kind](model, points)
 
 
 class _OnTrainingPoints(Predictor):
     """An expansion over training points."""
 
-    def __init__(self, model: KernelExpansion, points: TaskPoints) -> None:
+    def __init__(self, model: PlainModel, points: TaskPoints) -> None:
         self.points = points
         self.dual_coef = _coefficients(model, points.n_train)
         self.support = np.flatnonzero(self.dual_coef)
         self.coef = self.dual_coef[self.support]
         self.n_support = len(self.support)
-        self.intercept = float(model.intercept)
+        self.intercept = model.intercept
 
     def train_scores(self, dtype: str) -> Array:
         return self._scores(self.points.train(dtype), dtype)
@@ -165,10 +153,10 @@ class _OnTrainingPoints(Predictor):
 class _OnFreePoints(Predictor):
     """An expansion over points of its own."""
 
-    def __init__(self, model: BudgetExpansion, points: TaskPoints) -> None:
+    def __init__(self, model: PlainModel, points: TaskPoints) -> None:
         self.points = points
-        self.coef = _real_vector("coefficients", model.coef)
-        self.free = np.asarray(model.points)
+        self.coef = _real_vector("coefficients", model.arrays["coef"])
+        self.free = model.arrays["points"]
         if self.free.shape != (len(self.coef), points.n_features):
             raise EvaluationError(
                 f"the model has points of shape {self.free.shape} for {len(self.coef)} "
@@ -179,7 +167,7 @@ class _OnFreePoints(Predictor):
         if not np.isfinite(self.free).all():
             raise EvaluationError("the model has points that are not finite")
         self.n_support = int(np.count_nonzero(self.coef))
-        self.intercept = float(model.intercept)
+        self.intercept = model.intercept
 
     def train_scores(self, dtype: str) -> Array:
         return self._scores(self.points.train(dtype), dtype)
@@ -210,16 +198,17 @@ class _Weights(Predictor):
 
     n_support = 0
 
-    def __init__(self, model: LinearModel, points: TaskPoints) -> None:
+    def __init__(self, model: PlainModel, points: TaskPoints) -> None:
         if not isinstance(points.kernel, Linear):
             raise EvaluationError(
                 f"a linear model is no solution of a task with the {points.kernel.name} kernel"
             )
         self.points = points
-        self.weights = _real_vector("weights", model.weights, points.n_features)
-        self.intercept = float(model.intercept)
-        if model.dual_coef is not None:
-            self.dual_coef = _real_vector("dual coefficients", model.dual_coef, points.n_train)
+        self.weights = _real_vector("weights", model.arrays["weights"], points.n_features)
+        self.intercept = model.intercept
+        dual_coef = model.arrays.get("dual_coef")
+        if dual_coef is not None:
+            self.dual_coef = _real_vector("dual coefficients", dual_coef, points.n_train)
 
     def train_scores(self, dtype: str) -> Array:
         return linear_scores(self.points.X_train, self.weights)
@@ -243,17 +232,17 @@ class _OnFeatures(Predictor):
 
     n_support = 0
 
-    def __init__(self, model: FourierExpansion, points: TaskPoints) -> None:
+    def __init__(self, model: PlainModel, points: TaskPoints) -> None:
         self.points = points
-        frequencies = np.asarray(model.frequencies)
+        frequencies = model.arrays["frequencies"]
         if frequencies.ndim != 2 or frequencies.shape[1] != points.n_features:
             raise EvaluationError(
                 f"the model has frequencies of shape {frequencies.shape}; the points have "
                 f"{points.n_features} features"
             )
-        weights = _real_vector("weights", model.weights, 2 * len(frequencies))
+        weights = _real_vector("weights", model.arrays["weights"], 2 * len(frequencies))
         self.model = FourierExpansion(frequencies, weights)
-        self.intercept = float(model.intercept)
+        self.intercept = model.intercept
 
     def train_scores(self, dtype: str) -> Array:
         return self.model.decision_function(self.points.X_train)
@@ -269,11 +258,11 @@ class _OnFeatures(Predictor):
 class _Votes(Predictor):
     """The vote of every predictor of a perceptron's run."""
 
-    def __init__(self, model: VotedExpansion, points: TaskPoints) -> None:
-        self.last = _OnTrainingPoints(model.last, points)
+    def __init__(self, model: PlainModel, points: TaskPoints) -> None:
+        self.last = _OnTrainingPoints(model, points)
         self.points = points
-        self.mistakes = np.asarray(model.mistakes)
-        self.survivals = np.asarray(model.survivals)
+        self.mistakes = model.arrays["mistakes"]
+        self.survivals = model.arrays["survivals"]
         for name, given in (("mistakes", self.mistakes), ("survivals", self.survivals)):
             if given.dtype.kind not in "iu" or given.ndim != 1:
                 raise EvaluationError(f"the model's {name} are no sequence of whole numbers")
@@ -314,9 +303,18 @@ class _Votes(Predictor):
         return low, high
 
 
-def _coefficients(model: KernelExpansion, n: int) -> Array:
+_PREDICTORS: dict[str, Callable[[PlainModel, TaskPoints], Predictor]] = {
+    "kernel expansion": _OnTrainingPoints,
+    "budget expansion": _OnFreePoints,
+    "linear": _Weights,
+    "Fourier expansion": _OnFeatures,
+    "voted expansion": _Votes,
+}
+
+
+def _coefficients(model: PlainModel, n: int) -> Array:
     """One signed coefficient per training point, shape (n,)."""
-    support, given = np.asarray(model.support), np.asarray(model.coef)
+    support, given = model.arrays["support"], model.arrays["coef"]
     if given.dtype.kind not in "fiu":
         raise EvaluationError(f"the model's coefficients have type {given.dtype}, not real")
     if support.ndim != 1 or given.shape != support.shape:

@@ -25,7 +25,7 @@ from marginbench.harness.errors import ReferenceFailure
 from marginbench.harness.jobs import PhaseMessage, Send
 from marginbench.harness.keys import canonical_json, hash_json
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
-from marginbench.harness.svm.measurement import build_evaluator, load_task_data
+from marginbench.harness.svm.verdict import build_evaluator, load_task_data
 from marginbench.harness.svm.work import Problem, ReferenceInfo, ReferenceWork
 
 if TYPE_CHECKING:

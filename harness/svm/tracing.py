@@ -1,21 +1,50 @@
-"""The monitor of a run: clocks that stand still while the harness looks, and the trace."""
+"""The monitor of a run: clocks that stand still while the harness looks, and states to judge."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 
+# By their own names: a solver that puts others in their place in the module changes nothing here.
+from time import perf_counter, process_time
+
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import CheckpointMessage, PhaseMessage, Send
-from marginbench.harness.svm.evaluation import Evaluation, Evaluator
-from marginbench.harness.svm.records import Checkpoint
+from marginbench.harness.jobs import PhaseMessage, Send
+from marginbench.harness.svm.plain import PlainModel, plain_model
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.models import Model
-from marginbench.solvers.numeric.counters import Counters
+from marginbench.solvers.numeric.counters import SERVED, Counters
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A state of a run.
+
+    Attributes
+    ----------
+    n_iter : int
+    counters : dict or None
+        Counts by name.
+    wall_s, cpu_s : float
+        Seconds by the clocks of the solver's own process.
+    model : PlainModel
+    final : bool
+        Whether it is the returned model.
+    """
+
+    n_iter: int
+    counters: dict[str, int] | None
+    wall_s: float
+    cpu_s: float
+    model: PlainModel
+    final: bool = False
+
+
+#: Takes a snapshot, and says whether the model's objective is finite.
+Judge = Callable[[Snapshot], bool]
 
 
 @dataclass
@@ -34,29 +63,29 @@ class Clocks:
 
     def resume(self) -> None:
         self.running = True
-        self._cpu = time.process_time()
-        self._wall = time.perf_counter()
+        self._cpu = process_time()
+        self._wall = perf_counter()
 
     def pause(self) -> None:
         if self.running:
-            self.wall_s += time.perf_counter() - self._wall
-            self.cpu_s += time.process_time() - self._cpu
+            self.wall_s += perf_counter() - self._wall
+            self.cpu_s += process_time() - self._cpu
             self.running = False
 
 
 class TraceMonitor(Monitor):
-    """Records checkpoints at geometrically growing counts of evaluations.
+    """Takes snapshots at geometrically growing counts of evaluations.
 
     An evaluation is one of the kernel, an inner product of a method without a kernel, or the use of
     an entry of a stored kernel matrix in a product with a vector.
 
-    Each is sent on as soon as it is there, so that a run that is killed keeps its trace. The
-    solver's random stream is not touched: evaluation draws nothing.
+    Each is judged as soon as it is there, so that a run that is killed keeps its trace. The
+    solver's random stream is not touched: judging draws nothing.
 
     Parameters
     ----------
-    evaluator : Evaluator
-        Scores checkpoints, with float32 entries; the final one with float64 entries.
+    judge : callable
+        Takes each snapshot.
     first_checkpoint : float
         Evaluations at the first checkpoint: the number of training points.
     factor : float
@@ -64,12 +93,12 @@ class TraceMonitor(Monitor):
     each_epoch : bool
         Whether there are checkpoints at the ends of epochs as well.
     send : callable
-        Takes each message.
+        Takes the phases.
     """
 
     def __init__(
         self,
-        evaluator: Evaluator,
+        judge: Judge,
         *,
         first_checkpoint: float,
         factor: float,
@@ -79,19 +108,25 @@ class TraceMonitor(Monitor):
         self.next_checkpoint = first_checkpoint
         self.factor = factor
         self.each_epoch = each_epoch
-        self.evaluator = evaluator
+        self.judge = judge
         self.send = send
         self.clocks = Clocks()
         self.counters: Counters | None = None
         self.evaluation_s = 0.0
-        self.last: Checkpoint | None = None
-        self.final: Evaluation | None = None
+        self.last: Snapshot | None = None
         self.diverged = False
+        self._served = Served()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the solver has said that it has ended."""
+        return self.last is not None and self.last.final
 
     def start(self, counters: Counters | None) -> None:
         """The solve begins: the clocks start at zero."""
         self.counters = counters
         self.clocks = Clocks()
+        self._served = Served()
         self.send(PhaseMessage("solve"))
         self.clocks.resume()
 
@@ -102,10 +137,9 @@ class TraceMonitor(Monitor):
         asked = 0
         if self.counters is not None:
             asked = self.counters.evaluations
-        evaluation = self._checkpoint(n_iter, snapshot(), "float32")
+        self._take(n_iter, snapshot(), final=False)
         while self.next_checkpoint <= asked:
             self.next_checkpoint *= self.factor
-        self.diverged = not evaluation.finite
         self.send(PhaseMessage("solve", self.clocks.wall_s))
         self.clocks.resume()
         return self.diverged
@@ -121,40 +155,64 @@ class TraceMonitor(Monitor):
         """The clocks stand still: what runs inside counts as evaluation."""
         self.clocks.pause()
         self.send(PhaseMessage("evaluate", self.clocks.wall_s))
-        started = time.perf_counter()
-        yield
-        self.evaluation_s += time.perf_counter() - started
-        self.send(PhaseMessage("solve", self.clocks.wall_s))
-        self.clocks.resume()
+        started, served = perf_counter(), Served()
+        try:
+            yield
+        finally:
+            self.evaluation_s += perf_counter() - started
+            self._served.leave_out(served)
+            self.send(PhaseMessage("solve", self.clocks.wall_s))
+            self.clocks.resume()
 
     def finish(self, n_iter: int, model: Model) -> None:
-        """The solve has ended: the clocks stop, and the final model is evaluated in float64."""
+        """The solve has ended: the clocks stop, and the final model is judged."""
         self.clocks.pause()
         self.send(PhaseMessage("evaluate", self.clocks.wall_s))
-        self.final = self._checkpoint(n_iter, model, "float64")
-        self.diverged = not self.final.finite
+        self._take(n_iter, model, final=True)
 
-    def _checkpoint(self, n_iter: int, model: Model, dtype: str) -> Evaluation:
-        started = time.perf_counter()
-        counts = None
-        if self.counters is not None:
-            known = self.counters.as_dict().items()
-            counts = {name: check_count(name, count) for name, count in known}
-        evaluation = self.evaluator.evaluate(model, dtype)
-        self.last = Checkpoint(
+    def _take(self, n_iter: int, model: Model, *, final: bool) -> None:
+        started = perf_counter()
+        self.last = Snapshot(
             n_iter=check_count("n_iter", n_iter),
-            counters=counts,
+            counters=None if self.counters is None else self._counts(self.counters),
             wall_s=self.clocks.wall_s,
             cpu_s=self.clocks.cpu_s,
-            n_support=evaluation.n_support,
-            train_error=evaluation.train_error,
-            test_error=evaluation.test_error,
-            primal=evaluation.primal,
-            dual=evaluation.dual,
+            model=plain_model(model),
+            final=final,
         )
-        self.send(CheckpointMessage(self.last))
-        self.evaluation_s += time.perf_counter() - started
-        return evaluation
+        self.diverged = not self.judge(self.last)
+        self.evaluation_s += perf_counter() - started
+
+    def _counts(self, counters: Counters) -> dict[str, int]:
+        """The counts, none of which may have fallen or be less than what was handed out."""
+        counts = {name: check_count(name, count) for name, count in counters.as_dict().items()}
+        before = (self.last and self.last.counters) or {}
+        least = {**before, **self._served.since()}
+        for name, count in counts.items():
+            if count < least.get(name, 0):
+                raise EvaluationError(
+                    f"{name} is {count}, but the solver has already had {least[name]}"
+                )
+        return counts
+
+
+class Served:
+    """What all oracles of this process have handed out from now on."""
+
+    def __init__(self) -> None:
+        self._asked, self._computed = SERVED.asked, SERVED.computed
+
+    def leave_out(self, later: Served) -> None:
+        """Forget what has been handed out since a later moment."""
+        self._asked += SERVED.asked - later._asked
+        self._computed += SERVED.computed - later._computed
+
+    def since(self) -> dict[str, int]:
+        """The least that the counters can say."""
+        return {
+            "kernel_evals": SERVED.asked - self._asked,
+            "kernel_evals_computed": SERVED.computed - self._computed,
+        }
 
 
 def check_count(name: str, value: object) -> int:

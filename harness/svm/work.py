@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from marginbench.harness.jobs import Send
+from marginbench.harness.jobs import Outcome, Send, Stamp, Work, described
+from marginbench.harness.records import CheckpointBase, parsed_columns
+from marginbench.harness.svm.records import Checkpoint, Record
+from marginbench.harness.timing import agreed_times
+
+#: The accuracy of "converged" for an estimator without a parameter tol: scikit-learn's default.
+DEFAULT_TOL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -20,7 +27,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class ReferenceWork:
+class ReferenceWork(Work):
     """Compute the reference optimum of a task, or read it from the cache.
 
     ``cache_mb`` bounds the kernel rows that are kept meanwhile; it does not change the result.
@@ -34,6 +41,10 @@ class ReferenceWork:
         from marginbench.harness.svm.reference import reference_optimum
 
         return reference_optimum(self, send)
+
+    def parsed(self, value: Any) -> ReferenceInfo:
+        found: ReferenceInfo = described(ReferenceInfo, value)
+        return found
 
 
 @dataclass(frozen=True)
@@ -57,16 +68,112 @@ class ReferenceInfo:
 
 
 @dataclass(frozen=True)
-class FitWork:
-    """Run one solver on one task with one seed."""
+class FitWork(Work):
+    """Run one solver on one task with one seed, and judge it in the same process.
+
+    ``tol`` is the accuracy that "converged" stands for, and ``certificate`` says whether the
+    coefficients are to be a dual point; a solver from outside is not asked for them again.
+    """
 
     problem: Problem
     solver: str
     params: dict[str, Any]
     checkpoint_factor: float
     epoch_checkpoints: bool = False
+    tol: float = DEFAULT_TOL
+    certificate: bool = False
 
     def run(self, send: Send) -> dict[str, Any]:
         from marginbench.harness.svm.measurement import measure
 
         return measure(self, send)
+
+    def parsed(self, value: Any) -> dict[str, Any]:
+        return parsed_columns(Record, value)
+
+    def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
+        return Checkpoint(**columns)
+
+    def apart(self) -> ApartWork:
+        return ApartWork(self)
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a fitted estimator says of itself.
+
+    Attributes
+    ----------
+    status : str
+        Its ``status_``, or "wrong" if what it returned is nothing to judge, with the reason.
+    reason : str
+    scores : ndarray or None
+        Its decision function at the test points that the harness compares.
+    epochs : str
+        What it noted at the end of each epoch, JSON.
+    """
+
+    status: str
+    reason: str = ""
+    scores: Any = None
+    epochs: str = "[]"
+
+
+@dataclass(frozen=True)
+class ApartWork(Work):
+    """Run a solver from outside the project; all that is to be judged is sent away."""
+
+    fit: FitWork
+
+    def run(self, send: Send) -> dict[str, Any]:
+        from marginbench.harness.svm.apart import fit_apart
+
+        return fit_apart(self, send)
+
+    def parsed(self, value: Any) -> Claims:
+        found: Claims = described(Claims, value)
+        return found
+
+    def judged(self, outcome: Outcome) -> JudgeWork | None:
+        claims = outcome.value if outcome.status == "done" else None
+        if claims is None and outcome.snapshots is None:
+            return None
+        # Without a state the only time is that of the result, which is about nothing.
+        seen = outcome.seen[: len(outcome.claimed)]
+        times, note = agreed_times(outcome.claimed, seen) if seen else ([], "")
+        return JudgeWork(self.fit, outcome.snapshots, tuple(times), note, claims)
+
+
+@dataclass(frozen=True)
+class JudgeWork(Work):
+    """Judge what a run sent away.
+
+    Attributes
+    ----------
+    fit : FitWork
+    snapshots : Path or None
+        The file with its states.
+    times : tuple of Stamp
+        When each was reached.
+    note : str
+        What there is to say about the times.
+    claims : Claims or None
+        None if the run was cut short.
+    """
+
+    fit: FitWork
+    snapshots: Path | None
+    times: tuple[Stamp, ...]
+    note: str
+    claims: Claims | None
+
+    def run(self, send: Send) -> dict[str, Any]:
+        from marginbench.harness.svm.apart import judge_apart
+
+        return judge_apart(self, send)
+
+    def parsed(self, value: Any) -> dict[str, Any]:
+        return parsed_columns(Record, value)
+
+    def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
+        return Checkpoint(**columns)

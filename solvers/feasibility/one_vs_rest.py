@@ -15,7 +15,7 @@ from marginbench.solvers.feasibility.kernel_methods import KernelFeasibilityMeth
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.inputs import new_points, training_points
 from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.kernels import Points, make_kernel
+from marginbench.solvers.kernels import Kernel, Points, make_kernel
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import matmul
@@ -63,6 +63,8 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         One for each class; their counters are those of all classes up to it.
     dual_coef_ : ndarray, shape (n_classes, n_support)
         Signed coefficients of the points that are support vectors of any class.
+    staged_coef_ : dict
+        Stage -> the coefficients after so many iterations, shape (n_classes, n_support).
     support_ : ndarray of int, shape (n_support,)
     support_vectors_ : ndarray or csr_matrix, shape (n_support, n_features)
     n_iter_ : int
@@ -124,7 +126,7 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         # Stages first, the end last.
         coef = np.stack(rows, axis=1)
         self.support_ = np.flatnonzero(coef.any(axis=(0, 1)))
-        self._staged_coef = dict(zip(stages, coef[:-1, :, self.support_], strict=True))
+        self.staged_coef_ = dict(zip(stages, coef[:-1, :, self.support_], strict=True))
         self.dual_coef_ = coef[-1][:, self.support_]
         self.support_vectors_ = np.empty((0, 0)) if not kernel.evaluates else X[self.support_]
         self.kernel_ = kernel
@@ -155,7 +157,7 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
             Stage -> scores, float64, shape (n_points, n_classes).
         """
         check_is_fitted(self)
-        stages = self._staged_coef
+        stages = self.staged_coef_
         if not stages:
             return {}
         scores = self._scores(X, np.concatenate(list(stages.values())))
@@ -169,12 +171,7 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
             points = Points(np.empty((len(self.support_), 0), dtype), columns=self.support_)
         else:
             points = kernel.prepare(self.support_vectors_, dtype)
-        scores = np.empty((X.shape[0], len(coef)))
-        step = max(1, _BLOCK_BYTES // (8 * max(1, len(self.support_))))
-        for lo in range(0, X.shape[0], step):
-            block = kernel.block(kernel.prepare(X[lo : lo + step], dtype, like=points), points)
-            scores[lo : lo + step] = matmul(block.astype(np.float64), coef.T)
-        return scores
+        return class_scores(kernel, points, coef, X, dtype)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row of X, shape (n_points,).
@@ -190,3 +187,30 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.method.kernel == "precomputed"
         return tags
+
+
+def class_scores(
+    kernel: Kernel, points: Points, coef: np.ndarray, X: Any, dtype: Any
+) -> np.ndarray:
+    """Kernel entries against the support vectors, times the coefficients of each output.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : Points
+        The support vectors, prepared.
+    coef : ndarray, shape (n_outputs, n_support)
+    X : ndarray or csr_matrix, shape (n_points, n_features)
+    dtype : data-type
+        Of the entries; sums are float64.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_points, n_outputs)
+    """
+    scores = np.empty((X.shape[0], len(coef)))
+    step = max(1, _BLOCK_BYTES // (8 * max(1, coef.shape[1])))
+    for lo in range(0, X.shape[0], step):
+        block = kernel.block(kernel.prepare(X[lo : lo + step], dtype, like=points), points)
+        scores[lo : lo + step] = matmul(block.astype(np.float64), coef.T)
+    return scores

@@ -11,7 +11,7 @@ import numpy as np
 from marginbench.solvers.kernels import Kernel, make_kernel
 from marginbench.solvers.kernels.prefetch import RowsAhead
 from marginbench.solvers.kernels.row_cache import RowCache
-from marginbench.solvers.numeric.counters import Counters
+from marginbench.solvers.numeric.counters import SERVED, Counters
 from marginbench.solvers.numeric.matrices import Matrix
 
 Index = Sequence[int] | np.ndarray
@@ -87,6 +87,7 @@ class KernelOracle:
     def row(self, i: int) -> np.ndarray:
         """k(x_i, x_j) for all j, shape (n,), read-only. Costs n entries."""
         self.counters.kernel_evals += self.n
+        SERVED.asked += self.n
         for cache in (self._cache, self._buffer):
             if cache is not None:
                 slot = cache.slot(i)
@@ -118,6 +119,7 @@ class KernelOracle:
             ``storage[slots[p]]`` is the row of ``index[p]``. Costs n entries each.
         """
         self.counters.kernel_evals += len(index) * self.n
+        SERVED.asked += len(index) * self.n
         if self._cache is None:
             rows = self._compute(index)
             rows.flags.writeable = False
@@ -176,6 +178,7 @@ class KernelOracle:
         store.storage[store.reserve(index)] = self._compute(np.repeat(index, 2))[:1]
         # The second copy is no entry of its own.
         self.counters.kernel_evals_computed -= self.n
+        SERVED.computed -= self.n
 
     def block(self, index: Index, columns: Index | None = None) -> np.ndarray:
         """k(x_i, x_j) for i in the index and j in the columns (None: all), a fresh array.
@@ -187,6 +190,7 @@ class KernelOracle:
         columns = None if columns is None else np.asarray(columns, dtype=np.int64)
         width = self.n if columns is None else len(columns)
         self.counters.kernel_evals += len(index) * width
+        SERVED.asked += len(index) * width
         if self._cache is None:
             return self._compute(index, columns)
 
@@ -215,6 +219,7 @@ class KernelOracle:
         index, columns : ndarray of int64
         """
         self.counters.kernel_evals += len(index) * len(columns)
+        SERVED.asked += len(index) * len(columns)
         return self._compute(index, columns)
 
     def diag(self) -> np.ndarray:
@@ -250,7 +255,9 @@ class KernelOracle:
     def charge(self, kernel_evals: int, computed: int) -> None:
         """Count entries that a compiled loop evaluated by itself."""
         self.counters.kernel_evals += kernel_evals
+        SERVED.asked += kernel_evals
         self.counters.kernel_evals_computed += computed
+        SERVED.computed += computed
 
     def _fill(self, cache: RowCache, index: np.ndarray) -> np.ndarray:
         """Compute these distinct rows into the cache; their slots."""
@@ -268,6 +275,7 @@ class KernelOracle:
         points = self.points if columns is None else self.points.take(columns)
         if self.kernel.evaluates:
             self.counters.kernel_evals_computed += len(index) * len(points)
+            SERVED.computed += len(index) * len(points)
         entries = self.kernel.block(self.points.take(index), points, out)
         if self.kernel.unit_diagonal:
             # Rounding may have put the distance of a point from itself far from 0.

@@ -76,6 +76,20 @@ class FeasibilityCounters(Counters):
     matvecs: int = _counter("Products", "matrix-vector products")
 
 
+@dataclass
+class Served:
+    """Kernel entries that the oracles of this process have handed out and computed, all together.
+
+    Nothing in a solver reads it; whoever watches a run compares its counters with it.
+    """
+
+    asked: int = 0
+    computed: int = 0
+
+
+SERVED = Served()
+
+
 def evaluation_counters(counters: type[Counters] = Counters) -> tuple[str, ...]:
     """Names of the counters that add up to the evaluations asked for."""
     return tuple(item.name for item in fields(counters) if item.metadata["evaluation"])

@@ -92,7 +92,7 @@ def test_a_run_carries_all_that_its_worker_needs() -> None:
     (run,) = plan(study_of(cell=[{**CELL, "instances": 1}], budget={"timeout": 20.0}))
     assert run.work == CellWork(
         generator="ldfp", m=8, n=100, kappa=1.5, seed=0, solver="MPLFP",
-        params={"tol": 0.0}, max_seconds=20.0,
+        params={"tol": 0.0}, max_seconds=20.0, tol=0.0,
     )  # fmt: skip
     assert json.loads(run.known["problem"]) == {
         "generator": "ldfp",

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.harness.jobs import Message, PhaseMessage
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
-from marginbench.harness.svm.records import Checkpoint
-from marginbench.harness.svm.tracing import TraceMonitor
+from marginbench.harness.svm.tracing import Snapshot, TraceMonitor
 from marginbench.solvers import RBF, SBP, Counters, KernelExpansion, Pegasos, Solver
+from marginbench.solvers.kernels.oracle import KernelOracle
 
 PAUSE = 0.05
 
@@ -34,14 +34,21 @@ def model() -> KernelExpansion:
     return KernelExpansion(RBF(1.0), np.zeros((0, 1)), np.zeros(0), 0.0, np.zeros(0, int), 4)
 
 
-def watch(evaluator: Any, **options: Any) -> tuple[TraceMonitor, list[Message]]:
-    messages: list[Message] = []
+def watch(evaluator: Any, **options: Any) -> tuple[TraceMonitor, list[Message | Snapshot]]:
+    """A monitor, and all that it says: phases, and the states that it gives to be judged."""
+    messages: list[Message | Snapshot] = []
+
+    def judge(snapshot: Snapshot) -> bool:
+        messages.append(snapshot)
+        evaluation: Evaluation = evaluator.evaluate(snapshot.model)
+        return evaluation.finite
+
     settings = {"first_checkpoint": 100, "factor": 1.5, **options}
-    return TraceMonitor(evaluator, send=messages.append, **settings), messages
+    return TraceMonitor(judge, send=messages.append, **settings), messages
 
 
-def checkpoints(messages: list[Message]) -> list[Checkpoint]:
-    return [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
+def checkpoints(messages: list[Message | Snapshot]) -> list[Snapshot]:
+    return [item for item in messages if isinstance(item, Snapshot)]
 
 
 def test_evaluation_is_not_in_the_clocks() -> None:
@@ -184,3 +191,54 @@ def test_the_clocks_stand_still_while_a_solver_looks_at_itself() -> None:
     assert monitor.evaluation_s - before >= PAUSE
     phases = [item.phase for item in messages if isinstance(item, PhaseMessage)]
     assert phases == ["solve", "evaluate", "solve"]
+
+
+def test_what_a_solver_raises_while_it_looks_at_itself_does_not_stop_the_clocks() -> None:
+    monitor, _ = watch(SlowEvaluator())
+    monitor.start(Counters())
+    with pytest.raises(ArithmeticError), monitor.paused():
+        raise ArithmeticError
+    assert monitor.clocks.running
+
+
+def gaussian(n: int = 20) -> KernelOracle:
+    return KernelOracle("rbf", np.random.default_rng(0).normal(size=(n, 2)), counters=Counters())
+
+
+def test_a_count_never_falls() -> None:
+    monitor, _ = watch(SlowEvaluator())
+    counters = Counters(inner_products=5)
+    monitor.start(counters)
+    monitor.record(1, model)
+    counters.inner_products = 4
+    with pytest.raises(EvaluationError, match="inner_products is 4, but .* already had 5"):
+        monitor.record(2, model)
+
+
+@pytest.mark.parametrize("name", ["kernel_evals", "kernel_evals_computed"])
+def test_counts_are_at_least_what_the_oracle_has_handed_out(name: str) -> None:
+    oracle = gaussian()
+    oracle.row(0)  # before the run
+    monitor, messages = watch(SlowEvaluator())
+    oracle.counters = Counters()
+    monitor.start(oracle.counters)
+    oracle.rows([1, 2])
+    monitor.record(1, model)
+    assert checkpoints(messages)[-1].counters == oracle.counters.as_dict()
+    setattr(oracle.counters, name, 39)
+    with pytest.raises(EvaluationError, match=f"{name} is 39, but .* already had 40"):
+        monitor.finish(2, model())
+
+
+def test_what_a_solver_evaluates_to_look_at_itself_need_not_be_counted() -> None:
+    oracle, aside = gaussian(), gaussian()
+    monitor, messages = watch(SlowEvaluator())
+    monitor.start(oracle.counters)
+    oracle.row(0)
+    with monitor.paused():
+        aside.rows([1, 2, 3])
+    monitor.finish(1, model())
+    assert checkpoints(messages)[-1].counters["kernel_evals"] == 20  # type: ignore[index]
+    aside.row(0)
+    with pytest.raises(EvaluationError, match="kernel_evals is 20, but .* already had 40"):
+        monitor.finish(2, model())

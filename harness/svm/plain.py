@@ -1,0 +1,129 @@
+"""Returned models as plain numbers: all that is taken over from a solver, and how it travels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbench.harness.errors import EvaluationError
+from marginbench.solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
+from marginbench.solvers.models.fourier import FourierExpansion
+from marginbench.solvers.models.voting import VotedExpansion
+
+Array = npt.NDArray[Any]
+
+#: The arrays of each kind of model, and what messages call them.
+_ARRAYS: dict[str, dict[str, str]] = {
+    "kernel expansion": {"support": "support", "coef": "coefficients"},
+    "budget expansion": {"points": "points", "coef": "coefficients"},
+    "linear": {"weights": "weights", "dual_coef": "dual coefficients"},
+    "Fourier expansion": {"frequencies": "frequencies", "weights": "weights"},
+    "voted expansion": {
+        "support": "support",
+        "coef": "coefficients",
+        "mistakes": "mistakes",
+        "survivals": "survivals",
+    },
+}
+
+
+@dataclass(frozen=True)
+class PlainModel:
+    """A model as numbers.
+
+    Attributes
+    ----------
+    kind : str
+        What sort of model it is; a key of the table above.
+    intercept : float
+    arrays : mapping of str to ndarray
+        Whatever the solver put there: types, shapes and values are checked by whoever uses them.
+    """
+
+    kind: str
+    intercept: float
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def finite(self) -> bool:
+        """Whether there is neither infinity nor NaN in it."""
+        floats = (array for array in self.arrays.values() if array.dtype.kind == "f")
+        return bool(np.isfinite(self.intercept) and all(np.isfinite(item).all() for item in floats))
+
+    def tree(self) -> dict[str, Any]:
+        """For :func:`marginbench.harness.wire.encode`."""
+        return {"kind": self.kind, "intercept": self.intercept, "arrays": dict(self.arrays)}
+
+    @classmethod
+    def of_tree(cls, tree: Any) -> PlainModel:
+        """The model that travelled.
+
+        Raises
+        ------
+        EvaluationError
+            If it is none.
+        """
+        if not isinstance(tree, dict) or set(tree) != {"kind", "intercept", "arrays"}:
+            raise EvaluationError("the model is no table of kind, intercept and arrays")
+        kind, intercept, arrays = tree["kind"], tree["intercept"], tree["arrays"]
+        if not isinstance(kind, str) or kind not in _ARRAYS:
+            raise EvaluationError(f"the model is of the unknown kind {kind!r:.40}")
+        if not isinstance(intercept, float):
+            raise EvaluationError(f"the model's intercept is {intercept!r:.40}, not a number")
+        if not isinstance(arrays, dict) or not all(
+            isinstance(a, np.ndarray) for a in arrays.values()
+        ):
+            raise EvaluationError("the model's arrays are none")
+        missing = sorted(set(_ARRAYS[kind]) - set(arrays) - {"dual_coef"})
+        if missing:
+            raise EvaluationError(f"the model has no {_ARRAYS[kind][missing[0]]}")
+        return cls(
+            kind, intercept, {name: arrays[name] for name in _ARRAYS[kind] if name in arrays}
+        )
+
+
+def plain_model(model: object) -> PlainModel:
+    """A returned model as numbers; its kernel and the scores that it would give are left behind.
+
+    Raises
+    ------
+    EvaluationError
+        If it is no model of a known kind, or its numbers are none.
+    """
+    if isinstance(model, PlainModel):
+        return model
+    if isinstance(model, KernelExpansion):
+        return _plain("kernel expansion", model, model)
+    if isinstance(model, BudgetExpansion):
+        return _plain("budget expansion", model, model)
+    if isinstance(model, LinearModel):
+        return _plain("linear", model, model)
+    if isinstance(model, FourierExpansion):
+        return _plain("Fourier expansion", model, model)
+    if isinstance(model, VotedExpansion):
+        return _plain("voted expansion", model, model.last, model)
+    what = "a model of another kind" if isinstance(model, Model) else "no marginbench.Model"
+    raise EvaluationError(
+        f"model_ is a {type(model).__name__}, {what}: its scores cannot be recomputed"
+    )
+
+
+def _plain(kind: str, model: Any, *parts: Any) -> PlainModel:
+    arrays: dict[str, Array] = {}
+    for name, words in _ARRAYS[kind].items():
+        value = next(getattr(part, name) for part in parts if hasattr(part, name))
+        if value is None:
+            continue
+        arrays[name] = np.asarray(value)
+        if arrays[name].dtype.kind not in "fiu":
+            raise EvaluationError(f"the model's {words} have type {arrays[name].dtype}, not real")
+    try:
+        return PlainModel(kind, float(model.intercept), arrays)
+    except (TypeError, ValueError):
+        raise EvaluationError(
+            f"the model's intercept is {model.intercept!r:.40}, not a number"
+        ) from None

@@ -1,0 +1,196 @@
+"""What a run is worth: its states judged one by one, and its claims about the last one checked."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from marginbench.harness.errors import EvaluationError
+from marginbench.harness.jobs import CheckpointMessage, Send
+from marginbench.harness.svm.evaluation import Evaluation, Evaluator
+from marginbench.harness.svm.records import Checkpoint
+from marginbench.harness.svm.tracing import Snapshot
+from marginbench.harness.svm.work import Claims, Problem
+from marginbench.solvers.kernels import kernel_of
+
+if TYPE_CHECKING:
+    from marginbench.data_loaders import Dataset
+
+# Test points on which an estimator's own scores are compared with recomputed ones.
+_COMPARED_POINTS = 200
+
+
+class Judgement:
+    """Judges the states of one run.
+
+    Parameters
+    ----------
+    problem : Problem
+    dataset : Dataset
+        The problem's.
+    certificate : bool
+        Whether coefficients are y_i alpha_i of a dual point.
+    tol : float
+        The accuracy that "converged" stands for.
+    send : callable
+        Takes each checkpoint.
+
+    Attributes
+    ----------
+    last : Checkpoint or None
+    final : Evaluation or None
+        Of the returned model.
+    """
+
+    def __init__(
+        self, problem: Problem, dataset: Dataset, *, certificate: bool, tol: float, send: Send
+    ) -> None:
+        self.problem = problem
+        self.certificate, self.tol = certificate, tol
+        self.evaluator = build_evaluator(problem, dataset, certificate=certificate)
+        self.send = send
+        self.last: Checkpoint | None = None
+        self.final: Evaluation | None = None
+        self._model: Any = None
+
+    def __call__(self, snapshot: Snapshot) -> bool:
+        """Evaluate a state, the returned one with float64 entries; whether its objective is finite.
+
+        Raises
+        ------
+        EvaluationError
+            If the model is not well-formed or not one of this task.
+        """
+        dtype = "float64" if snapshot.final else "float32"
+        evaluation = self.evaluator.evaluate(snapshot.model, dtype)
+        self.last = Checkpoint(
+            n_iter=snapshot.n_iter,
+            counters=snapshot.counters,
+            wall_s=snapshot.wall_s,
+            cpu_s=snapshot.cpu_s,
+            n_support=evaluation.n_support,
+            train_error=evaluation.train_error,
+            test_error=evaluation.test_error,
+            primal=evaluation.primal,
+            dual=evaluation.dual,
+        )
+        if snapshot.final:
+            self.final, self._model = evaluation, snapshot.model
+        self.send(CheckpointMessage(self.last))
+        return evaluation.finite
+
+    def verdict(self, claims: Claims) -> tuple[str, str]:
+        """The status of a fit that came back, and a reason where there is one to give.
+
+        Raises
+        ------
+        EvaluationError
+            If a claim does not hold: the status is "wrong".
+        """
+        if claims.status == "wrong":
+            raise EvaluationError(claims.reason)
+        if self.final is None:
+            raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
+        if not self.final.finite:
+            return "diverged", "the objective of the returned model is not finite"
+        if not self.problem.fit_intercept and self._model.intercept != 0:
+            raise EvaluationError(
+                f"the task has no bias, but the model has the intercept {self._model.intercept:g}"
+            )
+        if claims.status not in ("converged", "budget", "stopped"):
+            raise EvaluationError(
+                f"status_ is {claims.status!r:.40}; expected 'converged', 'budget' or 'stopped'"
+            )
+        self._check_scores(claims)
+        if self.certificate:
+            self._check_certificate(self.final, claims)
+        return ("converged", "") if claims.status == "converged" else ("budget", "")
+
+    def columns(self) -> dict[str, Any]:
+        """Counts and scores as columns of the record."""
+        last, final = self.last, self.final
+        scores = ("n_support", "train_error", "test_error", "primal", "dual", "gap")
+        return {
+            "n_iter": None if last is None else last.n_iter,
+            "counters": None if last is None else last.counters,
+            **{name: None if final is None else getattr(final, name) for name in scores},
+        }
+
+    def _check_scores(self, claims: Claims) -> None:
+        """The estimator must predict with the model that it returns."""
+        rows = compared_rows(self.evaluator.X_test.shape[0])
+        try:
+            claimed = np.asarray(claims.scores, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise EvaluationError("decision_function returned no numbers") from None
+        expected = self.evaluator.test_scores(self._model, rows)
+        if claimed.shape != expected.shape:
+            raise EvaluationError(
+                f"decision_function returned shape {claimed.shape} for {len(rows)} points"
+            )
+        low, high = self.evaluator.score_bounds(self._model, rows)
+        beyond = np.maximum(low - claimed, claimed - high) - 1e-6 * (1.0 + np.abs(expected))
+        if not bool(np.all(beyond <= 0)):
+            worst = int(np.argmax(np.where(np.isnan(beyond), np.inf, beyond)))
+            raise EvaluationError(
+                f"decision_function gives {claimed[worst]:.6g} for test point {rows[worst]}, the "
+                f"returned model {expected[worst]:.6g}"
+            )
+
+    def _check_certificate(self, final: Evaluation, claims: Claims) -> None:
+        """A dual certificate must be one, and "converged" must mean a small gap."""
+        C, n_train = self.problem.C, len(self.evaluator.y_train)
+        if final.gap is None:
+            raise EvaluationError(
+                "the solver promises a dual certificate, but its coefficients are no feasible dual "
+                f"point (0 <= y_i coef_i <= C = {C:g})"
+            )
+        if claims.status != "converged":
+            return
+        # Units of the mean loss. A violation of tol at every point makes a gap of tol; scores that
+        # are off by the float32 noise can hide that much more, in the point's own loss and alpha.
+        gap = final.gap / (n_train * C)
+        allowed = 2.0 * self.tol + 2.0 * self.evaluator.score_noise(self._model)
+        if not gap <= allowed:
+            raise EvaluationError(
+                f"the solver says converged (tol = {self.tol:g}), but the duality gap is "
+                f"{gap:.3g} in units of the mean loss; at most {allowed:.3g} is possible"
+            )
+
+
+def build_evaluator(problem: Problem, dataset: Dataset, *, certificate: bool) -> Evaluator:
+    """The evaluator of a task."""
+    return Evaluator(
+        kernel=kernel_of(problem.kernel),
+        C=problem.C,
+        fit_intercept=problem.fit_intercept,
+        X_train=dataset.X_train,
+        y_train=dataset.y_train,
+        X_test=dataset.X_test,
+        y_test=dataset.y_test,
+        dual_certificate=certificate,
+    )
+
+
+def load_task_data(problem: Problem) -> Dataset:
+    """The task's dataset. Its arrays are read-only: no solver changes what it is judged by."""
+    from marginbench.data_loaders import load
+
+    return load(problem.dataset, problem.dataset_params or None)
+
+
+def compared_rows(n_test: int) -> np.ndarray:
+    """The test points at which the estimator's own scores are compared with the model's."""
+    rows = np.linspace(0, n_test - 1, min(n_test, _COMPARED_POINTS))
+    return np.unique(rows.astype(np.int64))
+
+
+def is_epochs(text: str) -> bool:
+    """Whether it is JSON of what a record keeps of epochs: a list of tables."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(found, list) and all(isinstance(item, dict) for item in found)

@@ -1,0 +1,277 @@
+"""One job in one worker, watched by the parent: its messages, its clocks and its limits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import time
+from pathlib import Path
+
+from marginbench.harness.jobs import (
+    CheckpointMessage,
+    Job,
+    Message,
+    Outcome,
+    Phase,
+    PhaseMessage,
+    ResultMessage,
+    SnapshotMessage,
+    Stamp,
+    Work,
+)
+from marginbench.harness.messages import message_of
+from marginbench.harness.process import WorkerProcess
+from marginbench.harness.wire import MAX_DATA, WireError, encode, frame_of
+
+# A worker that does not even start is broken: no solver is running yet.
+_START_LIMIT = 120.0
+# Of the states of one run that are to be judged, all together; more of them are left out.
+_SPOOL_BYTES = 2**31
+_SPOOL_STATES = 5000
+# Of what a solver prints, bytes.
+_LOG_BYTES = 2**24
+_TAIL = 4000
+# Seconds of reading messages before the limits are looked at again.
+_DRAIN = 0.2
+_DOING = {
+    "start": "starting the worker",
+    "import": "importing the solver",
+    "data": "loading the data",
+    "compile": "building and warming up the solver",
+    "solve": "solving",
+    "evaluate": "evaluating the model",
+    "idle": "waiting",
+}
+#: The order of phases. A job does not go back, but for checkpoints while it solves.
+_RANK = {"start": 0, "idle": 0, "import": 1, "data": 1, "compile": 1, "solve": 2, "evaluate": 2}
+
+
+class JobWatch:
+    """A job from the moment it is given to a worker until it has ended.
+
+    Parameters
+    ----------
+    job : Job
+    work : Work
+        What the worker does for it.
+    process : WorkerProcess
+    spool : Path
+        Takes the states that are to be judged elsewhere.
+    fresh : bool
+        Whether the worker was started for this job.
+    """
+
+    def __init__(
+        self, job: Job, work: Work, process: WorkerProcess, spool: Path, *, fresh: bool
+    ) -> None:
+        self.job, self.work, self.process = job, work, process
+        self._spool = spool
+        self._spooled = 0
+        self._outcome = Outcome("failed")
+        self._phase: Phase = "start" if fresh else "data"
+        self._began = self._since = time.monotonic()
+        self._spent: dict[str, float] = {}
+        self._peak = 0.0
+        self._ready_mb = 0.0 if fresh else process.resident_mb()
+        # Solving by the worker's own clock, up to the last message.
+        self._solved = 0.0
+        # The parent's view of a fit by code from outside: see Stamp.
+        self._fit_began: tuple[float, float] | None = None
+        self._waited = 0.0
+        self._fit_ended = False
+        process.reader.max_data = int(min(MAX_DATA, job.limits.memory * 1e6))
+        if not fresh:
+            process.reset_peak()
+        # A worker that just died is noticed by check().
+        process.send(frame_of(b"", pickle.dumps(job)))
+
+    def check(self) -> Outcome | None:
+        """Take in messages, then look at the limits; the outcome if the job has ended."""
+        outcome = self._drain()
+        if outcome is None and self.process.closed:
+            # The end of the connection comes a moment before the end of the process.
+            self.process.join(2.0)
+        if outcome is None and not self.process.alive:
+            # Messages may have come in between the two looks.
+            outcome = self._drain() or self._crashed()
+        if outcome is None and self.process.closed:
+            outcome = self._ended("crashed", "the process closed its connection")
+        if outcome is None:
+            outcome = self._over_limit()
+        if outcome is None:
+            return None
+        outcome.phase = self._phase
+        self._account(time.monotonic())
+        outcome.data_s = self._spent.get("data", 0.0)
+        outcome.compile_s = self._spent.get("compile", 0.0)
+        outcome.evaluation_s = self._spent.get("evaluate", 0.0)
+        if self.job.foreign or self._phase == "solve":
+            outcome.solve_s = max(self._solved, self._spent.get("solve", 0.0))
+        else:
+            outcome.solve_s = self._solved
+        peaks = [peak for peak in (self.process.peak_mb(), self._peak) if peak]
+        outcome.peak_memory_mb = max(peaks) if peaks else None
+        return outcome
+
+    def spoiled(self, outcome: Outcome) -> bool:
+        """Whether the job may have left something behind, at the next one's expense."""
+        if outcome.status in ("timeout", "memory", "crashed"):
+            return True
+        if len(self.process.family()) > 1:
+            return True
+        return self.process.resident_mb() - self._ready_mb > self.job.limits.memory / 4
+
+    def _enter(self, phase: Phase) -> None:
+        self._account(time.monotonic())
+        self._phase = phase
+
+    def _account(self, now: float) -> None:
+        """Add the time since the last change to the phase that it was spent in."""
+        self._spent[self._phase] = self._spent.get(self._phase, 0.0) + now - self._since
+        self._since = now
+
+    def _drain(self) -> Outcome | None:
+        until = time.monotonic() + _DRAIN
+        try:
+            for text, data in self.process.receive():
+                arrived = time.monotonic()
+                if arrived > until:
+                    # However many there are, limits are looked at in between.
+                    self.process.reader.put_back(text, data)
+                    return None
+                message = message_of(text, data, self.work)
+                if isinstance(message, ResultMessage):
+                    return self._result(message, arrived)
+                self._take(message, arrived)
+        except WireError as error:
+            return self._ended("crashed", f"the process sent no valid message: {error}")
+        return None
+
+    def _take(self, message: Message, arrived: float) -> None:
+        if isinstance(message, PhaseMessage):
+            self._take_phase(message)
+        elif isinstance(message, CheckpointMessage):
+            if self.job.foreign:
+                raise WireError("a judgement of its own")
+            self._outcome.trace.append(message.checkpoint)
+        elif isinstance(message, SnapshotMessage):
+            self._take_snapshot(message, arrived)
+        if self.job.foreign and self._phase not in ("start", "idle"):
+            # It waits, so what the parent does meanwhile is not its time.
+            self._waited += time.monotonic() - arrived
+            self.process.acknowledge()
+
+    def _take_phase(self, message: PhaseMessage) -> None:
+        phase = message.phase
+        if phase in ("start", "idle"):
+            if phase == "start" or self._phase != "start":
+                raise WireError(f"phase {phase!r} after {self._phase!r}")
+            self._ready_mb = self.process.resident_mb()
+            self._enter("data")
+            return
+        if self._phase == "start" or _RANK[phase] < _RANK[self._phase]:
+            raise WireError(f"phase {phase!r} after {self._phase!r}")
+        self._enter(phase)
+        if not self.job.foreign:
+            # The worker's own clock is the exact one.
+            self._solved = message.solve_s
+        elif phase == "solve" and self._fit_began is None:
+            self._fit_began, self._waited = (time.monotonic(), self.process.cpu_s()), 0.0
+
+    def _take_snapshot(self, message: SnapshotMessage, arrived: float) -> None:
+        """Keep a state for its judge, with the time that has passed."""
+        if not self.job.foreign or self._fit_began is None or self._fit_ended:
+            raise WireError("a state of no fit")
+        self._fit_ended = message.state.get("final") is True
+        outcome = self._outcome
+        frame = encode(message.state)
+        room = self._spooled + len(frame) <= _SPOOL_BYTES and len(outcome.seen) < _SPOOL_STATES
+        if not room and not self._fit_ended:
+            return
+        outcome.claimed.append(message.time)
+        outcome.seen.append(self._fit_time(arrived))
+        with self._spool.open("ab" if self._spooled else "wb") as sink:
+            sink.write(frame)
+        self._spooled += len(frame)
+        outcome.snapshots = self._spool
+
+    def _fit_time(self, arrived: float) -> Stamp:
+        """What the fit has taken until a message arrived."""
+        assert self._fit_began is not None
+        began, cpu_began = self._fit_began
+        cpu_s = self.process.cpu_s() - cpu_began
+        return Stamp(max(0.0, arrived - began - self._waited), max(0.0, cpu_s))
+
+    def _result(self, message: ResultMessage, arrived: float) -> Outcome:
+        outcome = self._outcome
+        if self.job.foreign and self._fit_began is not None and not outcome.seen:
+            outcome.seen.append(self._fit_time(arrived))
+        outcome.value, outcome.traceback = message.value, message.traceback
+        kind = message.kind
+        if kind == "data" and self.job.foreign and _RANK[self._phase] > 1:
+            # The data were there: only the solver can have said so.
+            kind = "failed"
+        if kind == "memory":
+            doing = _DOING[self._phase]
+            return self._ended("memory", f"out of memory while {doing} ({message.error})")
+        outcome.status, outcome.reason = kind or "done", message.error
+        return outcome
+
+    def _ended(self, status: str, reason: str) -> Outcome:
+        assert status in ("crashed", "timeout", "memory")
+        self._outcome.status, self._outcome.reason = status, reason  # type: ignore[assignment]
+        return self._outcome
+
+    def _crashed(self) -> Outcome:
+        self._outcome.traceback = _tail(self.process.log)
+        return self._ended("crashed", f"{self.process.exit_words} while {_DOING[self._phase]}")
+
+    def _over_limit(self) -> Outcome | None:
+        limits, now, doing = self.job.limits, time.monotonic(), _DOING[self._phase]
+        spent, limit = self._spent_and_limit(now)
+        if spent > limit:
+            status = "crashed" if self._phase == "start" else "timeout"
+            return self._ended(status, f"{doing} took longer than {limit:g} s")
+        if now - self._began > limits.total:
+            return self._ended("timeout", f"all of the run took longer than {limits.total:g} s")
+        resident = self.process.resident_mb()
+        self._peak = max(self._peak, resident)
+        if resident > limits.memory:
+            return self._ended("memory", f"more than {limits.memory:g} MB resident while {doing}")
+        _bound(self.process.log)
+        return None
+
+    def _spent_and_limit(self, now: float) -> tuple[float, float]:
+        """Seconds in the current phase, and the most that there may be."""
+        phase, stretch = self._phase, now - self._since
+        if phase == "start":
+            return stretch, _START_LIMIT
+        limit = self.job.limits.seconds.get(phase, float("inf"))
+        if phase == "evaluate":
+            if not self.job.foreign or self._fit_ended:
+                return stretch, limit
+            # A solver that looks at itself may not do so for longer than it may solve.
+            limit = self.job.limits.seconds.get("solve", float("inf"))
+        elif phase == "solve" and not self.job.foreign:
+            return self._solved + stretch, limit
+        return self._spent.get(phase, 0.0) + stretch, limit
+
+
+def _bound(log: Path) -> None:
+    """Keep what a solver prints from filling the disk."""
+    with contextlib.suppress(OSError):
+        if log.stat().st_size > _LOG_BYTES:
+            os.truncate(log, 0)
+
+
+def _tail(log: Path) -> str:
+    """The end of what the worker printed: after a crash, where it happened."""
+    try:
+        with log.open("rb") as source:
+            source.seek(max(0, log.stat().st_size - 16 * _TAIL))
+            text = source.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    # The fault handler closes with a list of all extension modules, of no use to anyone.
+    return text.partition("\nExtension modules:")[0][-_TAIL:]
