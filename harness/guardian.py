@@ -1,11 +1,12 @@
 """The parent of one worker: sees to it that nothing which the worker has started outlives it.
 
 A program of its own, run as a file with the standard library only: ``python guardian.py CONTROL
-STATUS LOG COMMAND...``. It starts the command, and kills every descendant when the command ends or
-when the process at the other end of CONTROL is gone, however that ended. On Linux orphans become
-children of this process, so that none can get away by leaving its session.
+STATUS CONNECTION LOG COMMAND...``. It starts the command, and kills every descendant when the
+command ends or when the process at the other end of CONTROL is gone, however that ended. On Linux
+orphans become children of this process, so that none can get away by leaving its session.
 
-STATUS takes a line with the process id of the command, and one with its wait status.
+CONNECTION is for the command alone. STATUS takes a line with the process id of the command, and one
+with its wait status.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _PATIENCE = 30.0
 
 def main(arguments: list[str]) -> None:
     """Start the command, wait, and leave nothing behind."""
-    control, status = int(arguments[0]), int(arguments[1])
-    log, command = arguments[2], arguments[3:]
+    control, status, connection = map(int, arguments[:3])
+    log, command = arguments[3], arguments[4:]
     for descriptor in (control, status):
         os.set_inheritable(descriptor, False)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
@@ -39,6 +40,8 @@ def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(wake)
     worker = _start(command, log)
+    # It is between the worker and the parent, who wait for each other's end.
+    os.close(connection)
     _say(status, worker)
     ended = _wait(worker, control, woken)
     _kill_family(adopts)

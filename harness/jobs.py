@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -64,6 +64,9 @@ def described(cls: type[Any], value: Any) -> Any:
     """
     from pydantic import TypeAdapter
 
+    unknown = set(value) - {item.name for item in fields(cls)}
+    if unknown:
+        raise ValueError(f"{min(unknown)!r:.40} is no field of it")
     return TypeAdapter(cls).validate_python(value)
 
 

@@ -80,7 +80,7 @@ class WorkerProcess:
         try:
             self._guardian = subprocess.Popen(
                 [sys.executable, "-I", "-S", guardian.__file__]
-                + [str(control_read), str(status_write), str(log), *command],
+                + [str(control_read), str(status_write), str(there.fileno()), str(log), *command],
                 env={**os.environ, **threads_too, MARK: self._mark},
                 pass_fds=(control_read, status_write, there.fileno()),
                 # Ctrl-C and the hang-up of a terminal are the parent's business.

@@ -12,11 +12,13 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import TypeAdapter
 
 from marginbench.data_loaders.atomic import replacing
 from marginbench.data_loaders.errors import first_line
@@ -186,19 +188,23 @@ def parsed_columns(record_type: type[RecordBase], value: Any) -> dict[str, Any]:
     ValueError
         If one is not of the schema or holds what no run can find.
     """
-    from pydantic import TypeAdapter
-
+    adapters = _adapters(record_type)
     if not isinstance(value, dict):
         raise ValueError("no columns of a record")
-    hints = get_type_hints(record_type)
-    unknown = sorted(set(value) - {item.name for item in fields(record_type)})
+    unknown = sorted(set(value) - set(adapters))
     if unknown:
         raise ValueError(f"no column {unknown[0]!r:.40}")
-    columns = {name: TypeAdapter(hints[name]).validate_python(v) for name, v in value.items()}
+    columns = {name: adapters[name].validate_python(item) for name, item in value.items()}
     problem = _problem(record_type, columns)
     if problem:
         raise ValueError(problem)
     return columns
+
+
+@cache
+def _adapters(record_type: type[RecordBase]) -> dict[str, TypeAdapter[Any]]:
+    hints = get_type_hints(record_type)
+    return {item.name: TypeAdapter(hints[item.name]) for item in fields(record_type)}
 
 
 def file_name_of(key: str, task: str, solver: str, seed: int) -> str:

@@ -234,9 +234,8 @@ def test_every_module_of_a_run_judges_it_or_is_said_to_be_neutral(kind: str) -> 
 
 #: What the script above imports of the other kind.
 FOR_THE_SCRIPT = {
-    "svm": {"harness/feasibility/__init__.py", "harness/feasibility/work.py"},
-    "cells": {"harness/svm/__init__.py", "harness/svm/work.py"},
-    "images": {"harness/svm/__init__.py", "harness/svm/work.py"},
+    kind: {f"harness/{other}/{name}.py" for name in ("__init__", "records", "work")}
+    for kind, other in (("svm", "feasibility"), ("cells", "svm"), ("images", "svm"))
 }
 
 

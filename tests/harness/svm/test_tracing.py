@@ -211,7 +211,7 @@ def test_a_count_never_falls() -> None:
     monitor.start(counters)
     monitor.record(1, model)
     counters.inner_products = 4
-    with pytest.raises(EvaluationError, match="inner_products is 4, but .* already had 5"):
+    with pytest.raises(EvaluationError, match=r"inner_products is 4, but .* already had 5"):
         monitor.record(2, model)
 
 
@@ -240,5 +240,5 @@ def test_what_a_solver_evaluates_to_look_at_itself_need_not_be_counted() -> None
     monitor.finish(1, model())
     assert checkpoints(messages)[-1].counters["kernel_evals"] == 20  # type: ignore[index]
     aside.row(0)
-    with pytest.raises(EvaluationError, match="kernel_evals is 20, but .* already had 40"):
+    with pytest.raises(EvaluationError, match=r"kernel_evals is 20, but .* already had 40"):
         monitor.finish(2, model())

@@ -1,0 +1,232 @@
+"""Commands and workers killed at random moments: whatever is lost is done again, the same.
+
+The long form (MARGINBENCH_FAULTS=long) kills 60 times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from marginbench.harness.records import RecordBase, RecordStore
+
+pytestmark = pytest.mark.slow
+KILLS = 60 if os.environ.get("MARGINBENCH_FAULTS") == "long" else 9
+SEED = 20
+#: Seconds after its start in which a command is killed: while it plans, runs and writes its page.
+LATEST = 9.0
+#: Seconds in which all that a dead command has started must be gone.
+PATIENCE = 10.0
+MARK = "MARGINBENCH_WORKER"
+TIMES = {"wall_s", "cpu_s", "compile_s", "evaluation_s", "data_s", "tuning_s", "peak_memory_mb"}
+#: Also the machine's load, and the command that was there when the run was done.
+NOT_COMPARED = TIMES | {"started_at", "environment", "trace", "key_parts"}
+
+OWN = """
+import os, subprocess, sys, time
+from marginbench import SMO
+
+class Own(SMO):
+    def _solve(self, problem, monitor):
+        if problem.n > 50:
+            if os.fork() == 0:
+                os.setsid()
+                time.sleep(97532)
+        return super()._solve(problem, monitor)
+"""
+STUDY = """
+name = "killed"
+seeds = 2
+[budget]
+timeout = 60.0
+[[task]]
+dataset = "checkers"
+dataset_params = { n_train = 300, n_test = 200 }
+gamma = 10.0
+C = 1.0
+[[task]]
+label = "linear"
+dataset = "checkers"
+dataset_params = { n_train = 400, n_test = 200 }
+kernel = "linear"
+C = 1.0
+[[solver]]
+name = "SMO"
+[[solver]]
+name = "SBP"
+[[solver]]
+name = "own.py:Own"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kills")
+    (folder / "own.py").write_text(OWN)
+    (folder / "killed.toml").write_text(STUDY)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(folder: Path) -> dict[str, dict[str, Any]]:
+    done = start(folder, "undisturbed")
+    assert done.wait(300) == 0, log_of(folder, "undisturbed")
+    return values(folder / "undisturbed")
+
+
+def start(folder: Path, name: str, *more: str) -> subprocess.Popen[bytes]:
+    """The command, in a process group of its own."""
+    with (folder / f"{name}.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "marginbench", "run", "killed.toml", "--out", name, *more],
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def log_of(folder: Path, name: str) -> str:
+    return (folder / f"{name}.log").read_text()
+
+
+def values(results: Path) -> dict[str, dict[str, Any]]:
+    """All that does not depend on the clock, by key."""
+    store = RecordStore(results / "runs")
+    found = {}
+    for record in map(store.read, store.paths()):
+        assert isinstance(record, RecordBase)
+        row = {
+            item.name: getattr(record, item.name)
+            for item in fields(record)
+            if item.name not in NOT_COMPARED
+        }
+        row["trace"] = [
+            {name: value for name, value in state.row().items() if name not in TIMES}
+            for state in record.trace
+        ]
+        found[record.key] = row
+    return found
+
+
+def workers() -> list[psutil.Process]:
+    """Every process that a worker is or has started, guardians included."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if MARK in process.environ() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def gone() -> bool:
+    """Whether all of them end in time."""
+    deadline = time.monotonic() + PATIENCE
+    while workers():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def kill_group(command: subprocess.Popen[bytes], rng: random.Random) -> None:
+    os.killpg(command.pid, signal.SIGKILL)
+
+
+def kill_parent(command: subprocess.Popen[bytes], rng: random.Random) -> None:
+    command.kill()
+
+
+def kill_one_of_the_workers(command: subprocess.Popen[bytes], rng: random.Random) -> None:
+    """Workers, guardians, and what solvers have started."""
+    family = psutil.Process(command.pid).children(recursive=True)
+    with contextlib.suppress(psutil.Error, IndexError):
+        rng.choice(family).kill()
+
+
+WAYS: tuple[Callable[[subprocess.Popen[bytes], random.Random], None], ...] = (
+    kill_group,
+    kill_parent,
+    kill_one_of_the_workers,
+)
+
+
+def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(
+    folder: Path, undisturbed: dict[str, dict[str, Any]]
+) -> None:
+    rng = random.Random(SEED)
+    kills = {way.__name__: 0 for way in WAYS}
+    rounds = 0
+    while sum(kills.values()) < KILLS:
+        name = f"results-{rounds}"
+        rounds += 1
+        for attempt in range(100):
+            command = start(folder, name, "--retry-failed")
+            way = WAYS[sum(kills.values()) % len(WAYS)]
+            # Sooner or later one of them gets to its end.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                command.wait(rng.uniform(0.0, LATEST * (1 + attempt / 4)))
+            if command.poll() is not None:
+                break
+            way(command, rng)
+            kills[way.__name__] += 1
+            code = command.wait(120)
+            if way is kill_one_of_the_workers:
+                # The others went on; a run that lost its worker is said to have crashed.
+                assert code in (0, 1), log_of(folder, name)
+            assert gone(), [process.cmdline() for process in workers()]
+        last = start(folder, name, "--retry-failed")
+        assert last.wait(300) == 0, log_of(folder, name)
+        assert "Traceback" not in log_of(folder, name)
+        assert values(folder / name) == undisturbed
+        assert leftovers(folder / name) == []
+    assert gone()
+    print(f"{kills} in {rounds} studies")  # shown by pytest -s
+
+
+def leftovers(results: Path) -> list[str]:
+    """Whatever does not belong into a results folder."""
+    known = {"report.html", "runs", "study.json", "sources"}
+    names = [path.name for path in results.iterdir() if path.name not in known]
+    return names + [path.name for path in (results / "runs").glob("[._]*")]
+
+
+def test_of_two_commands_at_once_one_runs_and_the_other_says_so(
+    folder: Path, undisturbed: dict[str, dict[str, Any]]
+) -> None:
+    both = [start(folder, "shared") for _ in range(2)]
+    codes = sorted(command.wait(300) for command in both)
+    assert codes == [0, 2], log_of(folder, "shared")
+    assert log_of(folder, "shared").count("another marginbench run is writing here") == 1
+    assert values(folder / "shared") == undisturbed
+    assert leftovers(folder / "shared") == []
+
+
+@pytest.fixture
+def no_worker_before() -> Iterator[None]:
+    assert gone()
+    yield
+
+
+def test_the_page_and_the_plan_are_those_of_the_undisturbed_study(
+    folder: Path, undisturbed: dict[str, dict[str, Any]], no_worker_before: None
+) -> None:
+    assert undisturbed
+    plans = [
+        json.loads(path.read_text())["planned"] for path in sorted(folder.glob("*/study.json"))
+    ]
+    assert len(plans) >= 2
+    assert all(plan == plans[0] for plan in plans)
