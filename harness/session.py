@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
+import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -11,8 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from marginbench.data_loaders.atomic import UNFINISHED, replacing
 from marginbench.harness.asking import Ask
@@ -380,11 +380,11 @@ def exclusive(results: Path) -> Iterator[None]:
     """
     if results.exists() and not results.is_dir():
         raise UserError(f"{results}: is not a folder; choose another --out")
+    path = results / ".lock"
     try:
         results.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(results / ".lock")
-        lock.acquire(timeout=0)
-    except Timeout:
+        lock = _locked(path)
+    except BlockingIOError:
         raise BusyError(
             f"{results}: another marginbench run is writing here; wait for it or choose --out"
         ) from None
@@ -395,4 +395,28 @@ def exclusive(results: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
+        # While it is locked: whoever waits for this file finds that it is not there any more.
+        path.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _locked(path: Path) -> int:
+    """The descriptor of the lock file, locked.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process has locked it.
+    """
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                    return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        # Its holder has removed it meanwhile.
+        os.close(descriptor)

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from marginbench.harness.records import RecordBase, RecordStore
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
+#: What all that these tests start has in its environment.
+TOKEN = uuid.uuid4().hex
 TIMEOUT = 5.0
 #: Seconds of work that are hidden from the clocks.
 HIDDEN = 0.6
@@ -162,6 +165,7 @@ def run(study: str, folder: Path) -> dict[str, RecordBase]:
         text=True,
         timeout=1200,
         check=False,
+        env={**os.environ, "MARGINBENCH_TEST": TOKEN},
     )
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
@@ -248,7 +252,7 @@ def test_no_process_or_file_is_left(
         process.info
         for process in psutil.process_iter(["pid", "cmdline"])
         if any("97531" in word for word in process.info["cmdline"] or [])
-        or "MARGINBENCH_WORKER" in _environment(process)
+        or _environment(process).get("MARGINBENCH_TEST") == TOKEN
     ]
     assert left == []
     results = folder / "results"
