@@ -176,7 +176,7 @@ def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(
     while sum(kills.values()) < KILLS:
         name = f"results-{rounds}"
         rounds += 1
-        for attempt in range(100):
+        for attempt in range(KILLS - sum(kills.values())):
             command = start(folder, name, "--retry-failed")
             way = WAYS[sum(kills.values()) % len(WAYS)]
             # Sooner or later one of them gets to its end.

@@ -1,0 +1,189 @@
+"""Workers and their guardians: what a worker has started does not outlive it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from marginbench.harness.jobs import Job, Limits, Send, Work
+from marginbench.harness.process import MARK, WorkerProcess
+from marginbench.harness.wire import frame_of
+
+TREE = """
+import os, subprocess, sys, time
+from pathlib import Path
+from marginbench.harness.jobs import Work
+from dataclasses import dataclass
+
+def sleeper(**options):
+    return subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], **options)
+
+@dataclass(frozen=True)
+class Starts(Work):
+    note: str
+    how: str = ""
+
+    def run(self, send):
+        started = [sleeper().pid, sleeper(start_new_session=True, env={}).pid]
+        pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            started = [sleeper().pid]
+            Path(self.note + "-2").write_text(str(started[0]))
+            os._exit(0)
+        os.waitpid(pid, 0)
+        Path(self.note).write_text(" ".join(map(str, [os.getpid(), *started])))
+        if self.how == "crash":
+            os.abort()
+        time.sleep(600)
+"""
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[int]]]:
+    """Starts a worker whose job leaves children of every sort; the process ids of all."""
+    (tmp_path / "starts_children.py").write_text(TREE)
+    monkeypatch.syspath_prepend(tmp_path)
+    processes = []
+
+    def start(how: str = "") -> list[int]:
+        import starts_children  # type: ignore[import-not-found]
+
+        process = WorkerProcess(tmp_path / "log", 1)
+        processes.append(process)
+        note = tmp_path / "note"
+        job = Job("", starts_children.Starts(str(note), how), Limits({}, 1000.0))
+        process.send(frame_of(b"", pickle.dumps(job)))
+        until(lambda: note.is_file() and len(note.read_text().split()) == 3)
+        pids = [int(word) for word in note.read_text().split()]
+        return [*pids, int((tmp_path / "note-2").read_text())]
+
+    start.processes = processes  # type: ignore[attr-defined]
+    yield start
+    for process in processes:
+        process.kill()
+    sys.modules.pop("starts_children", None)
+
+
+def until(happened: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def running(pids: list[int]) -> list[int]:
+    found = []
+    for pid in pids:
+        try:
+            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                found.append(pid)
+        except psutil.NoSuchProcess:
+            pass
+    return found
+
+
+def test_killing_a_worker_kills_all_that_it_has_started(
+    started: Callable[..., list[int]],
+) -> None:
+    pids = started()
+    assert running(pids) == pids
+    (process,) = started.processes  # type: ignore[attr-defined]
+    family = [member.pid for member in process.family()]
+    assert set(pids) <= set(family)
+    process.kill()
+    assert running(pids) == []
+
+
+def test_what_a_worker_has_started_dies_when_it_crashes(
+    started: Callable[..., list[int]],
+) -> None:
+    pids = started("crash")
+    (process,) = started.processes  # type: ignore[attr-defined]
+    until(lambda: not process.alive)
+    assert running(pids) == []
+    assert process.exit_words == "the process was killed by SIGABRT"
+
+
+def test_a_guardian_that_is_killed_leaves_nothing_that_has_its_mark(
+    started: Callable[..., list[int]],
+) -> None:
+    pids = started()
+    (process,) = started.processes  # type: ignore[attr-defined]
+    os.kill(psutil.Process(pids[0]).ppid(), signal.SIGKILL)
+    until(lambda: not process.alive)
+    process.kill()
+    # The second has emptied its environment; its guardian would have found it.
+    assert [pid for pid in running(pids) if pid != pids[2]] == []
+    assert process.exit_words == "the process was killed from outside"
+    os.kill(pids[2], signal.SIGKILL)
+
+
+def test_a_worker_dies_with_the_process_that_wanted_it(tmp_path: Path) -> None:
+    script = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from marginbench.harness.process import WorkerProcess\n"
+        f"process = WorkerProcess(Path({str(tmp_path / 'log')!r}), 1)\n"
+        "while process.pid is None: time.sleep(0.01)\n"
+        "print(process.pid, process._guardian.pid, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as command:
+        assert command.stdout is not None
+        pids = [int(word) for word in command.stdout.readline().split()]
+        assert running(pids) == pids
+        command.kill()
+    until(lambda: running(pids) == [], 10.0)
+
+
+def test_cpu_seconds_of_children_count(tmp_path: Path) -> None:
+    process = WorkerProcess(tmp_path / "log", 1)
+    try:
+        # Its own start costs as much.
+        until(lambda: any(True for _ in process.receive()))
+        before = process.cpu_s()
+        job = Job("", _Burns(), Limits({}, 1000.0))
+        process.send(frame_of(b"", pickle.dumps(job)))
+        until(lambda: process.cpu_s() - before > 0.75)
+    finally:
+        process.kill()
+
+
+class _Burns(Work):
+    def run(self, send: Send) -> None:
+        code = "import time\nwhile time.process_time() < 0.4: pass"
+        for _ in range(2):
+            subprocess.run([sys.executable, "-S", "-c", code], check=True)
+
+
+def test_modules_beside_the_current_folder_are_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("json", "numpy", "marginbench", "psutil"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')")
+    monkeypatch.chdir(tmp_path)
+    process = WorkerProcess(tmp_path / "log", 1)
+    try:
+        until(lambda: process.alive and any(True for _ in process.receive()))
+    finally:
+        process.kill()
+    assert (tmp_path / "log").read_text() == ""
+
+
+def test_all_of_a_worker_is_marked(tmp_path: Path) -> None:
+    process = WorkerProcess(tmp_path / "log", 1)
+    try:
+        until(lambda: process.pid is not None)
+        assert MARK in psutil.Process(process.pid).environ()
+    finally:
+        process.kill()
