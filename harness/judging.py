@@ -37,6 +37,7 @@ PLUMBING = {
     "harness/loading.py": "finds the class that the key names",
     "harness/measures.py": "declarations of columns",
     "harness/records.py": "columns and files of records",
+    "harness/sealing.py": "checksums of records",
     "harness/worker.py": "takes jobs and sends results",
     "data_loaders/cache.py": "the fingerprint of the data is in the key",
     "data_loaders/errors.py": "classes of errors",

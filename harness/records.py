@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from marginbench.data_loaders.atomic import replacing
 from marginbench.data_loaders.errors import first_line
 from marginbench.harness.errors import RecordError
 from marginbench.harness.measures import Measure, column, columns_of
+from marginbench.harness.sealing import sealed, unsealed
 
 SCHEMA_VERSION = 5
 
@@ -259,6 +259,45 @@ def _is_json(text: Any, kind: str) -> bool:
     return isinstance(found, list) and all(isinstance(item, dict) for item in found)
 
 
+def read_record(path: Path | str) -> RecordBase:
+    """Read the record of one run, after checking it against its checksums.
+
+    Parameters
+    ----------
+    path : Path or str
+        A file of the folder ``runs/`` of a results folder.
+
+    Returns
+    -------
+    RecordBase
+        A record of the type of its kind; records of older schemas come with today's columns.
+
+    Raises
+    ------
+    RecordError
+        If the file is damaged, is no record, or is of a schema that this release cannot read; the
+        message names the file and says why.
+    """
+    path = Path(path)
+    try:
+        return _record_of(unsealed(path))
+    except RecordError as error:
+        raise RecordError(f"{path}: {error}") from None
+
+
+def _record_of(row: dict[str, Any]) -> RecordBase:
+    from marginbench.harness.kinds import record_type
+
+    try:
+        return record_type(row).from_row(row)
+    except RecordError:
+        raise
+    except Exception as error:  # noqa: BLE001 - old records have no checksum: any value may be there
+        raise RecordError(
+            f"not a record of a run (a value of another type: {first_line(error)})"
+        ) from None
+
+
 class RecordStore:
     """Records of one study, of any kind: a folder with one Parquet file per run.
 
@@ -277,8 +316,9 @@ class RecordStore:
         row = {"kind": record.kind, **_encodable(asdict(record))}
         table = pa.Table.from_pylist([row], schema=schema_of(type(record)))
         path = self.folder / record.file_name
+        content = sealed(table)
         with replacing(path) as sink:
-            pq.write_table(table, sink, compression="zstd")
+            sink.write(content)
         return path
 
     def paths(self) -> list[Path]:
@@ -286,28 +326,8 @@ class RecordStore:
         return sorted(self.folder.glob("*.parquet"))
 
     def read(self, path: Path) -> RecordBase:
-        """Read one record.
-
-        Raises
-        ------
-        RecordError
-            If the file is truncated, empty, or of a schema that cannot be read; the message names
-            the file and says why.
-        """
-        from marginbench.harness.kinds import record_type
-
-        try:
-            row: dict[str, Any] = pq.ParquetFile(path).read().to_pylist()[0]
-        except (OSError, pa.ArrowException, IndexError) as error:
-            raise RecordError(f"{path}: not a readable record ({first_line(error)})") from None
-        try:
-            return record_type(row).from_row(row)
-        except RecordError as error:
-            raise RecordError(f"{path}: {error}") from None
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise RecordError(
-                f"{path}: not a record of a run (a value of another type: {first_line(error)})"
-            ) from None
+        """Read one record: :func:`read_record`."""
+        return read_record(path)
 
     def scan(self) -> Iterator[RecordBase | RecordError]:
         """Every record of the folder; a damaged file comes as the error that it raised."""
