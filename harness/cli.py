@@ -168,12 +168,15 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
             jobs=jobs,
             retry_failed=retry_failed,
             command=command,
+            whole_command=_command_line(study, None, None, None, jobs, timeout, out),
         )
-        report = write_report(summary.results, command)
+        report = write_report(summary.results, _command_of(summary.results))
         for reason in summary.data_errors:
             _complain(reason, EXIT_DATA)
         counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
         typer.echo(f"{plural(summary.planned, 'run')}: {counts}")
+        if summary.part:
+            typer.echo(f"this was a part of the study: {summary.part}")
         typer.echo(f"report: {report}")
         return int(summary.exit_code)
 
@@ -183,18 +186,19 @@ def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:
     def report(
         results: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
     ) -> None:
-        import json
+        typer.echo(f"report: {write_report(results, _command_of(results))}")
 
-        path = results / "study.json"
-        if not path.is_file():
-            raise UserError(
-                f"{results}: no results here (study.json is missing); 'marginbench run' makes them"
-            )
-        try:
-            command = str(json.loads(path.read_text(encoding="utf-8"))["command"])
-        except (OSError, ValueError, KeyError, TypeError):
-            raise UserError(f"{path}: damaged; run the study again to write it anew") from None
-        typer.echo(f"report: {write_report(results, command)}")
+
+def _command_of(results: Path) -> str:
+    """The command line that makes the results, from their study.json."""
+    from marginbench.harness.description import FILE_NAME, read_description
+
+    found = read_description(results)
+    if found is None:
+        raise UserError(
+            f"{results}: no results here ({FILE_NAME} is missing); 'marginbench run' makes them"
+        )
+    return str(found.get("command", ""))
 
 
 def _solvers() -> None:

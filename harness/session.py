@@ -6,22 +6,25 @@ import contextlib
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from marginbench.data_loaders.atomic import UNFINISHED, replacing
+from marginbench.data_loaders.atomic import UNFINISHED
 from marginbench.harness.asking import Ask
+from marginbench.harness.description import (
+    SCHEMA_VERSION,
+    DamagedDescriptionError,
+    move_aside,
+    read_description,
+    write_description,
+)
 from marginbench.harness.environment import environment, version
 from marginbench.harness.errors import (
     EXIT_DATA,
     EXIT_OK,
     EXIT_RUNS,
-    BusyError,
     InterruptedRunError,
     RecordError,
     UserError,
@@ -29,12 +32,13 @@ from marginbench.harness.errors import (
 from marginbench.harness.jobs import Ended, Executor, Job, Limits, Outcome, Started
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.kinds import Facts, Kind, Run, kind_named
+from marginbench.harness.locking import exclusive
+from marginbench.harness.plans import Scope, merged, planned_run
 from marginbench.harness.pool import LocalPool
 from marginbench.harness.progress import Progress, SilentProgress
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, RecordStore
 from marginbench.harness.study import StudyBase, run_limits
 
-_SCHEMA_VERSION = 2
 _TIMEOUTS = frozenset({"timeout", "compile_timeout", "data_timeout", "evaluation_timeout"})
 
 
@@ -56,6 +60,8 @@ class RunSummary:
         A line for each run that did not go as planned.
     data_errors : tuple of str
         Datasets that could not be loaded, and why.
+    part : str
+        How much of the study this was, as "1 of 3 tasks"; empty for all of it.
     """
 
     results: Path
@@ -64,6 +70,7 @@ class RunSummary:
     statuses: dict[str, int]
     unexpected: tuple[str, ...] = ()
     data_errors: tuple[str, ...] = ()
+    part: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -81,6 +88,8 @@ def run_study(
     threads: int = 1,
     retry_failed: bool = False,
     command: str = "",
+    whole: StudyBase | None = None,
+    whole_command: str = "",
     progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> RunSummary:
@@ -98,7 +107,11 @@ def run_study(
     retry_failed : bool
         Run again what did not go as planned.
     command : str
-        The command line that reproduces this, for the report.
+        The command line that runs this.
+    whole : StudyBase, optional
+        The study of which this is a part; what was planned of its other parts stays planned.
+    whole_command : str
+        The command line that runs all of it, for the report.
     progress : Progress, optional
         Shows what happens; nothing by default.
     executor : Executor, optional
@@ -113,13 +126,14 @@ def run_study(
     """
     if jobs < 1:
         raise UserError(f"the number of jobs must be at least 1, not {jobs}")
-    session = _Session(study, results, jobs, threads, progress or SilentProgress())
+    scope = Scope(whole or study, study)
+    session = _Session(scope, results, jobs, threads, progress or SilentProgress())
     with exclusive(results), contextlib.ExitStack() as stack:
         if executor is None:
             executor = stack.enter_context(LocalPool(jobs, results / "logs"))
         try:
             session.plan(executor)
-            session.prepare(command, retry_failed=retry_failed)
+            session.prepare(command, whole_command or command, retry_failed=retry_failed)
             session.run_pending(executor)
         except KeyboardInterrupt:
             executor.close()
@@ -133,11 +147,12 @@ class _Session:
     """One call of :func:`run_study`."""
 
     def __init__(
-        self, study: StudyBase, results: Path, jobs: int, threads: int, progress: Progress
+        self, scope: Scope, results: Path, jobs: int, threads: int, progress: Progress
     ) -> None:
-        self.study, self.results, self.jobs, self.threads = study, results, jobs, threads
+        self.scope, self.study = scope, scope.part
+        self.results, self.jobs, self.threads = results, jobs, threads
         self.progress = progress
-        self.kind: Kind = kind_named(study.kind)
+        self.kind: Kind = kind_named(self.study.kind)
         self.store = RecordStore(results / "runs")
         self.facts = Facts({})
         self.runs: list[Run] = []
@@ -156,13 +171,14 @@ class _Session:
         self.facts = self.kind.facts(self.study, ask)
         self.runs = self.kind.plan(self.study, self.facts)
 
-    def prepare(self, command: str, *, retry_failed: bool) -> None:
+    def prepare(self, command: str, whole_command: str, *, retry_failed: bool) -> None:
         """Write study.json, and find out what is recorded already."""
-        path = self.results / "study.json"
-        self._check_same_study(path)
+        before = self._described_before()
         for leftover in self.store.folder.glob(f"{UNFINISHED}*"):
             leftover.unlink(missing_ok=True)
-        _write_json(path, self._description(command))
+        now = self._description() | {"command": whole_command}
+        plan = merged(now, before, self.scope, self.results, command)
+        write_description(self.results, plan)
         for run in self.runs:
             record = self.store.recorded(run.file_name, run.key, self.progress.say)
             if record is not None and not self._repeats(record, retry_failed=retry_failed):
@@ -180,11 +196,11 @@ class _Session:
                 f"{self.results}"
             )
 
-    def _description(self, command: str) -> dict[str, Any]:
-        """What study.json says."""
+    def _description(self) -> dict[str, Any]:
+        """What study.json says of what this command runs."""
         study = self.study
         return {
-            "schema_version": _SCHEMA_VERSION,
+            "schema_version": SCHEMA_VERSION,
             "kind": study.kind,
             "marginbench": version(),
             "name": study.name,
@@ -193,26 +209,29 @@ class _Session:
             "budget": study.budget.model_dump(),
             "jobs": self.jobs,
             "threads": self.threads,
-            "command": command,
             **self.kind.describe(study, self.facts),
-            "planned": [
-                {
-                    "key": run.key,
-                    "file": run.file_name,
-                    "task": run.task,
-                    "solver": run.solver,
-                    "seed": run.seed,
-                }
-                for run in self.runs
-            ],
+            "planned": [planned_run(run) for run in self.runs],
         }
 
-    def _check_same_study(self, path: Path) -> None:
-        """A folder keeps the runs of one study: its page would lose those of another."""
+    def _described_before(self) -> dict[str, Any] | None:
+        """What study.json said so far; one that is damaged is moved aside.
+
+        Raises
+        ------
+        UserError
+            If the folder holds another study, whose runs its page would lose, or one of a later
+            release.
+        """
+        before = None
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))["name"]
-        except (OSError, ValueError, KeyError, TypeError):
-            # None yet, or a damaged one, which is written anew; then the records tell.
+            before = read_description(self.results)
+        except DamagedDescriptionError as error:
+            self.progress.say(f"{error.why}; moved to {move_aside(self.results)}, written anew")
+        if before is not None and before.get("schema_version", 0) > SCHEMA_VERSION:
+            raise UserError(f"{self.results}: written by a later release; choose another --out")
+        found = (before or {}).get("name")
+        if found is None:
+            # None yet, or a damaged one; then the records tell.
             known = (item.study for item in self.store.scan() if not isinstance(item, RecordError))
             found = next(known, self.study.name)
         if found != self.study.name:
@@ -220,6 +239,7 @@ class _Session:
                 f"{self.results}: holds the study {found!r}; choose another --out for "
                 f"{self.study.name!r}"
             )
+        return before
 
     def _repeats(self, record: RecordBase, *, retry_failed: bool) -> bool:
         """Whether a recorded run is run again: it failed, or its limit is wider now."""
@@ -335,6 +355,7 @@ class _Session:
                 _failure_line(record) for record in ended if record.status not in EXPECTED_STATUSES
             ),
             data_errors=tuple(dict.fromkeys([*unloaded, *self.data_errors])),
+            part=self.scope.words(),
         )
 
     def interrupted_message(self, command: str) -> str:
@@ -354,43 +375,3 @@ def _failure_line(record: RecordBase) -> str:
 def _now() -> str:
     """The time, ISO 8601 in UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _write_json(path: Path, value: Any) -> None:
-    """Write a JSON file atomically."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, default=repr) + "\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as sink:
-            sink.write(text.encode())
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
-
-
-@contextlib.contextmanager
-def exclusive(results: Path) -> Iterator[None]:
-    """Nobody else writes to the results folder meanwhile.
-
-    Raises
-    ------
-    UserError
-        If it is no folder, cannot be written to, or another run is writing there.
-    """
-    if results.exists() and not results.is_dir():
-        raise UserError(f"{results}: is not a folder; choose another --out")
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(results / ".lock")
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise BusyError(
-            f"{results}: another marginbench run is writing here; wait for it or choose --out"
-        ) from None
-    except OSError as error:
-        raise UserError(
-            f"{results}: cannot be written to ({error.strerror or error}); choose another --out"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()

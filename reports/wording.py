@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from marginbench.reports import formatting
-from marginbench.reports.described import SvmTask
+from marginbench.reports.described import Study, SvmTask
 from marginbench.solvers.kernels import kernel_class, kernel_names
 
 
@@ -36,6 +36,23 @@ def kind_words(kind: str) -> KindWords:
 def capitalised(words: str) -> str:
     """The words with a capital at their beginning; the others as they are."""
     return words[:1].upper() + words[1:]
+
+
+def part_of_study(study: Study, words: KindWords) -> list[str]:
+    """A sentence where only a part of the study was ever run, else none."""
+    if study.of is None:
+        return []
+    parts = [
+        f"{len(shown)} of {formatting.plural(total, word)}"
+        for shown, total, word in (
+            ({run.task for run in study.planned}, study.of.tasks, words.task),
+            ({run.solver for run in study.planned}, study.of.solvers, words.solver),
+        )
+        if len(shown) < total
+    ]
+    if not parts and len(study.planned) < study.of.runs:
+        parts = [f"{len(study.planned)} of {formatting.plural(study.of.runs, 'run')}"]
+    return [f"{' and '.join(parts)} of the study were run."] if parts else []
 
 
 def kernel_words(task: SvmTask) -> list[str]:

@@ -68,7 +68,7 @@ class FeasibilityKind:
             _plan_run(study, facts, task, entry, seed)
             for task in study.tasks
             for entry in _fitting(study, task, facts.solvers)
-            for seed in range(min(task.instances, entry.seeds or task.instances))
+            for seed in range(study.n_seeds(task, entry))
         ]
 
     def describe(self, study: FeasibilityStudy, facts: Facts) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Damage a record file again and again and read it each time; counts what came of it.
+"""Damage a record file, or a study.json, again and again; read each copy and count the outcomes.
 
 A script, because the reader of damaged bytes may crash: ``python damaging.py FILE COUNT SEED``.
 It prints a JSON object: outcome -> number of files, and the first reason of each outcome.
@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from marginbench import RecordError, read_record
+from marginbench import RecordError, UserError, read_record
+from marginbench.harness.description import read_description
 
 #: A damaged length must not make the reader ask for all of the machine's memory.
 _ADDRESS_SPACE = 8 * 2**30
@@ -88,6 +89,10 @@ DAMAGES: tuple[Callable[[bytearray, random.Random], None], ...] = (
 )
 
 
+def read(file: Path) -> object:
+    return read_description(file.parent) if file.suffix == ".json" else read_record(file)
+
+
 def campaign(file: Path, count: int, seed: int) -> dict[str, dict[str, int | str]]:
     """Read so many damaged copies of a file.
 
@@ -99,20 +104,20 @@ def campaign(file: Path, count: int, seed: int) -> dict[str, dict[str, int | str
         anything else is an exception that is no RecordError. ``first``: outcome -> an example.
     """
     rng = random.Random(seed)
-    intact, content = repr(read_record(file)), file.read_bytes()
+    intact, content = repr(read(file)), file.read_bytes()
     counts: Counter[str] = Counter()
     first: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "damaged.parquet"
+        copy = Path(folder) / file.name
         for number in range(count):
             damage = DAMAGES[number % len(DAMAGES)]
             damaged = bytearray(content)
             damage(damaged, rng)
             copy.write_bytes(damaged)
             try:
-                outcome = "same" if repr(read_record(copy)) == intact else "misread"
+                outcome = "same" if repr(read(copy)) == intact else "misread"
                 words = damage.__name__
-            except RecordError as error:
+            except (RecordError, UserError) as error:
                 outcome, words = "refused", str(error)
                 if not words.startswith(f"{copy}: ") or "\n" in words:
                     outcome = "badly worded"

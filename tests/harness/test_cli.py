@@ -135,10 +135,15 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_run_tells_what_it_did_and_where(run: Run, small: Path) -> None:
     code, out, err = run("run", "small.toml", "--solver", "smo", "--seeds", "2")
     assert code == 0
-    assert out.splitlines() == ["2 runs: 2 converged", "report: results/small/report.html"]
+    assert out.splitlines() == [
+        "2 runs: 2 converged",
+        "this was a part of the study: 1 of 2 solvers",
+        "report: results/small/report.html",
+    ]
     assert "[2/2] checkers · SMO · seed " in err
+    # The page names the command of the whole study.
     command = (small / "results/small/report.html").read_text()
-    assert command == "marginbench run small.toml --solver smo --seeds 2"
+    assert command == "marginbench run small.toml"
 
 
 def test_a_run_that_fails_gives_exit_code_1_and_is_left_to_the_report(
@@ -226,7 +231,7 @@ def test_a_bug_is_not_hidden(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     def write_report(results: Path, command: str) -> Path:
         raise RuntimeError("a bug")
 
-    (tmp_path / "study.json").write_text('{"command": "x"}')
+    (tmp_path / "study.json").write_text('{"schema_version": 2}')
     with pytest.raises(RuntimeError, match="a bug"):
         run_app(build_app(write_report), ["report", str(tmp_path)])
 
@@ -235,7 +240,7 @@ def test_a_damaged_description_is_said_so(run: Run, tmp_path: Path) -> None:
     (tmp_path / "study.json").write_text('{"comm')
     code, _, err = run("report", str(tmp_path))
     assert code == 2
-    assert "study.json: damaged; run the study again" in err
+    assert "study.json: damaged (it is not JSON); run the study again" in err
 
 
 def test_help_needs_no_heavy_module() -> None:
