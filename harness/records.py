@@ -7,6 +7,7 @@ with ``pandas.read_parquet(folder)``.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -71,9 +72,14 @@ class RecordBase:
     # what was run
     schema_version: int = column("version of the schema", default=SCHEMA_VERSION)
     key: str = column("SHA-256 of all that determines the run")
-    key_parts: str = column("what the key is made of; {}: not known", default="{}", json="object")
+    key_parts: str = column(
+        "what the key is made of: the JSON of which it is the hash; {}: not known",
+        default="{}",
+        json="object",
+    )
     version: str = column(
-        "short version of the solver's code, by its content; empty: not known", default=""
+        "of the solver's code: ten digits of its hash, the commit if it is known; empty: not known",
+        default="",
     )
     study: str = column("name of the study")
     task: str = column("label of the task, unique in the study")
@@ -168,7 +174,7 @@ class RecordBase:
         unknown = sorted(set(row) ^ {item.name for item in fields(cls)})
         if unknown:
             raise RecordError(f"columns differ from the schema: {', '.join(unknown)}")
-        problem = _problem(cls, row) or _trace_problem(cls, row["trace"])
+        problem = _problem(cls, row) or _key_problem(row) or _trace_problem(cls, row["trace"])
         if problem:
             raise RecordError(f"not a record of a run (its {problem})")
         for place in (row, *row["trace"]):
@@ -237,6 +243,13 @@ def _problem(declared: type, row: Mapping[str, Any]) -> str:
         if count < 0:
             return f"{name} is {count}"
     return ""
+
+
+def _key_problem(row: Mapping[str, Any]) -> str:
+    parts = row["key_parts"]
+    if parts == "{}" or row["key"] == hashlib.sha256(parts.encode()).hexdigest():
+        return ""
+    return "key is not that of its key_parts"
 
 
 def _trace_problem(cls: type[RecordBase], trace: Any) -> str:
@@ -348,12 +361,18 @@ class RecordStore:
         try:
             record = self.read(path)
         except RecordError as error:
-            # A name that readers of the folder pass over.
-            aside = path.with_name(f"_{path.name}.damaged")
-            os.replace(path, aside)
-            say(f"{error}; moved to {aside.name}, the run is done again")
+            say(f"{error}; moved to {self.move_aside(path)}, the run is done again")
             return None
         return record if record.key == key else None
+
+    def move_aside(self, path: Path) -> str:
+        """Rename a damaged file to what readers of the folder pass over; returns the new name."""
+        name, number = f"_{path.name}.damaged", 1
+        while path.with_name(name).exists():
+            number += 1
+            name = f"_{path.name}.damaged-{number}"
+        os.replace(path, path.with_name(name))
+        return name
 
 
 def _encodable(row: dict[str, Any]) -> dict[str, Any]:

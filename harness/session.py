@@ -38,6 +38,8 @@ from marginbench.harness.pool import LocalPool
 from marginbench.harness.progress import Progress, SilentProgress
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, RecordStore
 from marginbench.harness.study import StudyBase, run_limits
+from marginbench.harness.superseded import Superseded
+from marginbench.harness.versions import content_version, write_sources
 
 _TIMEOUTS = frozenset({"timeout", "compile_timeout", "data_timeout", "evaluation_timeout"})
 
@@ -139,6 +141,7 @@ def run_study(
             executor.close()
             raise InterruptedRunError(session.interrupted_message(command)) from None
         finally:
+            session.superseded.tell()
             session.progress.close()
         return session.summary()
 
@@ -154,6 +157,7 @@ class _Session:
         self.progress = progress
         self.kind: Kind = kind_named(self.study.kind)
         self.store = RecordStore(results / "runs")
+        self.superseded = Superseded(self.store, progress.say)
         self.facts = Facts({})
         self.runs: list[Run] = []
         self.pending: list[Run] = []
@@ -179,7 +183,9 @@ class _Session:
         now = self._description() | {"command": whole_command}
         plan = merged(now, before, self.scope, self.results, command)
         write_description(self.results, plan)
+        write_sources(self.results, self.facts.solvers.values())
         for run in self.runs:
+            self.superseded.restore(run)
             record = self.store.recorded(run.file_name, run.key, self.progress.say)
             if record is not None and not self._repeats(record, retry_failed=retry_failed):
                 self.records[run.key] = self._kept(record, run)
@@ -195,6 +201,7 @@ class _Session:
                 f"{self.already_recorded} of {len(self.runs)} runs already recorded in "
                 f"{self.results}"
             )
+        self.superseded.tell()
 
     def _description(self) -> dict[str, Any]:
         """What study.json says of what this command runs."""
@@ -255,11 +262,21 @@ class _Session:
         return any(now[name] > before.get(name, 0.0) for name in limits)
 
     def _kept(self, record: RecordBase, run: Run) -> RecordBase:
-        """A record that was there before, compared with a reference that was not there then."""
-        if self.kind.is_current(record, run):
+        """A record that was there before, with what was not known then.
+
+        That is the comparison with a reference optimum, and in records of older schemas what the
+        key is made of: the same today, as the key is.
+        """
+        self.superseded.replaced_by(record)
+        current = self.kind.is_current(record, run)
+        if current and record.version:
             return record
         record = replace(record)
-        self.kind.complete(record, run)
+        if not current:
+            self.kind.complete(record, run)
+        if not record.version:
+            record.key_parts = run.known["key_parts"]
+            record.version = content_version(run.known["version"])
         self.store.write(record)
         return record
 
@@ -340,6 +357,7 @@ class _Session:
     def _write(self, record: RecordBase) -> None:
         record.jobs, record.threads, record.environment = self.jobs, self.threads, self._environment
         self.store.write(record)
+        self.superseded.replaced_by(record)
         self.records[record.key] = record
 
     def summary(self) -> RunSummary:

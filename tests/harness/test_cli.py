@@ -141,9 +141,12 @@ def test_a_run_tells_what_it_did_and_where(run: Run, small: Path) -> None:
         "report: results/small/report.html",
     ]
     assert "[2/2] checkers · SMO · seed " in err
-    # The page names the command of the whole study.
+    # The page names the command of the whole study, and this one for the seed that it has not.
     command = (small / "results/small/report.html").read_text()
-    assert command == "marginbench run small.toml"
+    assert command.splitlines() == [
+        "marginbench run small.toml",
+        "marginbench run small.toml --solver smo --seeds 2",
+    ]
 
 
 def test_a_run_that_fails_gives_exit_code_1_and_is_left_to_the_report(
