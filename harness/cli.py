@@ -44,6 +44,9 @@ def build_app(write_report: ReportWriter) -> typer.Typer:
     app.callback(invoke_without_command=True)(_main)
     _add_run(app, write_report)
     _add_report(app, write_report)
+    app.command("explain", help="Say why runs would be reused or repeated; nothing is run.")(
+        _explain
+    )
     app.command("solvers", help="List the solvers that studies can name.")(_solvers)
     data = typer.Typer(help="List, fetch and verify datasets.", rich_markup_mode=None)
     data.callback(invoke_without_command=True)(_help_only)
@@ -187,6 +190,30 @@ def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:
         results: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
     ) -> None:
         typer.echo(f"report: {write_report(results, _command_of(results))}")
+
+
+def _explain(
+    results: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN",
+            help="Only this run: a record's file, the beginning of a key, or TASK/SOLVER/SEED.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    from marginbench.harness import explaining
+
+    found = explaining.explain(results, say=lambda line: typer.echo(line, err=True))
+    if run is not None:
+        found = explaining.chosen(found, run)
+    if as_json:
+        typer.echo(explaining.as_json(found))
+        return
+    for line in explaining.in_words(found):
+        typer.echo(line)
 
 
 def _command_of(results: Path) -> str:

@@ -22,7 +22,7 @@ from marginbench.harness.study import StudyBase
 from marginbench.harness.words import plural
 
 # Keys of an entry that do not say what its runs are.
-_NOT_CONFIGURING = frozenset({"seeds", "instances", "published", "reference"})
+_NOT_CONFIGURING = frozenset({"seeds", "instances", "published", "reference", "added"})
 
 Planned = tuple[str, str, int]
 
@@ -160,11 +160,18 @@ def restored_study(model: type[StudyBase], content: Mapping[str, Any], results: 
     for entry in (*content["tasks"].values(), *content["solvers"].values()):
         values = dict(entry)
         table = values.pop("table")
+        values.pop("added", None)
         if table == model.solver_table and values["name"].partition(":")[0].endswith(".py"):
             file, _, name = values["name"].rpartition(":")
             values["name"] = f"{results.resolve().joinpath(file).resolve()}:{name}"
         tables[table].append(values)
     return model.model_validate(content["settings"] | tables)
+
+
+def added_labels(content: Mapping[str, Any]) -> set[str]:
+    """The labels of the tasks and solvers that options added to the study."""
+    entries = {**content["tasks"], **content["solvers"]}
+    return {label for label, entry in entries.items() if entry.get("added")}
 
 
 def _identity(run: Mapping[str, Any]) -> Planned:
@@ -199,10 +206,14 @@ def _content(scope: Scope, results: Path) -> dict[str, Any]:
 def _entries(
     study: StudyBase, tables: Iterable[str], results: Path, without: Sequence[Any] = ()
 ) -> dict[str, dict[str, Any]]:
-    """Label of an entry -> its values, with the table it stands in."""
+    """Label of an entry -> its values, with the table it stands in.
+
+    Entries that are not ``without`` those of the study were added to it, and say so.
+    """
     known = {entry.label for entry in without}
     return {
         entry.label: {"table": table, **entry.model_dump()}
+        | ({"added": True} if without else {})
         | ({"name": _portable(entry.name, results)} if table == study.solver_table else {})
         for table in tables
         for entry in getattr(study, table)

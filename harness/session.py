@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -37,11 +36,10 @@ from marginbench.harness.plans import Scope, merged, planned_run
 from marginbench.harness.pool import LocalPool
 from marginbench.harness.progress import Progress, SilentProgress
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, RecordStore
+from marginbench.harness.reusing import is_repeated
 from marginbench.harness.study import StudyBase, run_limits
 from marginbench.harness.superseded import Superseded
 from marginbench.harness.versions import content_version, write_sources
-
-_TIMEOUTS = frozenset({"timeout", "compile_timeout", "data_timeout", "evaluation_timeout"})
 
 
 @dataclass(frozen=True)
@@ -187,7 +185,9 @@ class _Session:
         for run in self.runs:
             self.superseded.restore(run)
             record = self.store.recorded(run.file_name, run.key, self.progress.say)
-            if record is not None and not self._repeats(record, retry_failed=retry_failed):
+            if record is not None and not is_repeated(
+                self.kind, self.study.budget, record, retry_failed=retry_failed
+            ):
                 self.records[run.key] = self._kept(record, run)
                 self.already_recorded += 1
             elif run.failure or run.skip_reason:
@@ -247,19 +247,6 @@ class _Session:
                 f"{self.study.name!r}"
             )
         return before
-
-    def _repeats(self, record: RecordBase, *, retry_failed: bool) -> bool:
-        """Whether a recorded run is run again: it failed, or its limit is wider now."""
-        if retry_failed and record.status not in EXPECTED_STATUSES:
-            return True
-        limits = self.kind.limits_hit(record)
-        if record.status == "timeout":
-            limits |= _TIMEOUTS
-        elif record.status == "memory":
-            limits |= {"memory"}
-        before: dict[str, float] = json.loads(record.budget)
-        now = self.study.budget.model_dump()
-        return any(now[name] > before.get(name, 0.0) for name in limits)
 
     def _kept(self, record: RecordBase, run: Run) -> RecordBase:
         """A record that was there before, with what was not known then.

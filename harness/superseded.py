@@ -24,6 +24,19 @@ FOLDER = "superseded"
 _KEY = re.compile(r"-[0-9a-f]{16}\.parquet$")
 
 
+def stem_of(file_name: str) -> str:
+    """The part of a record's file name that says what was run; several runs may share it."""
+    return _KEY.sub("", file_name)
+
+
+def files_by_stem(store: RecordStore) -> dict[str, set[str]]:
+    """The names of the record files by their stems."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in store.paths():
+        found[stem_of(path.name)].add(path.name)
+    return found
+
+
 class Superseded:
     """The records of earlier versions of one results folder.
 
@@ -42,14 +55,8 @@ class Superseded:
 
     @cached_property
     def _alike(self) -> dict[str, set[str]]:
-        """The files by the part of their names that says what was run; several runs may share it.
-
-        Listed when it is first needed: the folder is locked by then.
-        """
-        found: dict[str, set[str]] = defaultdict(set)
-        for path in self.store.paths():
-            found[_KEY.sub("", path.name)].add(path.name)
-        return found
+        """The files by their stems; listed when first needed, when the folder is locked."""
+        return files_by_stem(self.store)
 
     def restore(self, run: Run) -> None:
         """Take the record of a run back, if there is one that is not damaged."""
@@ -68,7 +75,7 @@ class Superseded:
 
     def replaced_by(self, record: RecordBase) -> None:
         """Move the records away that a record replaces: of the same run, under other keys."""
-        alike = self._alike[_KEY.sub("", record.file_name)]
+        alike = self._alike[stem_of(record.file_name)]
         for name in sorted(alike - {record.file_name}):
             path = self.store.folder / name
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import psutil
 import pytest
 
 from marginbench import data_loaders
+from marginbench.harness import session
 from marginbench.harness.cli import build_app, run_app
 from marginbench.harness.jobs import DatasetWork, Ended, Event, Job, Outcome, Started
 from marginbench.harness.records import RecordStore
@@ -147,6 +149,27 @@ def test_a_run_tells_what_it_did_and_where(run: Run, small: Path) -> None:
         "marginbench run small.toml",
         "marginbench run small.toml --solver smo --seeds 2",
     ]
+
+
+def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("run", "small.toml", "--solver", "smo")
+    monkeypatch.setattr("marginbench.harness.explaining.LocalPool", session.LocalPool)
+    code, out, _ = run("explain", "results/small")
+    assert code == 0
+    first, *lines = out.splitlines()
+    assert first == "2 runs: 1 recorded, 1 missing"
+    assert lines == [
+        "recorded    checkers / SMO / seed 0: its record is current (converged)",
+        "missing     checkers / SBP / seed 0: no record; it cannot start: nu is to be that of the "
+        "reference optimum, but there is none: the task has reference = false; give nu a number "
+        "in params",
+    ]
+    code, out, _ = run("explain", "results/small", "checkers/SMO/0", "--json")
+    (found,) = json.loads(out)
+    assert (code, found["state"], found["differences"]) == (0, "recorded", [])
+    code, _, err = run("explain", "results/small", "nothing")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "no planned run 'nothing'" in err
 
 
 def test_a_run_that_fails_gives_exit_code_1_and_is_left_to_the_report(

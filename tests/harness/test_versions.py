@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from marginbench import Perceptron
+from marginbench.harness.description import read_description, write_description
+from marginbench.harness.errors import UserError
+from marginbench.harness.explaining import Explained, as_json, chosen, explain, in_words
 from marginbench.harness.jobs import Event, Job
-from marginbench.harness.keys import hash_files, hash_json
+from marginbench.harness.keys import hash_files, hash_json, numeric_versions
 from marginbench.harness.progress import SilentProgress
 from marginbench.harness.records import RecordStore
 from marginbench.harness.selection import select
@@ -268,3 +274,143 @@ def test_a_record_of_an_older_schema_is_completed_when_it_is_used_again(folder: 
         assert store.read(path).version == ""
     assert folder.run().already_recorded == 4
     assert {path: store.read(path) for path in store.paths()} == intact
+
+
+def explained(folder: Folder) -> dict[tuple[str, str], Explained]:
+    before = contents(folder.results)
+    found = explain(folder.results, executor=InProcess())
+    assert contents(folder.results) == before  # explaining changes nothing
+    return {(item.task, item.solver): item for item in found}
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def differences(item: Explained) -> list[str]:
+    return [difference.words for difference in item.differences]
+
+
+def test_a_changed_file_is_named(folder: Folder) -> None:
+    folder.run()
+    assert {item.state for item in explained(folder).values()} == {"recorded"}
+    (folder.file.parent / "shared_step.py").write_text("STEP = 2\n")
+    found = explained(folder)
+    assert found["a", "Perceptron"].state == "recorded"
+    assert found["a", "Mine"].state == "stale"
+    assert differences(found["a", "Mine"]) == ["source: shared_step.py has changed"]
+    assert found["a", "Mine"].record.startswith("runs/a_Mine_s0-")
+    text = "\n".join(in_words(list(found.values())))
+    assert text.startswith("4 runs: 2 stale, 2 recorded\n")
+    assert "stale       a / Mine / seed 0: its record has another key\n" in text
+    folder.file.write_text("from marginbench import Perceptron\nclass Mine(Perceptron): pass\n")
+    assert differences(explained(folder)["a", "Mine"]) == [
+        "source: mine.py has changed",
+        "source: shared_step.py is no longer used",
+    ]
+    shutil.rmtree(folder.results / "sources")
+    (difference,) = explained(folder)["a", "Mine"].differences
+    assert difference.field == "source"
+
+
+def test_each_other_part_of_a_key_is_named(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.run()
+    described = read_description(folder.results)
+    assert described is not None
+    described["study"]["solvers"]["Perceptron"]["params"] = {"max_epochs": 3}
+    described["study"]["tasks"]["b"]["gamma"] = 5.0
+    described["study"]["settings"]["budget"]["checkpoint_factor"] = 2.0
+    write_description(folder.results, described)
+    versions = numeric_versions() | {"numpy": "9.9"}
+    monkeypatch.setattr("marginbench.harness.keys.numeric_versions", lambda: versions)
+    found = explained(folder)
+    numpy = f"versions.numpy: {metadata.version('numpy')} -> 9.9"
+    default = Perceptron().max_epochs
+    assert differences(found["a", "Perceptron"]) == [
+        f"params.max_epochs: {default} -> 3",
+        "task.checkpoint_factor: 1.19 -> 2.0",
+        numpy,
+    ]
+    assert differences(found["b", "Mine"]) == [
+        "params.gamma: 10.0 -> 5.0",
+        "task.checkpoint_factor: 1.19 -> 2.0",
+        "task.kernel.gamma: 10.0 -> 5.0",
+        numpy,
+    ]
+
+
+def test_what_is_not_recorded_is_told_apart(folder: Folder) -> None:
+    folder.run(datasets=["a"])
+    (kept,) = (folder.results / "runs").glob("a_Perceptron*.parquet")
+    kept.write_bytes(kept.read_bytes()[:-9])
+    folder.edit(2)
+    folder.run(datasets=["a"], solvers=["Mine"])
+    found = explained(folder)
+    assert found["a", "Mine"].state == "recorded"
+    assert (found["a", "Perceptron"].state, found["b", "Mine"].state) == ("damaged", "missing")
+    assert found["a", "Perceptron"].reason.startswith("not a readable record")
+    folder.edit(1)
+    found = explained(folder)
+    assert found["a", "Mine"].state == "superseded"
+    for path in (folder.results / "runs").glob("a_Mine*.parquet"):
+        path.unlink()
+    folder.edit(3)
+    found = explained(folder)
+    assert found["a", "Mine"].state == "missing"
+    assert differences(found["a", "Mine"]) == ["source: mine.py has changed"]
+
+
+def test_a_raised_limit_is_named(folder: Folder) -> None:
+    folder.run()
+    store = RecordStore(folder.results / "runs")
+    for path in store.paths():
+        record = store.read(path)
+        record.status = "timeout"
+        store.write(record)
+    assert {item.state for item in explained(folder).values()} == {"recorded"}
+    described = read_description(folder.results)
+    assert described is not None
+    described["study"]["settings"]["budget"]["timeout"] = 99.0
+    write_description(folder.results, described)
+    item = explained(folder)["a", "Mine"]
+    assert item.state == "repeated"
+    assert item.reason == "it ended with 'timeout', and timeout is higher now"
+
+
+def test_what_options_added_is_explained_and_no_more(folder: Folder) -> None:
+    folder.run()
+    folder.run(solvers=["Pegasos"], datasets=["a"], seeds=2)
+    assert sorted(explained(folder)) == [
+        ("a", "Mine"),
+        ("a", "Pegasos"),
+        ("a", "Perceptron"),
+        ("b", "Mine"),
+        ("b", "Perceptron"),
+    ]
+    found = explain(folder.results, executor=InProcess())
+    assert [item.seed for item in found if item.solver == "Pegasos"] == [0, 1]
+    assert {item.state for item in found} == {"recorded"}
+
+
+def test_a_run_is_found_by_file_key_and_labels(folder: Folder) -> None:
+    folder.run()
+    found = explain(folder.results, executor=InProcess())
+    item = found[1]
+    for name in (item.file, f"runs/{item.file}", item.key[:12], "a/Perceptron/0"):
+        assert chosen(found, name) == [item]
+    with pytest.raises(UserError, match="no planned run 'a/Perceptron/7'; give the name of a"):
+        chosen(found, "a/Perceptron/7")
+    (row,) = json.loads(as_json([item]))
+    assert (row["task"], row["solver"], row["state"]) == ("a", "Perceptron", "recorded")
+
+
+def test_a_folder_of_an_earlier_release_cannot_be_explained(folder: Folder) -> None:
+    folder.run()
+    described = read_description(folder.results)
+    assert described is not None
+    del described["study"]
+    write_description(folder.results, described)
+    with pytest.raises(UserError, match="written by an earlier release"):
+        explain(folder.results, executor=InProcess())
+    with pytest.raises(UserError, match="no results here"):
+        explain(folder.file.parent, executor=InProcess())
