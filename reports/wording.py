@@ -50,9 +50,11 @@ def part_of_study(study: Study, words: KindWords) -> list[str]:
         )
         if len(shown) < total
     ]
-    if not parts and len(study.planned) < study.of.runs:
-        parts = [f"{len(study.planned)} of {formatting.plural(study.of.runs, 'run')}"]
-    return [f"{' and '.join(parts)} of the study were run."] if parts else []
+    if parts:
+        return [f"Only a part of the study was run: {' and '.join(parts)}."]
+    if len(study.planned) < study.of.runs:
+        return [f"Only a part of the study was run: {len(study.planned)} of {study.of.runs} runs."]
+    return []
 
 
 def kernel_words(task: SvmTask) -> list[str]:

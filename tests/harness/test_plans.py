@@ -87,7 +87,7 @@ def test_a_part_keeps_what_was_planned_before(
     summary = command(whole, datasets=["b"], seeds=1)
     assert (summary.planned, summary.part) == (2, "1 of 2 tasks, 1 of 2 seeds")
     assert described(tmp_path) == before
-    assert not [text for text in cautions(tmp_path) if "of the study" in text]
+    assert not [text for text in cautions(tmp_path) if "part of the study" in text]
 
 
 def test_parts_add_up_and_the_page_says_how_far(
@@ -95,7 +95,9 @@ def test_parts_add_up_and_the_page_says_how_far(
 ) -> None:
     command(whole, datasets=["b"], solvers=["Pegasos"])
     assert planned(tmp_path) == [("b", "Pegasos", 0), ("b", "Pegasos", 1)]
-    assert "1 of 2 tasks and 1 of 2 solvers of the study were run." in cautions(tmp_path)
+    assert "Only a part of the study was run: 1 of 2 tasks and 1 of 2 solvers." in cautions(
+        tmp_path
+    )
     command(whole, datasets=["a"], seeds=1)
     assert planned(tmp_path) == [
         ("a", "Perceptron", 0),
@@ -103,7 +105,7 @@ def test_parts_add_up_and_the_page_says_how_far(
         ("b", "Pegasos", 0),
         ("b", "Pegasos", 1),
     ]
-    assert "4 of 8 runs of the study were run." in cautions(tmp_path)
+    assert "Only a part of the study was run: 4 of 8 runs." in cautions(tmp_path)
     found = described(tmp_path)
     assert (found["title"], found["command"]) == ("The whole study", "run small")
     assert [task["label"] for task in found["tasks"]] == ["a", "b"]
@@ -155,7 +157,7 @@ def test_a_solver_that_an_option_added_stays(
     assert planned(tmp_path)[4:6] == [("a", "Mine", 0), ("a", "Mine", 1)]
     assert found["command"].split("\n") == ["run small", "run small ['datasets', 'solvers']"]
     assert [entry["label"] for entry in found["solvers"]] == ["Perceptron", "Pegasos", "Mine"]
-    assert not [text for text in cautions(tmp_path) if "of the study" in text]
+    assert not [text for text in cautions(tmp_path) if "part of the study" in text]
     # The file of the solver is named from the folder, so that both can be moved together.
     assert found["study"]["solvers"]["Mine"]["name"] == "../mine.py:Mine"
     study = restored_study(Study, found["study"], tmp_path / "results")

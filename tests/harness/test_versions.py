@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from marginbench import Perceptron
+from marginbench import Perceptron, report
 from marginbench.harness.description import read_description, write_description
 from marginbench.harness.errors import UserError
 from marginbench.harness.explaining import Explained, as_json, chosen, explain, in_words
@@ -202,6 +202,15 @@ def test_a_part_after_an_edit_leaves_two_versions_and_a_caution(folder: Folder) 
     folder.run()
     analysis = Analysis(load_results(folder.results))
     assert not [text for text in analysis.cautions if "versions of its code" in text]
+
+
+def test_a_page_names_the_version_of_each_solver(folder: Folder) -> None:
+    folder.run()
+    page = report(folder.results).read_text()
+    store = RecordStore(folder.results / "runs")
+    versions = {store.read(path).version for path in store.paths()}
+    assert len(versions) == 2
+    assert all(f">{version}<" in page for version in versions)
 
 
 def test_a_record_says_what_its_key_is_made_of(folder: Folder) -> None:
