@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -106,10 +107,11 @@ def unsealed(path: Path) -> dict[str, Any]:
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as source:
-            content = source.read(_LARGEST + 1)
+            too_large = os.fstat(source.fileno()).st_size > _LARGEST
+            content = b"" if too_large else source.read(_LARGEST)
     except OSError as error:
         raise RecordError(f"not a readable record ({error.strerror or error})") from None
-    if len(content) > _LARGEST:
+    if too_large:
         raise RecordError(f"not a readable record (larger than {_LARGEST >> 20} MiB)")
     # Two magic words, a footer of at least a byte and its length.
     if len(content) <= 3 * len(_MAGIC):

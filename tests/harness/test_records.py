@@ -158,6 +158,7 @@ def test_an_impossible_checkpoint_is_refused(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
+        ({"key_parts": '{"seed":1}'}, r"\(its key is not that of its key_parts\)"),
         ({"schema_version": 6}, "schema version 6, this release reads 5"),
         ({"schema_version": None}, "schema version None, this release reads 5"),
         ({"kind": "quantum"}, "a record of the kind 'quantum', this release knows svm and "),
