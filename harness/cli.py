@@ -44,6 +44,9 @@ def build_app(write_report: ReportWriter) -> typer.Typer:
     app.callback(invoke_without_command=True)(_main)
     _add_run(app, write_report)
     _add_report(app, write_report)
+    app.command("explain", help="Say why runs would be reused or repeated; nothing is run.")(
+        _explain
+    )
     app.command("solvers", help="List the solvers that studies can name.")(_solvers)
     data = typer.Typer(help="List, fetch and verify datasets.", rich_markup_mode=None)
     data.callback(invoke_without_command=True)(_help_only)
@@ -168,12 +171,15 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
             jobs=jobs,
             retry_failed=retry_failed,
             command=command,
+            whole_command=_command_line(study, None, None, None, jobs, timeout, out),
         )
-        report = write_report(summary.results, command)
+        report = write_report(summary.results, _command_of(summary.results))
         for reason in summary.data_errors:
             _complain(reason, EXIT_DATA)
         counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
         typer.echo(f"{plural(summary.planned, 'run')}: {counts}")
+        if summary.part:
+            typer.echo(f"this was a part of the study: {summary.part}")
         typer.echo(f"report: {report}")
         return int(summary.exit_code)
 
@@ -183,18 +189,43 @@ def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:
     def report(
         results: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
     ) -> None:
-        import json
+        typer.echo(f"report: {write_report(results, _command_of(results))}")
 
-        path = results / "study.json"
-        if not path.is_file():
-            raise UserError(
-                f"{results}: no results here (study.json is missing); 'marginbench run' makes them"
-            )
-        try:
-            command = str(json.loads(path.read_text(encoding="utf-8"))["command"])
-        except (OSError, ValueError, KeyError, TypeError):
-            raise UserError(f"{path}: damaged; run the study again to write it anew") from None
-        typer.echo(f"report: {write_report(results, command)}")
+
+def _explain(
+    results: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN",
+            help="Only this run: a record's file, the beginning of a key, or TASK/SOLVER/SEED.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    from marginbench.harness import explaining
+
+    found = explaining.explain(results, say=lambda line: typer.echo(line, err=True))
+    if run is not None:
+        found = explaining.chosen(found, run)
+    if as_json:
+        typer.echo(explaining.as_json(found))
+        return
+    for line in explaining.in_words(found):
+        typer.echo(line)
+
+
+def _command_of(results: Path) -> str:
+    """The command line that makes the results, from their study.json."""
+    from marginbench.harness.description import FILE_NAME, read_description
+
+    found = read_description(results)
+    if found is None:
+        raise UserError(
+            f"{results}: no results here ({FILE_NAME} is missing); 'marginbench run' makes them"
+        )
+    return str(found.get("command", ""))
 
 
 def _solvers() -> None:

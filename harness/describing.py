@@ -11,9 +11,10 @@ from scipy import sparse
 
 from marginbench.harness.errors import SolverError
 from marginbench.harness.jobs import DatasetInfo, DatasetWork, DescribeWork, SolverInfo
-from marginbench.harness.keys import source_hash
+from marginbench.harness.keys import hash_files, source_files
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.loading import SolverSpec, load_class, shown_name, source_file
+from marginbench.harness.versions import version_of
 
 
 def describe_dataset(work: DatasetWork) -> DatasetInfo:
@@ -59,14 +60,18 @@ def describe_solver(work: DescribeWork) -> SolverInfo:
         missing = ", ".join(sorted(cls.__abstractmethods__))
         raise SolverError(f"{work.solver}: the class does not implement {missing}")
     defaults, required = _parameters(cls, work.solver)
+    files = source_files(
+        source_file(cls),
+        kind.judging(traits),
+        local_folder=spec.folder,
+        package=None if spec.module is None else cls.__module__.partition(".")[0],
+    )
+    source_hash = hash_files(files)
     return SolverInfo(
         shown=shown_name(cls, spec),
-        source_hash=source_hash(
-            source_file(cls),
-            kind.judging(traits),
-            local_folder=spec.folder,
-            package=None if spec.module is None else cls.__module__.partition(".")[0],
-        ),
+        source_hash=source_hash,
+        version=version_of(source_hash, source_file(cls)),
+        files=files,
         summary=inspect.cleandoc(cls.__doc__ or "").partition("\n")[0],
         defaults=defaults,
         required=tuple(required),

@@ -137,6 +137,10 @@ class SolverInfo:
         Parameters without a default.
     traits : dict
         What studies of the kind ask of it: what it supports, promises and counts.
+    version : str
+        Of its code, in short.
+    files : mapping
+        What the hash of its source is made of: name of a file -> hash of its code.
     """
 
     shown: str
@@ -145,6 +149,8 @@ class SolverInfo:
     defaults: dict[str, Any]
     required: tuple[str, ...]
     traits: dict[str, Any]
+    version: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def accepted(self) -> frozenset[str]:

@@ -39,6 +39,7 @@ PLUMBING = {
     "harness/records.py": "columns and files of records",
     "harness/timing.py": "chooses between two clocks",
     "harness/wire.py": "the form in which messages travel",
+    "harness/sealing.py": "checksums of records",
     "harness/worker.py": "takes jobs and sends results",
     "data_loaders/cache.py": "the fingerprint of the data is in the key",
     "data_loaders/errors.py": "classes of errors",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from marginbench.harness.jobs import SolverInfo
 
 
-def run_key(
+def key_parts(
     *,
     kind: str,
     info: SolverInfo,
@@ -31,8 +31,8 @@ def run_key(
     seed: int,
     labels: tuple[str, str],
     versions: Mapping[str, str] | None = None,
-) -> str:
-    """SHA-256, in hexadecimal, of the canonical JSON of all that determines a run.
+) -> dict[str, Any]:
+    """All that determines a run, by name; the run's key is its :func:`hash_json`.
 
     Parameters
     ----------
@@ -50,18 +50,16 @@ def run_key(
     versions : mapping, optional
         Versions of the numeric libraries; the installed ones by default.
     """
-    return hash_json(
-        {
-            "kind": kind,
-            "source": info.source_hash,
-            "class": info.shown,
-            "params": params,
-            "task": task,
-            "seed": seed,
-            "labels": labels,
-            "versions": numeric_versions() if versions is None else dict(versions),
-        }
-    )
+    return {
+        "kind": kind,
+        "source": info.source_hash,
+        "class": info.shown,
+        "params": params,
+        "task": task,
+        "seed": seed,
+        "labels": labels,
+        "versions": numeric_versions() if versions is None else dict(versions),
+    }
 
 
 def source_hash(
@@ -72,6 +70,28 @@ def source_hash(
     package: str | None = None,
 ) -> str:
     """SHA-256 of the code of the solver, of all it imports of the project, and of what judges it.
+
+    The parameters are those of :func:`source_files`.
+    """
+    return hash_files(
+        source_files(solver_file, judging, local_folder=local_folder, package=package)
+    )
+
+
+def hash_files(files: Mapping[str, str]) -> str:
+    """SHA-256 of files of code, each given by its name and its hash."""
+    lines = (f"{name}\0{digest}\n" for name, digest in sorted(files.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def source_files(
+    solver_file: Path,
+    judging: Judging,
+    *,
+    local_folder: Path | None = None,
+    package: str | None = None,
+) -> dict[str, str]:
+    """The code of the solver, of all it imports of the project, and of what judges it.
 
     Comments and docstrings do not count.
 
@@ -85,12 +105,16 @@ def source_hash(
         For a user's file: its folder, whose modules count too.
     package : str, optional
         For a class of an installed package: the package, whose modules count too.
+
+    Returns
+    -------
+    dict
+        Name of a file -> hash of its code.
     """
     followed = [project_file(name) for name in judging.followed]
     files = closure([solver_file, *followed], local_folder, package)
     files |= {name: project_file(name) for name in judging.harness}
-    lines = (f"{name}\0{code_hash(path)}\n" for name, path in sorted(files.items()))
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+    return {name: code_hash(path) for name, path in files.items()}
 
 
 @cache

@@ -7,6 +7,7 @@ with ``pandas.read_parquet(folder)``.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -17,13 +18,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
 from marginbench.data_loaders.atomic import replacing
 from marginbench.data_loaders.errors import first_line
 from marginbench.harness.errors import RecordError
 from marginbench.harness.measures import Measure, column, columns_of
+from marginbench.harness.sealing import sealed, unsealed
 
 SCHEMA_VERSION = 5
 
@@ -73,9 +74,14 @@ class RecordBase:
     # what was run
     schema_version: int = column("version of the schema", default=SCHEMA_VERSION)
     key: str = column("SHA-256 of all that determines the run")
-    key_parts: str = column("what the key is made of; {}: not known", default="{}", json="object")
+    key_parts: str = column(
+        "what the key is made of: the JSON of which it is the hash; {}: not known",
+        default="{}",
+        json="object",
+    )
     version: str = column(
-        "short version of the solver's code, by its content; empty: not known", default=""
+        "of the solver's code: ten digits of its hash, the commit if it is known; empty: not known",
+        default="",
     )
     study: str = column("name of the study")
     task: str = column("label of the task, unique in the study")
@@ -170,7 +176,7 @@ class RecordBase:
         unknown = sorted(set(row) ^ {item.name for item in fields(cls)})
         if unknown:
             raise RecordError(f"columns differ from the schema: {', '.join(unknown)}")
-        problem = _problem(cls, row) or _trace_problem(cls, row["trace"])
+        problem = _problem(cls, row) or _key_problem(row) or _trace_problem(cls, row["trace"])
         if problem:
             raise RecordError(f"not a record of a run (its {problem})")
         for place in (row, *row["trace"]):
@@ -270,6 +276,13 @@ def _problem(declared: type, row: Mapping[str, Any]) -> str:
     return ""
 
 
+def _key_problem(row: Mapping[str, Any]) -> str:
+    parts = row["key_parts"]
+    if parts == "{}" or row["key"] == hashlib.sha256(parts.encode()).hexdigest():
+        return ""
+    return "key is not that of its key_parts"
+
+
 def _trace_problem(cls: type[RecordBase], trace: Any) -> str:
     if trace is None or None in trace:
         return "trace is missing"
@@ -290,6 +303,45 @@ def _is_json(text: Any, kind: str) -> bool:
     return isinstance(found, list) and all(isinstance(item, dict) for item in found)
 
 
+def read_record(path: Path | str) -> RecordBase:
+    """Read the record of one run, after checking it against its checksums.
+
+    Parameters
+    ----------
+    path : Path or str
+        A file of the folder ``runs/`` of a results folder.
+
+    Returns
+    -------
+    RecordBase
+        A record of the type of its kind; records of older schemas come with today's columns.
+
+    Raises
+    ------
+    RecordError
+        If the file is damaged, is no record, or is of a schema that this release cannot read; the
+        message names the file and says why.
+    """
+    path = Path(path)
+    try:
+        return _record_of(unsealed(path))
+    except RecordError as error:
+        raise RecordError(f"{path}: {error}") from None
+
+
+def _record_of(row: dict[str, Any]) -> RecordBase:
+    from marginbench.harness.kinds import record_type
+
+    try:
+        return record_type(row).from_row(row)
+    except RecordError:
+        raise
+    except Exception as error:  # noqa: BLE001 - old records have no checksum: any value may be there
+        raise RecordError(
+            f"not a record of a run (a value of another type: {first_line(error)})"
+        ) from None
+
+
 class RecordStore:
     """Records of one study, of any kind: a folder with one Parquet file per run.
 
@@ -308,8 +360,9 @@ class RecordStore:
         row = {"kind": record.kind, **_encodable(asdict(record))}
         table = pa.Table.from_pylist([row], schema=schema_of(type(record)))
         path = self.folder / record.file_name
+        content = sealed(table)
         with replacing(path) as sink:
-            pq.write_table(table, sink, compression="zstd")
+            sink.write(content)
         return path
 
     def paths(self) -> list[Path]:
@@ -317,28 +370,8 @@ class RecordStore:
         return sorted(self.folder.glob("*.parquet"))
 
     def read(self, path: Path) -> RecordBase:
-        """Read one record.
-
-        Raises
-        ------
-        RecordError
-            If the file is truncated, empty, or of a schema that cannot be read; the message names
-            the file and says why.
-        """
-        from marginbench.harness.kinds import record_type
-
-        try:
-            row: dict[str, Any] = pq.ParquetFile(path).read().to_pylist()[0]
-        except (OSError, pa.ArrowException, IndexError) as error:
-            raise RecordError(f"{path}: not a readable record ({first_line(error)})") from None
-        try:
-            return record_type(row).from_row(row)
-        except RecordError as error:
-            raise RecordError(f"{path}: {error}") from None
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise RecordError(
-                f"{path}: not a record of a run (a value of another type: {first_line(error)})"
-            ) from None
+        """Read one record: :func:`read_record`."""
+        return read_record(path)
 
     def scan(self) -> Iterator[RecordBase | RecordError]:
         """Every record of the folder; a damaged file comes as the error that it raised."""
@@ -359,12 +392,18 @@ class RecordStore:
         try:
             record = self.read(path)
         except RecordError as error:
-            # A name that readers of the folder pass over.
-            aside = path.with_name(f"_{path.name}.damaged")
-            os.replace(path, aside)
-            say(f"{error}; moved to {aside.name}, the run is done again")
+            say(f"{error}; moved to {self.move_aside(path)}, the run is done again")
             return None
         return record if record.key == key else None
+
+    def move_aside(self, path: Path) -> str:
+        """Rename a damaged file to what readers of the folder pass over; returns the new name."""
+        name, number = f"_{path.name}.damaged", 1
+        while path.with_name(name).exists():
+            number += 1
+            name = f"_{path.name}.damaged-{number}"
+        os.replace(path, path.with_name(name))
+        return name
 
 
 def _encodable(row: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ def run(
     jobs: int = 1,
     retry_failed: bool = False,
     command: str = "",
+    whole_command: str = "",
     quiet: bool = False,
 ) -> RunSummary:
     """Run a study and record every run; what is recorded already is not repeated.
@@ -44,7 +45,9 @@ def run(
     retry_failed : bool
         Run again what did not go as planned.
     command : str
-        The command line that reproduces this, for the report.
+        The command line that runs this.
+    whole_command : str
+        The command line that runs the study without a selection, for the report.
     quiet : bool
         Show nothing while it runs.
 
@@ -66,7 +69,8 @@ def run(
     needs ``if __name__ == "__main__":``.
     """
     loaded = study if isinstance(study, StudyBase) else load_study(study)
-    chosen = select(loaded, datasets=datasets, solvers=solvers, seeds=seeds, timeout=timeout)
+    whole = select(loaded, timeout=timeout)
+    chosen = select(whole, datasets=datasets, solvers=solvers, seeds=seeds)
     progress: Progress = SilentProgress() if quiet else choose_progress(jobs)
     return run_study(
         chosen,
@@ -74,5 +78,7 @@ def run(
         jobs=jobs,
         retry_failed=retry_failed,
         command=command,
+        whole=whole,
+        whole_command=whole_command,
         progress=progress,
     )

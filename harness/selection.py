@@ -114,7 +114,9 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
             if not known:
                 names = list(dict.fromkeys([*labels, *registered(study.kind)]))
                 raise StudyError(_unknown_solver(name, study.kind, names))
-            found = [SolverEntry(name=known, label=_free(known.rsplit(":", 1)[-1], chosen))]
+            # A label of the study stays that of the study's own solver, chosen or not.
+            taken = [*chosen, *study.solvers]
+            found = [SolverEntry(name=known, label=_free(known.rsplit(":", 1)[-1], taken))]
         chosen.extend(solver for solver in found if solver not in chosen)
     if not chosen:
         raise StudyError("no solver is selected")

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import json
-import os
 import random
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from marginbench.data_loaders.atomic import UNFINISHED, replacing
+from marginbench.data_loaders.atomic import UNFINISHED
 from marginbench.harness.asking import Ask
+from marginbench.harness.description import (
+    SCHEMA_VERSION,
+    DamagedDescriptionError,
+    move_aside,
+    read_description,
+    write_description,
+)
 from marginbench.harness.environment import environment, version
 from marginbench.harness.errors import (
     EXIT_DATA,
     EXIT_OK,
     EXIT_RUNS,
-    BusyError,
     InterruptedRunError,
     RecordError,
     UserError,
@@ -29,15 +31,15 @@ from marginbench.harness.errors import (
 from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.kinds import Facts, Kind, Run, kind_named
+from marginbench.harness.locking import exclusive
+from marginbench.harness.plans import Scope, merged, planned_run
 from marginbench.harness.pool import LocalPool
 from marginbench.harness.progress import Progress, SilentProgress
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, RecordStore
+from marginbench.harness.reusing import is_repeated
 from marginbench.harness.study import StudyBase, run_limits
-
-_SCHEMA_VERSION = 2
-_TIMEOUTS = frozenset(
-    {"timeout", "compile_timeout", "data_timeout", "evaluation_timeout", "total_timeout"}
-)
+from marginbench.harness.superseded import Superseded
+from marginbench.harness.versions import content_version, write_sources
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class RunSummary:
         A line for each run that did not go as planned.
     data_errors : tuple of str
         Datasets that could not be loaded, and why.
+    part : str
+        How much of the study this was, as "1 of 3 tasks"; empty for all of it.
     """
 
     results: Path
@@ -66,6 +70,7 @@ class RunSummary:
     statuses: dict[str, int]
     unexpected: tuple[str, ...] = ()
     data_errors: tuple[str, ...] = ()
+    part: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -83,6 +88,8 @@ def run_study(
     threads: int = 1,
     retry_failed: bool = False,
     command: str = "",
+    whole: StudyBase | None = None,
+    whole_command: str = "",
     progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> RunSummary:
@@ -100,7 +107,11 @@ def run_study(
     retry_failed : bool
         Run again what did not go as planned.
     command : str
-        The command line that reproduces this, for the report.
+        The command line that runs this.
+    whole : StudyBase, optional
+        The study of which this is a part; what was planned of its other parts stays planned.
+    whole_command : str
+        The command line that runs all of it, for the report.
     progress : Progress, optional
         Shows what happens; nothing by default.
     executor : Executor, optional
@@ -115,18 +126,20 @@ def run_study(
     """
     if jobs < 1:
         raise UserError(f"the number of jobs must be at least 1, not {jobs}")
-    session = _Session(study, results, jobs, threads, progress or SilentProgress())
+    scope = Scope(whole or study, study)
+    session = _Session(scope, results, jobs, threads, progress or SilentProgress())
     with exclusive(results), contextlib.ExitStack() as stack:
         if executor is None:
             executor = stack.enter_context(LocalPool(jobs, results / "logs"))
         try:
             session.plan(executor)
-            session.prepare(command, retry_failed=retry_failed)
+            session.prepare(command, whole_command or command, retry_failed=retry_failed)
             session.run_pending(executor)
         except KeyboardInterrupt:
             executor.close()
             raise InterruptedRunError(session.interrupted_message(command)) from None
         finally:
+            session.superseded.tell()
             session.progress.close()
         return session.summary()
 
@@ -135,12 +148,14 @@ class _Session:
     """One call of :func:`run_study`."""
 
     def __init__(
-        self, study: StudyBase, results: Path, jobs: int, threads: int, progress: Progress
+        self, scope: Scope, results: Path, jobs: int, threads: int, progress: Progress
     ) -> None:
-        self.study, self.results, self.jobs, self.threads = study, results, jobs, threads
+        self.scope, self.study = scope, scope.part
+        self.results, self.jobs, self.threads = results, jobs, threads
         self.progress = progress
-        self.kind: Kind = kind_named(study.kind)
+        self.kind: Kind = kind_named(self.study.kind)
         self.store = RecordStore(results / "runs")
+        self.superseded = Superseded(self.store, progress.say)
         self.facts = Facts({})
         self.runs: list[Run] = []
         self.pending: list[Run] = []
@@ -158,16 +173,21 @@ class _Session:
         self.facts = self.kind.facts(self.study, ask)
         self.runs = self.kind.plan(self.study, self.facts)
 
-    def prepare(self, command: str, *, retry_failed: bool) -> None:
+    def prepare(self, command: str, whole_command: str, *, retry_failed: bool) -> None:
         """Write study.json, and find out what is recorded already."""
-        path = self.results / "study.json"
-        self._check_same_study(path)
+        before = self._described_before()
         for leftover in self.store.folder.glob(f"{UNFINISHED}*"):
             leftover.unlink(missing_ok=True)
-        _write_json(path, self._description(command))
+        now = self._description() | {"command": whole_command}
+        plan = merged(now, before, self.scope, self.results, command)
+        write_description(self.results, plan)
+        write_sources(self.results, self.facts.solvers.values())
         for run in self.runs:
+            self.superseded.restore(run)
             record = self.store.recorded(run.file_name, run.key, self.progress.say)
-            if record is not None and not self._repeats(record, retry_failed=retry_failed):
+            if record is not None and not is_repeated(
+                self.kind, self.study.budget, record, retry_failed=retry_failed
+            ):
                 self.records[run.key] = self._kept(record, run)
                 self.already_recorded += 1
             elif run.failure or run.skip_reason:
@@ -181,12 +201,13 @@ class _Session:
                 f"{self.already_recorded} of {len(self.runs)} runs already recorded in "
                 f"{self.results}"
             )
+        self.superseded.tell()
 
-    def _description(self, command: str) -> dict[str, Any]:
-        """What study.json says."""
+    def _description(self) -> dict[str, Any]:
+        """What study.json says of what this command runs."""
         study = self.study
         return {
-            "schema_version": _SCHEMA_VERSION,
+            "schema_version": SCHEMA_VERSION,
             "kind": study.kind,
             "marginbench": version(),
             "name": study.name,
@@ -195,26 +216,29 @@ class _Session:
             "budget": study.budget.limits(),
             "jobs": self.jobs,
             "threads": self.threads,
-            "command": command,
             **self.kind.describe(study, self.facts),
-            "planned": [
-                {
-                    "key": run.key,
-                    "file": run.file_name,
-                    "task": run.task,
-                    "solver": run.solver,
-                    "seed": run.seed,
-                }
-                for run in self.runs
-            ],
+            "planned": [planned_run(run) for run in self.runs],
         }
 
-    def _check_same_study(self, path: Path) -> None:
-        """A folder keeps the runs of one study: its page would lose those of another."""
+    def _described_before(self) -> dict[str, Any] | None:
+        """What study.json said so far; one that is damaged is moved aside.
+
+        Raises
+        ------
+        UserError
+            If the folder holds another study, whose runs its page would lose, or one of a later
+            release.
+        """
+        before = None
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))["name"]
-        except (OSError, ValueError, KeyError, TypeError):
-            # None yet, or a damaged one, which is written anew; then the records tell.
+            before = read_description(self.results)
+        except DamagedDescriptionError as error:
+            self.progress.say(f"{error.why}; moved to {move_aside(self.results)}, written anew")
+        if before is not None and before.get("schema_version", 0) > SCHEMA_VERSION:
+            raise UserError(f"{self.results}: written by a later release; choose another --out")
+        found = (before or {}).get("name")
+        if found is None:
+            # None yet, or a damaged one; then the records tell.
             known = (item.study for item in self.store.scan() if not isinstance(item, RecordError))
             found = next(known, self.study.name)
         if found != self.study.name:
@@ -222,26 +246,24 @@ class _Session:
                 f"{self.results}: holds the study {found!r}; choose another --out for "
                 f"{self.study.name!r}"
             )
-
-    def _repeats(self, record: RecordBase, *, retry_failed: bool) -> bool:
-        """Whether a recorded run is run again: it failed, or its limit is wider now."""
-        if retry_failed and record.status not in EXPECTED_STATUSES:
-            return True
-        limits = self.kind.limits_hit(record)
-        if record.status == "timeout":
-            limits |= _TIMEOUTS
-        elif record.status == "memory":
-            limits |= {"memory"}
-        before: dict[str, float] = json.loads(record.budget)
-        now = self.study.budget.limits()
-        return any(now[name] > before.get(name, 0.0) for name in limits)
+        return before
 
     def _kept(self, record: RecordBase, run: Run) -> RecordBase:
-        """A record that was there before, compared with a reference that was not there then."""
-        if self.kind.is_current(record, run):
+        """A record that was there before, with what was not known then.
+
+        That is the comparison with a reference optimum, and in records of older schemas what the
+        key is made of: the same today, as the key is.
+        """
+        self.superseded.replaced_by(record)
+        current = self.kind.is_current(record, run)
+        if current and record.version:
             return record
         record = replace(record)
-        self.kind.complete(record, run)
+        if not current:
+            self.kind.complete(record, run)
+        if not record.version:
+            record.key_parts = run.known["key_parts"]
+            record.version = content_version(run.known["version"])
         self.store.write(record)
         return record
 
@@ -322,6 +344,7 @@ class _Session:
     def _write(self, record: RecordBase) -> None:
         record.jobs, record.threads, record.environment = self.jobs, self.threads, self._environment
         self.store.write(record)
+        self.superseded.replaced_by(record)
         self.records[record.key] = record
 
     def summary(self) -> RunSummary:
@@ -337,6 +360,7 @@ class _Session:
                 _failure_line(record) for record in ended if record.status not in EXPECTED_STATUSES
             ),
             data_errors=tuple(dict.fromkeys([*unloaded, *self.data_errors])),
+            part=self.scope.words(),
         )
 
     def interrupted_message(self, command: str) -> str:
@@ -356,67 +380,3 @@ def _failure_line(record: RecordBase) -> str:
 def _now() -> str:
     """The time, ISO 8601 in UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _write_json(path: Path, value: Any) -> None:
-    """Write a JSON file atomically."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, default=repr) + "\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as sink:
-            sink.write(text.encode())
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
-
-
-@contextlib.contextmanager
-def exclusive(results: Path) -> Iterator[None]:
-    """Nobody else writes to the results folder meanwhile.
-
-    Raises
-    ------
-    UserError
-        If it is no folder, cannot be written to, or another run is writing there.
-    """
-    if results.exists() and not results.is_dir():
-        raise UserError(f"{results}: is not a folder; choose another --out")
-    path = results / ".lock"
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-        lock = _locked(path)
-    except BlockingIOError:
-        raise BusyError(
-            f"{results}: another marginbench run is writing here; wait for it or choose --out"
-        ) from None
-    except OSError as error:
-        raise UserError(
-            f"{results}: cannot be written to ({error.strerror or error}); choose another --out"
-        ) from None
-    try:
-        yield
-    finally:
-        # While it is locked: whoever waits for this file finds that it is not there any more.
-        path.unlink(missing_ok=True)
-        os.close(lock)
-
-
-def _locked(path: Path) -> int:
-    """The descriptor of the lock file, locked.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process has locked it.
-    """
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
-                    return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        # Its holder has removed it meanwhile.
-        os.close(descriptor)

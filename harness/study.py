@@ -193,6 +193,22 @@ class StudyBase(StudyPart):
         """The same study with so many seeds."""
         raise NotImplementedError
 
+    def n_seeds(self, task: Any, entry: SolverEntry) -> int:
+        """With how many seeds a solver runs on a task, or on how many of its instances."""
+        raise NotImplementedError
+
+    def includes(self, task: str, solver: str, seed: int) -> bool:
+        """Whether a run is of this study, by the labels of its task and solver and its seed."""
+        tasks = {entry.label: entry for entry in self.tasks}
+        solvers = {entry.label: entry for entry in self.solvers}
+        if task not in tasks or solver not in solvers:
+            return False
+        return seed < self.n_seeds(tasks[task], solvers[solver])
+
+    def fits(self, task: Any, described: Mapping[str, Any]) -> bool:
+        """Whether a solver, as ``study.json`` describes it, is run on a task."""
+        return True
+
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         """Check what can be checked of a solver without importing its class.
 

@@ -92,7 +92,8 @@ class Analysis:
     @cached_property
     def cautions(self) -> list[str]:
         """What limits the comparison: :func:`.integrity.cautions`."""
-        return integrity.cautions(self.runs, self._raw_traces, self.environments)
+        found = integrity.cautions(self.runs, self._raw_traces, self.environments)
+        return [*wording.part_of_study(self.study, self.words), *found]
 
     @cached_property
     def _raw_traces(self) -> pd.DataFrame:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from marginbench.harness.description import (
+    SCHEMA_VERSION,
+    DamagedDescriptionError,
+    read_description,
+)
 from marginbench.harness.records import file_name_of
 from marginbench.reports.errors import ReportError
-
-SCHEMA_VERSION = 2
 
 
 class _Described(BaseModel):
@@ -125,8 +127,20 @@ class PlannedRun(_Described):
     seed: int
 
 
+class Size(_Described):
+    """How many tasks, solvers and runs there are when all of a study was run."""
+
+    tasks: int
+    solvers: int
+    runs: int
+
+
 class Study(_Described):
-    """What all kinds of studies say of themselves."""
+    """What all kinds of studies say of themselves.
+
+    What is planned may be a part of the study: ``of`` says of how much. Studies of older versions
+    do not say.
+    """
 
     kind: str
     marginbench: str = ""
@@ -139,6 +153,7 @@ class Study(_Described):
     tasks: tuple[Task, ...]
     solvers: tuple[Solver, ...]
     planned: tuple[PlannedRun, ...]
+    of: Size | None = None
 
 
 class SvmStudy(Study):
@@ -172,16 +187,16 @@ def read_study(folder: Path) -> Study:
     """
     path = folder / "study.json"
     try:
-        text = path.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
+        found = read_description(folder)
+    except DamagedDescriptionError as error:
+        raise ReportError(str(error)) from None
+    if found is None:
         raise ReportError(
             f"{folder}: not a results folder (it has no study.json); give the folder that "
             "`marginbench run` wrote"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReportError(f"{path}: cannot be read ({error})") from None
+        )
     try:
-        study = _STUDIES.validate_python(_upgraded(json.loads(text)))
+        study = _STUDIES.validate_python(_upgraded(found))
     except ValidationError as error:
         problem = _first_problem(error)
         raise ReportError(f"{path}: not a study of this release ({problem})") from None
@@ -196,9 +211,9 @@ def read_study(folder: Path) -> Study:
 def _upgraded(study: dict[str, Any]) -> dict[str, Any]:
     """A study of version 1 in today's words; others as they are."""
     version = study.get("schema_version")
-    if version not in (1, SCHEMA_VERSION):
+    if version not in (1, 2, SCHEMA_VERSION):
         raise ValueError(f"its schema_version is {version}, this release reads {SCHEMA_VERSION}")
-    if version == SCHEMA_VERSION:
+    if version != 1:
         return study
     if study.get("kind") != "feasibility":
         return study | {"kind": "svm"}

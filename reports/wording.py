@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from marginbench.reports import formatting
-from marginbench.reports.described import SvmTask
+from marginbench.reports.described import Study, SvmTask
 from marginbench.solvers.kernels import kernel_class, kernel_names
 
 
@@ -36,6 +36,25 @@ def kind_words(kind: str) -> KindWords:
 def capitalised(words: str) -> str:
     """The words with a capital at their beginning; the others as they are."""
     return words[:1].upper() + words[1:]
+
+
+def part_of_study(study: Study, words: KindWords) -> list[str]:
+    """A sentence where only a part of the study was ever run, else none."""
+    if study.of is None:
+        return []
+    parts = [
+        f"{len(shown)} of {formatting.plural(total, word)}"
+        for shown, total, word in (
+            ({run.task for run in study.planned}, study.of.tasks, words.task),
+            ({run.solver for run in study.planned}, study.of.solvers, words.solver),
+        )
+        if len(shown) < total
+    ]
+    if parts:
+        return [f"Only a part of the study was run: {' and '.join(parts)}."]
+    if len(study.planned) < study.of.runs:
+        return [f"Only a part of the study was run: {len(study.planned)} of {study.of.runs} runs."]
+    return []
 
 
 def kernel_words(task: SvmTask) -> list[str]:

@@ -13,7 +13,7 @@ from marginbench.harness.feasibility.study import Cell, FeasibilityStudy, Images
 from marginbench.harness.feasibility.work import CellWork, ImagesWork
 from marginbench.harness.jobs import DatasetInfo, SolverInfo
 from marginbench.harness.judging import Judging
-from marginbench.harness.keys import canonical_json, run_key
+from marginbench.harness.keys import canonical_json, hash_json, key_parts
 from marginbench.harness.kinds import Facts, Run
 from marginbench.harness.selection import is_foreign, unknown_task
 from marginbench.harness.study import SolverEntry, run_limits
@@ -68,7 +68,7 @@ class FeasibilityKind:
             _plan_run(study, facts, task, entry, seed)
             for task in study.tasks
             for entry in _fitting(study, task, facts.solvers)
-            for seed in range(min(task.instances, entry.seeds or task.instances))
+            for seed in range(study.n_seeds(task, entry))
         ]
 
     def describe(self, study: FeasibilityStudy, facts: Facts) -> dict[str, Any]:
@@ -131,21 +131,24 @@ def _plan_run(
     problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
     found = facts.datasets.get(task.label)
     fingerprint = found.fingerprint if isinstance(found, DatasetInfo) else None
+    parts = key_parts(
+        kind=study.kind,
+        info=info,
+        params=params,
+        task={"problem": problem, "fingerprint": fingerprint},
+        seed=seed,
+        labels=(task.label, entry.label),
+    )
     return Run(
-        key=run_key(
-            kind=study.kind,
-            info=info,
-            params=params,
-            task={"problem": problem, "fingerprint": fingerprint},
-            seed=seed,
-            labels=(task.label, entry.label),
-        ),
+        key=hash_json(parts),
         task=task.label,
         solver=entry.label,
         seed=seed,
         work=_work(study, task, entry, given, seed),
         limits=run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0),
         known={
+            "key_parts": canonical_json(parts),
+            "version": info.version,
             "solver_class": info.shown,
             "params": canonical_json(params),
             "problem": canonical_json(problem),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -155,3 +156,9 @@ class FeasibilityStudy(StudyBase):
             task.model_copy(update={"instances": min(task.instances, seeds)}) for task in self.tasks
         ]
         return self.with_tasks(fewer)
+
+    def n_seeds(self, task: Cell | Images, entry: SolverEntry) -> int:
+        return min(task.instances, entry.seeds or task.instances)
+
+    def fits(self, task: Cell | Images, described: Mapping[str, Any]) -> bool:
+        return bool(described.get("takes", task.takes) == task.takes)

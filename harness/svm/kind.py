@@ -75,7 +75,7 @@ class SVMKind:
             plan_run(study, facts, task, entry, seed)
             for task in study.task
             for entry in study.solver
-            for seed in range(min(study.seeds, entry.seeds or study.seeds))
+            for seed in range(study.n_seeds(task, entry))
         ]
 
     def describe(self, study: Study, facts: SVMFacts) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from marginbench.harness.jobs import DatasetInfo, SolverInfo
-from marginbench.harness.keys import canonical_json, run_key
+from marginbench.harness.keys import canonical_json, hash_json, key_parts
 from marginbench.harness.kinds import Run
 from marginbench.harness.selection import is_foreign
 from marginbench.harness.study import SolverEntry, run_limits
@@ -38,23 +38,24 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
                 )
     params = {**dict.fromkeys(info.required), **info.defaults, **given}
     problem, budget = task.problem, study.budget
+    parts = key_parts(
+        kind=study.kind,
+        info=info,
+        params=params,
+        task={
+            "fingerprint": None if dataset is None else dataset.fingerprint,
+            "kernel": problem.kernel,
+            "kernel_code": kernel_code(task.kernel, params.get("kernel")),
+            "C": problem.C,
+            "fit_intercept": problem.fit_intercept,
+            "checkpoint_factor": budget.checkpoint_factor,
+            "epoch_checkpoints": budget.epoch_checkpoints,
+        },
+        seed=seed,
+        labels=(task.label, entry.label),
+    )
     return Run(
-        key=run_key(
-            kind=study.kind,
-            info=info,
-            params=params,
-            task={
-                "fingerprint": None if dataset is None else dataset.fingerprint,
-                "kernel": problem.kernel,
-                "kernel_code": kernel_code(task.kernel, params.get("kernel")),
-                "C": problem.C,
-                "fit_intercept": problem.fit_intercept,
-                "checkpoint_factor": budget.checkpoint_factor,
-                "epoch_checkpoints": budget.epoch_checkpoints,
-            },
-            seed=seed,
-            labels=(task.label, entry.label),
-        ),
+        key=hash_json(parts),
         task=task.label,
         solver=entry.label,
         seed=seed,
@@ -69,6 +70,8 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
         ),
         limits=run_limits(budget),
         known={
+            "key_parts": canonical_json(parts),
+            "version": info.version,
             "solver_class": info.shown,
             "params": canonical_json(params),
             "dataset": task.dataset,

@@ -191,6 +191,9 @@ class Study(StudyBase):
     def with_seeds(self, seeds: int) -> Self:
         return self.model_copy(update={"seeds": seeds})
 
+    def n_seeds(self, task: Task, entry: SolverEntry) -> int:
+        return min(self.seeds, entry.seeds or self.seeds)
+
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         for parameter, value in entry.params.items():
             if value == "reference" and parameter != "nu":

@@ -26,7 +26,10 @@ class Solvers(Section):
     def data(self, analysis: Analysis) -> Mapping[str, Any]:
         """The table; columns in which no solver has anything are left out."""
         word = wording.capitalised(analysis.words.solver)
-        solvers = [_described(solver) for solver in analysis.study.solvers]
+        solvers = [
+            _described(solver) | {"Version": Cell(_versions(analysis, solver.label), code=True)}
+            for solver in analysis.study.solvers
+        ]
         names = list(dict.fromkeys(name for solver in solvers for name in solver))
         shown = [
             name for name in names if any(name in item and item[name].value for item in solvers)
@@ -39,6 +42,12 @@ class Solvers(Section):
             for solver, item in zip(analysis.study.solvers, solvers, strict=True)
         ]
         return {"table": Table(f"{word}s", [Heading(word), *headings], rows)}
+
+
+def _versions(analysis: Analysis, label: str) -> str:
+    """The versions of a solver's code, each with its commit where that is known."""
+    known = analysis.runs[analysis.runs["solver"] == label]["version"]
+    return ", ".join(dict.fromkeys(version for version in known if version))
 
 
 def _described(solver: Solver) -> dict[str, Cell]:

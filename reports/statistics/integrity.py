@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from marginbench.harness.versions import content_version
 from marginbench.reports.formatting import plural
 from marginbench.reports.frames import by_solver, json_object, records
 from marginbench.reports.statistics.objective import resolution
@@ -82,6 +83,7 @@ def cautions(runs: pd.DataFrame, traces: pd.DataFrame, distinct: pd.DataFrame) -
     """
     return [
         *_code_cautions(distinct),
+        *_version_cautions(runs),
         *_timing_cautions(runs),
         *_problem_cautions(runs, traces),
     ]
@@ -106,6 +108,25 @@ def _code_cautions(distinct: pd.DataFrame) -> list[str]:
             "the commit alone does not reproduce them."
         )
     return found
+
+
+def versions(runs: pd.DataFrame) -> dict[str, list[str]]:
+    """The distinct known versions of each solver's code in the runs that took place."""
+    known = _took_place(runs)
+    known = known[known["version"] != ""]
+    return {
+        str(solver): list(dict.fromkeys(map(content_version, group)))
+        for solver, group in known.groupby("solver", sort=False)["version"]
+    }
+
+
+def _version_cautions(runs: pd.DataFrame) -> list[str]:
+    return [
+        f"The runs of {solver} are of {len(found)} versions of its code ({', '.join(found)}): "
+        "run the whole study again to repeat the outdated ones."
+        for solver, found in versions(runs).items()
+        if len(found) > 1
+    ]
 
 
 def _timing_cautions(runs: pd.DataFrame) -> list[str]:

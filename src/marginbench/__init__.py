@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         UserError as UserError,
     )
     from marginbench.harness.feasibility.study import FeasibilityStudy as FeasibilityStudy
+    from marginbench.harness.records import read_record as read_record
     from marginbench.harness.running import run as run
     from marginbench.harness.session import RunSummary as RunSummary
     from marginbench.harness.study_file import load_study as load_study
@@ -49,6 +50,7 @@ _HOMES = {
     "UserError": "harness.errors",
     "FeasibilityStudy": "harness.feasibility.study",
     "RunSummary": "harness.session",
+    "read_record": "harness.records",
     "load_study": "harness.study_file",
     "run": "harness.running",
     "Study": "harness.svm.study",

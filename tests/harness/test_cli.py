@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import psutil
 import pytest
 
 from marginbench import data_loaders
+from marginbench.harness import session
 from marginbench.harness.cli import build_app, run_app
 from marginbench.harness.jobs import DatasetWork, Ended, Event, Job, Outcome, Started
 from marginbench.harness.records import RecordStore
@@ -135,10 +137,39 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_run_tells_what_it_did_and_where(run: Run, small: Path) -> None:
     code, out, err = run("run", "small.toml", "--solver", "smo", "--seeds", "2")
     assert code == 0
-    assert out.splitlines() == ["2 runs: 2 converged", "report: results/small/report.html"]
+    assert out.splitlines() == [
+        "2 runs: 2 converged",
+        "this was a part of the study: 1 of 2 solvers",
+        "report: results/small/report.html",
+    ]
     assert "[2/2] checkers · SMO · seed " in err
+    # The page names the command of the whole study, and this one for the seed that it has not.
     command = (small / "results/small/report.html").read_text()
-    assert command == "marginbench run small.toml --solver smo --seeds 2"
+    assert command.splitlines() == [
+        "marginbench run small.toml",
+        "marginbench run small.toml --solver smo --seeds 2",
+    ]
+
+
+def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("run", "small.toml", "--solver", "smo")
+    monkeypatch.setattr("marginbench.harness.explaining.LocalPool", session.LocalPool)
+    code, out, _ = run("explain", "results/small")
+    assert code == 0
+    first, *lines = out.splitlines()
+    assert first == "2 runs: 1 recorded, 1 missing"
+    assert lines == [
+        "recorded    checkers / SMO / seed 0: its record is current (converged)",
+        "missing     checkers / SBP / seed 0: no record; it cannot start: nu is to be that of the "
+        "reference optimum, but there is none: the task has reference = false; give nu a number "
+        "in params",
+    ]
+    code, out, _ = run("explain", "results/small", "checkers/SMO/0", "--json")
+    (found,) = json.loads(out)
+    assert (code, found["state"], found["differences"]) == (0, "recorded", [])
+    code, _, err = run("explain", "results/small", "nothing")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "no planned run 'nothing'" in err
 
 
 def test_a_run_that_fails_gives_exit_code_1_and_is_left_to_the_report(
@@ -226,7 +257,7 @@ def test_a_bug_is_not_hidden(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     def write_report(results: Path, command: str) -> Path:
         raise RuntimeError("a bug")
 
-    (tmp_path / "study.json").write_text('{"command": "x"}')
+    (tmp_path / "study.json").write_text('{"schema_version": 2}')
     with pytest.raises(RuntimeError, match="a bug"):
         run_app(build_app(write_report), ["report", str(tmp_path)])
 
@@ -235,7 +266,7 @@ def test_a_damaged_description_is_said_so(run: Run, tmp_path: Path) -> None:
     (tmp_path / "study.json").write_text('{"comm')
     code, _, err = run("report", str(tmp_path))
     assert code == 2
-    assert "study.json: damaged; run the study again" in err
+    assert "study.json: damaged (it is not JSON); run the study again" in err
 
 
 def test_help_needs_no_heavy_module() -> None:

@@ -21,7 +21,7 @@ import marginbench.solvers.stochastic.pegasos
 from marginbench.harness.feasibility.judging import CELLS, IMAGES
 from marginbench.harness.jobs import SolverInfo
 from marginbench.harness.judging import PLUMBING
-from marginbench.harness.keys import run_key, source_hash
+from marginbench.harness.keys import hash_json, key_parts, source_hash
 from marginbench.harness.sources import closure, project_file
 from marginbench.harness.svm.judging import JUDGING as SVM
 from marginbench.solvers.registration import entries, solver_names
@@ -38,6 +38,10 @@ RUN: dict[str, Any] = {
 }
 KINDS = {"svm": SVM, "cells": CELLS, "images": IMAGES}
 each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def run_key(**run: Any) -> str:
+    return hash_json(key_parts(**run))
 
 
 def file_of(module: Any) -> Path:

@@ -17,6 +17,7 @@ from marginbench.harness.feasibility.records import FeasibilityRecord, Stage
 from marginbench.harness.kinds import kind_named, kind_names
 from marginbench.harness.measures import Column, Measure, columns_of, measures_of
 from marginbench.harness.records import SCHEMA_VERSION, RecordBase, RecordStore, schema_of
+from marginbench.harness.sealing import sealed
 from marginbench.harness.svm.records import Checkpoint, Record
 
 OLD = Path(__file__).parent / "old_records"
@@ -57,8 +58,9 @@ stored_types = [*record_types, *(cls.checkpoint for cls in record_types)]
 
 
 def write_row(folder: Path, row: dict[str, Any], schema: pa.Schema) -> Path:
+    """A row as a writer that is wrong would write it: under checksums that hold."""
     path = folder / "edited.parquet"
-    pq.write_table(pa.Table.from_pylist([row], schema=schema), path)
+    path.write_bytes(sealed(pa.Table.from_pylist([row], schema=schema)))
     return path
 
 
@@ -156,6 +158,7 @@ def test_an_impossible_checkpoint_is_refused(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
+        ({"key_parts": '{"seed":1}'}, r"\(its key is not that of its key_parts\)"),
         ({"schema_version": 6}, "schema version 6, this release reads 5"),
         ({"schema_version": None}, "schema version None, this release reads 5"),
         ({"kind": "quantum"}, "a record of the kind 'quantum', this release knows svm and "),
@@ -279,11 +282,32 @@ def test_an_old_record_of_a_feasibility_method_keeps_its_values() -> None:
     assert len(found.trace) > 1
 
 
-@pytest.mark.parametrize("name", ["svm-1", "svm-2", "svm-3", "feasibility-1"])
+@pytest.mark.parametrize("name", ["svm-4", "feasibility-4"])
+def test_a_record_of_version_4_keeps_its_values(name: str) -> None:
+    row, found = old_row(name), old_record(name)
+    assert row.pop("schema_version") == 4
+    assert found.schema_version == SCHEMA_VERSION
+    assert (found.key_parts, found.version, found.claimed) == ("{}", "", "")
+    assert row.pop("kind") == found.kind
+    assert found.counters == dict(row.pop("counters"))
+    states = row.pop("trace")
+    for column, value in row.items():
+        assert getattr(found, column) == value, column
+    assert len(found.trace) == len(states) > 1
+    for checkpoint, state in zip(found.trace, states, strict=True):
+        assert asdict(checkpoint) == state | {"counters": dict(state["counters"])}
+
+
+OLD_NAMES = ["svm-1", "svm-2", "svm-3", "svm-4", "feasibility-1", "feasibility-4"]
+
+
+@pytest.mark.parametrize("name", OLD_NAMES)
 @pytest.mark.parametrize("trace", [None, [None]])
 def test_a_damaged_old_record_is_refused(tmp_path: Path, name: str, trace: Any) -> None:
     table = pq.read_table(OLD / f"{name}.parquet")
-    path = write_row(tmp_path, old_row(name) | {"trace": trace}, table.schema)
+    row = old_row(name) | {"trace": trace}
+    path = tmp_path / "edited.parquet"
+    pq.write_table(pa.Table.from_pylist([row], schema=table.schema), path)
     with pytest.raises(RecordError, match="not a record of a run"):
         RecordStore(tmp_path).read(path)
 

@@ -45,13 +45,19 @@ def test_like_records_give_no_caution(cautions):
         ({"threads": 4}, ["different numbers of threads (1, 4)"]),
         ({"fingerprint": "0" * 64}, ["one data: 2"]),
         ({"reference_hash": "0" * 64}, ["one reference optimum: 2"]),
+        ({"version": "b" * 10}, ["SMO are of 2 versions", "a" * 10, "b" * 10]),
     ],
 )
 def test_unlike_records_give_a_caution(cautions, changes, words):
-    base = {"environment": environment()}
+    base = {"environment": environment(), "version": "a" * 10 + " git:1234567890"}
     found = cautions(base, base | changes).cautions
     for word in words:
         assert any(word in sentence for sentence in found), found
+
+
+def test_the_same_code_of_another_commit_is_one_version(cautions):
+    changes = [{"version": f"{'a' * 10}{commit}"} for commit in ("", " git:1234567890")]
+    assert not [text for text in cautions(*changes).cautions if "version" in text]
 
 
 def test_runs_side_by_side_give_a_caution(cautions):

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from marginbench import report
+from marginbench.harness.description import write_description
 from marginbench.harness.records import RecordStore
 from marginbench.reports import ReportError
 from marginbench.reports.results import load_results
@@ -99,14 +100,15 @@ def test_a_folder_without_study_is_refused_in_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "not a study of this release"),
-        ("{}", "its schema_version is None"),
-        ("[]", "not a study of this release"),
-        ('{"schema_version": 3}', "its schema_version is 3, this release reads 2"),
+        ("{", r"damaged \(it is not JSON\); run the study again"),
+        ("{}", r"damaged \(its digest is missing\)"),
+        ("[]", r"damaged \(it holds no object\)"),
+        ('{"schema_version": 3}', r"damaged \(its digest is missing\)"),
+        ('{"schema_version": 3, "digest": "0"}', "its content does not match its digest"),
         ('{"schema_version": 2, "kind": "ranking"}', "'svm', 'feasibility'"),
         ('{"schema_version": 2, "kind": "svm"}', "Field required at svm.name"),
         ('{"schema_version": 1, "kind": "feasibility"}', "'parts' is missing"),
-        ("\x00", "not a study of this release"),
+        ("\x00", r"damaged \(it is not JSON\)"),
     ],
 )
 def test_a_study_of_another_shape_is_refused_in_one_line(tmp_path, text, message):
@@ -114,6 +116,12 @@ def test_a_study_of_another_shape_is_refused_in_one_line(tmp_path, text, message
     with pytest.raises(ReportError, match=message) as caught:
         load_results(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_study_of_a_later_release_is_refused_in_one_line(tmp_path):
+    write_description(tmp_path, {"schema_version": 4})
+    with pytest.raises(ReportError, match="its schema_version is 4, this release reads 3"):
+        load_results(tmp_path)
 
 
 def test_a_planned_run_of_an_unknown_solver_is_refused(make, write_results):

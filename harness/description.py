@@ -1,0 +1,104 @@
+"""``study.json``: what a results folder says of its study, with a checksum of all it says."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from marginbench.data_loaders.atomic import replacing
+from marginbench.harness.errors import UserError
+from marginbench.harness.keys import hash_json
+
+#: Version 3 has a digest, the study's content, and plans that outlive the command that made them.
+SCHEMA_VERSION = 3
+FILE_NAME = "study.json"
+_DIGEST = "digest"
+
+
+class DamagedDescriptionError(UserError):
+    """A ``study.json`` that is not as it was written.
+
+    Attributes
+    ----------
+    why : str
+        One line that names it and says what is wrong.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why}; run the study again to write it anew")
+        self.why = why
+
+
+def write_description(folder: Path, values: dict[str, Any]) -> None:
+    """Write ``study.json`` atomically, with its digest.
+
+    Parameters
+    ----------
+    folder : Path
+        The results folder.
+    values : dict
+        What JSON does not know goes by its ``repr``.
+
+    Raises
+    ------
+    UserError
+        If it cannot be written.
+    """
+    path = folder / FILE_NAME
+    # The digest is that of what a reader gets: tuples as lists, keys as texts.
+    stored = json.loads(json.dumps(values, default=repr))
+    stored[_DIGEST] = hash_json(stored)
+    text = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as sink:
+            sink.write(text.encode())
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def read_description(folder: Path) -> dict[str, Any] | None:
+    """The content of ``study.json`` after a check of its digest; None if there is no such file.
+
+    Files of earlier versions have no digest.
+
+    Parameters
+    ----------
+    folder : Path
+        The results folder.
+
+    Raises
+    ------
+    DamagedDescriptionError
+        If it is damaged.
+    """
+    path = folder / FILE_NAME
+    try:
+        found = json.loads(path.read_bytes().decode("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, RecursionError):
+        raise _damaged(path, "it is not JSON") from None
+    if not isinstance(found, dict):
+        raise _damaged(path, "it holds no object")
+    digest = found.pop(_DIGEST, None)
+    if digest is None and found.get("schema_version") in (1, 2):
+        return found
+    if digest is None:
+        raise _damaged(path, "its digest is missing")
+    if digest != hash_json(found):
+        raise _damaged(path, "its content does not match its digest")
+    return found
+
+
+def move_aside(folder: Path) -> str:
+    """Rename a damaged ``study.json``; returns its new name."""
+    aside = f"_{FILE_NAME}.damaged"
+    os.replace(folder / FILE_NAME, folder / aside)
+    return aside
+
+
+def _damaged(path: Path, why: str) -> DamagedDescriptionError:
+    return DamagedDescriptionError(f"{path}: damaged ({why})")

@@ -1,0 +1,194 @@
+"""What a folder plans after several commands: its page shows all that its records hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marginbench.harness.description import read_description
+from marginbench.harness.plans import restored_study
+from marginbench.harness.selection import select
+from marginbench.harness.session import RunSummary, run_study
+from marginbench.harness.svm.study import Study
+from marginbench.harness.workbench import InProcess
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.results import load_results
+
+MakeStudy = Callable[..., Study]
+Planned = list[tuple[str, str, int]]
+
+BOARD = {
+    "dataset": "checkers",
+    "dataset_params": {"n_train": 40, "n_test": 20},
+    "gamma": 10.0,
+    "C": 1.0,
+    "reference": False,
+}
+FILE = """
+from marginbench import Perceptron
+
+class Mine(Perceptron):
+    "A solver of a user."
+"""
+
+
+@pytest.fixture
+def whole(make_study: MakeStudy) -> Study:
+    """Two tasks, two solvers, two seeds."""
+    return make_study(
+        title="The whole study",
+        task=[{**BOARD, "label": "a"}, {**BOARD, "label": "b", "C": 2.0}],
+        solver=[{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}],
+        seeds=2,
+    )
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Callable[..., RunSummary]:
+    """Runs a part of a study, as the command line does."""
+
+    def run(whole: Study, **selection: Any) -> RunSummary:
+        return run_study(
+            select(whole, **selection),
+            tmp_path / "results",
+            whole=whole,
+            whole_command="run small",
+            command=f"run small {sorted(selection)}" if selection else "run small",
+            executor=InProcess(),
+        )
+
+    return run
+
+
+def described(folder: Path) -> dict[str, Any]:
+    found = read_description(folder / "results")
+    assert found is not None
+    return found
+
+
+def planned(folder: Path) -> Planned:
+    return [(run["task"], run["solver"], run["seed"]) for run in described(folder)["planned"]]
+
+
+def cautions(folder: Path) -> list[str]:
+    return Analysis(load_results(folder / "results")).cautions
+
+
+def test_a_part_keeps_what_was_planned_before(
+    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
+) -> None:
+    assert command(whole).part == ""
+    before = described(tmp_path)
+    assert len(before["planned"]) == 8
+    summary = command(whole, datasets=["b"], seeds=1)
+    assert (summary.planned, summary.part) == (2, "1 of 2 tasks, 1 of 2 seeds")
+    assert described(tmp_path) == before
+    assert not [text for text in cautions(tmp_path) if "part of the study" in text]
+
+
+def test_parts_add_up_and_the_page_says_how_far(
+    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
+) -> None:
+    command(whole, datasets=["b"], solvers=["Pegasos"])
+    assert planned(tmp_path) == [("b", "Pegasos", 0), ("b", "Pegasos", 1)]
+    assert "Only a part of the study was run: 1 of 2 tasks and 1 of 2 solvers." in cautions(
+        tmp_path
+    )
+    command(whole, datasets=["a"], seeds=1)
+    assert planned(tmp_path) == [
+        ("a", "Perceptron", 0),
+        ("a", "Pegasos", 0),
+        ("b", "Pegasos", 0),
+        ("b", "Pegasos", 1),
+    ]
+    assert "Only a part of the study was run: 4 of 8 runs." in cautions(tmp_path)
+    found = described(tmp_path)
+    assert (found["title"], found["command"]) == ("The whole study", "run small")
+    assert [task["label"] for task in found["tasks"]] == ["a", "b"]
+    assert found["seeds"] == [0, 1]
+
+
+def test_what_the_study_no_longer_has_is_dropped(
+    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
+) -> None:
+    command(whole)
+    fewer = whole.with_solvers(whole.solvers[:1]).with_seeds(1)
+    command(fewer, datasets=["a"])
+    assert planned(tmp_path) == [("a", "Perceptron", 0), ("b", "Perceptron", 0)]
+    # Their records stay, and are used again with the entries.
+    assert len(list((tmp_path / "results" / "runs").glob("*.parquet"))) == 8
+    assert command(whole).already_recorded == 8
+
+
+@pytest.mark.parametrize("changed", ["task", "solver"])
+def test_a_changed_entry_drops_its_earlier_runs(
+    tmp_path: Path, whole: Study, command: Callable[..., RunSummary], changed: str
+) -> None:
+    """The page would show them beside a description that is not theirs."""
+    command(whole)
+    if changed == "task":
+        tasks = [whole.task[0], whole.task[1].model_copy(update={"C": 3.0})]
+        command(whole.with_tasks(tasks), datasets=["a"])
+        assert {run[0] for run in planned(tmp_path)} == {"a"}
+    else:
+        entry = whole.solver[1].model_copy(update={"params": {"max_epochs": 2}})
+        command(whole.with_solvers([whole.solver[0], entry]), datasets=["a"])
+        assert ("b", "Pegasos", 0) not in planned(tmp_path)
+        assert ("b", "Perceptron", 0) in planned(tmp_path)
+
+
+def test_a_solver_that_an_option_added_stays(
+    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(FILE)
+    command(whole)
+    summary = command(whole, solvers=[f"{file}:Mine"], datasets=["a"])
+    assert summary.part == "1 of 2 tasks, 0 of 2 solvers, 1 more solver"
+    command(whole)
+    found = described(tmp_path)
+    assert [run for run in found["planned"] if run.get("added")] == [
+        run for run in found["planned"] if run["solver"] == "Mine"
+    ]
+    assert planned(tmp_path)[4:6] == [("a", "Mine", 0), ("a", "Mine", 1)]
+    assert found["command"].split("\n") == ["run small", "run small ['datasets', 'solvers']"]
+    assert [entry["label"] for entry in found["solvers"]] == ["Perceptron", "Pegasos", "Mine"]
+    assert not [text for text in cautions(tmp_path) if "part of the study" in text]
+    # The file of the solver is named from the folder, so that both can be moved together.
+    assert found["study"]["solvers"]["Mine"]["name"] == "../mine.py:Mine"
+    study = restored_study(Study, found["study"], tmp_path / "results")
+    assert study.solvers[-1].name == f"{file}:Mine"
+    assert study.with_solvers(study.solvers[:2]) == whole
+
+
+def test_a_users_solver_of_the_name_of_another_gets_a_label_of_its_own(
+    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(FILE.replace("Mine(Perceptron)", "Pegasos(Perceptron)"))
+    command(whole, solvers=[f"{file}:Pegasos"])
+    assert {run[1] for run in planned(tmp_path)} == {"Pegasos-2"}
+
+
+def test_more_seeds_than_the_study_has_stay_too(
+    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
+) -> None:
+    command(whole, datasets=["a"], solvers=["Perceptron"], seeds=3)
+    command(whole)
+    assert len(planned(tmp_path)) == 9
+    assert described(tmp_path)["seeds"] == [0, 1, 2]
+
+
+def test_a_description_of_version_2_is_taken_over(
+    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
+) -> None:
+    command(whole)
+    found = described(tmp_path)
+    old = {k: v for k, v in found.items() if k not in ("study", "of")} | {"schema_version": 2}
+    (tmp_path / "results" / "study.json").write_text(json.dumps(old))
+    command(whole, datasets=["a"])
+    assert described(tmp_path) == found

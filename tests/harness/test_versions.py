@@ -1,0 +1,425 @@
+"""Versions of a solver: told by content, named with the commit, and never mixed in one folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from marginbench import Perceptron, report
+from marginbench.harness.description import read_description, write_description
+from marginbench.harness.errors import UserError
+from marginbench.harness.explaining import Explained, as_json, chosen, explain, in_words
+from marginbench.harness.jobs import Event, Job
+from marginbench.harness.keys import hash_files, hash_json, numeric_versions
+from marginbench.harness.progress import SilentProgress
+from marginbench.harness.records import RecordStore
+from marginbench.harness.selection import select
+from marginbench.harness.session import RunSummary, run_study
+from marginbench.harness.svm.study import Study
+from marginbench.harness.versions import content_version, read_sources, version_of
+from marginbench.harness.workbench import InProcess
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.results import load_results
+
+MakeStudy = Callable[..., Study]
+SOLVER = """
+from marginbench import Perceptron
+from shared_step import STEP
+
+class Mine(Perceptron):
+    "A solver of a user."
+
+    max_passes = {passes}
+"""
+BOARD = {
+    "dataset": "checkers",
+    "dataset_params": {"n_train": 40, "n_test": 20},
+    "gamma": 10.0,
+    "C": 1.0,
+    "reference": False,
+}
+
+
+class Said(SilentProgress):
+    """Keeps what the user is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+
+class Counting(InProcess):
+    """Counts the runs, and reads the user's file anew for each job as a fresh worker does."""
+
+    def __init__(self) -> None:
+        self.ran = 0
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        for job in jobs:
+            self.ran += hasattr(job.work, "checkpoint_factor")
+            yield from super().execute(iter([job]))
+
+
+class Folder:
+    """A results folder, a user's solver that is edited, and what each command said."""
+
+    def __init__(self, folder: Path, make_study: MakeStudy) -> None:
+        self.results, self.file = folder / "results", folder / "mine.py"
+        (folder / "shared_step.py").write_text("STEP = 1\n")
+        self.edit(1)
+        self.whole = make_study(
+            task=[{**BOARD, "label": "a"}, {**BOARD, "label": "b"}],
+            solver=[{"name": f"{self.file}:Mine"}, {"name": "Perceptron"}],
+            seeds=1,
+        )
+        self.said: list[str] = []
+        self.ran = 0
+
+    def edit(self, passes: int) -> None:
+        self.file.write_text(SOLVER.format(passes=passes))
+
+    def run(self, **selection: Any) -> RunSummary:
+        executor, progress = Counting(), Said()
+        summary = run_study(
+            select(self.whole, **selection),
+            self.results,
+            whole=self.whole,
+            progress=progress,
+            executor=executor,
+        )
+        self.said, self.ran = progress.lines, executor.ran
+        return summary
+
+    def names(self, folder: str) -> set[str]:
+        return {path.name for path in (self.results / folder).glob("*.parquet")}
+
+    def versions(self) -> pd.Series:
+        runs = pd.read_parquet(self.results / "runs")
+        return runs.groupby("solver")["version"].nunique()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, make_study: MakeStudy) -> Folder:
+    return Folder(tmp_path, make_study)
+
+
+def test_a_folder_never_mixes_versions(folder: Folder) -> None:
+    folder.run()
+    first = folder.names("runs")
+    assert len(first) == 4
+    folder.edit(2)
+    folder.run()
+    assert folder.ran == 2
+    assert len(folder.names("runs")) == 4
+    assert folder.names("superseded") == first - folder.names("runs")
+    assert len(folder.names("superseded")) == 2
+    assert folder.versions().to_dict() == {"Mine": 1, "Perceptron": 1}
+    assert f"2 records of other versions moved to {folder.results / 'superseded'}" in folder.said
+
+
+def test_code_that_is_edited_back_needs_no_new_run(folder: Folder) -> None:
+    folder.run()
+    first = {name: (folder.results / "runs" / name).read_bytes() for name in folder.names("runs")}
+    folder.edit(2)
+    folder.run()
+    second = folder.names("runs") - set(first)
+    folder.edit(1)
+    summary = folder.run()
+    assert (folder.ran, summary.already_recorded) == (0, 4)
+    assert folder.names("runs") == set(first)
+    assert folder.names("superseded") == second
+    for name, content in first.items():
+        assert (folder.results / "runs" / name).read_bytes() == content
+    superseded = folder.results / "superseded"
+    assert f"2 records of this version taken back from {superseded}" in folder.said
+    folder.edit(2)
+    assert folder.run().already_recorded == 4
+
+
+def test_a_damaged_superseded_record_is_not_taken_back(folder: Folder) -> None:
+    folder.run(solvers=["Mine"])
+    folder.edit(2)
+    folder.run(solvers=["Mine"])
+    for path in (folder.results / "superseded").glob("*.parquet"):
+        path.write_bytes(path.read_bytes()[:-9])
+    folder.edit(1)
+    folder.run(solvers=["Mine"])
+    assert folder.ran == 2
+    assert len([line for line in folder.said if "it is not used again" in line]) == 2
+    # Nothing there is overwritten.
+    folder.edit(2)
+    folder.run(solvers=["Mine"])
+    assert len(folder.names("superseded")) == 4
+
+
+def test_an_old_record_stays_until_the_new_one_is_there(folder: Folder) -> None:
+    class Failing(Counting):
+        def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+            for job in jobs:
+                if hasattr(job.work, "checkpoint_factor"):
+                    raise OSError("no space left")
+                yield from super().execute(iter([job]))
+
+    folder.run()
+    before = folder.names("runs")
+    folder.edit(2)
+    with pytest.raises(OSError, match="no space"):
+        run_study(folder.whole, folder.results, executor=Failing())
+    assert folder.names("runs") == before
+    assert folder.names("superseded") == set()
+
+
+def test_a_damaged_record_of_another_version_is_moved_aside(folder: Folder) -> None:
+    """``pandas.read_parquet`` of the folder would stop at it."""
+    folder.run()
+    folder.edit(2)
+    (old,) = (folder.results / "runs").glob("a_Mine*.parquet")
+    old.write_bytes(old.read_bytes()[:-9])
+    folder.run()
+    assert (old.parent / f"_{old.name}.damaged").is_file()
+    assert len(pd.read_parquet(folder.results / "runs")) == 4
+
+
+def test_a_part_after_an_edit_leaves_two_versions_and_a_caution(folder: Folder) -> None:
+    folder.run()
+    folder.edit(2)
+    folder.run(datasets=["a"])
+    analysis = Analysis(load_results(folder.results))
+    found = [text for text in analysis.cautions if "The runs of Mine are of 2 versions" in text]
+    assert len(found) == 1
+    folder.run()
+    analysis = Analysis(load_results(folder.results))
+    assert not [text for text in analysis.cautions if "versions of its code" in text]
+
+
+def test_a_page_names_the_version_of_each_solver(folder: Folder) -> None:
+    folder.run()
+    page = report(folder.results).read_text()
+    store = RecordStore(folder.results / "runs")
+    versions = {store.read(path).version for path in store.paths()}
+    assert len(versions) == 2
+    assert all(f">{version}<" in page for version in versions)
+
+
+def test_a_record_says_what_its_key_is_made_of(folder: Folder) -> None:
+    folder.run()
+    store = RecordStore(folder.results / "runs")
+    for path in store.paths():
+        record = store.read(path)
+        parts = json.loads(record.key_parts)
+        assert hash_json(parts) == record.key
+        assert parts["labels"] == [record.task, record.solver]
+        assert parts["source"].startswith(content_version(record.version))
+        files = read_sources(folder.results, parts["source"])
+        assert files is not None
+        assert hash_files(files) == parts["source"]
+        assert ({"mine.py", "shared_step.py"} <= set(files)) == (record.solver == "Mine")
+
+
+def test_damaged_sources_are_written_anew(folder: Folder) -> None:
+    folder.run()
+    for path in (folder.results / "sources").iterdir():
+        path.write_bytes(path.read_bytes().replace(b"a", b"b"))
+        assert read_sources(folder.results, path.stem) is None
+    folder.run()
+    for path in (folder.results / "sources").iterdir():
+        assert read_sources(folder.results, path.stem)
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b.example"]
+    done = subprocess.run(
+        ["git", "-C", str(folder), *identity, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_a_version_names_the_commit_of_a_clean_tree(tmp_path: Path) -> None:
+    file, digest = tmp_path / "mine.py", "3f2a9c01d4" + "0" * 54
+    file.write_text("A = 1\n")
+    assert version_of(digest, file) == "3f2a9c01d4"  # no work tree
+    git(tmp_path, "init", "-q")
+    assert version_of(digest, file) == "3f2a9c01d4"  # no commit, not tracked
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "first")
+    commit = git(tmp_path, "rev-parse", "--short=10", "HEAD")
+    (tmp_path / "other.py").write_text("B = 1\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "second")
+    assert version_of(digest, file) == f"3f2a9c01d4 git:{commit}"
+    assert content_version(version_of(digest, file)) == "3f2a9c01d4"
+    file.write_text("A = 2\n")
+    assert version_of(digest, file) == "3f2a9c01d4"  # uncommitted changes
+
+
+def test_a_version_needs_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert version_of("0" * 64, tmp_path / "mine.py") == "0" * 10
+
+
+def test_a_record_of_an_older_schema_is_completed_when_it_is_used_again(folder: Folder) -> None:
+    folder.run()
+    store = RecordStore(folder.results / "runs")
+    intact = {path: store.read(path) for path in store.paths()}
+    for path in intact:
+        table = pq.read_table(path).drop_columns(["key_parts", "version", "claimed"])
+        place = table.schema.get_field_index("schema_version")
+        pq.write_table(table.set_column(place, "schema_version", pa.array([4])), path)
+        assert store.read(path).version == ""
+    assert folder.run().already_recorded == 4
+    assert {path: store.read(path) for path in store.paths()} == intact
+
+
+def explained(folder: Folder) -> dict[tuple[str, str], Explained]:
+    before = contents(folder.results)
+    found = explain(folder.results, executor=InProcess())
+    assert contents(folder.results) == before  # explaining changes nothing
+    return {(item.task, item.solver): item for item in found}
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def differences(item: Explained) -> list[str]:
+    return [difference.words for difference in item.differences]
+
+
+def test_a_changed_file_is_named(folder: Folder) -> None:
+    folder.run()
+    assert {item.state for item in explained(folder).values()} == {"recorded"}
+    (folder.file.parent / "shared_step.py").write_text("STEP = 2\n")
+    found = explained(folder)
+    assert found["a", "Perceptron"].state == "recorded"
+    assert found["a", "Mine"].state == "stale"
+    assert differences(found["a", "Mine"]) == ["source: shared_step.py has changed"]
+    assert found["a", "Mine"].record.startswith("runs/a_Mine_s0-")
+    text = "\n".join(in_words(list(found.values())))
+    assert text.startswith("4 runs: 2 stale, 2 recorded\n")
+    assert "stale       a / Mine / seed 0: its record has another key\n" in text
+    folder.file.write_text("from marginbench import Perceptron\nclass Mine(Perceptron): pass\n")
+    assert differences(explained(folder)["a", "Mine"]) == [
+        "source: mine.py has changed",
+        "source: shared_step.py is no longer used",
+    ]
+    shutil.rmtree(folder.results / "sources")
+    (difference,) = explained(folder)["a", "Mine"].differences
+    assert difference.field == "source"
+
+
+def test_each_other_part_of_a_key_is_named(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.run()
+    described = read_description(folder.results)
+    assert described is not None
+    described["study"]["solvers"]["Perceptron"]["params"] = {"max_epochs": 3}
+    described["study"]["tasks"]["b"]["gamma"] = 5.0
+    described["study"]["settings"]["budget"]["checkpoint_factor"] = 2.0
+    write_description(folder.results, described)
+    versions = numeric_versions() | {"numpy": "9.9"}
+    monkeypatch.setattr("marginbench.harness.keys.numeric_versions", lambda: versions)
+    found = explained(folder)
+    numpy = f"versions.numpy: {metadata.version('numpy')} -> 9.9"
+    default = Perceptron().max_epochs
+    assert differences(found["a", "Perceptron"]) == [
+        f"params.max_epochs: {default} -> 3",
+        "task.checkpoint_factor: 1.19 -> 2.0",
+        numpy,
+    ]
+    assert differences(found["b", "Mine"]) == [
+        "params.gamma: 10.0 -> 5.0",
+        "task.checkpoint_factor: 1.19 -> 2.0",
+        "task.kernel.gamma: 10.0 -> 5.0",
+        numpy,
+    ]
+
+
+def test_what_is_not_recorded_is_told_apart(folder: Folder) -> None:
+    folder.run(datasets=["a"])
+    (kept,) = (folder.results / "runs").glob("a_Perceptron*.parquet")
+    kept.write_bytes(kept.read_bytes()[:-9])
+    folder.edit(2)
+    folder.run(datasets=["a"], solvers=["Mine"])
+    found = explained(folder)
+    assert found["a", "Mine"].state == "recorded"
+    assert (found["a", "Perceptron"].state, found["b", "Mine"].state) == ("damaged", "missing")
+    assert found["a", "Perceptron"].reason.startswith("not a readable record")
+    folder.edit(1)
+    found = explained(folder)
+    assert found["a", "Mine"].state == "superseded"
+    for path in (folder.results / "runs").glob("a_Mine*.parquet"):
+        path.unlink()
+    folder.edit(3)
+    found = explained(folder)
+    assert found["a", "Mine"].state == "missing"
+    assert differences(found["a", "Mine"]) == ["source: mine.py has changed"]
+
+
+def test_a_raised_limit_is_named(folder: Folder) -> None:
+    folder.run()
+    store = RecordStore(folder.results / "runs")
+    for path in store.paths():
+        record = store.read(path)
+        record.status = "timeout"
+        store.write(record)
+    assert {item.state for item in explained(folder).values()} == {"recorded"}
+    described = read_description(folder.results)
+    assert described is not None
+    described["study"]["settings"]["budget"]["timeout"] = 99.0
+    write_description(folder.results, described)
+    item = explained(folder)["a", "Mine"]
+    assert item.state == "repeated"
+    assert item.reason == "it ended with 'timeout', and timeout is higher now"
+
+
+def test_what_options_added_is_explained_and_no_more(folder: Folder) -> None:
+    folder.run()
+    folder.run(solvers=["Pegasos"], datasets=["a"], seeds=2)
+    assert sorted(explained(folder)) == [
+        ("a", "Mine"),
+        ("a", "Pegasos"),
+        ("a", "Perceptron"),
+        ("b", "Mine"),
+        ("b", "Perceptron"),
+    ]
+    found = explain(folder.results, executor=InProcess())
+    assert [item.seed for item in found if item.solver == "Pegasos"] == [0, 1]
+    assert {item.state for item in found} == {"recorded"}
+
+
+def test_a_run_is_found_by_file_key_and_labels(folder: Folder) -> None:
+    folder.run()
+    found = explain(folder.results, executor=InProcess())
+    item = found[1]
+    for name in (item.file, f"runs/{item.file}", item.key[:12], "a/Perceptron/0"):
+        assert chosen(found, name) == [item]
+    with pytest.raises(UserError, match="no planned run 'a/Perceptron/7'; give the name of a"):
+        chosen(found, "a/Perceptron/7")
+    (row,) = json.loads(as_json([item]))
+    assert (row["task"], row["solver"], row["state"]) == ("a", "Perceptron", "recorded")
+
+
+def test_a_folder_of_an_earlier_release_cannot_be_explained(folder: Folder) -> None:
+    folder.run()
+    described = read_description(folder.results)
+    assert described is not None
+    del described["study"]
+    write_description(folder.results, described)
+    with pytest.raises(UserError, match="written by an earlier release"):
+        explain(folder.results, executor=InProcess())
+    with pytest.raises(UserError, match="no results here"):
+        explain(folder.file.parent, executor=InProcess())
