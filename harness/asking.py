@@ -23,6 +23,7 @@ from marginbench.harness.jobs import (
 )
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.selection import is_foreign
+from marginbench.harness.storage import checked
 from marginbench.harness.study import SolverEntry
 
 Say = Callable[[str], None]
@@ -58,6 +59,7 @@ class Ask:
                 unannounced[event.job.tag] = time.monotonic() + _A_MOMENT
             elif isinstance(event, Ended):
                 unannounced.pop(event.job.tag, None)
+                checked(event.outcome.value)
                 yield event.job, event.outcome
             else:
                 for tag in [tag for tag, due in unannounced.items() if time.monotonic() > due]:

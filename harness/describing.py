@@ -14,8 +14,14 @@ from marginbench.harness.jobs import DatasetInfo, DatasetWork, DescribeWork, Sol
 from marginbench.harness.keys import source_hash
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.loading import SolverSpec, load_class, shown_name, source_file
+from marginbench.harness.storage import reporting_unwritten
+from marginbench.harness.words import visible
+
+# Characters of the first line of a docstring: what a table of solvers has room for.
+_SUMMARY_LIMIT = 200
 
 
+@reporting_unwritten
 def describe_dataset(work: DatasetWork) -> DatasetInfo:
     """Load a dataset and say what it is.
 
@@ -67,7 +73,7 @@ def describe_solver(work: DescribeWork) -> SolverInfo:
             local_folder=spec.folder,
             package=None if spec.module is None else cls.__module__.partition(".")[0],
         ),
-        summary=inspect.cleandoc(cls.__doc__ or "").partition("\n")[0],
+        summary=visible(inspect.cleandoc(cls.__doc__ or "").partition("\n")[0], _SUMMARY_LIMIT),
         defaults=defaults,
         required=tuple(required),
         traits=traits,

@@ -38,6 +38,7 @@ PLUMBING = {
     "harness/loading.py": "finds the class that the key names",
     "harness/measures.py": "declarations of columns",
     "harness/records.py": "columns and files of records",
+    "harness/storage.py": "messages about files that cannot be written",
     "harness/words.py": "words of messages",
     "harness/worker.py": "takes jobs and sends results",
     "data_loaders/cache.py": "the fingerprint of the data is in the key",

@@ -22,6 +22,7 @@ from marginbench.data_loaders.atomic import replacing
 from marginbench.data_loaders.errors import first_line
 from marginbench.harness.errors import RecordError
 from marginbench.harness.measures import Measure, column, columns_of
+from marginbench.harness.storage import storing
 
 SCHEMA_VERSION = 5
 
@@ -265,20 +266,28 @@ class RecordStore:
     Parameters
     ----------
     folder : Path
-        Created when the first record is written.
+        Created when the first record is written; the folder that it is in must exist.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def write(self, record: RecordBase) -> Path:
-        """Write one record atomically: a reader sees all of it or nothing."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        """Write one record atomically: a reader sees all of it or nothing.
+
+        Raises
+        ------
+        StorageError
+            If it cannot be written.
+        """
         row = {"kind": record.kind, **_encodable(asdict(record))}
         table = pa.Table.from_pylist([row], schema=schema_of(type(record)))
         path = self.folder / record.file_name
-        with replacing(path) as sink:
-            pq.write_table(table, sink, compression="zstd")
+        with storing(path):
+            # Not its parents: a results folder that is gone must not come back with one record.
+            self.folder.mkdir(exist_ok=True)
+            with replacing(path) as sink:
+                pq.write_table(table, sink, compression="zstd")
         return path
 
     def paths(self) -> list[Path]:
@@ -330,7 +339,8 @@ class RecordStore:
         except RecordError as error:
             # A name that readers of the folder pass over.
             aside = path.with_name(f"_{path.name}.damaged")
-            os.replace(path, aside)
+            with storing(aside):
+                os.replace(path, aside)
             say(f"{error}; moved to {aside.name}, the run is done again")
             return None
         return record if record.key == key else None

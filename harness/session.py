@@ -6,13 +6,12 @@ import contextlib
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from marginbench.data_loaders.atomic import UNFINISHED, replacing
 from marginbench.harness.asking import Ask
@@ -21,18 +20,21 @@ from marginbench.harness.errors import (
     EXIT_DATA,
     EXIT_OK,
     EXIT_RUNS,
-    BusyError,
     InterruptedRunError,
     RecordError,
     UserError,
 )
+from marginbench.harness.guarding import Guarded, check_folder_exists, exclusive
+from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.jobs import Ended, Executor, Job, Limits, Outcome, Started
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.kinds import Facts, Kind, Run, kind_named
 from marginbench.harness.pool import LocalPool
 from marginbench.harness.progress import Progress, SilentProgress
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, RecordStore
+from marginbench.harness.storage import checked, storing
 from marginbench.harness.study import StudyBase, run_limits
+from marginbench.harness.words import REASON_LIMIT, visible, visible_lines
 
 _SCHEMA_VERSION = 2
 _TIMEOUTS = frozenset({"timeout", "compile_timeout", "data_timeout", "evaluation_timeout"})
@@ -108,19 +110,27 @@ def run_study(
     ------
     UserError
         If the study, a solver or the results folder is not usable.
+    StorageError
+        If something cannot be written, or the results folder is gone; what was recorded stays.
     InterruptedRunError
         If the user interrupts; what was recorded stays.
     """
     if jobs < 1:
         raise UserError(f"the number of jobs must be at least 1, not {jobs}")
     session = _Session(study, results, jobs, threads, progress or SilentProgress())
-    with exclusive(results), contextlib.ExitStack() as stack:
+    with (
+        interrupts_deferred() as check_interrupt,
+        exclusive(results) as check_folder,
+        contextlib.ExitStack() as stack,
+    ):
+        session.looks += [check_interrupt, check_folder]
         if executor is None:
             executor = stack.enter_context(LocalPool(jobs, results / "logs"))
         try:
-            session.plan(executor)
+            guarded = Guarded(executor, session.check)
+            session.plan(guarded)
             session.prepare(command, retry_failed=retry_failed)
-            session.run_pending(executor)
+            session.run_pending(guarded)
         except KeyboardInterrupt:
             executor.close()
             raise InterruptedRunError(session.interrupted_message(command)) from None
@@ -148,6 +158,8 @@ class _Session:
         self.slow_to_compile: frozenset[str] = frozenset()
         # Why data could not be used, as runs found out that only then looked at them.
         self.data_errors: list[str] = []
+        # Each raises what must end the study: a Ctrl-C, a results folder that is gone.
+        self.looks: list[Callable[[], None]] = []
         self._environment = canonical_json(environment())
 
     def plan(self, executor: Executor) -> None:
@@ -159,11 +171,18 @@ class _Session:
     def prepare(self, command: str, *, retry_failed: bool) -> None:
         """Write study.json, and find out what is recorded already."""
         path = self.results / "study.json"
+        self.check()
         self._check_same_study(path)
-        for leftover in self.store.folder.glob(f"{UNFINISHED}*"):
-            leftover.unlink(missing_ok=True)
+        with storing(self.store.folder):
+            self.store.folder.mkdir(exist_ok=True)
+        self.looks.append(partial(check_folder_exists, self.store.folder))
+        for folder in (self.results, self.store.folder):
+            with storing(folder):
+                for leftover in folder.glob(f"{UNFINISHED}*"):
+                    leftover.unlink(missing_ok=True)
         _write_json(path, self._description(command))
         for run in self.runs:
+            self.check()
             record = self.store.recorded(run.file_name, run.key, self.progress.say)
             if record is not None and not self._repeats(record, retry_failed=retry_failed):
                 self.records[run.key] = self._kept(record, run)
@@ -284,7 +303,7 @@ class _Session:
         record.data_s, record.compile_s = outcome.data_s, outcome.compile_s
         record.evaluation_s = outcome.evaluation_s
         if outcome.status == "done":
-            record.take(outcome.value)
+            record.take(checked(outcome.value))
         else:
             if outcome.status in ("timeout", "memory", "crashed"):
                 record.status = outcome.status
@@ -318,9 +337,18 @@ class _Session:
         )
 
     def _write(self, record: RecordBase) -> None:
+        self.check()
         record.jobs, record.threads, record.environment = self.jobs, self.threads, self._environment
+        # What a solver raises may be of any length, and hold any characters.
+        record.reason = visible(record.reason, REASON_LIMIT)
+        record.traceback = visible_lines(record.traceback)
         self.store.write(record)
         self.records[record.key] = record
+
+    def check(self) -> None:
+        """Look for what must end the study, whatever it is doing."""
+        for look in self.looks:
+            look()
 
     def summary(self) -> RunSummary:
         """What became of the planned runs."""
@@ -347,7 +375,7 @@ class _Session:
 
 
 def _failure_line(record: RecordBase) -> str:
-    reason = f" ({record.reason})" if record.reason else ""
+    reason = f" ({visible(record.reason, REASON_LIMIT)})" if record.reason else ""
     return f"{record.task} / {record.solver} / seed {record.seed}: {record.status}{reason}"
 
 
@@ -359,38 +387,5 @@ def _now() -> str:
 def _write_json(path: Path, value: Any) -> None:
     """Write a JSON file atomically."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=repr) + "\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as sink:
-            sink.write(text.encode())
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
-
-
-@contextlib.contextmanager
-def exclusive(results: Path) -> Iterator[None]:
-    """Nobody else writes to the results folder meanwhile.
-
-    Raises
-    ------
-    UserError
-        If it is no folder, cannot be written to, or another run is writing there.
-    """
-    if results.exists() and not results.is_dir():
-        raise UserError(f"{results}: is not a folder; choose another --out")
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(results / ".lock")
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise BusyError(
-            f"{results}: another marginbench run is writing here; wait for it or choose --out"
-        ) from None
-    except OSError as error:
-        raise UserError(
-            f"{results}: cannot be written to ({error.strerror or error}); choose another --out"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
+    with storing(path), replacing(path) as sink:
+        sink.write(text.encode("utf-8", "backslashreplace"))

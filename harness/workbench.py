@@ -24,6 +24,7 @@ from marginbench.harness.kinds import Run, kind_named
 from marginbench.harness.loading import load_class
 from marginbench.harness.records import CheckpointBase
 from marginbench.harness.selection import select
+from marginbench.harness.storage import checked
 from marginbench.harness.study import run_limits
 from marginbench.harness.svm.measurement import load_task_data
 from marginbench.harness.svm.study import Study
@@ -40,7 +41,7 @@ class InProcess:
         """Run the jobs one after the other."""
         for job in jobs:
             yield Started(job)
-            yield Ended(job, Outcome("done", value=job.work.run(_ignore)))
+            yield Ended(job, Outcome("done", value=checked(job.work.run(_ignore))))
 
     def close(self) -> None:
         """Nothing is held."""
@@ -86,7 +87,7 @@ def watch(run: Run) -> Watched:
         Whatever the solver raises.
     """
     messages: list[Message] = []
-    found = run.work.run(messages.append)
+    found = checked(run.work.run(messages.append))
     return Watched(
         found, tuple(item.checkpoint for item in messages if isinstance(item, CheckpointMessage))
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from marginbench.harness.jobs import Send
+from marginbench.harness.storage import reporting_unwritten
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class ImagesWork:
     solver: str
     params: dict[str, Any]
 
+    @reporting_unwritten
     def run(self, send: Send) -> dict[str, Any]:
         from marginbench.harness.feasibility.images import classify
 

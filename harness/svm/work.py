@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from marginbench.harness.jobs import Send
+from marginbench.harness.storage import reporting_unwritten
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class ReferenceWork:
     tol: float
     cache_mb: float = 200.0
 
+    @reporting_unwritten
     def run(self, send: Send) -> ReferenceInfo:
         from marginbench.harness.svm.reference import reference_optimum
 
@@ -66,6 +68,7 @@ class FitWork:
     checkpoint_factor: float
     epoch_checkpoints: bool = False
 
+    @reporting_unwritten
     def run(self, send: Send) -> dict[str, Any]:
         from marginbench.harness.svm.measurement import measure
 
