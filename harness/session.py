@@ -125,7 +125,10 @@ def run_study(
     ):
         session.looks += [check_interrupt, check_folder]
         if executor is None:
-            executor = stack.enter_context(LocalPool(jobs, results / "logs"))
+            logs = results / "logs"
+            with storing(logs):
+                logs.mkdir(exist_ok=True)
+            executor = stack.enter_context(LocalPool(jobs, logs))
         try:
             guarded = Guarded(executor, session.check)
             session.plan(guarded)

@@ -175,6 +175,18 @@ def test_a_page_in_whose_place_is_a_folder(place: Place) -> None:
     assert page.is_file()
 
 
+def test_logs_in_whose_place_is_a_file(place: Place) -> None:
+    results = place.folder / "results" / "small"
+    results.mkdir(parents=True)
+    (results / "logs").touch()
+    ended = place.command("run", "small.toml")
+    assert ended.code == 4
+    assert ended.err.splitlines() == ended.said
+    assert ended.said[0].startswith(
+        "marginbench: results/small/logs: cannot be written (File exists); "
+    )
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
 def test_an_output_that_takes_nothing(place: Place) -> None:
     with open("/dev/full", "w") as full:
