@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,10 @@ from typing import BinaryIO
 
 #: How the names of unfinished files begin; a killed process may leave one.
 UNFINISHED = ".writing-"
+#: The system's reasons why nothing can be written to a disk, whatever the file.
+DISK_ERRORS = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ESTALE}
+)
 
 
 @contextlib.contextmanager

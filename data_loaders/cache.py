@@ -19,7 +19,7 @@ from platformdirs import user_cache_dir
 
 from marginbench.data_loaders import store
 from marginbench.data_loaders.content import Content, Labels, Matrix, check, fingerprint
-from marginbench.data_loaders.errors import DataError, DataWarning
+from marginbench.data_loaders.errors import CacheError, DataError, DataWarning
 from marginbench.data_loaders.files import gather
 from marginbench.data_loaders.parameters import Parameters
 from marginbench.data_loaders.sources import Source, find
@@ -295,7 +295,7 @@ def _locked(entry: _Entry) -> Iterator[Path]:
                     leftover.unlink()
             scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix, dir=folder))
         except OSError as error:
-            raise DataError(
+            raise CacheError(
                 f"{entry.source.name}: cannot write to the cache folder {folder} "
                 f"({error.strerror or error}); set {CACHE_VARIABLE} to a folder that can be "
                 "written"

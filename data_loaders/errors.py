@@ -14,6 +14,10 @@ class DataError(Exception):
     """
 
 
+class CacheError(DataError):
+    """A dataset that cannot be kept: the cache folder cannot be written to."""
+
+
 class DataWarning(UserWarning):
     """Something about data that was put right without the user's help."""
 

@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 import pooch
 
-from marginbench.data_loaders.errors import DataError, first_line
+from marginbench.data_loaders.atomic import DISK_ERRORS
+from marginbench.data_loaders.errors import CacheError, DataError, first_line
 
 MIRROR_VARIABLE = "MARGINBENCH_MIRROR"
 #: Seconds that a server may keep silent, on connecting and between two pieces of the answer.
@@ -99,6 +100,8 @@ def gather(
     ------
     DataError
         If a file is in none of the places, or its SHA-256 is wrong.
+    CacheError
+        If a download cannot be written.
     """
     return {file.name: _locate(dataset, file, scratch, folder or dataset) for file in files}
 
@@ -117,6 +120,12 @@ def _locate(dataset: str, file: RemoteFile, scratch: Path, folder: str) -> Local
             return LocalFile(_download(place, file, scratch), str(place), place.member)
         # requests raises OSErrors; pooch raises ValueError for a wrong hash or protocol.
         except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+                raise CacheError(
+                    f"{dataset}: cannot write '{file.name}' to the cache folder "
+                    f"{scratch.parent} ({error.strerror}); set MARGINBENCH_CACHE to a folder with "
+                    "room that can be written"
+                ) from None
             tried.append(f"{place} ({_reason(error)})")
     where = "; ".join(
         (["it has no public address"] if not file.urls else [])

@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from marginbench.data_loaders.atomic import replacing
 from marginbench.data_loaders.content import Content, Part, canonical, fingerprint
-from marginbench.data_loaders.errors import DataError, first_line
+from marginbench.data_loaders.errors import CacheError, first_line
 from marginbench.data_loaders.parameters import Value
 
 SCHEMA_VERSION = 1
@@ -96,7 +96,7 @@ def write(path: Path, header: Header, content: Content) -> None:
 
     Raises
     ------
-    DataError
+    CacheError
         If the file cannot be written.
     """
     table = _table(header, content)
@@ -113,7 +113,7 @@ def write(path: Path, header: Header, content: Content) -> None:
                 row_group_size=_row_group(content),
             )
     except OSError as error:
-        raise DataError(
+        raise CacheError(
             f"{header.name}: cannot write the cache file {path} ({error.strerror or error}); "
             "set MARGINBENCH_CACHE to a folder with room that can be written"
         ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
@@ -14,6 +15,7 @@ import typer
 from marginbench.harness.errors import (
     EXIT_DATA,
     EXIT_INTERRUPTED,
+    EXIT_STORAGE,
     EXIT_USAGE,
     UserError,
 )
@@ -21,7 +23,7 @@ from marginbench.harness.errors import (
 ReportWriter = Callable[[Path, str], Path]
 
 # What a shell reports for a command that wrote into a closed pipe: 128 + SIGPIPE.
-_EXIT_PIPE = 141
+EXIT_PIPE = 141
 
 _Names = Annotated[list[str] | None, typer.Argument(metavar="NAME...", show_default=False)]
 
@@ -66,45 +68,96 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> NoReturn:
     arguments : list of str, optional
         Those of the process by default.
     """
+    _open_closed_streams()
     try:
         code = _run(app, sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the output has enough; Python must not complain when it flushes again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = _EXIT_PIPE
+        # Whoever read the output has enough.
+        code = EXIT_PIPE
+    except OSError as error:
+        code = _complain_of_storage(error)
+    _drop_what_cannot_be_printed()
     sys.exit(code)
 
 
 def _run(app: typer.Typer, arguments: list[str]) -> int:
+    # Not app(), which has exit codes of its own for Ctrl-C and for closed pipes.
+    command = typer.main.get_command(app)
     try:
-        result = app(args=arguments, prog_name="marginbench", standalone_mode=False)
+        with command.make_context("marginbench", list(arguments)) as context:
+            result = command.invoke(context)
+    except typer.Exit as ended:
+        return ended.exit_code
     except UserError as error:
         return _complain(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted", EXIT_INTERRUPTED)
-    except BrokenPipeError:
+    except OSError:
         raise
     except Exception as error:  # what remains is sorted by its type here, bugs are raised again
         if hasattr(error, "format_message"):  # the command line itself: click's own errors
-            context = getattr(error, "ctx", None)
-            where = f" (see '{context.command_path} --help')" if context is not None else ""
+            at = getattr(error, "ctx", None)
+            where = f" (see '{at.command_path} --help')" if at is not None else ""
             return _complain(error.format_message().rstrip(".") + where, EXIT_USAGE)
         if _is_data_error(error):
-            return _complain(str(error), EXIT_DATA)
+            return _complain(str(error), _data_code(error))
         raise
     return result if isinstance(result, int) else 0
 
 
 def _complain(message: str, code: int) -> int:
-    print("marginbench: " + " ".join(message.split()), file=sys.stderr)
+    from marginbench.harness.words import visible
+
+    # A message that cannot be printed either leaves the exit code.
+    with contextlib.suppress(OSError):
+        print("marginbench: " + visible(message), file=sys.stderr, flush=True)
     return code
+
+
+def _complain_of_storage(error: OSError) -> int:
+    """A full disk where no code expected it, such as behind the output; other errors are bugs."""
+    from marginbench.harness.storage import unforeseen
+
+    known = unforeseen(error)
+    if known is None:
+        raise error
+    return _complain(str(known), known.exit_code)
+
+
+def _open_closed_streams() -> None:
+    """A stream that the shell has closed (``>&-``) must not become the first file opened here."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest that is free; workers inherit it.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _drop_what_cannot_be_printed() -> None:
+    """Python writes what is left of the output as it ends, and would complain again."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _is_data_error(error: Exception) -> bool:
     # An error of data_loaders can only come from an imported data_loaders.
     module = sys.modules.get("marginbench.data_loaders")
     return module is not None and isinstance(error, module.DataError)
+
+
+def _data_code(error: Exception) -> int:
+    """The exit code for an error of data_loaders."""
+    from marginbench.data_loaders.errors import CacheError
+
+    return EXIT_STORAGE if isinstance(error, CacheError) else EXIT_DATA
 
 
 def _main(
@@ -230,6 +283,7 @@ def _command_of(results: Path) -> str:
 
 def _solvers() -> None:
     from marginbench.harness.kinds import kind_names
+    from marginbench.harness.words import visible
     from marginbench.solvers import registry
 
     found = {kind: registry(kind) for kind in kind_names()}
@@ -239,7 +293,7 @@ def _solvers() -> None:
         kinds = ", ".join(kind for kind, named in found.items() if name in named)
         flags = ("supports_bias", "supports_no_bias", "supports_sparse")
         supported = ("yes" if getattr(cls, flag, False) else "-" for flag in flags)
-        summary = (cls.__doc__ or "").strip().partition("\n")[0]
+        summary = visible((cls.__doc__ or "").strip().partition("\n")[0])
         rows.append((name, kinds, *supported, summary))
     _print_table(rows)
 
@@ -254,23 +308,28 @@ def _data_list() -> None:
 
 def _data_fetch(names: _Names = None) -> int:
     from marginbench.data_loaders import DataError, fetch
+    from marginbench.harness.interrupts import interrupts_raised
 
     code = 0
     for name in _dataset_names(names or []):
         try:
-            typer.echo(f"{name}: {fetch(name)}")
+            with interrupts_raised():
+                path = fetch(name)
         except DataError as error:
-            code = _complain(str(error), EXIT_DATA)
+            code = max(code, _complain(str(error), _data_code(error)))
+        else:
+            typer.echo(f"{name}: {path}")
     return code
 
 
 def _data_verify(names: _Names = None) -> int:
     from marginbench.data_loaders import sources, verify
+    from marginbench.harness.words import visible
 
     code = 0
     for name in _dataset_names(names or [source.name for source in sources()]):
         found = verify(name)
-        typer.echo(f"{name}: {found.state}: {found.detail}")
+        typer.echo(visible(f"{name}: {found.state}: {found.detail}"))
         if found.state == "damaged":
             code = EXIT_DATA
     return code

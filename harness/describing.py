@@ -15,6 +15,10 @@ from marginbench.harness.keys import hash_files, source_files
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.loading import SolverSpec, load_class, shown_name, source_file
 from marginbench.harness.versions import version_of
+from marginbench.harness.words import visible
+
+# Characters of the first line of a docstring: what a table of solvers has room for.
+_SUMMARY_LIMIT = 200
 
 
 def describe_dataset(work: DatasetWork) -> DatasetInfo:
@@ -72,7 +76,7 @@ def describe_solver(work: DescribeWork) -> SolverInfo:
         source_hash=source_hash,
         version=version_of(source_hash, source_file(cls)),
         files=files,
-        summary=inspect.cleandoc(cls.__doc__ or "").partition("\n")[0],
+        summary=visible(inspect.cleandoc(cls.__doc__ or "").partition("\n")[0], _SUMMARY_LIMIT),
         defaults=defaults,
         required=tuple(required),
         traits=traits,

@@ -10,6 +10,7 @@ from typing import Any
 from marginbench.data_loaders.atomic import replacing
 from marginbench.harness.errors import UserError
 from marginbench.harness.keys import hash_json
+from marginbench.harness.storage import storing
 
 #: Version 3 has a digest, the study's content, and plans that outlive the command that made them.
 SCHEMA_VERSION = 3
@@ -43,7 +44,7 @@ def write_description(folder: Path, values: dict[str, Any]) -> None:
 
     Raises
     ------
-    UserError
+    StorageError
         If it cannot be written.
     """
     path = folder / FILE_NAME
@@ -51,12 +52,8 @@ def write_description(folder: Path, values: dict[str, Any]) -> None:
     stored = json.loads(json.dumps(values, default=repr))
     stored[_DIGEST] = hash_json(stored)
     text = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as sink:
-            sink.write(text.encode())
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
+    with storing(path), replacing(path) as sink:
+        sink.write(text.encode("utf-8", "backslashreplace"))
 
 
 def read_description(folder: Path) -> dict[str, Any] | None:
@@ -96,7 +93,8 @@ def read_description(folder: Path) -> dict[str, Any] | None:
 def move_aside(folder: Path) -> str:
     """Rename a damaged ``study.json``; returns its new name."""
     aside = f"_{FILE_NAME}.damaged"
-    os.replace(folder / FILE_NAME, folder / aside)
+    with storing(folder / aside):
+        os.replace(folder / FILE_NAME, folder / aside)
     return aside
 
 

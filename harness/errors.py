@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from marginbench.harness.interrupts import EXIT_INTERRUPTED as EXIT_INTERRUPTED
+from marginbench.harness.words import REASON_LIMIT, visible
+
 EXIT_OK = 0
 #: Some run ended otherwise than planned.
 EXIT_RUNS = 1
 EXIT_USAGE = 2
 EXIT_DATA = 3
-EXIT_INTERRUPTED = 130
+#: Something could not be written.
+EXIT_STORAGE = 4
 
 
 class UserError(Exception):
@@ -26,6 +30,12 @@ class SolverError(UserError):
 
 class BusyError(UserError):
     """Another process is writing to the same results folder."""
+
+
+class StorageError(UserError):
+    """A file that cannot be written; the message names it, the system's reason and a remedy."""
+
+    exit_code = EXIT_STORAGE
 
 
 class InterruptedRunError(UserError):
@@ -47,7 +57,11 @@ class ReferenceFailure(Exception):
 
 
 def first_line(error: BaseException) -> str:
-    """``Type: message`` of an exception, on one line."""
-    lines = str(error).strip().splitlines()
+    """``Type: message`` of an exception, on one line and of bounded length."""
     name = type(error).__name__
-    return f"{name}: {lines[0]}" if lines else name
+    try:
+        text = str(error).strip()
+    except Exception as broken:  # noqa: BLE001 - a user's class may raise anything here too
+        text = f"its message cannot be shown, that raises {type(broken).__name__}"
+    lines = text.splitlines()
+    return visible(f"{name}: {lines[0]}" if lines else name, REASON_LIMIT)

@@ -239,7 +239,7 @@ class ResultMessage:
 
     value: Any = None
     error: str = ""
-    kind: Literal["", "memory", "data", "user", "failed"] = ""
+    kind: Literal["", "memory", "data", "storage", "user", "failed"] = ""
     traceback: str = ""
 
 
@@ -255,7 +255,8 @@ class Outcome:
     ----------
     status : str
         "done" (``value`` holds the result), "failed" (it raised), "data" (the data could not be
-        loaded), "user" (a mistake of the user), or "timeout", "memory", "crashed".
+        loaded), "storage" (a file could not be written), "user" (a mistake of the user), or
+        "timeout", "memory", "crashed".
     reason : str
         One line.
     phase : str
@@ -272,7 +273,7 @@ class Outcome:
         Seconds in each phase as the parent saw them.
     """
 
-    status: Literal["done", "failed", "data", "user", "timeout", "memory", "crashed"]
+    status: Literal["done", "failed", "data", "storage", "user", "timeout", "memory", "crashed"]
     value: Any = None
     reason: str = ""
     traceback: str = ""

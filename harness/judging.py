@@ -33,6 +33,7 @@ class Judging:
 PLUMBING = {
     "harness/__init__.py": "a docstring",
     "harness/errors.py": "classes of errors",
+    "harness/interrupts.py": "what Ctrl-C does in a command",
     "harness/jobs.py": "messages between processes",
     "harness/loading.py": "finds the class that the key names",
     "harness/measures.py": "declarations of columns",
@@ -40,6 +41,8 @@ PLUMBING = {
     "harness/timing.py": "chooses between two clocks",
     "harness/wire.py": "the form in which messages travel",
     "harness/sealing.py": "checksums of records",
+    "harness/storage.py": "messages about files that cannot be written",
+    "harness/words.py": "words of messages",
     "harness/worker.py": "takes jobs and sends results",
     "data_loaders/cache.py": "the fingerprint of the data is in the key",
     "data_loaders/errors.py": "classes of errors",

@@ -18,7 +18,7 @@ from marginbench.harness.jobs import (
 from marginbench.harness.wire import WireError, decode
 
 _PHASES = get_args(Phase)
-_RESULT_KINDS = ("", "memory", "data", "user", "failed")
+_RESULT_KINDS = ("", "memory", "data", "storage", "user", "failed")
 
 
 def message_of(text: bytes, data: bytes, work: Work) -> Message:

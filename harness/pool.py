@@ -16,6 +16,7 @@ from types import TracebackType
 
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started, Waiting
 from marginbench.harness.process import WorkerProcess
+from marginbench.harness.storage import storing
 from marginbench.harness.watching import JobWatch
 
 # Seconds between two looks at memory and clocks.
@@ -51,7 +52,8 @@ class LocalPool:
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
         """Run the jobs; yields what happens. Closing the iterator kills what still runs."""
         exhausted = False
-        self.log_folder.mkdir(parents=True, exist_ok=True)
+        with storing(self.log_folder):
+            self.log_folder.mkdir(parents=True, exist_ok=True)
         try:
             while True:
                 for slot in self._slots:
@@ -80,7 +82,8 @@ class LocalPool:
         """Kill every worker and remove the logs."""
         for slot in self._slots:
             slot.stop()
-            slot.log.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                slot.log.unlink()
         with contextlib.suppress(OSError):
             self.log_folder.rmdir()
 
@@ -153,7 +156,8 @@ class _Slot:
             self._apart.kill()
             self._apart = None
         self._stop_serving()
-        self._spool.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._spool.unlink()
 
     def _stop_serving(self) -> None:
         if self._serving is not None:

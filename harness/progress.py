@@ -14,7 +14,7 @@ from rich.text import Text
 
 from marginbench.harness.kinds import Run, kind_named
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
-from marginbench.harness.words import plural
+from marginbench.harness.words import REASON_LIMIT, plural, visible
 
 
 class Progress(Protocol):
@@ -141,7 +141,13 @@ class PlainProgress:
         self._stream = sys.stderr if stream is None else stream
 
     def say(self, line: str) -> None:
-        print(line, file=self._stream, flush=True)
+        try:
+            print(visible(line), file=self._stream, flush=True)
+        except BrokenPipeError:
+            raise
+        except OSError:
+            # The runs go on: their records are elsewhere, and tell the same.
+            pass
 
     def begin(self, pending: Sequence[Run]) -> None:
         self._tally.begin(pending)
@@ -181,7 +187,7 @@ class LiveProgress:
 
     def say(self, line: str) -> None:
         # As Text: brackets in names are no markup.
-        self._console.print(Text(line))
+        self._console.print(Text(visible(line)))
 
     def begin(self, pending: Sequence[Run]) -> None:
         self._tally.begin(pending)
@@ -196,7 +202,7 @@ class LiveProgress:
         self._tally.ended(record)
         style = "" if record.status in EXPECTED_STATUSES else "red"
         counter = f"[{self._tally.done}/{self._tally.to_do}] "
-        self._console.print(Text(counter + outcome_line(record), style=style))
+        self._console.print(Text(visible(counter + outcome_line(record)), style=style))
 
     def refresh(self) -> None:
         now = time.monotonic()
@@ -229,7 +235,7 @@ def outcome_line(record: RecordBase) -> str:
     """One finished run in one line."""
     name = f"{record.task} · {record.solver} · seed {record.seed}: {record.status}"
     line = ", ".join([name, *kind_named(record.kind).headline(record)])
-    return f"{line} ({record.reason})" if record.reason else line
+    return f"{line} ({visible(record.reason, REASON_LIMIT)})" if record.reason else line
 
 
 def span(seconds: float) -> str:

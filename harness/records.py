@@ -25,6 +25,7 @@ from marginbench.data_loaders.errors import first_line
 from marginbench.harness.errors import RecordError
 from marginbench.harness.measures import Measure, column, columns_of
 from marginbench.harness.sealing import sealed, unsealed
+from marginbench.harness.storage import storing
 
 SCHEMA_VERSION = 5
 
@@ -348,21 +349,29 @@ class RecordStore:
     Parameters
     ----------
     folder : Path
-        Created when the first record is written.
+        Created when the first record is written; the folder that it is in must exist.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def write(self, record: RecordBase) -> Path:
-        """Write one record atomically: a reader sees all of it or nothing."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        """Write one record atomically: a reader sees all of it or nothing.
+
+        Raises
+        ------
+        StorageError
+            If it cannot be written.
+        """
         row = {"kind": record.kind, **_encodable(asdict(record))}
         table = pa.Table.from_pylist([row], schema=schema_of(type(record)))
         path = self.folder / record.file_name
         content = sealed(table)
-        with replacing(path) as sink:
-            sink.write(content)
+        with storing(path):
+            # Not its parents: a results folder that is gone must not come back with one record.
+            self.folder.mkdir(exist_ok=True)
+            with replacing(path) as sink:
+                sink.write(content)
         return path
 
     def paths(self) -> list[Path]:
@@ -402,7 +411,8 @@ class RecordStore:
         while path.with_name(name).exists():
             number += 1
             name = f"_{path.name}.damaged-{number}"
-        os.replace(path, path.with_name(name))
+        with storing(path.with_name(name)):
+            os.replace(path, path.with_name(name))
         return name
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
 from marginbench.data_loaders import DataError, Source, sources, suggest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
+from marginbench.harness.words import visible
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
+# Characters of a name that is too long for a message.
+_SHOWN = 100
 
 
 def select(
@@ -115,12 +120,31 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
                 names = list(dict.fromkeys([*labels, *registered(study.kind)]))
                 raise StudyError(_unknown_solver(name, study.kind, names))
             # A label of the study stays that of the study's own solver, chosen or not.
-            taken = [*chosen, *study.solvers]
-            found = [SolverEntry(name=known, label=_free(known.rsplit(":", 1)[-1], taken))]
+            found = [_new_solver(known, [*chosen, *study.solvers])]
         chosen.extend(solver for solver in found if solver not in chosen)
     if not chosen:
         raise StudyError("no solver is selected")
     return chosen
+
+
+def _new_solver(name: str, taken: Sequence[SolverEntry]) -> SolverEntry:
+    """A solver that the study does not have, with its defaults and a label of its own.
+
+    Raises
+    ------
+    StudyError
+        If its file or class has a name that no table could show.
+    """
+    label = _free(name.rsplit(":", 1)[-1], taken)
+    try:
+        return SolverEntry(name=name, label=label)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        what, words = problem["loc"][0], problem["msg"].removeprefix("Value error, ")
+        raise StudyError(
+            f"--solver {visible(name, _SHOWN)}: its {what} {words}; rename it, or give it a label "
+            "in a study file"
+        ) from None
 
 
 def split_names(names: Iterable[str], labels: Iterable[str] = ()) -> list[str]:

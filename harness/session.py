@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +30,21 @@ from marginbench.harness.errors import (
     RecordError,
     UserError,
 )
+from marginbench.harness.guarding import Guarded, check_folder_exists, exclusive
+from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.kinds import Facts, Kind, Run, kind_named
-from marginbench.harness.locking import exclusive
 from marginbench.harness.plans import Scope, merged, planned_run
 from marginbench.harness.pool import LocalPool
 from marginbench.harness.progress import Progress, SilentProgress
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, RecordStore
 from marginbench.harness.reusing import is_repeated
+from marginbench.harness.storage import storing
 from marginbench.harness.study import StudyBase, run_limits
 from marginbench.harness.superseded import Superseded
 from marginbench.harness.versions import content_version, write_sources
+from marginbench.harness.words import REASON_LIMIT, visible, visible_lines
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,8 @@ def run_study(
     ------
     UserError
         If the study, a solver or the results folder is not usable.
+    StorageError
+        If something cannot be written, or the results folder is gone; what was recorded stays.
     InterruptedRunError
         If the user interrupts; what was recorded stays.
     """
@@ -128,13 +135,22 @@ def run_study(
         raise UserError(f"the number of jobs must be at least 1, not {jobs}")
     scope = Scope(whole or study, study)
     session = _Session(scope, results, jobs, threads, progress or SilentProgress())
-    with exclusive(results), contextlib.ExitStack() as stack:
+    with (
+        interrupts_deferred() as check_interrupt,
+        exclusive(results) as check_folder,
+        contextlib.ExitStack() as stack,
+    ):
+        session.looks += [check_interrupt, check_folder]
         if executor is None:
-            executor = stack.enter_context(LocalPool(jobs, results / "logs"))
+            logs = results / "logs"
+            with storing(logs):
+                logs.mkdir(exist_ok=True)
+            executor = stack.enter_context(LocalPool(jobs, logs))
         try:
-            session.plan(executor)
+            guarded = Guarded(executor, session.check)
+            session.plan(guarded)
             session.prepare(command, whole_command or command, retry_failed=retry_failed)
-            session.run_pending(executor)
+            session.run_pending(guarded)
         except KeyboardInterrupt:
             executor.close()
             raise InterruptedRunError(session.interrupted_message(command)) from None
@@ -165,6 +181,8 @@ class _Session:
         self.slow_to_compile: frozenset[str] = frozenset()
         # Why data could not be used, as runs found out that only then looked at them.
         self.data_errors: list[str] = []
+        # Each raises what must end the study: a Ctrl-C, a results folder that is gone.
+        self.looks: list[Callable[[], None]] = []
         self._environment = canonical_json(environment())
 
     def plan(self, executor: Executor) -> None:
@@ -175,14 +193,21 @@ class _Session:
 
     def prepare(self, command: str, whole_command: str, *, retry_failed: bool) -> None:
         """Write study.json, and find out what is recorded already."""
+        self.check()
         before = self._described_before()
-        for leftover in self.store.folder.glob(f"{UNFINISHED}*"):
-            leftover.unlink(missing_ok=True)
+        with storing(self.store.folder):
+            self.store.folder.mkdir(exist_ok=True)
+        self.looks.append(partial(check_folder_exists, self.store.folder))
+        for folder in (self.results, self.store.folder):
+            with storing(folder):
+                for leftover in folder.glob(f"{UNFINISHED}*"):
+                    leftover.unlink(missing_ok=True)
         now = self._description() | {"command": whole_command}
         plan = merged(now, before, self.scope, self.results, command)
         write_description(self.results, plan)
         write_sources(self.results, self.facts.solvers.values())
         for run in self.runs:
+            self.check()
             self.superseded.restore(run)
             record = self.store.recorded(run.file_name, run.key, self.progress.say)
             if record is not None and not is_repeated(
@@ -342,10 +367,19 @@ class _Session:
         )
 
     def _write(self, record: RecordBase) -> None:
+        self.check()
         record.jobs, record.threads, record.environment = self.jobs, self.threads, self._environment
+        # What a solver raises may be of any length, and hold any characters.
+        record.reason = visible(record.reason, REASON_LIMIT)
+        record.traceback = visible_lines(record.traceback)
         self.store.write(record)
         self.superseded.replaced_by(record)
         self.records[record.key] = record
+
+    def check(self) -> None:
+        """Look for what must end the study, whatever it is doing."""
+        for look in self.looks:
+            look()
 
     def summary(self) -> RunSummary:
         """What became of the planned runs."""
@@ -373,7 +407,7 @@ class _Session:
 
 
 def _failure_line(record: RecordBase) -> str:
-    reason = f" ({record.reason})" if record.reason else ""
+    reason = f" ({visible(record.reason, REASON_LIMIT)})" if record.reason else ""
     return f"{record.task} / {record.solver} / seed {record.seed}: {record.status}{reason}"
 
 

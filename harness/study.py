@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self, get_args
 
@@ -9,20 +10,34 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.jobs import Limits
+from marginbench.harness.words import visible
 
 MAX_SEEDS = 10_000
 
 
+#: Characters of a label: it stands in tables and figures.
+MAX_LABEL = 100
+
+
 def _printable(text: str) -> str:
-    if not text.isprintable():
+    if not text.isprintable() or visible(text, 10 * len(text)) != text.strip(" "):
         raise ValueError("must hold printable characters only")
+    return text
+
+
+def _label(text: str) -> str:
+    if text and all(unicodedata.category(character)[0] in "MZ" for character in text):
+        raise ValueError("must hold a letter, a digit or a sign, not only spaces and accents")
+    if len(text) > MAX_LABEL:
+        raise ValueError(f"must have at most {MAX_LABEL} characters, not {len(text)}")
     return text
 
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-# Labels stand in file names, tables and lines of progress: printable, no control characters.
+# Names and labels stand in file names, tables and lines of progress.
 Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
+Label = Annotated[Name, AfterValidator(_label)]
 
 
 class StudyPart(BaseModel):
@@ -109,7 +124,7 @@ class SolverEntry(StudyPart):
     """
 
     name: Name
-    label: Name = ""
+    label: Label = ""
     params: dict[str, Any] = {}
     seeds: Annotated[int, Field(ge=1)] | None = None
 
@@ -121,7 +136,7 @@ class SolverEntry(StudyPart):
 class TaskEntry(StudyPart):
     """What solvers are run on: one table of a study file, with a label of its own."""
 
-    label: Name = ""
+    label: Label = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -160,7 +175,7 @@ class StudyBase(StudyPart):
     task_tables: ClassVar[tuple[str, ...]]
     solver_table: ClassVar[str]
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=MAX_LABEL)]
     title: str = ""
     description: str = ""
     cost: str = ""

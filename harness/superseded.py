@@ -17,6 +17,7 @@ from pathlib import Path
 from marginbench.harness.errors import RecordError
 from marginbench.harness.kinds import Run
 from marginbench.harness.records import RecordBase, RecordStore
+from marginbench.harness.storage import storing
 from marginbench.harness.words import plural
 
 FOLDER = "superseded"
@@ -69,8 +70,8 @@ class Superseded:
         except RecordError as error:
             self.say(f"{error}; it is not used again")
             return
-        self.store.folder.mkdir(parents=True, exist_ok=True)
-        os.replace(aside, path)
+        with storing(path):
+            os.replace(aside, path)
         self.n_restored += 1
 
     def replaced_by(self, record: RecordBase) -> None:
@@ -91,12 +92,14 @@ class Superseded:
         alike.add(record.file_name)
 
     def _move(self, path: Path) -> None:
-        self.folder.mkdir(exist_ok=True)
+        with storing(self.folder):
+            self.folder.mkdir(exist_ok=True)
         target, number = self.folder / path.name, 1
         while target.exists():
             number += 1
             target = self.folder / f"{path.stem}-{number}.parquet"
-        os.replace(path, target)
+        with storing(target):
+            os.replace(path, target)
         self.n_moved += 1
 
     def tell(self) -> None:

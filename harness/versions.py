@@ -15,6 +15,7 @@ from pathlib import Path
 from marginbench.data_loaders.atomic import replacing
 from marginbench.harness.jobs import SolverInfo
 from marginbench.harness.keys import hash_files
+from marginbench.harness.storage import storing
 
 _DIGITS = 10
 _FOLDER = "sources"
@@ -79,8 +80,9 @@ def write_sources(results: Path, solvers: Iterable[SolverInfo]) -> None:
         if not info.files or read_sources(results, info.source_hash) is not None:
             continue
         path = _path(results, info.source_hash)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as sink:
+        with storing(path.parent):
+            path.parent.mkdir(exist_ok=True)
+        with storing(path), replacing(path) as sink:
             sink.write((json.dumps(dict(sorted(info.files.items())), indent=2) + "\n").encode())
 
 

@@ -22,6 +22,7 @@ from marginbench.harness.jobs import (
 )
 from marginbench.harness.messages import message_of
 from marginbench.harness.process import WorkerProcess
+from marginbench.harness.storage import storing
 from marginbench.harness.wire import MAX_DATA, WireError, encode, frame_of
 
 # A worker that does not even start is broken: no solver is running yet.
@@ -191,7 +192,7 @@ class JobWatch:
             return
         outcome.claimed.append(message.time)
         outcome.seen.append(self._fit_time(arrived))
-        with self._spool.open("ab" if self._spooled else "wb") as sink:
+        with storing(self._spool), self._spool.open("ab" if self._spooled else "wb") as sink:
             sink.write(frame)
         self._spooled += len(frame)
         outcome.snapshots = self._spool
@@ -209,7 +210,7 @@ class JobWatch:
             outcome.seen.append(self._fit_time(arrived))
         outcome.value, outcome.traceback = message.value, message.traceback
         kind = message.kind
-        if kind == "data" and self.job.foreign and _RANK[self._phase] > 1:
+        if kind in ("data", "storage") and self.job.foreign and _RANK[self._phase] > 1:
             # The data were there: only the solver can have said so.
             kind = "failed"
         if kind == "memory":

@@ -1,8 +1,103 @@
-"""Numbers in words, for messages and reports."""
+"""Words for messages and reports: numbers in words, and text from elsewhere made safe to show."""
 
 from __future__ import annotations
+
+import re
+import unicodedata
+
+#: Characters that a message, the reason of a run and a traceback may have at most.
+MESSAGE_LIMIT = 2_000
+REASON_LIMIT = 500
+TRACEBACK_LIMIT = 10_000
+
+# All but the printable characters of ASCII.
+_SUSPECTS = re.compile(r"[^ -~]")
+_BREAKS = re.compile(r"[ \t\n\v\f\r]*[\t\n\v\f\r][ \t\n\v\f\r]*")
+# Control and format characters, surrogates, private use, unassigned, line and paragraph separators.
+_UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# Letters, marks and symbols without ink: the default-ignorable ones of Unicode that have none of
+# those categories (variation selectors, fillers, the grapheme joiner), and the blank of Braille.
+_UNSEEN = frozenset(
+    [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0]
+    + [*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
+)
 
 
 def plural(n: int, word: str) -> str:
     """ "1 run", "3 runs"."""
     return f"{n} {word}" if n == 1 else f"{n} {word}s"
+
+
+def visible(text: str, limit: int = MESSAGE_LIMIT) -> str:
+    r"""Text from elsewhere as one line that is safe to show; applied twice, it changes nothing.
+
+    Breaks of lines become spaces. Control, bidirectional and invisible characters become escapes
+    such as ``\x00`` and ``\u202e``. All other text stays as it is, in any script.
+
+    Parameters
+    ----------
+    text : str
+    limit : int
+        The most characters of the result. A longer text loses its end, and the result says how
+        long the text was.
+
+    Returns
+    -------
+    str
+    """
+    line = _BREAKS.sub(" ", text).strip(" ")
+    # What is beyond the limit now is beyond it with escapes too.
+    shown = _escaped(line[: limit + 1], "")
+    if len(shown) <= limit:
+        return shown
+    note = f"... ({_count(len(text))} characters)"
+    return shown[: max(0, limit - len(note))] + note
+
+
+def visible_lines(text: str, limit: int = TRACEBACK_LIMIT) -> str:
+    """Text of several lines, such as a traceback, that is safe to show.
+
+    Like :func:`visible`, but tabs and new lines stay, and a text that is too long loses its
+    middle: a traceback begins with where it was called and ends with what was raised.
+
+    Parameters
+    ----------
+    text : str
+    limit : int
+        The most characters of the result.
+
+    Returns
+    -------
+    str
+    """
+    head = _escaped(text[: limit + 1], "\t\n")
+    if len(head) <= limit:
+        return head
+    note = f"\n... ({_count(len(text))} characters) ...\n"
+    room = max(0, limit - len(note))
+    tail = _escaped(text[-limit:], "\t\n")
+    return head[: room - room // 2] + note + tail[len(tail) - room // 2 :]
+
+
+def _escaped(text: str, kept: str) -> str:
+    def shown(match: re.Match[str]) -> str:
+        character = match[0]
+        return _escape(character) if _unseen(character) and character not in kept else character
+
+    return _SUSPECTS.sub(shown, text)
+
+
+def _unseen(character: str) -> bool:
+    return unicodedata.category(character) in _UNSEEN_CATEGORIES or ord(character) in _UNSEEN
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _count(number: int) -> str:
+    """Digits in groups of three: 5 242 880."""
+    return f"{number:,}".replace(",", " ")

@@ -126,7 +126,9 @@ def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
     from threadpoolctl import threadpool_limits
 
     from marginbench.data_loaders import DataError
-    from marginbench.harness.errors import UserError, first_line
+    from marginbench.data_loaders.errors import CacheError
+    from marginbench.harness.errors import StorageError, UserError, first_line
+    from marginbench.harness.words import visible_lines
 
     work = job.work.apart() if job.foreign else job.work
     try:
@@ -134,13 +136,17 @@ def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
             return ResultMessage(value=work.run(send))
     except MemoryError as error:
         message = ResultMessage(error=first_line(error), kind="memory")
+    except (CacheError, StorageError) as error:
+        message = ResultMessage(error=str(error), kind="storage")
     except DataError as error:
         message = ResultMessage(error=str(error), kind="data")
     except UserError as error:
         message = ResultMessage(error=str(error), kind="user")
     except BaseException as error:  # noqa: BLE001 - a solver may raise anything
         message = ResultMessage(
-            error=first_line(error), kind="failed", traceback=traceback.format_exc()
+            error=first_line(error),
+            kind="failed",
+            traceback=visible_lines(traceback.format_exc()),
         )
     return message
 

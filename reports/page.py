@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pandas as pd
 from markupsafe import Markup
 
 from marginbench.data_loaders.atomic import replacing
+from marginbench.harness.interrupts import interrupts_deferred
+from marginbench.harness.storage import storing
+from marginbench.harness.words import visible_lines
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.drawing.canvas import PALETTE
 from marginbench.reports.sections import Section, sections_of
@@ -40,10 +44,16 @@ def write_page(analysis: Analysis, command: str = "") -> Path:
     -------
     Path
         The page.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be written.
     """
     path = analysis.results.folder / "report.html"
     page = render(analysis, command or analysis.study.command).encode()
-    with replacing(path) as sink:
+    remedy = "mend that and write it with 'marginbench report'; the runs are recorded"
+    with interrupts_deferred(), storing(path, remedy), replacing(path) as sink:
         sink.write(page)
     return path
 
@@ -66,7 +76,7 @@ def render(analysis: Analysis, command: str) -> str:
     )
     environment.globals["command"] = command
     sections = sections_of(analysis)
-    return environment.get_template("page.html").render(
+    page = environment.get_template("page.html").render(
         study=analysis.study,
         palette=PALETTE,
         key_figures=_key_figures(analysis, sections),
@@ -82,6 +92,8 @@ def render(analysis: Analysis, command: str) -> str:
             for part in section.parts(analysis)
         ],
     )
+    # No name or message, in a figure neither, may hide or reorder what stands beside it.
+    return visible_lines(page, sys.maxsize)
 
 
 def _key_figures(analysis: Analysis, sections: list[Section]) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from marginbench.harness.records import (
     RecordStore,
     schema_of,
 )
+from marginbench.harness.words import REASON_LIMIT, visible, visible_lines
 from marginbench.reports.described import PlannedRun, Study, read_study
 from marginbench.solvers.numeric.counters import (
     FeasibilityCounters,
@@ -151,9 +152,14 @@ def _read_planned(
 
 def _run_row(planned: PlannedRun, record: RecordBase | _NoRecord) -> dict[str, Any]:
     if isinstance(record, RecordBase):
-        return record.row()
-    row: dict[str, Any] = {name: getattr(planned, name) for name in _IDENTITY}
-    return row | {"status": record.status, "reason": record.reason}
+        row = record.row()
+        # Records of earlier releases may hold whatever a solver said, in any length.
+        return row | {
+            "reason": visible(row["reason"], REASON_LIMIT),
+            "traceback": visible_lines(row["traceback"]),
+        }
+    row = {name: getattr(planned, name) for name in _IDENTITY}
+    return row | {"status": record.status, "reason": visible(record.reason, REASON_LIMIT)}
 
 
 def _states(record: RecordBase, ok: bool) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from marginbench.harness.measures import Measure
+from marginbench.harness.words import visible
 from marginbench.reports import formatting
 from marginbench.reports.statistics import summary
 
@@ -139,7 +140,7 @@ def terminal_table(table: Table, title: str) -> RichTable:
         )
     for row in table.rows:
         drawn.add_row(
-            *(Text(row[place].value, style=_terminal_style(row[place])) for place in shown)
+            *(Text(visible(row[place].value), style=_terminal_style(row[place])) for place in shown)
         )
     return drawn
 

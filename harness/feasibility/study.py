@@ -11,6 +11,7 @@ from marginbench.harness.errors import StudyError
 from marginbench.harness.selection import checked_dataset
 from marginbench.harness.study import (
     MAX_SEEDS,
+    Label,
     Name,
     Positive,
     SolverEntry,
@@ -43,7 +44,7 @@ class Cell(TaskEntry):
         failure.
     """
 
-    label: Name
+    label: Label
     generator: Literal["ldfp", "lap"]
     m: Count
     n: Annotated[int, Field(ge=2)]
@@ -83,7 +84,7 @@ class Images(TaskEntry):
         Whether points are scaled to unit length.
     """
 
-    label: Name
+    label: Label
     dataset: Name
     dataset_params: dict[str, Any] = Field(default_factory=dict)
     n_train: Count = 10_000

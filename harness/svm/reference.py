@@ -24,6 +24,7 @@ from marginbench.data_loaders.atomic import replacing
 from marginbench.harness.errors import ReferenceFailure
 from marginbench.harness.jobs import PhaseMessage, Send
 from marginbench.harness.keys import canonical_json, hash_json
+from marginbench.harness.storage import storing
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
 from marginbench.harness.svm.verdict import build_evaluator, load_task_data
 from marginbench.harness.svm.work import Problem, ReferenceInfo, ReferenceWork
@@ -141,13 +142,20 @@ def describe_task(problem: Problem, fingerprint: str, tol: float) -> dict[str, A
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:
-    """Store a certificate atomically."""
+    """Store a certificate atomically.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+    """
     row = asdict(certificate) | {"hash": certificate.hash}
     row["support"], row["alpha"] = certificate.support.tolist(), certificate.alpha.tolist()
     table = pa.Table.from_pylist([row], schema=_SCHEMA)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as sink:
-        pq.write_table(table, sink, compression="zstd")
+    with storing(path, "set MARGINBENCH_CACHE to a folder with room that can be written"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as sink:
+            pq.write_table(table, sink, compression="zstd")
 
 
 def read_certificate(path: Path, task: str) -> Certificate:

@@ -12,9 +12,12 @@ Everything is imported when it is first asked for: ``import marginbench`` costs 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# Not from typing: a command imports this before it can end tidily when it is interrupted.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from marginbench.data_loaders import (
         DataError as DataError,
         Dataset as Dataset,

@@ -1,13 +1,16 @@
 """Where files come from: mirror folder, mirror address, public address, and none of them."""
 
+import errno
 import hashlib
 import logging
+import os
 import time
 from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from marginbench.data_loaders import DataError, fetch, files, load, verify
+from marginbench.data_loaders.errors import CacheError
 
 
 def refusal(source) -> str:
@@ -145,3 +148,16 @@ def test_errors_in_a_file_name_it(tiny, mirror, monkeypatch, name):
     path.write_bytes(path.read_bytes() + b"+1 1:nan\n")
     line = path.read_bytes().count(b"\n")
     assert f"{path}, line {line}: the value of '1:nan' is not finite" in refusal(tiny())
+
+
+def test_a_download_that_finds_no_room_is_no_fault_of_the_server(tiny, monkeypatch, cache):
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(cache))
+
+    monkeypatch.setattr(files.pooch, "retrieve", full)
+    with pytest.raises(CacheError) as caught:
+        load(tiny(url="http://127.0.0.1:9"))
+    message = str(caught.value)
+    assert message.startswith(f"tiny: cannot write 'tiny.trn' to the cache folder {cache} ")
+    assert "(No space left on device); set MARGINBENCH_CACHE" in message
+    assert [name for name in cached_names(cache) if "partial" in name] == []

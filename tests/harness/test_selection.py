@@ -167,3 +167,16 @@ def test_a_solver_of_another_kind_and_a_file_without_a_class_are_told_apart() ->
         select(cells, solvers=["SMO"])
     with pytest.raises(StudyError, match=r"'mine.py' is a file; .*mine.py:MySolver"):
         select(quickstart, solvers=["mine.py"])
+
+
+def test_a_file_whose_name_no_table_could_show_is_refused(tmp_path: Path) -> None:
+    study = load_study("quickstart")
+    name = "A" * 101
+    for file, cls, message in (
+        ("evil\u202e.py", "A", r"its name must hold printable characters only"),
+        ("long.py", name, r"its label must have at most 100 characters, not 101"),
+    ):
+        (tmp_path / file).write_text(f"class {cls}: pass\n", encoding="utf-8")
+        with pytest.raises(StudyError, match=message) as raised:
+            select(study, solvers=[f"{tmp_path / file}:{cls}"])
+        assert "\u202e" not in str(raised.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from marginbench.harness.errors import (
     BusyError,
     InterruptedRunError,
     SolverError,
+    StorageError,
     StudyError,
     UserError,
 )
@@ -404,3 +406,44 @@ def test_a_folder_keeps_the_runs_of_one_study(tmp_path: Path, make_study: MakeSt
         run_study(other, tmp_path, executor=FakeExecutor())
     assert run_study(first, tmp_path, executor=FakeExecutor()).already_recorded == 1
     assert json.loads((tmp_path / "study.json").read_text())["name"] == "first"
+
+
+def test_a_reason_is_stored_as_one_bounded_line(tmp_path: Path, make_study: MakeStudy) -> None:
+    loud = Outcome("failed", reason="bad\x00\u202e" + "y" * 5_000_000, traceback="T\n" * 100_000)
+    study = make_study(task=[TASK], solver=[{"name": "SMO"}])
+    summary = run_study(study, tmp_path, executor=FakeExecutor(SMO=loud))
+    (record,) = records_of(tmp_path).values()
+    assert len(record.reason) == 500
+    assert record.reason.startswith("bad\\x00\\u202eyyy")
+    assert len(record.traceback) == 10_000
+    assert len(summary.unexpected[0]) < 600
+
+
+def test_a_cache_that_cannot_be_written_ends_the_study(tmp_path: Path, two_solvers: Study) -> None:
+    """It says nothing about a dataset, so no run is recorded as failed."""
+    for what in ("data", "reference"):
+        executor = FakeExecutor()
+        setattr(executor, what, Outcome("storage", reason="cache: cannot be written"))
+        with pytest.raises(StorageError, match="cache: cannot be written") as raised:
+            run_study(two_solvers, tmp_path / what, executor=executor)
+        assert raised.value.exit_code == 4
+        assert not (tmp_path / what / "runs").exists()
+
+
+def test_an_interrupt_is_raised_where_nothing_is_half_done(
+    tmp_path: Path, two_solvers: Study
+) -> None:
+    executor = FakeExecutor()
+    answer, handled = executor.answer, []
+
+    def interrupted(job: Job) -> Outcome:
+        signal.raise_signal(signal.SIGINT)
+        handled.append(job)  # the signal has come, and this line is reached
+        return answer(job)
+
+    executor.answer = interrupted  # type: ignore[method-assign]
+    with pytest.raises(InterruptedRunError):
+        run_study(two_solvers, tmp_path, executor=executor)
+    assert len(handled) == 1
+    assert executor.closed
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from marginbench.harness.errors import SolverError, StudyError, UserError
 from marginbench.harness.feasibility.study import FeasibilityStudy
@@ -342,3 +344,28 @@ def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing(
     with pytest.raises(StudyError) as caught:
         parse_study(f"{head}{text}\n{tasks}{rest}".encode(), where="study.toml")
     assert str(caught.value).startswith(f"study.toml: {message}")
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("evil\u202egnp", "must hold printable characters only"),
+        ("zero\u200dwidth", "must hold printable characters only"),
+        ("filler\u3164", "must hold printable characters only"),
+        ("two\nlines", "must hold printable characters only"),
+        ("   ", "must hold a letter, a digit or a sign, not only spaces and accents"),
+        ("\u0301\u0301", "must hold a letter, a digit or a sign, not only spaces and accents"),
+        ("x" * 101, "must have at most 100 characters, not 101"),
+        ("x" * 10_000, "must have at most 100 characters, not 10000"),
+    ],
+)
+@pytest.mark.parametrize("part", [SolverEntry, Task], ids=["solver", "task"])
+def test_a_label_that_no_table_could_show(part: Any, label: str, message: str) -> None:
+    named = {"name": "SMO"} if part is SolverEntry else {"dataset": "digits"}
+    with pytest.raises(ValidationError, match=message):
+        part(**named, label=label)
+
+
+@pytest.mark.parametrize("label", ["naïve Bayes", "支持向量机", "ไทย", "e\u0301", "x" * 100])
+def test_labels_in_any_script(label: str) -> None:
+    assert SolverEntry(name="SMO", label=label).label == label

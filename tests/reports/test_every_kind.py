@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from marginbench import report
+from marginbench.harness.errors import StorageError
 from marginbench.harness.records import RecordBase, RecordStore
 from marginbench.reports.command import write_report
 from marginbench.reports.results import load_results
@@ -187,7 +188,7 @@ def test_a_failed_write_leaves_the_old_page(kind, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr("os.replace", refuse)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(StorageError, match="disk full"):
         report(folder, "second")
     assert path.read_bytes() == before
     assert sorted(item.name for item in folder.iterdir()) == ["report.html", "runs", "study.json"]

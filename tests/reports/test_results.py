@@ -129,3 +129,25 @@ def test_a_planned_run_of_an_unknown_solver_is_refused(make, write_results):
     folder = write_results([record], [make.task("a")], [make.solver("SBP")])
     with pytest.raises(ReportError, match="unknown solver 'SMO'"):
         load_results(folder)
+
+
+def test_records_of_earlier_releases_may_hold_reasons_of_any_length(make, write_results):
+    """The store bounds nothing: sessions do, and those before this release did not."""
+    record = make.finished("a", "SMO", 0, make.trace([10], [0.4]))
+    record.status, record.reason = "failed", "ValueError: \x00\u202e" + "y" * 5_000_000
+    record.traceback = "Traceback\n" + record.reason
+    folder = write_results([record], [make.task("a")], [make.solver("SMO")])
+    (run,) = load_results(folder).runs.to_dict("records")
+    assert len(run["reason"]) == 500
+    assert run["reason"].startswith(r"ValueError: \x00\u202eyyy")
+    assert len(run["traceback"]) == 10_000
+    assert report(folder).stat().st_size < 200_000
+
+
+def test_names_cannot_reorder_what_a_page_says(make, write_results):
+    record = make.finished("a\u202eb", "SMO", 0, make.trace([10], [0.4]))
+    record.status, record.reason = "failed", "no"
+    folder = write_results([record], [make.task("a\u202eb")], [make.solver("SMO")])
+    page = report(folder).read_text(encoding="utf-8")
+    assert r"a\u202eb" in page
+    assert "\u202e" not in page

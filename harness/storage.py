@@ -1,0 +1,51 @@
+"""What cannot be written: one line that names the file, the system's reason and a remedy."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from marginbench.data_loaders.atomic import DISK_ERRORS
+from marginbench.harness.errors import StorageError
+
+_REMEDY = "make room there or allow writing, then run the same command again"
+
+
+@contextlib.contextmanager
+def storing(path: Path, remedy: str = _REMEDY) -> Iterator[None]:
+    """Turn an error of the system in this block into one line about the file that it writes.
+
+    Parameters
+    ----------
+    path : Path
+        What is written.
+    remedy : str
+        What the user can do.
+
+    Raises
+    ------
+    StorageError
+        If the block raises an OSError.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise StorageError(
+            f"{path}: cannot be written, its folder was removed; run the same command again"
+        ) from None
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written ({_reason(error)}); {remedy}") from None
+
+
+def unforeseen(error: OSError) -> StorageError | None:
+    """The same for an error that no code expected where it occurred; None if it is another."""
+    if error.errno not in DISK_ERRORS:
+        return None
+    name = "the output" if error.filename is None else os.fsdecode(error.filename)
+    return StorageError(f"{name}: cannot be read or written ({_reason(error)}); {_REMEDY}")
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__

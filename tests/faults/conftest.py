@@ -1,0 +1,164 @@
+"""Commands as their users run them: processes of their own, in a folder and a cache of their own.
+
+The long form of these tests, with more seeds, is chosen by ``MARGINBENCH_FAULTS=long``.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from marginbench.harness.records import RecordBase, RecordStore
+from marginbench.solvers.numeric.compiling import cache_folder
+
+LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
+
+#: Three short runs with a reference optimum.
+STUDY = """
+name = "small"
+seeds = 3
+[[task]]
+dataset = "checkers"
+dataset_params = { n_train = 80, n_test = 40 }
+gamma = 10.0
+C = 1.0
+[[solver]]
+name = "Pegasos"
+params = { max_epochs = EPOCHS }
+"""
+#: Columns that differ between two runs of the same.
+CLOCKS = {
+    "started_at", "wall_s", "cpu_s", "compile_s", "evaluation_s", "data_s", "peak_memory_mb",
+    "environment",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> list[str]:
+        """What the command itself complained of, without the lines of its progress."""
+        return [line for line in self.err.splitlines() if line.startswith("marginbench: ")]
+
+
+@dataclass
+class Place:
+    """A folder with a study, ``small.toml``, and a cache."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.write_study()
+        self.environment = {
+            **os.environ,
+            "MARGINBENCH_CACHE": str(self.folder / "cache"),
+            "NUMBA_CACHE_DIR": str(cache_folder().parent),
+            "PYTHONWARNINGS": "ignore",
+        }
+        self.environment.pop("COLUMNS", None)
+
+    def write_study(self, epochs: int = 3) -> None:
+        text = STUDY.replace("EPOCHS", str(epochs))
+        (self.folder / "small.toml").write_text(text, encoding="utf-8")
+
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        """Start a command in a session of its own."""
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        environment = self.environment | options.pop("env", {})
+        # Where these tests run in the background of a script, Ctrl-C is ignored.
+        handler = options.pop("interrupts", signal.default_int_handler)
+        return subprocess.Popen(
+            [sys.executable, "-m", "marginbench", *arguments],
+            cwd=self.folder,
+            env=environment,
+            text=True,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, handler),
+            **options,
+        )
+
+    def end(self, process: subprocess.Popen[str]) -> Ended:
+        """Wait for a command; none of its processes outlives it."""
+        out, err = process.communicate(timeout=120)
+        deadline = time.monotonic() + 10
+        while left := family(process.pid):
+            assert time.monotonic() < deadline, f"left behind: {left}"
+            time.sleep(0.02)
+        return Ended(process.returncode, out or "", err or "")
+
+    def command(self, *arguments: str, **options: Any) -> Ended:
+        return self.end(self.start(*arguments, **options))
+
+    def leftovers(self) -> list[Path]:
+        """Unfinished files, anywhere."""
+        found = self.folder.rglob("*")
+        return [path for path in found if ".writing-" in path.name or ".partial-" in path.name]
+
+
+def family(session: int) -> list[str]:
+    """The processes of a session that still run."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(f"{process.pid} {process.name()}")
+        except (psutil.Error, ProcessLookupError):
+            continue
+    return found
+
+
+def numbers(results: Path) -> dict[str, dict[str, Any]]:
+    """What the records of a folder say, without clocks; by key."""
+    store = RecordStore(results / "runs")
+    found = {}
+    for path in store.paths():
+        record = store.read(path)
+        found[record.key] = _without_clocks(record)
+    return found
+
+
+def _without_clocks(record: RecordBase) -> dict[str, Any]:
+    trace = [_rest(point.row()) for point in record.trace]
+    return _rest(record.row()) | {"trace": trace}
+
+
+def _rest(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in CLOCKS}
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What the records of the study say where nothing happens."""
+    place = Place(tmp_path_factory.mktemp("undisturbed"))
+    ended = place.command("run", "small.toml")
+    assert ended.code == 0, ended.err
+    return numbers(place.folder / "results" / "small")

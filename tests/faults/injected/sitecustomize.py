@@ -1,0 +1,67 @@
+"""Loaded by every Python process of a test: lets one write fail as a full or broken disk would.
+
+``MARGINBENCH_FAULT`` holds JSON: a part of the path of the file (``path``), which of those files
+in this process (``number``, from 0), at what (``step``: open, write, sync or replace), after how
+many bytes (``after``) and the system's reason (``errno``).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+
+_real_open, _real_fsync, _real_replace = io.open, os.fsync, os.replace
+
+
+class Broken(io.FileIO):
+    """A file on a disk that takes so many bytes and no more."""
+
+    room: int
+    reason: OSError
+
+    def write(self, data):
+        size = memoryview(data).nbytes
+        if size > self.room:
+            raise self.reason
+        self.room -= size
+        return super().write(data)
+
+
+class Fault:
+    """One file that cannot be written."""
+
+    def __init__(self, path, number, step, after, errno):
+        self.path, self.number, self.step, self.after = path, number, step, after
+        self.reason = OSError(errno, os.strerror(errno))
+        self.chosen = None
+
+    def open(self, file, mode="r", *args, **kwargs):
+        if mode != "wb" or self.path not in str(file):
+            return _real_open(file, mode, *args, **kwargs)
+        self.number -= 1
+        if self.number != -1:
+            return _real_open(file, mode, *args, **kwargs)
+        self.chosen = os.path.abspath(file)
+        if self.step == "open":
+            raise self.reason
+        if self.step != "write":
+            return _real_open(file, mode, *args, **kwargs)
+        broken = Broken(file, "w")
+        broken.room, broken.reason = self.after, self.reason
+        return io.BufferedWriter(broken, 1)
+
+    def fsync(self, descriptor):
+        if self.step == "sync" and self.chosen == os.readlink(f"/proc/self/fd/{descriptor}"):
+            raise self.reason
+        _real_fsync(descriptor)
+
+    def replace(self, source, target, **kwargs):
+        if self.step == "replace" and self.chosen == os.path.abspath(source):
+            raise self.reason
+        _real_replace(source, target, **kwargs)
+
+
+if "MARGINBENCH_FAULT" in os.environ:
+    fault = Fault(**json.loads(os.environ["MARGINBENCH_FAULT"]))
+    io.open, os.fsync, os.replace = fault.open, fault.fsync, fault.replace

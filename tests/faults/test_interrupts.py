@@ -1,0 +1,90 @@
+"""Ctrl-C at any moment: one line and exit code 130, no traceback, nothing left behind."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+
+import pytest
+
+from .conftest import LONG, Place, numbers
+
+#: Seconds after the start: while Python starts, imports, starts workers, runs and reports.
+_RNG = random.Random(0)
+MOMENTS = sorted(_RNG.uniform(0.0, 3.0) for _ in range(30))
+SHORT = MOMENTS[::6]
+
+
+def before_the_command(err: str) -> bool:
+    """Whether Python itself was still starting, or reading the first lines of the command."""
+    return "marginbench: " not in err and "reports" not in err and "harness/cli" not in err
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [pytest.param(at, id=f"{at:.3f} s") for at in MOMENTS if LONG or at in SHORT],
+)
+def test_an_interrupt_at_any_moment(place: Place, moment: float) -> None:
+    place.write_study(epochs=6000)
+    process = place.start("run", "small.toml")
+    time.sleep(moment)
+    process.send_signal(signal.SIGINT)
+    ended = place.end(process)
+    assert place.leftovers() == []
+    if ended.code != 130 or not ended.said:
+        # Nothing of ours was there to handle it.
+        assert moment < 0.2
+        assert before_the_command(ended.err), ended
+        return
+    assert ended.err.splitlines()[-1:] == ended.said
+    assert ended.said[0].startswith("marginbench: interrupted")
+    assert "Traceback" not in ended.err
+    assert ended.out == ""
+
+
+@pytest.mark.slow
+def test_an_interrupted_command_can_be_given_again_at_once(place: Place) -> None:
+    """The lock is free, the runs that ended are recorded, and the others follow."""
+    place.write_study(epochs=3000)
+    process = place.start("run", "small.toml")
+    assert process.stderr is not None
+    said = ""
+    while "[1/3]" not in said:
+        said = process.stderr.readline()
+        assert said
+    process.send_signal(signal.SIGINT)
+    ended = place.end(process)
+    assert ended.code == 130
+    (line,) = ended.said
+    assert "of 3 runs are recorded in results/small; run the same command again to resume" in line
+    results = place.folder / "results" / "small"
+    kept = numbers(results)
+    assert 1 <= len(kept) < 3
+    again = place.command("run", "small.toml")
+    assert again.code == 0
+    assert f"{len(kept)} of 3 runs already recorded" in again.err
+    assert {key: numbers(results)[key] for key in kept} == kept
+
+
+def test_a_second_interrupt_while_the_first_is_tidied_up(place: Place) -> None:
+    place.write_study(epochs=6000)
+    process = place.start("run", "small.toml")
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    ended = place.end(process)
+    assert ended.code == 130
+    assert len(ended.said) == 1
+    assert "Traceback" not in ended.err
+    assert place.leftovers() == []
+
+
+def test_where_interrupts_are_ignored_they_remain_so(place: Place) -> None:
+    """As under ``nohup``, or in the background of a script."""
+    process = place.start("solvers", interrupts=signal.SIG_IGN)
+    time.sleep(0.4)
+    process.send_signal(signal.SIGINT)
+    ended = place.end(process)
+    assert (ended.code, ended.err) == (0, "")

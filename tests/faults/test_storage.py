@@ -1,0 +1,213 @@
+"""Full, read-only and broken disks: one line, exit code 4, nothing half written, and it resumes."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import LONG, Place, numbers, wait_for
+
+INJECTED = Path(__file__).parent / "injected"
+#: What is written, in this order, and how many bytes all of these files have at least.
+WRITES = {
+    "dataset": ("/cache/datasets/.checkers", 1000),
+    "reference": ("/cache/references/.writing-", 1000),
+    "study": ("study.json", 1000),
+    "record": ("/runs/.writing-", 10_000),
+    "page": ("report.html", 20_000),
+}
+REASONS = (errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT)
+Numbers = dict[str, dict[str, Any]]
+
+
+def fault(what: str, rng: random.Random, number: int = 0) -> dict[str, Any]:
+    path, size = WRITES[what]
+    return {
+        "path": path,
+        "number": number,
+        "step": rng.choice(["open", "write", "write", "sync", "replace"]),
+        "after": rng.randrange(size),
+        "errno": rng.choice(REASONS),
+    }
+
+
+def run_with(place: Place, broken: dict[str, Any]) -> None:
+    """Run the study with one write that fails, and check how the command ends."""
+    ended = place.command(
+        "run",
+        "small.toml",
+        env={"PYTHONPATH": str(INJECTED), "MARGINBENCH_FAULT": json.dumps(broken)},
+    )
+    assert ended.code == 4, (broken, ended)
+    (line,) = ended.said
+    assert ended.err.splitlines()[-1] == line
+    assert "Traceback" not in ended.err
+    assert f"({os.strerror(broken['errno'])})" in line
+    assert "cannot" in line
+    assert place.leftovers() == []
+
+
+@pytest.mark.parametrize("seed", range(8) if LONG else [1])
+def test_each_write_may_fail_and_the_command_resumes(
+    place: Place, undisturbed: Numbers, seed: int
+) -> None:
+    """Faults are injected into the processes (``injected/sitecustomize.py``), one at a time."""
+    rng = random.Random(seed)
+    results = place.folder / "results" / "small"
+    for what in WRITES:
+        run_with(place, fault(what, rng))
+        if what == "record":
+            assert numbers(results) == {}
+            # One more record than before, and then no room again.
+            run_with(place, fault(what, rng, number=1))
+            assert len(numbers(results)) == 1
+    # The page is all that is missing.
+    assert numbers(results) == undisturbed
+    assert not (results / "report.html").exists()
+    ended = place.command("run", "small.toml")
+    assert ended.code == 0, ended.err
+    assert "3 of 3 runs already recorded" in ended.err
+    assert numbers(results) == undisturbed
+    assert (results / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """An empty filesystem that can be made small and read-only."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    if shutil.which("mount") is None or mount(path, "size=64k", "tmpfs").returncode:
+        pytest.skip("no filesystem can be mounted here (that takes root)")
+    yield path
+    subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+def mount(path: Path, options: str, kind: str = "") -> subprocess.CompletedProcess[bytes]:
+    source = ["-t", kind, kind] if kind else []
+    return subprocess.run(["mount", "-o", options, *source, str(path)], capture_output=True)
+
+
+@pytest.mark.parametrize("seed", range(8) if LONG else [0])
+def test_a_full_disk(place: Place, disk: Path, undisturbed: Numbers, seed: int) -> None:
+    """A real filesystem, too small for the study's 150 kB of results."""
+    size = random.Random(seed).randrange(0, 120, 4)
+    assert mount(disk, f"remount,size={4 + size}k").returncode == 0
+    out = ("--out", str(disk / "results"))
+    ended = place.command("run", "small.toml", *out)
+    assert ended.code == 4, ended
+    (line,) = ended.said
+    assert "cannot be written (No space left on device)" in line
+    assert "Traceback" not in ended.err
+    assert place.leftovers() == []
+    assert mount(disk, "remount,size=10m").returncode == 0
+    assert place.command("run", "small.toml", *out).code == 0
+    assert numbers(disk / "results") == undisturbed
+
+
+@pytest.mark.slow
+def test_a_disk_that_becomes_read_only(place: Place, disk: Path) -> None:
+    assert mount(disk, "remount,size=10m").returncode == 0
+    place.write_study(epochs=3000)
+    results = disk / "results"
+    process = place.start("run", "small.toml", "--out", str(results))
+    wait_for(lambda: list(results.glob("runs/*.parquet")))
+    # While a worker's log is open for writing, only the mount as a whole can be made so.
+    subprocess.run(["mount", "--bind", str(disk), str(disk)], check=True)
+    try:
+        assert mount(disk, "remount,bind,ro").returncode == 0
+        ended = place.end(process)
+        assert ended.code == 4, ended
+        (line,) = ended.said
+        assert "Read-only file system" in line
+        again = place.command("run", "small.toml", "--out", str(results))
+        assert (again.code, len(again.said)) == (4, 1)
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+    kept = numbers(results)
+    assert 1 <= len(kept) < 3
+    assert place.command("run", "small.toml", "--out", str(results)).code == 0
+    after = numbers(results)
+    assert len(after) == 3
+    assert {key: after[key] for key in kept} == kept
+
+
+@pytest.mark.parametrize("what", ["results", pytest.param("records", marks=pytest.mark.slow)])
+def test_a_folder_removed_while_a_study_runs(place: Place, what: str) -> None:
+    place.write_study(epochs=3000)
+    results = place.folder / "results" / "small"
+    process = place.start("run", "small.toml")
+    wait_for(lambda: list(results.glob("runs/*.parquet")))
+    gone = results if what == "results" else results / "runs"
+    gone.rename(place.folder / "elsewhere")
+    ended = place.end(process)
+    assert ended.code == 4, ended
+    (line,) = ended.said
+    assert line == (
+        f"marginbench: {gone.relative_to(place.folder)}: was removed while the study ran; run the "
+        "same command again"
+    )
+    assert not list(place.folder.glob("results/**/*.parquet"))
+    assert place.command("run", "small.toml").code == 0
+    assert len(numbers(results)) == 3
+
+
+def test_a_page_in_whose_place_is_a_folder(place: Place) -> None:
+    page = place.folder / "results" / "small" / "report.html"
+    page.mkdir(parents=True)
+    ended = place.command("run", "small.toml")
+    assert ended.code == 4
+    assert ended.said == [
+        "marginbench: results/small/report.html: cannot be written (Is a directory); mend that and "
+        "write it with 'marginbench report'; the runs are recorded"
+    ]
+    assert place.leftovers() == []
+    page.rmdir()
+    assert place.command("report", "results/small").code == 0
+    assert page.is_file()
+
+
+def test_logs_in_whose_place_is_a_file(place: Place) -> None:
+    results = place.folder / "results" / "small"
+    results.mkdir(parents=True)
+    (results / "logs").touch()
+    ended = place.command("run", "small.toml")
+    assert ended.code == 4
+    assert ended.err.splitlines() == ended.said
+    assert ended.said[0].startswith(
+        "marginbench: results/small/logs: cannot be written (File exists); "
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_an_output_that_takes_nothing(place: Place) -> None:
+    with open("/dev/full", "w") as full:
+        ended = place.command("data", "list", stdout=full)
+        assert ended.code == 4
+        assert ended.said == [
+            "marginbench: the output: cannot be read or written (No space left on device); make "
+            "room there or allow writing, then run the same command again"
+        ]
+        # Lines of progress are no results: a study runs without them.
+        ended = place.command("run", "small.toml", stderr=full)
+    assert ended.code == 0
+    assert "3 runs: 3 budget" in ended.out
+
+
+def test_a_cache_that_cannot_be_written(place: Place) -> None:
+    (place.folder / "cache").write_text("a file")
+    for command in (("run", "small.toml"), ("data", "fetch", "digits")):
+        ended = place.command(*command)
+        assert ended.code == 4, ended
+        (line,) = ended.said
+        assert "cannot write to the cache folder" in line
+        assert "set MARGINBENCH_CACHE to a folder that can be written" in line
+    assert not list(place.folder.glob("results/small/runs/*"))
