@@ -112,7 +112,7 @@ def _parse_file(
 ) -> Iterator[Part]:
     line = 1
     with reading(file) as stream:
-        for text in whole_lines(stream, BLOCK_BYTES):
+        for text in whole_lines(stream, BLOCK_BYTES, file.origin):
             table = _convert(text, width + 1)
             if table is None or not np.isin(table[:, label], classes).all():
                 table = _parse_lines(text, width + 1, classes, label, file.origin, line)

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import pooch
 
+from marginbench.data_loaders import limits
 from marginbench.data_loaders.errors import DataError, first_line
 
 MIRROR_VARIABLE = "MARGINBENCH_MIRROR"
@@ -37,6 +38,9 @@ class RemoteFile:
         Name of a zip archive of a mirror that may hold the file, under the same name.
     installed : str, optional
         Where a package of the operating system puts the file.
+    max_bytes : int
+        The most bytes of the file, downloaded (it or `archive`) or unpacked: a few times what
+        its content takes.
     """
 
     name: str
@@ -44,6 +48,7 @@ class RemoteFile:
     sha256: str | None = None
     archive: str | None = None
     installed: str | None = None
+    max_bytes: int = limits.DEFAULT_MAX_BYTES
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,14 @@ class LocalFile:
         The path in a mirror folder, or the address that it was downloaded from.
     member : str, optional
         Name of the file in the zip archive `path`.
+    max_bytes : int
+        The most bytes that it may unpack to.
     """
 
     path: Path
     origin: str
     member: str | None = None
+    max_bytes: int = limits.DEFAULT_MAX_BYTES
 
 
 @dataclass(frozen=True)
@@ -110,11 +118,12 @@ def _locate(dataset: str, file: RemoteFile, scratch: Path, folder: str) -> Local
             if place.at.is_file():
                 if place.member is None:
                     _check_sha256(place.at, file.sha256)
-                return LocalFile(place.at, str(place), place.member)
+                return LocalFile(place.at, str(place), place.member, file.max_bytes)
             tried.append(f"{place} (no such file)")
             continue
         try:
-            return LocalFile(_download(place, file, scratch), str(place), place.member)
+            path = _download(place, file, scratch)
+            return LocalFile(path, str(place), place.member, file.max_bytes)
         # requests raises OSErrors; pooch raises ValueError for a wrong hash or protocol.
         except (OSError, ValueError) as error:
             tried.append(f"{place} ({_reason(error)})")

@@ -191,7 +191,7 @@ def read_rows(files: Sequence[LocalFile], width: int, classes: tuple[int, ...] |
 def _parse_file(file: LocalFile, width: int, classes: tuple[int, ...] | None) -> Iterator[_Rows]:
     line = 1
     with reading(file) as stream:
-        for text in whole_lines(stream, BLOCK_BYTES):
+        for text in whole_lines(stream, BLOCK_BYTES, file.origin):
             rows = _parse_regular(text, width, classes)
             if rows is None:
                 rows = _parse_lines(text, width, classes, file.origin, line)
