@@ -6,6 +6,7 @@ import bz2
 import contextlib
 import gzip
 import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -148,7 +149,17 @@ def _bounded(source: Any, file: LocalFile) -> BufferedReader:
 def _member(
     file: LocalFile, raw: BufferedReader, stack: contextlib.ExitStack
 ) -> zipfile.ZipExtFile:
-    archive = stack.enter_context(zipfile.ZipFile(raw))
+    try:
+        archive = stack.enter_context(zipfile.ZipFile(raw))
+        entry = _entry(file, archive)
+        return cast(zipfile.ZipExtFile, stack.enter_context(archive.open(entry)))
+    # A password, an unknown flag, version or code of a name, a field that is cut short.
+    except (RuntimeError, ValueError, struct.error) as error:
+        raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
+
+
+def _entry(file: LocalFile, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """The one entry of the archive that has the name of the file."""
     found = [entry for entry in archive.infolist() if entry.filename == file.member]
     if not found:
         raise DataError(
@@ -164,10 +175,7 @@ def _member(
             f"{file.origin}: is packed by method {found[0].compress_type}; only 0 (stored) and 8 "
             "(deflate) are read, pack the archive again"
         )
-    try:
-        return cast(zipfile.ZipExtFile, stack.enter_context(archive.open(found[0])))
-    except (NotImplementedError, RuntimeError) as error:  # an unknown flag, or a password
-        raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
+    return found[0]
 
 
 def _listed(archive: zipfile.ZipFile) -> str:

@@ -139,6 +139,25 @@ def test_names_in_a_zip_cannot_break_the_message(tmp_path):
     assert message.endswith("n6, and 993 more)")
 
 
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({6: b"\xb8"}, "zip file version 18.4"),
+        ({9: b"\x08", 46: b"\xff"}, "'utf-8' codec"),  # the name is said to be UTF-8
+        ({8: b"\x01"}, "encrypted"),
+        ({8: b"\x20"}, "patched data"),
+    ],
+)
+def test_a_zip_that_zipfile_cannot_handle_is_named(tmp_path, changes, reason):
+    data = bytearray(zipped([("inner", b"1")]))
+    entry = data.index(b"PK\1\2")
+    for offset, value in changes.items():
+        data[entry + offset : entry + offset + 1] = value
+    message = refusal(n_read, local(tmp_path / "it", "zip", bytes(data)))
+    assert message.startswith(f"{tmp_path / 'it'}: cannot be read (")
+    assert reason in message
+
+
 def tar(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
