@@ -17,8 +17,6 @@ from marginbench.data_loaders import limits
 from marginbench.data_loaders.errors import DataError, first_line
 
 MIRROR_VARIABLE = "MARGINBENCH_MIRROR"
-#: Seconds that a server may keep silent, on connecting and between two pieces of the answer.
-TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class _Place:
 
 
 def gather(
-    dataset: str, files: tuple[RemoteFile, ...], scratch: Path, folder: str | None = None
+    dataset: str, files: tuple[RemoteFile, ...], downloads: Path, folder: str | None = None
 ) -> dict[str, LocalFile]:
     """Find or download every file of a dataset.
 
@@ -93,8 +91,9 @@ def gather(
     dataset : str
         The dataset's name.
     files : tuple of RemoteFile
-    scratch : Path
-        Existing folder for downloads. Files of a mirror folder are used where they stand.
+    downloads : Path
+        Existing folder for downloads, which no other process uses; what stands there of an
+        interrupted call is used. Files of a mirror folder are used where they stand.
     folder : str, optional
         The folder of the files in a mirror; by default the dataset's name.
 
@@ -108,10 +107,10 @@ def gather(
     DataError
         If a file is in none of the places, or its SHA-256 is wrong.
     """
-    return {file.name: _locate(dataset, file, scratch, folder or dataset) for file in files}
+    return {file.name: _locate(dataset, file, downloads, folder or dataset) for file in files}
 
 
-def _locate(dataset: str, file: RemoteFile, scratch: Path, folder: str) -> LocalFile:
+def _locate(dataset: str, file: RemoteFile, downloads: Path, folder: str) -> LocalFile:
     tried = []
     for place in _places(file, folder):
         if isinstance(place.at, Path):
@@ -122,9 +121,9 @@ def _locate(dataset: str, file: RemoteFile, scratch: Path, folder: str) -> Local
             tried.append(f"{place} (no such file)")
             continue
         try:
-            path = _download(place, file, scratch)
+            path = _download(place, file, downloads)
             return LocalFile(path, str(place), place.member, file.max_bytes)
-        # requests raises OSErrors; pooch raises ValueError for a wrong hash or protocol.
+        # Downloads raise OSErrors; pooch raises ValueError for a wrong hash or protocol.
         except (OSError, ValueError) as error:
             tried.append(f"{place} ({_reason(error)})")
     where = "; ".join(
@@ -156,20 +155,25 @@ def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
     return Path(mirror).expanduser() / folder / name
 
 
-def _download(place: _Place, file: RemoteFile, scratch: Path) -> Path:
+def _download(place: _Place, file: RemoteFile, downloads: Path) -> Path:
+    # Imported here: requests would slow down every start of the command line.
+    from marginbench.data_loaders.downloads import Downloader
+
     # Two files of one archive: pooch downloads it once.
     archive = file.archive if place.member is not None else None
     known = None if archive is not None or file.sha256 is None else f"sha256:{file.sha256}"
-    with _quiet_pooch():
-        return Path(
-            pooch.retrieve(
-                str(place.at),
-                known_hash=known,
-                fname=archive or file.name,
-                path=scratch,
-                downloader=pooch.HTTPDownloader(timeout=TIMEOUT_S, progressbar=False),
-            )
-        )
+    name = archive or file.name
+    url = str(place.at)
+    # By address: what one of them has sent must not be taken for another's.
+    folder = downloads / hashlib.sha256(url.encode()).hexdigest()[:16]
+    folder.mkdir(exist_ok=True)
+    downloader = Downloader(folder / f"{name}.part", limits.max_bytes(file.max_bytes))
+    try:
+        with _quiet_pooch():
+            return Path(pooch.retrieve(url, known, name, folder, downloader=downloader))
+    finally:
+        with contextlib.suppress(OSError):  # it is not empty
+            folder.rmdir()
 
 
 @contextlib.contextmanager
@@ -194,16 +198,7 @@ def _check_sha256(path: Path, expected: str | None) -> None:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """Few words for what requests tells in many."""
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    if status is not None:
-        return f"HTTP status {status}"
-    if "hash" in str(error):
+    """Few words for what pooch tells in many."""
+    if isinstance(error, ValueError) and "hash" in str(error):
         return "SHA-256 differs from the known one"
-    if type(error).__name__ in {"ConnectTimeout", "ReadTimeout"}:
-        return f"no answer in {TIMEOUT_S:g} s"
-    if type(error).__module__.startswith("requests"):
-        return {"ConnectionError": "no connection"}.get(
-            type(error).__name__, "download failed: " + type(error).__name__
-        )
     return first_line(error)
