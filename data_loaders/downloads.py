@@ -35,6 +35,7 @@ TIMEOUT_S = 30.0
 ATTEMPTS = 4
 PAUSE_S = 1.0
 MAX_REDIRECTS = 10
+THREAD_NAME = "marginbench-download"
 #: Small, so that the last block of a slow line does not come late and little is lost when killed.
 _BLOCK_BYTES = 1 << 14
 _QUEUED_BLOCKS = 64
@@ -257,14 +258,18 @@ class _Feed:
     """An answer that is read by a thread of its own.
 
     The timeouts of sockets start anew with every byte, so a server that sends a byte now and then
-    (in the header, say) could hold the caller for ever. The caller only waits for a queue.
+    (in the header, say) could hold the caller for ever. The caller only waits for a queue, and
+    leaves the thread behind: it ends at once within a body, and within a header when the server
+    falls silent or exceeds what ``http.client`` accepts.
     """
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
         self._items: queue.Queue[Any] = queue.Queue(_QUEUED_BLOCKS)
         self._stopped = threading.Event()
         self._socket: socket.socket | None = None
-        threading.Thread(target=self._run, args=(url, headers), daemon=True).start()
+        threading.Thread(
+            target=self._run, args=(url, headers), name=THREAD_NAME, daemon=True
+        ).start()
 
     def answer(self, patience: _Patience) -> requests.Response:
         """Wait for status and headers."""

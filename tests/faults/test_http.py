@@ -470,15 +470,19 @@ def test_a_redirect_leads_to_no_other_protocol(site, tmp_path, target):
     assert len(site.requests) == 1
 
 
-def test_no_thread_and_no_file_stays_open(site, tmp_path):
-    before = threading.active_count()
-    site.refusal(tmp_path, endless(), max_bytes=10_000)
-    site.fetch(tmp_path, ranges())
+def readers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == downloads.THREAD_NAME]
+
+
+@pytest.mark.parametrize("answer", [*ENDLESS[:3], SLOW["body"], SLOW["chunk"]])
+def test_no_thread_goes_on_reading(site, tmp_path, monkeypatch, answer):
+    monkeypatch.setattr(limits, "GRACE_S", 0.1)
+    before = readers()
+    site.refusal(tmp_path, answer, max_bytes=10_000)
     deadline = time.monotonic() + 10
-    # The server's own threads end too.
-    while threading.active_count() > before and time.monotonic() < deadline:
+    while set(readers()) - set(before) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert threading.active_count() <= before
+    assert not set(readers()) - set(before)
 
 
 def test_on_a_full_disk_nothing_is_kept(site, tmp_path):
