@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
+import time
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,11 +20,13 @@ from platformdirs import user_cache_dir
 from marginbench.data_loaders import store
 from marginbench.data_loaders.content import Content, Labels, Matrix, check, fingerprint
 from marginbench.data_loaders.errors import CacheError, DataError, DataWarning
-from marginbench.data_loaders.files import gather
+from marginbench.data_loaders.files import LocalFile, gather
 from marginbench.data_loaders.parameters import Parameters
 from marginbench.data_loaders.sources import Source, find
 
 CACHE_VARIABLE = "MARGINBENCH_CACHE"
+#: Seconds that the files of an interrupted download are kept.
+_KEEP_S = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +253,7 @@ def _obtain(entry: _Entry) -> tuple[Content, str]:
         return store.read(entry.path, entry.header)
     except store.Unusable:
         pass
-    with _locked(entry) as scratch:
+    with _locked(entry) as downloads:
         # Another process may have made the file while this one waited.
         try:
             return store.read(entry.path, entry.header)
@@ -265,7 +267,7 @@ def _obtain(entry: _Entry) -> tuple[Content, str]:
                 stacklevel=3,
             )
         try:
-            _make(entry, scratch)
+            _make(entry, downloads)
             return store.read(entry.path, entry.header)
         except DataError as error:
             if unusable.state == "damaged":
@@ -280,8 +282,9 @@ def _obtain(entry: _Entry) -> tuple[Content, str]:
 
 @contextlib.contextmanager
 def _locked(entry: _Entry) -> Iterator[Path]:
-    """Hold the lock of a cached file; yield an empty folder for unfinished work."""
+    """Hold the lock of a cached file; yield its folder of downloads, perhaps interrupted ones."""
     folder = entry.path.parent
+    downloads = folder / f".{entry.path.stem}.downloads"
     prefix = store.partial_prefix(entry.path)
     with contextlib.ExitStack() as stack:
         try:
@@ -293,20 +296,39 @@ def _locked(entry: _Entry) -> Iterator[Path]:
                     shutil.rmtree(leftover)
                 else:
                     leftover.unlink()
-            scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix, dir=folder))
+            if downloads.is_dir() and time.time() - downloads.stat().st_mtime > _KEEP_S:
+                shutil.rmtree(downloads)
+            downloads.mkdir(exist_ok=True)
+            stack.callback(_remove_empty, downloads)
         except OSError as error:
             raise CacheError(
                 f"{entry.source.name}: cannot write to the cache folder {folder} "
                 f"({error.strerror or error}); set {CACHE_VARIABLE} to a folder that can be "
                 "written"
             ) from None
-        yield Path(scratch)
+        yield downloads
 
 
-def _make(entry: _Entry, scratch: Path) -> None:
-    """Fetch, parse, check, transform and write."""
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # it is not empty, or gone
+        folder.rmdir()
+
+
+def _make(entry: _Entry, downloads: Path) -> None:
+    """Fetch what is missing, and turn it into the cached file."""
+    files = gather(entry.source.name, entry.source.files, downloads, entry.source.mirror_folder)
+    try:
+        _convert(entry, files)
+    except DataError:
+        # Files that cannot be used must not be used again.
+        shutil.rmtree(downloads, ignore_errors=True)
+        raise
+    shutil.rmtree(downloads, ignore_errors=True)
+
+
+def _convert(entry: _Entry, files: Mapping[str, LocalFile]) -> None:
+    """Parse, check, transform and write."""
     source = entry.source
-    files = gather(source.name, source.files, scratch, source.mirror_folder)
     try:
         raw = source.read(files, entry.header.params)
     except MemoryError as error:

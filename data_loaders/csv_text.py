@@ -6,6 +6,7 @@ wrong in it, goes through a plain line-by-line parser, which knows the number of
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -112,7 +113,7 @@ def _parse_file(
 ) -> Iterator[Part]:
     line = 1
     with reading(file) as stream:
-        for text in whole_lines(stream, BLOCK_BYTES):
+        for text in whole_lines(stream, BLOCK_BYTES, file.origin):
             table = _convert(text, width + 1)
             if table is None or not np.isin(table[:, label], classes).all():
                 table = _parse_lines(text, width + 1, classes, label, file.origin, line)
@@ -123,6 +124,9 @@ def _parse_file(
 
 def _convert(text: bytes, n_columns: int) -> NDArray[np.float64] | None:
     """The numbers of a block; None if anything in it is irregular or not finite."""
+    # To Arrow a bare CR ends a line and a byte order mark is nothing; to `_parse_line` neither is.
+    if text.count(b"\r") != text.count(b"\r\n") or text.startswith(codecs.BOM_UTF8):
+        return None
     names = [str(number) for number in range(n_columns)]
     try:
         table = pacsv.read_csv(

@@ -13,12 +13,11 @@ from urllib.parse import quote
 
 import pooch
 
+from marginbench.data_loaders import limits
 from marginbench.data_loaders.atomic import DISK_ERRORS
 from marginbench.data_loaders.errors import CacheError, DataError, first_line
 
 MIRROR_VARIABLE = "MARGINBENCH_MIRROR"
-#: Seconds that a server may keep silent, on connecting and between two pieces of the answer.
-TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,9 @@ class RemoteFile:
         Name of a zip archive of a mirror that may hold the file, under the same name.
     installed : str, optional
         Where a package of the operating system puts the file.
+    max_bytes : int
+        The most bytes of the file, downloaded (it or `archive`) or unpacked: a few times what
+        its content takes.
     """
 
     name: str
@@ -45,6 +47,7 @@ class RemoteFile:
     sha256: str | None = None
     archive: str | None = None
     installed: str | None = None
+    max_bytes: int = limits.DEFAULT_MAX_BYTES
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,14 @@ class LocalFile:
         The path in a mirror folder, or the address that it was downloaded from.
     member : str, optional
         Name of the file in the zip archive `path`.
+    max_bytes : int
+        The most bytes that it may unpack to.
     """
 
     path: Path
     origin: str
     member: str | None = None
+    max_bytes: int = limits.DEFAULT_MAX_BYTES
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ class _Place:
 
 
 def gather(
-    dataset: str, files: tuple[RemoteFile, ...], scratch: Path, folder: str | None = None
+    dataset: str, files: tuple[RemoteFile, ...], downloads: Path, folder: str | None = None
 ) -> dict[str, LocalFile]:
     """Find or download every file of a dataset.
 
@@ -86,8 +92,9 @@ def gather(
     dataset : str
         The dataset's name.
     files : tuple of RemoteFile
-    scratch : Path
-        Existing folder for downloads. Files of a mirror folder are used where they stand.
+    downloads : Path
+        Existing folder for downloads, which no other process uses; what stands there of an
+        interrupted call is used. Files of a mirror folder are used where they stand.
     folder : str, optional
         The folder of the files in a mirror; by default the dataset's name.
 
@@ -103,28 +110,29 @@ def gather(
     CacheError
         If a download cannot be written.
     """
-    return {file.name: _locate(dataset, file, scratch, folder or dataset) for file in files}
+    return {file.name: _locate(dataset, file, downloads, folder or dataset) for file in files}
 
 
-def _locate(dataset: str, file: RemoteFile, scratch: Path, folder: str) -> LocalFile:
+def _locate(dataset: str, file: RemoteFile, downloads: Path, folder: str) -> LocalFile:
     tried = []
     for place in _places(file, folder):
         if isinstance(place.at, Path):
             if place.at.is_file():
                 if place.member is None:
                     _check_sha256(place.at, file.sha256)
-                return LocalFile(place.at, str(place), place.member)
+                return LocalFile(place.at, str(place), place.member, file.max_bytes)
             tried.append(f"{place} (no such file)")
             continue
         try:
-            return LocalFile(_download(place, file, scratch), str(place), place.member)
-        # requests raises OSErrors; pooch raises ValueError for a wrong hash or protocol.
+            path = _download(place, file, downloads)
+            return LocalFile(path, str(place), place.member, file.max_bytes)
+        # Downloads raise OSErrors; pooch raises ValueError for a wrong hash or protocol.
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno in DISK_ERRORS:
                 raise CacheError(
                     f"{dataset}: cannot write '{file.name}' to the cache folder "
-                    f"{scratch.parent} ({error.strerror}); set MARGINBENCH_CACHE to a folder with "
-                    "room that can be written"
+                    f"{downloads.parent} ({error.strerror}); set MARGINBENCH_CACHE to a folder "
+                    "with room that can be written"
                 ) from None
             tried.append(f"{place} ({_reason(error)})")
     where = "; ".join(
@@ -156,20 +164,25 @@ def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
     return Path(mirror).expanduser() / folder / name
 
 
-def _download(place: _Place, file: RemoteFile, scratch: Path) -> Path:
+def _download(place: _Place, file: RemoteFile, downloads: Path) -> Path:
+    # Imported here: requests would slow down every start of the command line.
+    from marginbench.data_loaders.downloads import Downloader
+
     # Two files of one archive: pooch downloads it once.
     archive = file.archive if place.member is not None else None
     known = None if archive is not None or file.sha256 is None else f"sha256:{file.sha256}"
-    with _quiet_pooch():
-        return Path(
-            pooch.retrieve(
-                str(place.at),
-                known_hash=known,
-                fname=archive or file.name,
-                path=scratch,
-                downloader=pooch.HTTPDownloader(timeout=TIMEOUT_S, progressbar=False),
-            )
-        )
+    name = archive or file.name
+    url = str(place.at)
+    # By address: what one of them has sent must not be taken for another's.
+    folder = downloads / hashlib.sha256(url.encode()).hexdigest()[:16]
+    folder.mkdir(exist_ok=True)
+    downloader = Downloader(folder / f"{name}.part", limits.max_bytes(file.max_bytes))
+    try:
+        with _quiet_pooch():
+            return Path(pooch.retrieve(url, known, name, folder, downloader=downloader))
+    finally:
+        with contextlib.suppress(OSError):  # it is not empty
+            folder.rmdir()
 
 
 @contextlib.contextmanager
@@ -194,16 +207,7 @@ def _check_sha256(path: Path, expected: str | None) -> None:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """Few words for what requests tells in many."""
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    if status is not None:
-        return f"HTTP status {status}"
-    if "hash" in str(error):
+    """Few words for what pooch tells in many."""
+    if isinstance(error, ValueError) and "hash" in str(error):
         return "SHA-256 differs from the known one"
-    if type(error).__name__ in {"ConnectTimeout", "ReadTimeout"}:
-        return f"no answer in {TIMEOUT_S:g} s"
-    if type(error).__module__.startswith("requests"):
-        return {"ConnectionError": "no connection"}.get(
-            type(error).__name__, "download failed: " + type(error).__name__
-        )
     return first_line(error)

@@ -27,6 +27,10 @@ from marginbench.data_loaders.streams import reading, shown, whole_lines
 #: Bytes of text that are parsed together.
 BLOCK_BYTES = 1 << 22
 
+#: Indices are stored in 32 bits.
+_MAX_WIDTH = 2**31 - 1
+#: Larger integers are not told apart in float64, nor do all of them fit into int64.
+_MAX_LABEL = 2**53
 _INDEX = re.compile(rb"[0-9]+")
 _NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -177,6 +181,11 @@ def read_rows(files: Sequence[LocalFile], width: int, classes: tuple[int, ...] |
     DataError
         As `read_file`.
     """
+    if width > _MAX_WIDTH:
+        raise DataError(
+            f"{files[0].origin}: a width of {width} features was asked for; at most {_MAX_WIDTH} "
+            "are supported"
+        )
     blocks = [rows for file in files for rows in _parse_file(file, width, classes)]
     lengths = np.concatenate([rows.lengths for rows in blocks])
     indices = np.concatenate([rows.indices for rows in blocks])
@@ -191,7 +200,7 @@ def read_rows(files: Sequence[LocalFile], width: int, classes: tuple[int, ...] |
 def _parse_file(file: LocalFile, width: int, classes: tuple[int, ...] | None) -> Iterator[_Rows]:
     line = 1
     with reading(file) as stream:
-        for text in whole_lines(stream, BLOCK_BYTES):
+        for text in whole_lines(stream, BLOCK_BYTES, file.origin):
             rows = _parse_regular(text, width, classes)
             if rows is None:
                 rows = _parse_lines(text, width, classes, file.origin, line)
@@ -253,7 +262,10 @@ def _is_valid(rows: _Rows, width: int, classes: tuple[int, ...] | None) -> bool:
     row_starts = np.cumsum(rows.lengths)[:-1]
     inner = (row_starts > 0) & (row_starts < len(rows.indices))
     rises[row_starts[inner] - 1] = True
-    known = rows.labels % 1 == 0 if classes is None else np.isin(rows.labels, classes)
+    if classes is None:
+        known = (rows.labels % 1 == 0) & (np.abs(rows.labels) <= _MAX_LABEL)
+    else:
+        known = np.isin(rows.labels, classes)
     return bool(
         known.all()
         and np.isfinite(rows.values).all()
@@ -299,6 +311,8 @@ def _parse_line(
     label = float(label_text)
     if classes is None and not label.is_integer():
         raise ValueError(f"label {shown(label_text)} is not an integer")
+    if classes is None and abs(label) > _MAX_LABEL:
+        raise ValueError(f"label {shown(label_text)} is over {_MAX_LABEL} in size")
     if classes is not None and label not in classes:
         raise ValueError(
             f"label {shown(label_text)} is not one of the {len(classes)} classes "

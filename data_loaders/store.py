@@ -244,11 +244,16 @@ def _content(table: pa.Table, X: Any, width: int) -> Content:
     if is_test[:n_train].any():
         raise ValueError("the rows of the training and the test part are mixed")
     y = _numbers(table["y"].combine_chunks())
+    if y.dtype not in (np.int8, np.int64):
+        raise ValueError(f"the labels are of type {y.dtype}")
     if X is not None:
         return Content(Part(X[:n_train], y[:n_train]), Part(X[n_train:], y[n_train:]))
     indices, values = table["indices"].combine_chunks(), table["values"].combine_chunks()
     indptr = np.concatenate(([0], np.cumsum(_numbers(indices.value_lengths()))))
     columns, data = _numbers(indices.flatten()), _numbers(values.flatten())
+    # Compiled solvers do not check bounds, and the fingerprint does not know them.
+    if len(columns) and not (columns.min() >= 0 and columns.max() < width):
+        raise ValueError(f"a feature is outside 0 to {width - 1}")
     train, test = (
         Part(_csr(indptr[part.start : part.stop + 1], columns, data, width), y[part])
         for part in (slice(0, n_train), slice(n_train, len(y)))

@@ -6,16 +6,24 @@ import bz2
 import contextlib
 import gzip
 import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedIOBase, BufferedReader
-from typing import cast
+from io import BufferedIOBase, BufferedReader, RawIOBase
+from typing import Any, cast
 
+from marginbench.data_loaders import limits
 from marginbench.data_loaders.errors import DataError, first_line
 from marginbench.data_loaders.files import LocalFile
 
+#: Bytes that the buffer of an unpacked file takes in at a time.
+_BUFFER_BYTES = 1 << 16
+#: The methods of ISO/IEC 21320-1. Of the others, zipfile unpacks whatever it is given at once.
+_ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+#: Names of an archive that a message lists.
+_LISTED = 10
 #: What the standard library raises when it meets bytes that are not what was packed.
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
@@ -36,7 +44,8 @@ def reading(file: LocalFile) -> Iterator[BufferedIOBase]:
     Raises
     ------
     DataError
-        If the file cannot be opened, or turns out to be damaged while the block reads it.
+        If the file cannot be opened, turns out to be damaged while the block reads it, or expands
+        to more than its limit.
     """
     try:
         with contextlib.ExitStack() as stack:
@@ -45,17 +54,47 @@ def reading(file: LocalFile) -> Iterator[BufferedIOBase]:
         raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
 
 
-def whole_lines(stream: BufferedIOBase, block_bytes: int) -> Iterator[bytes]:
-    """Blocks of text of about `block_bytes` that end with a newline each."""
-    rest = b""
+def whole_lines(stream: BufferedIOBase, block_bytes: int, origin: str) -> Iterator[bytes]:
+    """Blocks of text of about `block_bytes` that end with a newline each.
+
+    Parameters
+    ----------
+    stream : binary stream
+    block_bytes : int
+    origin : str
+        What to call the text in messages.
+
+    Yields
+    ------
+    bytes
+
+    Raises
+    ------
+    DataError
+        If a line is longer than ``limits.MAX_LINE_BYTES``.
+    """
+    # Pieces of one unfinished line: joined once, so a long line costs no more than many short ones.
+    pieces: list[bytes] = []
+    held = 0
+    before = 0  # bytes of the blocks yielded so far
     while chunk := stream.read(block_bytes):
-        text = rest + chunk
-        cut = text.rfind(b"\n") + 1
-        rest = text[cut:]
-        if cut:
-            yield text[:cut]
-    if rest:
-        yield rest + b"\n"
+        newline = chunk.find(b"\n")
+        if held + (newline if newline >= 0 else len(chunk)) > limits.MAX_LINE_BYTES:
+            raise DataError(
+                f"{origin}: the line that begins at byte {before} is longer than "
+                f"{limits.MAX_LINE_BYTES} bytes; is this the right file?"
+            )
+        cut = chunk.rfind(b"\n") + 1
+        if not cut:
+            pieces.append(chunk)
+            held += len(chunk)
+            continue
+        yield b"".join((*pieces, memoryview(chunk)[:cut]))
+        before += held + cut
+        pieces = [chunk[cut:]]
+        held = len(chunk) - cut
+    if held:
+        yield b"".join((*pieces, b"\n"))
 
 
 def shown(text: bytes) -> str:
@@ -64,30 +103,84 @@ def shown(text: bytes) -> str:
     return word if len(word) <= 40 else word[:36] + "...'"
 
 
+class _Bounded(RawIOBase):
+    """A stream that raises once it has given more than its limit."""
+
+    def __init__(self, source: Any, limit: int, origin: str) -> None:
+        self._source = source
+        self._limit = limit
+        self._left = limit
+        self._origin = origin
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        n_read: int = self._source.readinto(buffer)
+        self._left -= n_read
+        if self._left < 0:
+            raise DataError(
+                f"{self._origin}: expands to more than {self._limit} bytes; if you trust the "
+                f"file, set {limits.BYTES_VARIABLE} to a higher limit"
+            )
+        return n_read
+
+
 def _open(file: LocalFile, stack: contextlib.ExitStack) -> BufferedIOBase:
     raw = stack.enter_context(file.path.open("rb"))
     if file.member is not None:
-        raw = _member(file, raw, stack)
+        raw = _bounded(_member(file, raw, stack), file)
     # The first bytes tell the compression: a mirror may have changed it and kept the name.
     magic = raw.peek(6)
     if magic.startswith(b"BZh"):
-        return stack.enter_context(bz2.open(raw))
+        return _bounded(stack.enter_context(bz2.open(raw)), file)
     if magic.startswith(b"\x1f\x8b"):
-        return stack.enter_context(gzip.open(raw))
+        return _bounded(stack.enter_context(gzip.open(raw)), file)
     if magic.startswith(b"\xfd7zXZ\x00"):
-        return stack.enter_context(lzma.open(raw))
+        return _bounded(stack.enter_context(lzma.open(raw)), file)
     return raw
 
 
-def _member(file: LocalFile, raw: BufferedReader, stack: contextlib.ExitStack) -> BufferedReader:
-    archive = stack.enter_context(zipfile.ZipFile(raw))
-    names = archive.namelist()
-    if file.member not in names:
-        raise DataError(
-            f"{file.path}: the archive has no file '{file.member}' (it has: {', '.join(names)})"
-        )
+def _bounded(source: Any, file: LocalFile) -> BufferedReader:
+    limit = limits.max_expanded(file.max_bytes, file.path.stat().st_size)
+    return BufferedReader(_Bounded(source, limit, file.origin), _BUFFER_BYTES)
+
+
+def _member(
+    file: LocalFile, raw: BufferedReader, stack: contextlib.ExitStack
+) -> zipfile.ZipExtFile:
     try:
-        # A ZipExtFile can be peeked into like a BufferedReader.
-        return cast(BufferedReader, stack.enter_context(archive.open(file.member)))
-    except (NotImplementedError, RuntimeError) as error:  # an unknown method, or a password
+        archive = stack.enter_context(zipfile.ZipFile(raw))
+        entry = _entry(file, archive)
+        return cast(zipfile.ZipExtFile, stack.enter_context(archive.open(entry)))
+    # A password, an unknown flag, version or code of a name, a field that is cut short.
+    except (RuntimeError, ValueError, struct.error) as error:
         raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
+
+
+def _entry(file: LocalFile, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """The one entry of the archive that has the name of the file."""
+    found = [entry for entry in archive.infolist() if entry.filename == file.member]
+    if not found:
+        raise DataError(
+            f"{file.path}: the archive has no file '{file.member}' (it has: {_listed(archive)})"
+        )
+    if len(found) > 1:
+        raise DataError(
+            f"{file.path}: the archive has {len(found)} files '{file.member}', and it is not "
+            "clear which one counts; pack it again"
+        )
+    if found[0].compress_type not in _ZIP_METHODS:
+        raise DataError(
+            f"{file.origin}: is packed by method {found[0].compress_type}; only 0 (stored) and 8 "
+            "(deflate) are read, pack the archive again"
+        )
+    return found[0]
+
+
+def _listed(archive: zipfile.ZipFile) -> str:
+    names = archive.namelist()
+    more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
+    # Names come from outside: one that holds a newline must not break the message.
+    quoted = [name if name.isprintable() else shown(name.encode()) for name in names[:_LISTED]]
+    return ", ".join([*quoted, *more])

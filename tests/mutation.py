@@ -34,9 +34,19 @@ PACKAGES = ("data_loaders", "solvers", "harness", "reports")
 #: entry, ``solvers/bundle/search.py`` is tested by ``solvers/bundle/test_search.py``, else by all
 #: of ``solvers/bundle/``.
 TESTS: dict[str, tuple[str, ...]] = {
-    "data_loaders/store.py": ("data_loaders/test_cache.py", "data_loaders/test_content.py"),
+    "data_loaders/store.py": (
+        "data_loaders/test_store.py",
+        "data_loaders/test_cache.py",
+        "data_loaders/test_content.py",
+    ),
+    "data_loaders/downloads.py": ("faults/test_http.py", "data_loaders/test_files.py"),
+    "data_loaders/limits.py": ("faults/test_archives.py", "faults/test_http.py"),
     "data_loaders/splits.py": ("data_loaders/test_transforms.py",),
-    "data_loaders/streams.py": ("data_loaders/test_files.py", "data_loaders/test_libsvm.py"),
+    "data_loaders/streams.py": (
+        "data_loaders/test_streams.py",
+        "data_loaders/test_archives.py",
+        "faults/test_archives.py",
+    ),
     "harness/asking.py": ("harness/test_kinds.py",),
     "harness/records.py": ("harness/test_records.py",),
     "reports/derived/to_target.py": ("reports/test_summary.py",),

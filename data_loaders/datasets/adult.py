@@ -10,6 +10,7 @@ from marginbench.data_loaders import libsvm, transforms
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.errors import DataError
 from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.parameters import Parameters, one_of
 from marginbench.data_loaders.sites import LIBSVM_SITE
 from marginbench.data_loaders.source import Source
@@ -61,7 +62,10 @@ SOURCES = (
         summary="census records as 123 binary features, income over 50 000 dollars or not",
         format="LIBSVM text",
         split="as published: a9a and a9a.t",
-        files=tuple(RemoteFile(name, (f"{LIBSVM_SITE}/{name}",)) for name in ("a9a", "a9a.t")),
+        files=tuple(
+            RemoteFile(name, (f"{LIBSVM_SITE}/{name}",), max_bytes=16 * MIB)
+            for name in ("a9a", "a9a.t")
+        ),
         # The test file stops at feature 122.
         read=partial(libsvm.read_pair, train="a9a", test="a9a.t", width=123, classes=(-1, 1)),
         # Exact: features are 0 or 1.
@@ -78,7 +82,10 @@ SOURCES = (
         summary="22 697 census records of the training part of adult, tested on its other rows",
         format="LIBSVM text",
         split="22 697 rows of a9a drawn once; tested on the others, or on all of a9a",
-        files=tuple(RemoteFile(name, (f"{LIBSVM_SITE}/{name}",)) for name in ("a9a", "a9a.t")),
+        files=tuple(
+            RemoteFile(name, (f"{LIBSVM_SITE}/{name}",), max_bytes=16 * MIB)
+            for name in ("a9a", "a9a.t")
+        ),
         mirror_folder="adult",
         read=partial(libsvm.read_pair, train="a9a", test="a9a.t", width=123, classes=(-1, 1)),
         transform=sample,

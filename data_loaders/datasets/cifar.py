@@ -13,6 +13,7 @@ from marginbench.data_loaders import transforms
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.errors import DataError, first_line
 from marginbench.data_loaders.files import LocalFile, RemoteFile
+from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.parameters import TEN_CLASSES, Parameters, one_of
 from marginbench.data_loaders.source import Source
 from marginbench.data_loaders.streams import reading
@@ -20,6 +21,10 @@ from marginbench.data_loaders.streams import reading
 N_CLASSES = 10
 _PIXELS = 3 * 32 * 32
 _BLOCK_BYTES = 1 << 20
+#: A batch has 10 000 records.
+_MAX_BATCH_BYTES = 10_000 * (_PIXELS + 1)
+#: The published archive has nine; each takes memory while the archive is read.
+_MAX_MEMBERS = 1000
 _TRAIN = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
 _TEST = ("test_batch.bin",)
 
@@ -60,23 +65,49 @@ def read_binary(files: Mapping[str, LocalFile], params: Parameters, *, name: str
 
 def _batches(file: LocalFile) -> dict[str, bytes]:
     """The wanted files of the archive by name, in whatever folder they stand."""
-    found: dict[str, bytes] = {}
     with reading(file) as stream:
         try:
             # "r|": the stream is read once, from front to back; nothing is written to the disk.
             with tarfile.open(fileobj=stream, mode="r|") as archive:
-                for member in archive:
-                    name = PurePosixPath(member.name).name
-                    source = archive.extractfile(member)
-                    if source is not None and name in _TRAIN + _TEST:
-                        found[name] = source.read()
-                        _check_records(found[name], f"{file.origin}:{name}")
+                found = _wanted(archive, file.origin)
             # To the very end: the checksum of a compressed file stands there.
             while stream.read(_BLOCK_BYTES):
                 pass
         except tarfile.TarError as error:
             raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
     return found
+
+
+def _wanted(archive: tarfile.TarFile, origin: str) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for number, member in enumerate(archive, start=1):
+        if number > _MAX_MEMBERS:
+            raise DataError(
+                f"{origin}: the archive has more than {_MAX_MEMBERS} members; it is not the "
+                "binary version of CIFAR-10"
+            )
+        name = PurePosixPath(member.name).name
+        if name in found:
+            raise DataError(
+                f"{origin}: the archive has more than one file '{name}', and it is not clear "
+                "which one counts; pack it again"
+            )
+        if name in _TRAIN + _TEST:
+            found[name] = _records(archive, member, f"{origin}:{name}")
+    return found
+
+
+def _records(archive: tarfile.TarFile, member: tarfile.TarInfo, where: str) -> bytes:
+    """The bytes of a batch, checked; nothing but a plain file is opened, so no link is followed."""
+    source = None if member.issparse() or not member.isreg() else archive.extractfile(member)
+    if source is None:
+        raise DataError(f"{where}: is a link, a sparse file or a device, not a plain file")
+    # The size is what the archive says; so many bytes need not follow.
+    if member.size > _MAX_BATCH_BYTES:
+        raise DataError(f"{where}: {member.size} bytes, more than {_MAX_BATCH_BYTES}")
+    data = source.read()
+    _check_records(data, where)
+    return data
 
 
 def _check_records(data: bytes, where: str) -> None:
@@ -117,6 +148,7 @@ SOURCES = (
             RemoteFile(
                 "cifar-10-binary.tar.gz",
                 ("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",),
+                max_bytes=512 * MIB,
             ),
         ),
         read=partial(read_binary, name="cifar-10-binary.tar.gz"),

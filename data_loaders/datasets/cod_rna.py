@@ -6,6 +6,7 @@ from functools import partial
 
 from marginbench.data_loaders import libsvm, transforms
 from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.parameters import one_of
 from marginbench.data_loaders.sites import LIBSVM_SITE
 from marginbench.data_loaders.source import Source
@@ -28,8 +29,18 @@ SOURCES = (
         format="LIBSVM text",
         split="as published: cod-rna and cod-rna.t",
         files=(
-            RemoteFile("cod-rna.txt", (f"{LIBSVM_SITE}/cod-rna",), archive="rna_dataset.zip"),
-            RemoteFile("cod-rna.t", (f"{LIBSVM_SITE}/cod-rna.t",), archive="rna_dataset.zip"),
+            RemoteFile(
+                "cod-rna.txt",
+                (f"{LIBSVM_SITE}/cod-rna",),
+                archive="rna_dataset.zip",
+                max_bytes=128 * MIB,
+            ),
+            RemoteFile(
+                "cod-rna.t",
+                (f"{LIBSVM_SITE}/cod-rna.t",),
+                archive="rna_dataset.zip",
+                max_bytes=128 * MIB,
+            ),
         ),
         read=partial(
             libsvm.read_pair, train="cod-rna.txt", test="cod-rna.t", width=8, classes=(-1, 1)

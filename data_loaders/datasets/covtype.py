@@ -7,6 +7,7 @@ from functools import partial
 from marginbench.data_loaders import csv_text, splits, transforms
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.parameters import one_of
 from marginbench.data_loaders.sites import FIGSHARE, UCI_SITE
 from marginbench.data_loaders.source import Source
@@ -37,6 +38,7 @@ SOURCES = (
                 (f"{UCI_SITE}/covtype/covtype.data.gz", f"{FIGSHARE}/5976039"),
                 # As scikit-learn has it.
                 sha256="614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771",
+                max_bytes=256 * MIB,
             ),
         ),
         read=partial(
@@ -63,7 +65,7 @@ SOURCES = (
         summary="a 3.7 % sample of forest cells by 54 map features, in two classes",
         format="CSV",
         split="every third row is the test part",
-        files=(RemoteFile("covtype_union_binary_raw.csv", ()),),
+        files=(RemoteFile("covtype_union_binary_raw.csv", (), max_bytes=16 * MIB),),
         mirror_folder="covtype_sample",
         read=partial(
             csv_text.read,

@@ -7,6 +7,7 @@ from functools import partial
 from marginbench.data_loaders import idx, transforms
 from marginbench.data_loaders.files import RemoteFile
 from marginbench.data_loaders.idx import NAMES
+from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.parameters import TEN_CLASSES, one_of
 from marginbench.data_loaders.source import Source
 
@@ -29,7 +30,10 @@ SOURCES = (
         format="IDX",
         split="as published",
         files=tuple(
-            RemoteFile(name, (f"{_SITE}/{name}",), installed=f"{_FOLDER}/{name}") for name in NAMES
+            RemoteFile(
+                name, (f"{_SITE}/{name}",), installed=f"{_FOLDER}/{name}", max_bytes=128 * MIB
+            )
+            for name in NAMES
         ),
         read=partial(idx.read_images, n_classes=10),
         transform=transforms.images,

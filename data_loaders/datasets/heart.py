@@ -6,6 +6,7 @@ from functools import partial
 
 from marginbench.data_loaders import libsvm, transforms
 from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.sites import LIBSVM_SITE
 from marginbench.data_loaders.source import Source
 
@@ -23,7 +24,7 @@ SOURCES = (
         summary="patients by 13 findings in [-1, 1], heart disease or not",
         format="LIBSVM text",
         split="every third row is the test part",
-        files=(RemoteFile("heart_scale", (f"{LIBSVM_SITE}/heart_scale",)),),
+        files=(RemoteFile("heart_scale", (f"{LIBSVM_SITE}/heart_scale",), max_bytes=MIB),),
         mirror_folder="heart_scale",
         read=partial(libsvm.read_single, name="heart_scale", width=13, classes=(-1, 1), step=3),
         transform=transforms.tabular,

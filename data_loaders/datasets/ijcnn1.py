@@ -6,6 +6,7 @@ from functools import partial
 
 from marginbench.data_loaders import libsvm, transforms
 from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.sites import LIBSVM_SITE, TICK_SITE
 from marginbench.data_loaders.source import Source
 
@@ -26,10 +27,12 @@ SOURCES = (
             RemoteFile(
                 "ijcnn1.trn.bz2",
                 (f"{LIBSVM_SITE}/ijcnn1.bz2", f"{TICK_SITE}/ijcnn1/ijcnn1.trn.bz2"),
+                max_bytes=64 * MIB,
             ),
             RemoteFile(
                 "ijcnn1.tst.bz2",
                 (f"{LIBSVM_SITE}/ijcnn1.t.bz2", f"{TICK_SITE}/ijcnn1/ijcnn1.tst.bz2"),
+                max_bytes=64 * MIB,
             ),
         ),
         read=partial(

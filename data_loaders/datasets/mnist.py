@@ -7,6 +7,7 @@ from functools import partial
 from marginbench.data_loaders import idx, transforms
 from marginbench.data_loaders.files import RemoteFile
 from marginbench.data_loaders.idx import NAMES
+from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.parameters import TEN_CLASSES, one_of
 from marginbench.data_loaders.source import Source
 
@@ -32,7 +33,10 @@ SOURCES = (
         summary="handwritten digits of 28x28 pixels, eight (or another digit) against the rest",
         format="IDX",
         split="as published",
-        files=tuple(RemoteFile(name, tuple(f"{site}/{name}" for site in _SITES)) for name in NAMES),
+        files=tuple(
+            RemoteFile(name, tuple(f"{site}/{name}" for site in _SITES), max_bytes=128 * MIB)
+            for name in NAMES
+        ),
         read=partial(idx.read_images, n_classes=10),
         transform=transforms.images,
         parameters={"positive": 8},

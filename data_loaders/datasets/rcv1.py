@@ -12,17 +12,19 @@ from marginbench.data_loaders import libsvm, transforms
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.errors import DataError, suggest
 from marginbench.data_loaders.files import LocalFile, RemoteFile
+from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.parameters import Parameters, one_of
 from marginbench.data_loaders.sites import FIGSHARE
 from marginbench.data_loaders.source import Source
-from marginbench.data_loaders.streams import reading, shown
+from marginbench.data_loaders.streams import reading, shown, whole_lines
 
 TRAIN = ("lyrl2004_vectors_train.dat.gz",)
 TEST = tuple(f"lyrl2004_vectors_test_pt{part}.dat.gz" for part in range(4))
 TOPICS = "rcv1v2.topics.qrels.gz"
 WIDTH = 47236
+_BLOCK_BYTES = 1 << 20
 
-_LINE = re.compile(rb"([A-Z0-9]+) ([0-9]+) 1\r?\n?")
+_LINE = re.compile(rb"([A-Z0-9]+) ([0-9]{1,18}) 1\r?")
 _check_split = one_of("rcv1", split=("published", "swapped"))
 
 
@@ -95,11 +97,16 @@ def _topics(file: LocalFile, wanted: str) -> tuple[NDArray[np.int64], NDArray[np
     members: set[int] = set()
     topics: set[str] = set()
     with reading(file) as stream:
-        for number, line in enumerate(stream, start=1):
+        lines = (
+            line
+            for text in whole_lines(stream, _BLOCK_BYTES, file.origin)
+            for line in text.split(b"\n")[:-1]
+        )
+        for number, line in enumerate(lines, start=1):
             match = _LINE.fullmatch(line)
             if match is None:
                 raise DataError(
-                    f"{file.origin}, line {number}: {shown(line.rstrip())} is not a topic, a "
+                    f"{file.origin}, line {number}: {shown(line)} is not a topic, a "
                     "document's number and a 1"
                 )
             topic, document = match[1].decode(), int(match[2])
@@ -140,7 +147,7 @@ SOURCES = (
         format="LIBSVM text",
         split="as published (LYRL2004: 23149 and 781265 stories), or swapped",
         files=tuple(
-            RemoteFile(name, (f"{FIGSHARE}/{number}",), sha256)
+            RemoteFile(name, (f"{FIGSHARE}/{number}",), sha256, max_bytes=2048 * MIB)
             for name, (number, sha256) in _FILES.items()
         ),
         read=read,

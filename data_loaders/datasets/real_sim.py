@@ -6,6 +6,7 @@ from functools import partial
 
 from marginbench.data_loaders import libsvm, transforms
 from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.sites import LIBSVM_SITE
 from marginbench.data_loaders.source import Source
 
@@ -21,7 +22,7 @@ SOURCES = (
         summary="UseNet postings by TF-IDF of words, on real or on simulated vehicles",
         format="LIBSVM text",
         split="every fifth row is the test part",
-        files=(RemoteFile("real-sim.bz2", (f"{LIBSVM_SITE}/real-sim.bz2",)),),
+        files=(RemoteFile("real-sim.bz2", (f"{LIBSVM_SITE}/real-sim.bz2",), max_bytes=512 * MIB),),
         read=partial(libsvm.read_single, name="real-sim.bz2", width=20958, classes=(-1, 1), step=5),
         transform=transforms.as_float32,
         licence="not stated",

@@ -6,6 +6,7 @@ from functools import partial
 
 from marginbench.data_loaders import libsvm, transforms
 from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.sites import TICK_SITE
 from marginbench.data_loaders.source import Source
 
@@ -26,7 +27,7 @@ SOURCES = (
         format="LIBSVM text",
         split="as published",
         files=tuple(
-            RemoteFile(name, (f"{TICK_SITE}/reuters/{name}",))
+            RemoteFile(name, (f"{TICK_SITE}/reuters/{name}",), max_bytes=64 * MIB)
             for name in ("reuters.trn.bz2", "reuters.tst.bz2")
         ),
         read=partial(

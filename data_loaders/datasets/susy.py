@@ -7,6 +7,7 @@ from functools import partial
 from marginbench.data_loaders import csv_text, splits, transforms
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.files import RemoteFile
+from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.parameters import one_of
 from marginbench.data_loaders.sites import UCI_SITE
 from marginbench.data_loaders.source import Source
@@ -32,7 +33,9 @@ SOURCES = (
         summary="simulated particle collisions by 18 measurements, new particles or background",
         format="CSV",
         split="the last 500000 rows are the test part, as its publishers have it",
-        files=(RemoteFile("SUSY.csv.gz", (f"{UCI_SITE}/00279/SUSY.csv.gz",)),),
+        files=(
+            RemoteFile("SUSY.csv.gz", (f"{UCI_SITE}/00279/SUSY.csv.gz",), max_bytes=4096 * MIB),
+        ),
         read=partial(
             csv_text.read,
             name="SUSY.csv.gz",

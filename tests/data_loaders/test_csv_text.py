@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import random
 from pathlib import Path
 
 import numpy as np
@@ -129,3 +130,63 @@ def test_both_parsers_agree(lines):
     if fast is not None:
         slow = csv_text._parse_lines(text, 3, (1,), 0, "text", 1)
         np.testing.assert_array_equal(fast, slow)
+
+
+#: Words and line ends that one of the two parsers might take for something else.
+ODD_WORDS = b"""+1 .5 5. 1e3 1E-3 1e400 1e-400 4.9e-324 nan inf Infinity 0x1p3 1_0 NA NULL true
+    "1" '1' \\1 1e e1 --1 . - 1d3 1;2 #1 -0 00012""".split()
+ODD_WORDS += [
+    b"",
+    b" 1",
+    b"1 ",
+    b"\t1",
+    b"1\r",
+    b"\r1",
+    b"\x0b1",
+    b"1\x0c",
+    b"\xa01",
+    b"1\0",
+    b"\xff",
+]
+ODD_WORDS += [
+    b"\xef\xbb\xbf1",
+    b"\xc2\x85",
+    b"\xe2\x80\xa8",
+    b"0" * 400 + b"1",
+    b"9" * 400,
+    b"\x1a",
+]
+ODD_ENDS = [b"\r\n", b"\r", b"\n\r", b"\r\r\n", b"\n\n", b"", b" \n", b",\n"]
+
+
+def odd_text(rng: random.Random, share: float) -> bytes:
+    """A few lines of three numbers, of which so large a share is odd."""
+
+    def drawn(odd: list[bytes], plain: list[bytes]) -> bytes:
+        return rng.choice(odd if rng.random() < share else plain)
+
+    text = b"".join(
+        b",".join(drawn(ODD_WORDS, [b"1", b"-1", b"0.25"]) for _ in range(3))
+        + drawn(ODD_ENDS, [b"\n"])
+        for _ in range(rng.randint(1, 4))
+    )
+    return text if text.endswith(b"\n") else text + b"\n"
+
+
+def test_what_the_fast_parser_accepts_is_what_the_strict_one_accepts():
+    rng = random.Random(7)
+    accepted = 0
+    for k in range(6000):
+        text = odd_text(rng, (0.02, 0.1)[k % 2])
+        fast = csv_text._convert(text, 3)
+        if fast is not None:
+            accepted += 1
+            classes = tuple(set(fast[:, 0].tolist()))
+            strict = csv_text._parse_lines(text, 3, classes, 0, "it", 1)
+            assert fast.tobytes() == strict.tobytes(), text
+    assert accepted > 1000
+
+
+@pytest.mark.parametrize("text", [b"1,2,3,4\r-1,2,3,4\n", b"\xef\xbb\xbf" + TEXT])
+def test_a_bare_carriage_return_or_a_byte_order_mark_is_no_line_end(tmp_path, text):
+    assert ", line 1: " in refusal(tmp_path / "data", text)

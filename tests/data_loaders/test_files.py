@@ -9,8 +9,19 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from marginbench.data_loaders import DataError, fetch, files, load, verify
+from marginbench.data_loaders import (
+    DataError,
+    cache as cache_module,
+    downloads,
+    fetch,
+    files,
+    load,
+    verify,
+)
 from marginbench.data_loaders.errors import CacheError
+
+TRAIN = b"+1 1:0.5 3:-2\n-1 2:1e-3\n+1\n-1 1:7 2:0 4:1\n"
+TEST = b"-1 3:1\n+1 1:2 2:3\n"
 
 
 def refusal(source) -> str:
@@ -69,11 +80,11 @@ def test_a_silent_server_is_not_waited_for(tiny, serving, monkeypatch):
         def do_GET(self):
             time.sleep(0.6)
 
-    monkeypatch.setattr(files, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(downloads, "TIMEOUT_S", 0.2)
     assert "(no answer in 0.2 s)" in refusal(tiny(url=serving(Silent)))
 
 
-def test_a_broken_download_is_not_kept(tiny, serving, cache):
+def test_a_broken_download_is_not_kept(tiny, serving, cache, monkeypatch):
     class Broken(BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
@@ -84,7 +95,11 @@ def test_a_broken_download_is_not_kept(tiny, serving, cache):
         def log_message(self, *args):
             pass
 
-    assert "(download failed: " in refusal(tiny(url=serving(Broken)))
+    monkeypatch.setattr(downloads, "PAUSE_S", 0.01)
+    message = refusal(tiny(url=serving(Broken)))
+    assert (
+        "(download failed: the connection broke off, in 4 attempts; 14 of 1000 bytes came)"
+    ) in message
     assert cached_names(cache) == []
 
 
@@ -101,6 +116,53 @@ def test_a_page_in_place_of_the_file_is_not_taken_for_data(tiny, serving):
     address = serving(Page)
     message = refusal(tiny(url=address))
     assert f"{address}/tiny/tiny.trn, line 1: label '<!DOCTYPE' is not" in message
+
+
+class Resumable(BaseHTTPRequestHandler):
+    """Breaks off the test file of `tiny`; says how to recognise it."""
+
+    def do_GET(self):
+        text = TRAIN if self.path.endswith(".trn") else TEST
+        self.send_response(200)
+        self.send_header("ETag", '"one"')
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text if text is TRAIN else text[:5])
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.mark.parametrize("days", [6, 8])
+def test_an_interrupted_download_is_kept_for_a_week(
+    tiny, serving, cache, mirror, monkeypatch, days
+):
+    monkeypatch.setattr(downloads, "PAUSE_S", 0.01)
+    source = tiny(url=serving(Resumable))
+    assert "5 of 18 bytes came; run the same command again to resume" in refusal(source)
+    (kept,) = cache.glob(".tiny.downloads")
+    assert sorted(path.name for path in kept.rglob("tiny.*")) == [
+        "tiny.trn",
+        "tiny.tst.part",
+        "tiny.tst.part.json",
+    ]
+    then = time.time() - days * 86400
+    os.utime(kept, (then, then))
+    monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
+    (mirror / "tiny" / "tiny.tst").write_bytes(b"+1 1:nan\n")
+    monkeypatch.setattr(cache_module, "_convert", lambda entry, files: 1 / 0)
+    with pytest.raises(ZeroDivisionError):  # neither finished nor refused
+        load(source)
+    assert kept.exists() == (days < 7)
+
+
+def test_downloads_that_cannot_be_used_are_not_kept(tiny, serving, mirror, cache, server):
+    path = mirror / "tiny" / "tiny.tst"
+    path.write_bytes(b"+1 1:nan\n-1 1:1\n")
+    assert "tiny.tst, line 1: the value of '1:nan' is not finite" in refusal(tiny(url=server))
+    assert cached_names(cache) == []
+    path.write_bytes(TEST)
+    assert load(tiny(url=server)).n_test == 2
 
 
 def test_a_known_sha256_is_checked(tiny, server, mirror, monkeypatch):

@@ -188,3 +188,30 @@ def test_regular_text_does_not_need_the_line_parser(tmp_path, monkeypatch):
     monkeypatch.setattr(libsvm, "_parse_lines", fail)
     part = read(tmp_path / "data", TEXT)
     np.testing.assert_array_equal(part.X.toarray(), DENSE)
+
+
+def test_a_width_that_32_bits_do_not_hold_is_refused(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(b"1 %d:1\n-1 2:1\n" % (2**31 - 1))
+    assert libsvm.read_file(LocalFile(path, "it"), 2**31 - 1, (-1, 1)).X.indices[0] == 2**31 - 2
+    with pytest.raises(DataError, match="it: a width of 2147483648 features was asked for; at"):
+        libsvm.read_file(LocalFile(path, "it"), 2**31, (-1, 1))
+
+
+@pytest.mark.parametrize("label", [b"1e300", b"-9007199254740994", b"1e19"])
+@pytest.mark.parametrize("blank", [b" ", b"\x0b"], ids=["fast", "strict"])
+def test_an_integer_label_must_fit(tmp_path, label, blank):
+    path = tmp_path / "data"
+    path.write_bytes(label + b" 1:1\n-1 2:1" + blank + b"\n")
+    with pytest.raises(DataError) as caught:
+        libsvm.read_rows([LocalFile(path, "it")], 4, None)
+    assert str(caught.value) == (
+        f"it, line 1: label '{label.decode()}' is over 9007199254740992 in size"
+    )
+
+
+def test_the_largest_integer_labels_are_exact(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(b"9007199254740992 1:1\n-9007199254740992 2:1\n")
+    part = libsvm.read_rows([LocalFile(path, "it")], 4, None)
+    assert part.y.tolist() == [2**53, -(2**53)]

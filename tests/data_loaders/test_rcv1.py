@@ -81,6 +81,10 @@ def test_errors_name_the_file_and_the_line(tmp_path):
     assert refusal(tmp_path, topics=TOPICS + b"CCAT 1\n") == (
         f"{rcv1.TOPICS}, line 11: 'CCAT 1' is not a topic, a document's number and a 1"
     )
+    # More digits than int() takes.
+    assert f"{rcv1.TOPICS}, line 11: 'CCAT 1111" in refusal(
+        tmp_path, topics=TOPICS + b"CCAT " + b"1" * 5000 + b" 1\n"
+    )
     assert refusal(tmp_path, pt1=b"26152  2:nan\n") == (
         f"{rcv1.TEST[1]}, line 1: the value of '2:nan' is not finite"
     )

@@ -1,0 +1,280 @@
+"""Archives that are made to do harm: bombs, two files of one name, links, hostile names."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import random
+import tarfile
+import tracemalloc
+import warnings
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from marginbench.data_loaders import DataError, limits
+from marginbench.data_loaders.datasets import cifar
+from marginbench.data_loaders.files import LocalFile
+from marginbench.data_loaders.streams import reading
+
+MIB = limits.MIB
+PACK = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+NAMES = [*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"]
+RECORDS = {name: bytes([k]) + bytes(3072) for k, name in enumerate(NAMES)}
+#: Damaged archives of each format that are tried.
+N_DAMAGED = 3000 if os.environ.get("MARGINBENCH_FAULTS") == "long" else 150
+
+
+@pytest.fixture(autouse=True)
+def no_limit_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(limits.BYTES_VARIABLE, raising=False)
+
+
+def zipped(entries: list[tuple[str, bytes]], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # duplicate names are meant
+        for name, data in entries:
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def bomb(kind: str, n_mib: int = 80) -> bytes:
+    """A small file that expands to so many MiB of zeros."""
+    if kind in PACK:
+        return PACK[kind](bytes(MIB)) * n_mib  # streams in a row are one file
+    if kind == "zip":
+        return zipped([("inner", bytes(n_mib * MIB))])
+    inner = kind.removesuffix(" in zip")
+    return zipped([("inner", bomb(inner, n_mib))])
+
+
+def local(path: Path, kind: str, data: bytes, **kwargs) -> LocalFile:
+    path.write_bytes(data)
+    return LocalFile(path, str(path), "inner" if "zip" in kind else None, **kwargs)
+
+
+def n_read(file: LocalFile, block: int = MIB) -> int:
+    total = 0
+    with reading(file) as stream:
+        while data := stream.read(block):
+            total += len(data)
+    return total
+
+
+def refusal(read, *args) -> str:
+    with pytest.raises(DataError) as caught:
+        read(*args)
+    message = str(caught.value)
+    assert message.isprintable()
+    return message
+
+
+KINDS = [*PACK, "zip", "gz in zip", "bz2 in zip", "xz in zip"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bomb_is_stopped_before_it_takes_memory(tmp_path, kind):
+    file = local(tmp_path / "it", kind, bomb(kind))
+    assert file.path.stat().st_size < MIB // 4
+    tracemalloc.start()
+    try:
+        message = refusal(n_read, file)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert message == (
+        f"{file.path}: expands to more than {64 * MIB} bytes; if you trust the file, set "
+        "MARGINBENCH_MAX_FILE_BYTES to a higher limit"
+    )
+    assert peak < 16 * MIB
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_limit_is_exact(tmp_path, kind):
+    data = bomb(kind, 2)
+    assert n_read(local(tmp_path / "it", kind, data, max_bytes=2 * MIB)) == 2 * MIB
+    # Read in one go, too: nothing beyond the limit is given out.
+    smaller = local(tmp_path / "it", kind, data, max_bytes=2 * MIB - 1)
+    assert f"expands to more than {2 * MIB - 1} bytes" in refusal(n_read, smaller, -1)
+
+
+def test_the_limit_grows_with_the_packed_file(tmp_path):
+    noise = random.Random(1).randbytes(MIB)
+    file = local(tmp_path / "it", "gz", gzip.compress(noise) + bomb("gz", 80))
+    assert n_read(file) == 81 * MIB
+
+
+def test_the_user_can_set_the_limit(tmp_path, monkeypatch):
+    file = local(tmp_path / "it", "gz", bomb("gz"), max_bytes=MIB)
+    monkeypatch.setenv(limits.BYTES_VARIABLE, str(80 * MIB))
+    assert n_read(file) == 80 * MIB
+    monkeypatch.setenv(limits.BYTES_VARIABLE, "1000")
+    assert "more than 1000 bytes" in refusal(n_read, file)
+    for wrong in ("0", "-1", "1.5", "1 GB", "9" * 5000, "²"):
+        monkeypatch.setenv(limits.BYTES_VARIABLE, wrong)
+        message = refusal(n_read, file)
+        assert message.startswith("MARGINBENCH_MAX_FILE_BYTES is '")
+        assert message.endswith("'; set it to a positive whole number")
+
+
+def test_of_two_files_of_one_name_in_a_zip_none_is_taken(tmp_path):
+    file = local(tmp_path / "it", "zip", zipped([("inner", b"1"), ("x", b""), ("inner", b"2")]))
+    assert "has 2 files 'inner', and it is not clear which one counts" in refusal(n_read, file)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_zip_methods_that_unpack_without_a_limit_are_refused(tmp_path, method):
+    file = local(tmp_path / "it", "zip", zipped([("inner", bytes(MIB))], method))
+    assert f"is packed by method {method}; only 0 (stored) and 8" in refusal(n_read, file)
+
+
+def test_names_in_a_zip_cannot_break_the_message(tmp_path):
+    names = ["a\nb", "../up", "/etc/passwd", *(f"n{k}" for k in range(1000))]
+    file = local(tmp_path / "it", "zip", zipped([(name, b"") for name in names]))
+    message = refusal(n_read, file)
+    assert r"(it has: 'a\nb', ../up, /etc/passwd, n0, " in message
+    assert message.endswith("n6, and 993 more)")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({6: b"\xb8"}, "zip file version 18.4"),
+        ({9: b"\x08", 46: b"\xff"}, "'utf-8' codec"),  # the name is said to be UTF-8
+        ({8: b"\x01"}, "encrypted"),
+        ({8: b"\x20"}, "patched data"),
+    ],
+)
+def test_a_zip_that_zipfile_cannot_handle_is_named(tmp_path, changes, reason):
+    data = bytearray(zipped([("inner", b"1")]))
+    entry = data.index(b"PK\1\2")
+    for offset, value in changes.items():
+        data[entry + offset : entry + offset + 1] = value
+    message = refusal(n_read, local(tmp_path / "it", "zip", bytes(data)))
+    assert message.startswith(f"{tmp_path / 'it'}: cannot be read (")
+    assert reason in message
+
+
+def tar(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for info, data in members:
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def member(name: str, data: bytes = b"", **fields) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    for key, value in fields.items():
+        setattr(info, key, value)
+    return info, data
+
+
+def whole(folder: str = "") -> list[tuple[tarfile.TarInfo, bytes]]:
+    return [member(folder + name, data) for name, data in RECORDS.items()]
+
+
+def read_tar(path: Path, data: bytes, **kwargs):
+    path.write_bytes(data)
+    return cifar.read_binary({"it": LocalFile(path, str(path), **kwargs)}, {}, name="it")
+
+
+@pytest.mark.parametrize("again", ["data_batch_2.bin", "other/data_batch_2.bin"])
+def test_of_two_files_of_one_name_in_a_tar_none_is_taken(tmp_path, again):
+    data = tar(*whole(), member(again, RECORDS["data_batch_2.bin"]))
+    message = refusal(read_tar, tmp_path / "it", data)
+    assert "more than one file 'data_batch_2.bin', and it is not clear which" in message
+
+
+@pytest.mark.parametrize("folder", ["/", "../", "../../tmp/", "/dev/", "a/../../"])
+def test_paths_in_a_tar_lead_nowhere(tmp_path, monkeypatch, folder):
+    work = tmp_path / "a" / "b"
+    work.mkdir(parents=True)
+    monkeypatch.chdir(work)
+    assert read_tar(tmp_path / "it", tar(*whole(folder))).train.y.tolist() == [0, 1, 2, 3, 4]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "b", "it"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"},
+        {"type": tarfile.SYMTYPE, "linkname": "data_batch_1.bin"},
+        {"type": tarfile.LNKTYPE, "linkname": "data_batch_1.bin"},
+        {"type": tarfile.LNKTYPE, "linkname": "test_batch.bin"},
+        {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 5},
+        {"type": tarfile.BLKTYPE, "devmajor": 8},
+        {"type": tarfile.FIFOTYPE},
+        {"type": tarfile.DIRTYPE},
+        {
+            "pax_headers": {
+                "GNU.sparse.map": "0,0",
+                "GNU.sparse.size": str(2**50),
+                "GNU.sparse.name": "test_batch.bin",
+            }
+        },
+    ],
+    ids=["link out", "link", "hard link", "self", "char", "block", "fifo", "folder", "sparse"],
+)
+def test_only_plain_files_of_a_tar_are_read(tmp_path, fields):
+    data = tar(*whole()[:-1], member("test_batch.bin", **fields))
+    message = refusal(read_tar, tmp_path / "it", data)
+    assert message == (
+        f"{tmp_path / 'it'}:test_batch.bin: is a link, a sparse file or a device, not a plain file"
+    )
+
+
+def test_links_beside_the_wanted_files_do_not_matter(tmp_path):
+    link = member("latest", type=tarfile.SYMTYPE, linkname="/etc/passwd")
+    assert len(read_tar(tmp_path / "it", tar(link, *whole())).test.y) == 1
+
+
+def test_a_size_that_only_the_header_has_takes_no_memory(tmp_path):
+    info, _ = member("data_batch_1.bin")
+    info.size = 2**40
+    data = info.tobuf(tarfile.GNU_FORMAT) + bytes(1024)
+    assert f"{2**40} bytes, more than 30730000" in refusal(read_tar, tmp_path / "it", data)
+
+
+def test_a_tar_of_very_many_members_is_not_read_to_its_end(tmp_path):
+    data = gzip.compress(tar(*(member(f"n{k}") for k in range(1001))))
+    assert "more than 1000 members" in refusal(read_tar, tmp_path / "it", data)
+
+
+def test_a_packed_tar_has_a_limit(tmp_path):
+    data = gzip.compress(tar(*whole(), member("padding", bytes(4 * MIB))))
+    message = refusal(lambda: read_tar(tmp_path / "it", data, max_bytes=MIB))
+    assert f"expands to more than {MIB} bytes" in message
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zip", "tar", "tar.gz"])
+def test_damage_raises_nothing_but_an_error_of_one_line(tmp_path, kind):
+    rng = random.Random(kind)
+    content = rng.randbytes(3000)
+    if kind.startswith("tar"):
+        packed = tar(*whole())
+        packed = gzip.compress(packed) if kind == "tar.gz" else packed
+    else:
+        packed = zipped([("inner", content)]) if kind == "zip" else PACK[kind](content)
+    for _ in range(N_DAMAGED):
+        data = bytearray(packed)
+        for _ in range(rng.randint(1, 3)):
+            data[rng.randrange(min(len(data), 8192))] = rng.randrange(256)
+        data = data[: rng.randrange(len(data))] if rng.random() < 0.3 else data
+        message = complaint(tmp_path / "it", kind, bytes(data))
+        assert message is None or message.isprintable()
+
+
+def complaint(path: Path, kind: str, data: bytes) -> str | None:
+    try:
+        if kind.startswith("tar"):
+            read_tar(path, data)
+        else:
+            n_read(local(path, kind, data, max_bytes=MIB))
+    except DataError as error:
+        return str(error)
+    return None
