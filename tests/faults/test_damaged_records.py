@@ -185,7 +185,10 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Command:
     return run
 
 
-@pytest.fixture(scope="module", params=["feasibility", pytest.param("svm", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(kind, marks=pytest.mark.slow) for kind in ("feasibility", "svm")],
+)
 def ran(
     request: pytest.FixtureRequest, command: Command, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:

@@ -12,6 +12,8 @@ from marginbench.harness import cli, errors
 
 from .conftest import Ended, Place
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
 
 
@@ -28,7 +30,6 @@ def with_solver(place: Place, body: str, *arguments: str) -> Ended:
     return place.command("run", "small.toml", "--solver", "mine.py:Mine", *arguments)
 
 
-@pytest.mark.slow
 def test_0_runs_that_end_as_planned(place: Place) -> None:
     ended = place.command("run", "small.toml")
     assert (ended.code, ended.said) == (0, [])
@@ -89,7 +90,7 @@ def test_3_data_that_cannot_be_loaded(place: Place) -> None:
 
 @pytest.mark.parametrize(
     "merged",
-    [pytest.param(False, marks=pytest.mark.slow), True],
+    [False, True],
     ids=["output", "output and errors"],
 )
 @pytest.mark.parametrize(
@@ -112,7 +113,9 @@ def test_141_a_reader_that_has_enough(place: Place, arguments: list[str], merged
     "closed",
     [
         "<&- >&- 2>&-",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("<&-", ">&-", "2>&-")),
+        "<&-",
+        ">&-",
+        "2>&-",
     ],
 )
 def test_streams_that_the_shell_has_closed(place: Place, closed: str) -> None:

@@ -487,7 +487,7 @@ def test_on_a_full_disk_nothing_is_kept(site, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # larger files: an OSError
     try:
-        with pytest.raises(CacheError, match="cannot write 'file' .* \\(File too large\\)"):
+        with pytest.raises(CacheError, match=r"cannot write 'file' .* \(File too large\)"):
             site.fetch(tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -10,6 +10,8 @@ import pytest
 
 from .conftest import LONG, Place, numbers
 
+pytestmark = pytest.mark.slow
+
 #: Seconds after the start: while Python starts, imports, starts workers, runs and reports.
 _RNG = random.Random(0)
 MOMENTS = sorted(_RNG.uniform(0.0, 3.0) for _ in range(30))
@@ -43,7 +45,6 @@ def test_an_interrupt_at_any_moment(place: Place, moment: float) -> None:
     assert ended.out == ""
 
 
-@pytest.mark.slow
 def test_an_interrupted_command_can_be_given_again_at_once(place: Place) -> None:
     """The lock is free, the runs that ended are recorded, and the others follow."""
     place.write_study(epochs=3000)

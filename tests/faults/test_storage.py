@@ -16,6 +16,8 @@ import pytest
 
 from .conftest import LONG, Place, numbers, wait_for
 
+pytestmark = pytest.mark.slow
+
 INJECTED = Path(__file__).parent / "injected"
 #: What is written, in this order, and how many bytes all of these files have at least.
 WRITES = {
@@ -113,7 +115,6 @@ def test_a_full_disk(place: Place, disk: Path, undisturbed: Numbers, seed: int) 
     assert numbers(disk / "results") == undisturbed
 
 
-@pytest.mark.slow
 def test_a_disk_that_becomes_read_only(place: Place, disk: Path) -> None:
     assert mount(disk, "remount,size=10m").returncode == 0
     place.write_study(epochs=3000)
@@ -140,7 +141,7 @@ def test_a_disk_that_becomes_read_only(place: Place, disk: Path) -> None:
     assert {key: after[key] for key in kept} == kept
 
 
-@pytest.mark.parametrize("what", ["results", pytest.param("records", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("what", ["results", "records"])
 def test_a_folder_removed_while_a_study_runs(place: Place, what: str) -> None:
     place.write_study(epochs=3000)
     results = place.folder / "results" / "small"

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -282,7 +283,9 @@ def test_a_record_of_an_older_schema_is_completed_when_it_is_used_again(folder: 
         pq.write_table(table.set_column(place, "schema_version", pa.array([4])), path)
         assert store.read(path).version == ""
     assert folder.run().already_recorded == 4
-    assert {path: store.read(path) for path in store.paths()} == intact
+    # Nothing tells what only a solver of one's own vouched for then.
+    expected = {path: replace(record, claimed="") for path, record in intact.items()}
+    assert {path: store.read(path) for path in store.paths()} == expected
 
 
 def explained(folder: Folder) -> dict[tuple[str, str], Explained]:
