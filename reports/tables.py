@@ -114,6 +114,8 @@ def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
         notes.append(f"{row['n_reached']} of {row['n']} runs")
     if row["n_kept"] < row["n_reached"]:
         notes.append(f"{row['n_reached'] - row['n_kept']} ended above")
+    if row["claimed"]:
+        notes.append("claimed")
     bound = f"≤{formatting.THIN}" if row["upper_bound"] and value != formatting.NEVER else ""
     return Cell(
         value=bound + value,

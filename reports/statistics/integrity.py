@@ -84,6 +84,7 @@ def cautions(runs: pd.DataFrame, traces: pd.DataFrame, distinct: pd.DataFrame) -
     return [
         *_code_cautions(distinct),
         *_version_cautions(runs),
+        *_claim_cautions(runs),
         *_timing_cautions(runs),
         *_problem_cautions(runs, traces),
     ]
@@ -126,6 +127,18 @@ def _version_cautions(runs: pd.DataFrame) -> list[str]:
         "run the whole study again to repeat the outdated ones."
         for solver, found in versions(runs).items()
         if len(found) > 1
+    ]
+
+
+def _claim_cautions(runs: pd.DataFrame) -> list[str]:
+    measured = _took_place(runs)
+    solvers = dict.fromkeys(map(str, measured.loc[measured["claimed"] != "", "solver"]))
+    if not solvers:
+        return []
+    return [
+        f"Counts and iterations of {', '.join(solvers)} are claimed: nothing outside its own "
+        "process vouches for them. Errors and objectives are recomputed, times are bounded from "
+        "outside."
     ]
 
 

@@ -73,7 +73,8 @@ def results_table(
         One row per task, solver and measure: median, low (minimum), high (maximum), n (values),
         n_reached (finite values) and n_kept (of those, the runs that kept to the target),
         upper_bound (the median is only known to be at most this), absent (why there is no value),
-        complete (all runs succeeded) and best (the lowest median, where lower is better, among the
+        complete (all runs succeeded), claimed (only the solver's own process vouches for it) and
+        best (the lowest median, where lower is better, among the
         complete solvers of the task).
     """
     found = dict(iter(values.groupby(["task", "solver", "measure"])))
@@ -85,14 +86,21 @@ def results_table(
             row["absent"] = _absent(measure, group, success, known=row["n"] > 0)
             row["complete"] = bool(group[success].all())
             row["ranked"] = measure.better == "lower"
+            row["claimed"] = _is_claimed(name, measure, group)
             rows.append(row)
     return _mark_best(pd.DataFrame(rows, columns=_TABLE_COLUMNS))
 
 
 _TABLE_COLUMNS = [
     *("task", "solver", "measure", "median", "low", "high", "n", "n_reached", "n_kept"),
-    *("upper_bound", "absent", "complete", "ranked"),
+    *("upper_bound", "absent", "complete", "ranked", "claimed"),
 ]
+
+
+def _is_claimed(name: str, measure: Measure, runs: pd.DataFrame) -> bool:
+    """Whether only the solver's own process vouches for the values of a measure."""
+    claimed = {word for text in runs["claimed"] for word in str(text).split()}
+    return name in claimed or ("counters" in claimed and measure.needs == "instrumented")
 
 
 def _aggregate(values: pd.DataFrame) -> dict[str, Any]:
