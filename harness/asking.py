@@ -51,7 +51,20 @@ class Ask:
     threads: int = 1
 
     def __call__(self, jobs: Iterable[Job], words: str) -> Iterator[tuple[Job, Outcome]]:
-        """Run jobs; what takes more than a moment is announced in these words."""
+        """Run jobs; what takes more than a moment is announced in these words.
+
+        A worker that crashes may have been killed by someone else: its job is tried once again.
+        """
+        crashed: list[Job] = []
+        for job, outcome in self._once(jobs, words):
+            if outcome.status == "crashed":
+                crashed.append(job)
+            else:
+                yield job, outcome
+        if crashed:
+            yield from self._once(crashed, words)
+
+    def _once(self, jobs: Iterable[Job], words: str) -> Iterator[tuple[Job, Outcome]]:
         unannounced: dict[str, float] = {}
         for event in self.executor.execute(iter(jobs)):
             if isinstance(event, Started):

@@ -447,3 +447,24 @@ def test_an_interrupt_is_raised_where_nothing_is_half_done(
     assert len(handled) == 1
     assert executor.closed
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_worker_that_is_lost_while_the_study_is_planned_is_replaced_once(
+    tmp_path: Path, two_solvers: Study
+) -> None:
+    class Loses(FakeExecutor):
+        """Loses the first workers that it has."""
+
+        def __init__(self, losses: int) -> None:
+            super().__init__()
+            self.left = losses
+
+        def answer(self, job: Job) -> Outcome:
+            if isinstance(job.work, DatasetWork) and self.left:
+                self.left -= 1
+                return Outcome("crashed", reason="the process was killed by SIGKILL")
+            return super().answer(job)
+
+    assert run_study(two_solvers, tmp_path / "once", executor=Loses(1)).exit_code == 0
+    lost = run_study(two_solvers, tmp_path / "twice", executor=Loses(2))
+    assert "killed by SIGKILL" in lost.data_errors[0]
