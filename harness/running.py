@@ -62,11 +62,6 @@ def run(
         If the study, a solver or the results folder is not usable.
     InterruptedRunError
         If the user interrupts; what was recorded stays.
-
-    Notes
-    -----
-    Runs go to worker processes, which import the main script again: a script that calls this
-    needs ``if __name__ == "__main__":``.
     """
     loaded = study if isinstance(study, StudyBase) else load_study(study)
     whole = select(loaded, timeout=timeout)

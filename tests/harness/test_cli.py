@@ -46,8 +46,7 @@ def write_report(results, command):
     path.write_text(command)
     return path
 
-if __name__ == "__main__":
-    run_app(build_app(write_report))
+run_app(build_app(write_report))
 """
 
 
