@@ -20,8 +20,9 @@ from marginbench.harness.jobs import Executor, SolverInfo
 from marginbench.harness.kinds import Kind, Run, kind_named
 from marginbench.harness.plans import added_labels, restored_study
 from marginbench.harness.pool import LocalPool
-from marginbench.harness.records import RecordBase, RecordStore
+from marginbench.harness.records import RecordBase
 from marginbench.harness.reusing import wider_limits
+from marginbench.harness.store import RecordStore
 from marginbench.harness.study import StudyBase, run_limits
 from marginbench.harness.superseded import FOLDER, files_by_stem, stem_of
 from marginbench.harness.versions import read_sources

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, get_args
 
 from marginbench.harness.jobs import (
@@ -40,12 +41,7 @@ def message_of(text: bytes, data: bytes, work: Work) -> Message:
     if not isinstance(tree, dict):
         raise WireError("a message without a type")
     kind, fields = tree.get("type"), {k: v for k, v in tree.items() if k != "type"}
-    reader = {
-        "phase": _phase,
-        "checkpoint": _checkpoint,
-        "snapshot": _snapshot,
-        "result": _result,
-    }.get(kind if isinstance(kind, str) else "")
+    reader = _READERS.get(kind) if isinstance(kind, str) else None
     if reader is None:
         raise WireError("a message of an unknown type")
     try:
@@ -85,3 +81,11 @@ def _is_seconds(value: Any) -> bool:
         and math.isfinite(value)
         and value >= 0
     )
+
+
+_READERS: dict[str, Callable[..., Message]] = {
+    "phase": _phase,
+    "checkpoint": _checkpoint,
+    "snapshot": _snapshot,
+    "result": _result,
+}

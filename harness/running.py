@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.progress import Progress, SilentProgress, choose_progress
 from marginbench.harness.selection import select
-from marginbench.harness.session import RunSummary, run_study
+from marginbench.harness.session import run_study
 from marginbench.harness.study import StudyBase
 from marginbench.harness.study_file import load_study
 

@@ -6,7 +6,7 @@ import contextlib
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,67 +22,24 @@ from marginbench.harness.description import (
     write_description,
 )
 from marginbench.harness.environment import environment, version
-from marginbench.harness.errors import (
-    EXIT_DATA,
-    EXIT_OK,
-    EXIT_RUNS,
-    InterruptedRunError,
-    RecordError,
-    UserError,
-)
+from marginbench.harness.errors import InterruptedRunError, RecordError, UserError
 from marginbench.harness.guarding import Guarded, check_folder_exists, exclusive
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.kinds import Facts, Kind, Run, kind_named
+from marginbench.harness.outcomes import RunSummary, failure_line
 from marginbench.harness.plans import Scope, merged, planned_run
 from marginbench.harness.pool import LocalPool
 from marginbench.harness.progress import Progress, SilentProgress
-from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, RecordStore
+from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
 from marginbench.harness.reusing import is_repeated
 from marginbench.harness.storage import storing
+from marginbench.harness.store import RecordStore
 from marginbench.harness.study import StudyBase, run_limits
 from marginbench.harness.superseded import Superseded
 from marginbench.harness.versions import content_version, write_sources
 from marginbench.harness.words import REASON_LIMIT, visible, visible_lines
-
-
-@dataclass(frozen=True)
-class RunSummary:
-    """How the runs of a study ended.
-
-    Attributes
-    ----------
-    results : Path
-        The results folder.
-    planned : int
-        Runs of the study.
-    already_recorded : int
-        Runs that had been finished before.
-    statuses : dict
-        Status -> number of planned runs that ended so, whenever they did.
-    unexpected : tuple of str
-        A line for each run that did not go as planned.
-    data_errors : tuple of str
-        Datasets that could not be loaded, and why.
-    part : str
-        How much of the study this was, as "1 of 3 tasks"; empty for all of it.
-    """
-
-    results: Path
-    planned: int
-    already_recorded: int
-    statuses: dict[str, int]
-    unexpected: tuple[str, ...] = ()
-    data_errors: tuple[str, ...] = ()
-    part: str = ""
-
-    @property
-    def exit_code(self) -> int:
-        """3 if data could not be loaded, else 1 if a run did not go as planned, else 0."""
-        if self.data_errors:
-            return EXIT_DATA
-        return EXIT_RUNS if self.unexpected else EXIT_OK
 
 
 def run_study(
@@ -391,7 +348,7 @@ class _Session:
             already_recorded=self.already_recorded,
             statuses=dict(Counter(record.status for record in ended)),
             unexpected=tuple(
-                _failure_line(record) for record in ended if record.status not in EXPECTED_STATUSES
+                failure_line(record) for record in ended if record.status not in EXPECTED_STATUSES
             ),
             data_errors=tuple(dict.fromkeys([*unloaded, *self.data_errors])),
             part=self.scope.words(),
@@ -404,11 +361,6 @@ class _Session:
         done = f"{len(self.records)} of {len(self.runs)} runs are recorded in {self.results}"
         again = f": {command}" if command else ""
         return f"interrupted; {done}; run the same command again to resume{again}"
-
-
-def _failure_line(record: RecordBase) -> str:
-    reason = f" ({visible(record.reason, REASON_LIMIT)})" if record.reason else ""
-    return f"{record.task} / {record.solver} / seed {record.seed}: {record.status}{reason}"
 
 
 def _now() -> str:

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from marginbench.harness.errors import RecordError
 from marginbench.harness.kinds import Run
-from marginbench.harness.records import RecordBase, RecordStore
+from marginbench.harness.records import RecordBase
 from marginbench.harness.storage import storing
+from marginbench.harness.store import RecordStore
 from marginbench.harness.words import plural
 
 FOLDER = "superseded"

@@ -13,12 +13,8 @@ import pyarrow as pa
 from marginbench.harness.errors import RecordError
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.measures import counter_measures
-from marginbench.harness.records import (
-    EXPECTED_STATUSES,
-    RecordBase,
-    RecordStore,
-    schema_of,
-)
+from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, schema_of
+from marginbench.harness.store import RecordStore
 from marginbench.harness.words import REASON_LIMIT, visible, visible_lines
 from marginbench.reports.described import PlannedRun, Study, read_study
 from marginbench.solvers.numeric.counters import (

@@ -113,7 +113,7 @@ def judge(work: ImagesWork, result: ImagesResult, send: Send) -> dict[str, Any]:
             raise EvaluationError(f"the width {result.gamma:g} is not the best on validation")
     except (EvaluationError, ValueError) as error:
         return {**columns, "status": "wrong", "reason": str(error)}
-    for stage, (seconds, matvecs, phi_lo, phi_up), error in zip(
+    for stage, (seconds, matvecs, phi_lo, phi_up), test_error in zip(
         work.stages, result.stages, test[:-1], strict=True
     ):
         made = Stage(
@@ -122,7 +122,7 @@ def judge(work: ImagesWork, result: ImagesResult, send: Send) -> dict[str, Any]:
             counters={"matvecs": int(matvecs)},
             phi_lo=phi_lo,
             phi_up=phi_up,
-            test_error=error,
+            test_error=test_error,
         )
         send(CheckpointMessage(made))
     return {

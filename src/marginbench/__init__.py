@@ -32,9 +32,9 @@ if TYPE_CHECKING:
         UserError as UserError,
     )
     from marginbench.harness.feasibility.study import FeasibilityStudy as FeasibilityStudy
-    from marginbench.harness.records import read_record as read_record
+    from marginbench.harness.outcomes import RunSummary as RunSummary
     from marginbench.harness.running import run as run
-    from marginbench.harness.session import RunSummary as RunSummary
+    from marginbench.harness.store import read_record as read_record
     from marginbench.harness.study_file import load_study as load_study
     from marginbench.harness.svm.study import Study as Study
     from marginbench.reports import report as report
@@ -52,8 +52,8 @@ _HOMES = {
     "StudyError": "harness.errors",
     "UserError": "harness.errors",
     "FeasibilityStudy": "harness.feasibility.study",
-    "RunSummary": "harness.session",
-    "read_record": "harness.records",
+    "RunSummary": "harness.outcomes",
+    "read_record": "harness.store",
     "load_study": "harness.study_file",
     "run": "harness.running",
     "Study": "harness.svm.study",

@@ -22,7 +22,8 @@ from typing import Any
 import psutil
 import pytest
 
-from marginbench.harness.records import RecordBase, RecordStore
+from marginbench.harness.records import RecordBase
+from marginbench.harness.store import RecordStore
 
 pytestmark = pytest.mark.slow
 KILLS = 60 if os.environ.get("MARGINBENCH_FAULTS") == "long" else 6

@@ -18,7 +18,7 @@ from marginbench import data_loaders
 from marginbench.harness import session
 from marginbench.harness.cli import build_app, run_app
 from marginbench.harness.jobs import DatasetWork, Ended, Event, Job, Outcome, Started
-from marginbench.harness.records import RecordStore
+from marginbench.harness.store import RecordStore
 from marginbench.harness.workbench import InProcess
 
 Run = Callable[..., tuple[int, str, str]]

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from marginbench.harness.description import read_description
+from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.plans import restored_study
 from marginbench.harness.selection import select
-from marginbench.harness.session import RunSummary, run_study
+from marginbench.harness.session import run_study
 from marginbench.harness.svm.study import Study
 from marginbench.harness.workbench import InProcess
 from marginbench.reports.analysis import Analysis

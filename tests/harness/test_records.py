@@ -16,8 +16,9 @@ from marginbench.harness.errors import RecordError
 from marginbench.harness.feasibility.records import FeasibilityRecord, Stage
 from marginbench.harness.kinds import kind_named, kind_names
 from marginbench.harness.measures import Column, Measure, columns_of, measures_of
-from marginbench.harness.records import SCHEMA_VERSION, RecordBase, RecordStore, schema_of
+from marginbench.harness.records import SCHEMA_VERSION, RecordBase, schema_of
 from marginbench.harness.sealing import sealed
+from marginbench.harness.store import RecordStore
 from marginbench.harness.svm.records import Checkpoint, Record
 
 OLD = Path(__file__).parent / "old_records"

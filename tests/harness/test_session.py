@@ -30,9 +30,10 @@ from marginbench.harness.jobs import (
     Outcome,
     Started,
 )
-from marginbench.harness.records import RecordStore
+from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.selection import select
-from marginbench.harness.session import RunSummary, run_study
+from marginbench.harness.session import run_study
+from marginbench.harness.store import RecordStore
 from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study
 from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork

@@ -22,10 +22,11 @@ from marginbench.harness.errors import UserError
 from marginbench.harness.explaining import Explained, as_json, chosen, explain, in_words
 from marginbench.harness.jobs import Event, Job
 from marginbench.harness.keys import hash_files, hash_json, numeric_versions
+from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.progress import SilentProgress
-from marginbench.harness.records import RecordStore
 from marginbench.harness.selection import select
-from marginbench.harness.session import RunSummary, run_study
+from marginbench.harness.session import run_study
+from marginbench.harness.store import RecordStore
 from marginbench.harness.svm.study import Study
 from marginbench.harness.versions import content_version, read_sources, version_of
 from marginbench.harness.workbench import InProcess

@@ -17,7 +17,8 @@ import pytest
 
 from marginbench import report
 from marginbench.harness.feasibility.records import FeasibilityRecord, Stage
-from marginbench.harness.records import RecordBase, RecordStore
+from marginbench.harness.records import RecordBase
+from marginbench.harness.store import RecordStore
 from marginbench.harness.svm.records import Checkpoint, Record
 
 ENVIRONMENT = json.dumps(

@@ -10,7 +10,7 @@ import pytest
 
 from marginbench import report
 from marginbench.harness.description import write_description
-from marginbench.harness.records import RecordStore
+from marginbench.harness.store import RecordStore
 from marginbench.reports import ReportError
 from marginbench.reports.results import load_results
 

@@ -18,8 +18,8 @@ from marginbench.harness.feasibility.study import FeasibilityStudy
 from marginbench.harness.feasibility.work import CellWork, ImagesWork
 from marginbench.harness.jobs import DatasetInfo, DatasetWork, Ended, Event, Job, Outcome, Started
 from marginbench.harness.kinds import Facts, Run
-from marginbench.harness.records import RecordStore
 from marginbench.harness.session import run_study
+from marginbench.harness.store import RecordStore
 from marginbench.harness.study import run_limits
 from marginbench.harness.study_file import load_study
 

@@ -13,9 +13,10 @@ import psutil
 import pytest
 
 from marginbench.harness.jobs import CheckpointMessage, Ended, Job, Limits, Message
+from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.pool import LocalPool
-from marginbench.harness.records import RecordStore
-from marginbench.harness.session import RunSummary, run_study
+from marginbench.harness.session import run_study
+from marginbench.harness.store import RecordStore
 from marginbench.harness.svm.measurement import measure
 from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study

@@ -1,0 +1,54 @@
+"""How the runs of a study ended, for whoever called for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from marginbench.harness.errors import EXIT_DATA, EXIT_OK, EXIT_RUNS
+from marginbench.harness.records import RecordBase
+from marginbench.harness.words import REASON_LIMIT, visible
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """How the runs of a study ended.
+
+    Attributes
+    ----------
+    results : Path
+        The results folder.
+    planned : int
+        Runs of the study.
+    already_recorded : int
+        Runs that had been finished before.
+    statuses : dict
+        Status -> number of planned runs that ended so, whenever they did.
+    unexpected : tuple of str
+        A line for each run that did not go as planned.
+    data_errors : tuple of str
+        Datasets that could not be loaded, and why.
+    part : str
+        How much of the study this was, as "1 of 3 tasks"; empty for all of it.
+    """
+
+    results: Path
+    planned: int
+    already_recorded: int
+    statuses: dict[str, int]
+    unexpected: tuple[str, ...] = ()
+    data_errors: tuple[str, ...] = ()
+    part: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """3 if data could not be loaded, else 1 if a run did not go as planned, else 0."""
+        if self.data_errors:
+            return EXIT_DATA
+        return EXIT_RUNS if self.unexpected else EXIT_OK
+
+
+def failure_line(record: RecordBase) -> str:
+    """One line for a run that did not go as planned."""
+    reason = f" ({visible(record.reason, REASON_LIMIT)})" if record.reason else ""
+    return f"{record.task} / {record.solver} / seed {record.seed}: {record.status}{reason}"
