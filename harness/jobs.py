@@ -216,10 +216,16 @@ class CheckpointMessage:
 
 @dataclass(frozen=True)
 class Stamp:
-    """Wall-clock and CPU seconds since a fit began."""
+    """Wall-clock and CPU seconds since a fit began.
+
+    ``delay_s`` are those in which the processes that measure it were ready but the system let
+    others run, where that is known, and ``sent`` is what has been sent by then, in bytes.
+    """
 
     wall_s: float
     cpu_s: float
+    delay_s: float = 0.0
+    sent: int = 0
 
 
 @dataclass(frozen=True)

@@ -214,6 +214,15 @@ class WorkerProcess:
             total += getattr(times, "children_user", 0) + getattr(times, "children_system", 0)
         return total
 
+    def delay_s(self) -> float:
+        """Seconds in which the worker or this process was ready to run but had to wait.
+
+        Zero where the system does not tell.
+        """
+        own = Path("/proc/thread-self/schedstat")
+        threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
+        return sum(map(_delay, (own, *threads)))
+
     def kill(self) -> None:
         """Kill the worker and all that it has started."""
         if self._control < 0:
@@ -256,6 +265,13 @@ def _environment(pid: int) -> bytes:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/environ").read_bytes()
     return b""
+
+
+def _delay(schedstat: Path) -> float:
+    """Seconds on the run queue, of a thread."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(schedstat.read_text("ascii").split()[1]) / 1e9
+    return 0.0
 
 
 def _resident(process: psutil.Process) -> int:

@@ -78,8 +78,9 @@ class JobWatch:
         # Solving by the worker's own clock, up to the last message.
         self._solved = 0.0
         # The parent's view of a fit by code from outside: see Stamp.
-        self._fit_began: tuple[float, float] | None = None
+        self._fit_began: Stamp | None = None
         self._waited = 0.0
+        self._sent = 0
         self._fit_ended = False
         process.reader.max_data = int(min(MAX_DATA, job.limits.memory * 1e6))
         if not fresh:
@@ -141,6 +142,7 @@ class JobWatch:
                     # However many there are, limits are looked at in between.
                     self.process.reader.put_back(text, data)
                     return None
+                self._sent += len(text) + len(data)
                 message = message_of(text, data, self.work)
                 if isinstance(message, ResultMessage):
                     return self._result(message, arrived)
@@ -151,19 +153,20 @@ class JobWatch:
 
     def _take(self, message: Message, arrived: float) -> None:
         if isinstance(message, PhaseMessage):
-            self._take_phase(message)
+            self._take_phase(message, arrived)
         elif isinstance(message, CheckpointMessage):
             if self.job.foreign:
                 raise WireError("a judgement of its own")
             self._outcome.trace.append(message.checkpoint)
         elif isinstance(message, SnapshotMessage):
             self._take_snapshot(message, arrived)
-        if self.job.foreign and self._phase not in ("start", "idle"):
+        ready = isinstance(message, PhaseMessage) and message.phase == "idle"
+        if self.job.foreign and not ready:
             # It waits, so what the parent does meanwhile is not its time.
             self._waited += time.monotonic() - arrived
             self.process.acknowledge()
 
-    def _take_phase(self, message: PhaseMessage) -> None:
+    def _take_phase(self, message: PhaseMessage, arrived: float) -> None:
         phase = message.phase
         if phase in ("start", "idle"):
             if phase == "start" or self._phase != "start":
@@ -178,7 +181,7 @@ class JobWatch:
             # The worker's own clock is the exact one.
             self._solved = message.solve_s
         elif phase == "solve" and self._fit_began is None:
-            self._fit_began, self._waited = (time.monotonic(), self.process.cpu_s()), 0.0
+            self._fit_began, self._waited = self._now(arrived), 0.0
 
     def _take_snapshot(self, message: SnapshotMessage, arrived: float) -> None:
         """Keep a state for its judge, with the time that has passed."""
@@ -200,9 +203,17 @@ class JobWatch:
     def _fit_time(self, arrived: float) -> Stamp:
         """What the fit has taken until a message arrived."""
         assert self._fit_began is not None
-        began, cpu_began = self._fit_began
-        cpu_s = self.process.cpu_s() - cpu_began
-        return Stamp(max(0.0, arrived - began - self._waited), max(0.0, cpu_s))
+        began, now = self._fit_began, self._now(arrived)
+        return Stamp(
+            max(0.0, now.wall_s - began.wall_s - self._waited),
+            max(0.0, now.cpu_s - began.cpu_s),
+            max(0.0, now.delay_s - began.delay_s),
+            now.sent - began.sent,
+        )
+
+    def _now(self, arrived: float) -> Stamp:
+        """The clocks when a message arrived."""
+        return Stamp(arrived, self.process.cpu_s(), self.process.delay_s(), self._sent)
 
     def _result(self, message: ResultMessage, arrived: float) -> Outcome:
         outcome = self._outcome

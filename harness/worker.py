@@ -108,7 +108,8 @@ def _plain(message: Message) -> dict[str, Any]:
     if isinstance(message, CheckpointMessage):
         return {"type": "checkpoint", "columns": vars(message.checkpoint)}
     if isinstance(message, SnapshotMessage):
-        return {"type": "snapshot", "state": message.state, **vars(message.time)}
+        time = {"wall_s": message.time.wall_s, "cpu_s": message.time.cpu_s}
+        return {"type": "snapshot", "state": message.state, **time}
     value = message.value
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)

@@ -13,6 +13,8 @@ def stamps(*times: float) -> list[Stamp]:
 def test_clocks_that_agree_but_for_sending_are_believed() -> None:
     own = stamps(0.1, 0.5, 1.0)
     assert agreed_times(own, stamps(0.102, 0.505, 1.08)) == (own, "")
+    # A large model takes long to send.
+    assert agreed_times(stamps(1.0), [Stamp(3.0, 3.0, sent=10**9)])[0] == stamps(1.0)
 
 
 def test_more_than_passed_outside_is_not_believed() -> None:
@@ -42,3 +44,11 @@ def test_a_small_difference_is_taken_from_outside_without_a_word() -> None:
 def test_clocks_that_run_backwards_are_not_believed() -> None:
     seen = stamps(1.0, 1.02)
     assert agreed_times(stamps(1.0, 0.99), seen)[0] == seen
+
+
+def test_delays_of_a_busy_machine_are_nobodys_work() -> None:
+    own = [Stamp(0.1, 0.1)]
+    assert agreed_times(own, [Stamp(0.6, 0.1, delay_s=0.45)]) == (own, "")
+    # They excuse no CPU time.
+    seen = [Stamp(0.6, 0.5, delay_s=0.45)]
+    assert agreed_times(own, seen)[0] == seen
