@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from marginbench.harness.jobs import Stamp
 
-# By how much clocks inside a process may fall behind those outside: a part of the time, and
-# seconds for sending each state, wall-clock and CPU, and for each byte of it. On a busy machine also
-# the delays that the system makes meanwhile; work that hides behind them costs CPU time all the same.
+# By how much clocks inside a process may fall behind those outside: a part of the time; seconds for
+# sending each state, wall-clock and CPU, and for each byte of it; on a busy machine also the delays
+# that the system makes meanwhile. Work that hides behind delays costs CPU time all the same.
 _PART = 0.1
 _WALL_EACH, _CPU_EACH, _PER_BYTE = 0.002, 0.001, 1e-8
 # From where on the difference is worth a word: a factor, and seconds.
