@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 if TYPE_CHECKING:
     from marginbench.harness.records import CheckpointBase
@@ -20,6 +20,9 @@ Phase = Literal["start", "import", "data", "compile", "solve", "evaluate", "idle
 
 class Work:
     """Something that a worker does. What it needs is imported when it runs."""
+
+    #: Whether its result comes from a fit by code from outside.
+    fits: ClassVar[bool] = False
 
     def run(self, send: Send) -> Any:
         """Do it and return the result; phases and checkpoints are sent as they come."""
@@ -218,8 +221,8 @@ class CheckpointMessage:
 class Stamp:
     """Wall-clock and CPU seconds since a fit began.
 
-    ``delay_s`` are those in which the processes that measure it were ready but the system let
-    others run, where that is known, and ``sent`` is what has been sent by then, in bytes.
+    ``delay_s`` are those in which the measured process waited for the parent, or was ready but the
+    system let others run, where that is known; ``sent`` is what has been sent by then, in bytes.
     """
 
     wall_s: float
@@ -273,8 +276,8 @@ class Outcome:
         A file with the states that are to be judged, one frame each.
     claimed, seen : list of Stamp
         When each of these states was reached, by the clocks of its process and from outside. What
-        is seen from outside is an upper bound: only waiting for the parent is left out. If there
-        is no state, the only entry is that of the result.
+        is seen from outside is an upper bound. If there is no state, the only entry is that of the
+        result.
     solve_s, data_s, compile_s, evaluation_s : float
         Seconds in each phase as the parent saw them.
     """

@@ -162,7 +162,7 @@ class JobWatch:
             self._take_snapshot(message, arrived)
         ready = isinstance(message, PhaseMessage) and message.phase == "idle"
         if self.job.foreign and not ready:
-            # It waits, so what the parent does meanwhile is not its time.
+            # It waits while the parent takes the message in.
             self._waited += time.monotonic() - arrived
             self.process.acknowledge()
 
@@ -205,10 +205,10 @@ class JobWatch:
         assert self._fit_began is not None
         began, now = self._fit_began, self._now(arrived)
         return Stamp(
-            max(0.0, now.wall_s - began.wall_s - self._waited),
-            max(0.0, now.cpu_s - began.cpu_s),
-            max(0.0, now.delay_s - began.delay_s),
-            now.sent - began.sent,
+            wall_s=now.wall_s - began.wall_s,
+            cpu_s=max(0.0, now.cpu_s - began.cpu_s),
+            delay_s=max(0.0, now.delay_s - began.delay_s) + self._waited,
+            sent=now.sent - began.sent,
         )
 
     def _now(self, arrived: float) -> Stamp:
@@ -217,8 +217,11 @@ class JobWatch:
 
     def _result(self, message: ResultMessage, arrived: float) -> Outcome:
         outcome = self._outcome
-        if self.job.foreign and self._fit_began is not None and not outcome.seen:
-            outcome.seen.append(self._fit_time(arrived))
+        if self.work.fits and not message.kind:
+            if self._fit_began is None:
+                raise WireError("a result before the fit")
+            if not outcome.seen:
+                outcome.seen.append(self._fit_time(arrived))
         outcome.value, outcome.traceback = message.value, message.traceback
         kind = message.kind
         if kind in ("data", "storage") and self.job.foreign and _RANK[self._phase] > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from marginbench.harness.feasibility.records import FeasibilityRecord, Stage
 from marginbench.harness.jobs import Outcome, Send, Stamp, Work, described
@@ -78,6 +78,8 @@ class CellResult:
 class CellApart(Work):
     """Run a method from outside the project."""
 
+    fits: ClassVar[bool] = True
+
     cell: CellWork
 
     def run(self, send: Send) -> CellResult:
@@ -90,7 +92,7 @@ class CellApart(Work):
         return found
 
     def judged(self, outcome: Outcome) -> CellJudgement | None:
-        if outcome.status != "done" or not outcome.seen:
+        if outcome.status != "done":
             return None
         result: CellResult = outcome.value
         times, note = agreed_times([Stamp(result.wall_s, result.cpu_s)], outcome.seen)
@@ -187,6 +189,8 @@ class ImagesResult:
 class ImagesApart(Work):
     """Train a method from outside the project."""
 
+    fits: ClassVar[bool] = True
+
     images: ImagesWork
 
     def run(self, send: Send) -> ImagesResult:
@@ -199,7 +203,7 @@ class ImagesApart(Work):
         return found
 
     def judged(self, outcome: Outcome) -> ImagesJudgement | None:
-        if outcome.status != "done" or not outcome.seen:
+        if outcome.status != "done":
             return None
         result: ImagesResult = outcome.value
         whole = Stamp(result.tuning_s + result.wall_s, result.tuning_cpu_s + result.cpu_s)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Test points on which an estimator's own scores are compared with recomputed ones.
 _COMPARED_POINTS = 200
+# Characters of what a solver noted of its epochs.
+_EPOCHS_LIMIT = 2**24
 
 
 class Judgement:
@@ -188,7 +190,9 @@ def compared_rows(n_test: int) -> np.ndarray:
 
 
 def is_epochs(text: str) -> bool:
-    """Whether it is JSON of what a record keeps of epochs: a list of tables."""
+    """Whether it is JSON of what a record keeps of epochs: a list of tables, not too long."""
+    if len(text) > _EPOCHS_LIMIT:
+        return False
     try:
         found = json.loads(text)
     except ValueError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from marginbench.harness.jobs import Outcome, Send, Stamp, Work, described
 from marginbench.harness.records import CheckpointBase, parsed_columns
@@ -122,6 +122,8 @@ class Claims:
 @dataclass(frozen=True)
 class ApartWork(Work):
     """Run a solver from outside the project; all that is to be judged is sent away."""
+
+    fits: ClassVar[bool] = True
 
     fit: FitWork
 

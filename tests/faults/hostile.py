@@ -403,6 +403,8 @@ class HostileMethod(MPLFP):
     def __init__(self, *, tol=0.0, how="", hidden=0.0):
         super().__init__(tol=tol)
         self.how, self.hidden = how, hidden
+        if how == "sends_a_result_before_it_solves":
+            self.sends_a_perfect_result()
 
     def solve(self, problem, *, max_seconds=None):
         result = super().solve(problem, max_seconds=max_seconds)
@@ -455,6 +457,16 @@ class HostileMethod(MPLFP):
         value = {"status": "converged", "phi_lo": 1.0}
         connection().sendall(message(type="result", value=value, error="", kind="", traceback=""))
         self.loops()
+
+    def sends_a_perfect_result(self):
+        y, x = np.eye(8)[0].tolist(), np.eye(100)[0].tolist()
+        value = {
+            "status": "separable", "y": y, "x": x, "phi_lo": 1.0, "phi_up": 1.0, "n_iter": 1,
+            "converged": True, "tol": 0.0, "message": "", "counters": {}, "history": [],
+            "wall_s": 0.0, "cpu_s": 0.0, "data_s": 0.0, "compile_s": 0.0,
+        }  # fmt: skip
+        connection().sendall(message(type="result", value=value, error="", kind="", traceback=""))
+        time.sleep(60)
 
 
 class HostileKernelMethod(MPKFP):

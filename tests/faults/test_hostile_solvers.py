@@ -115,6 +115,7 @@ METHODS = {
     "patches_the_check": ("wrong", "y does not separate"),
     "works_for_nothing": ("converged", "recorded is what passed outside"),
     "sends_a_result": ("crashed", "no valid message: a result message that is none"),
+    "sends_a_result_before_it_solves": ("crashed", "no valid message: a result before the fit"),
 }
 #: Those whose work is hidden from the clocks inside.
 HIDE = {name for name, (_, reason) in SOLVERS.items() if "passed outside" in reason}
