@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from marginbench.harness.words import visible
 
 # Characters of the first line of a docstring: what a table of solvers has room for.
 _SUMMARY_LIMIT = 200
+# Bytes of a file of code.
+_LARGEST_CODE = 2**24
 
 
 def describe_dataset(work: DatasetWork) -> DatasetInfo:
@@ -48,6 +52,17 @@ def describe_dataset(work: DatasetWork) -> DatasetInfo:
 
 
 def describe_solver(work: DescribeWork) -> SolverInfo:
+    """Import a solver's class and say what it is, and of which version.
+
+    Raises
+    ------
+    SolverError
+        As :func:`describe_class`.
+    """
+    return with_version(work, describe_class(work))
+
+
+def describe_class(work: DescribeWork) -> SolverInfo:
     """Import a solver's class and say what it is.
 
     Raises
@@ -64,23 +79,44 @@ def describe_solver(work: DescribeWork) -> SolverInfo:
         missing = ", ".join(sorted(cls.__abstractmethods__))
         raise SolverError(f"{work.solver}: the class does not implement {missing}")
     defaults, required = _parameters(cls, work.solver)
-    files = source_files(
-        source_file(cls),
-        kind.judging(traits),
-        local_folder=spec.folder,
-        package=None if spec.module is None else cls.__module__.partition(".")[0],
-    )
-    source_hash = hash_files(files)
     return SolverInfo(
         shown=shown_name(cls, spec),
-        source_hash=source_hash,
-        version=version_of(source_hash, source_file(cls)),
-        files=files,
+        defined_in=str(source_file(cls)),
         summary=visible(inspect.cleandoc(cls.__doc__ or "").partition("\n")[0], _SUMMARY_LIMIT),
         defaults=defaults,
         required=tuple(required),
         traits=traits,
     )
+
+
+def with_version(work: DescribeWork, info: SolverInfo) -> SolverInfo:
+    """The same with the version of the code, which is read and not run.
+
+    Raises
+    ------
+    SolverError
+        If there is no such code.
+    """
+    spec = SolverSpec.parse(work.solver)
+    defined_in = Path(info.defined_in)
+    # What the name says comes first: the class itself may say anything.
+    named = spec.located()
+    starts = dict.fromkeys(file for file in (named, defined_in) if file and _is_code(file))
+    if not starts:
+        raise SolverError(f"{work.solver}: its code cannot be found")
+    files = source_files(
+        list(starts),
+        kind_named(work.kind).judging(info.traits),
+        local_folder=spec.folder,
+        package=None if spec.module is None else spec.module.partition(".")[0],
+    )
+    source_hash = hash_files(files)
+    version = version_of(source_hash, next(iter(starts)))
+    return replace(info, source_hash=source_hash, version=version, files=files)
+
+
+def _is_code(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size <= _LARGEST_CODE
 
 
 def _parameters(cls: type[Any], name: str) -> tuple[dict[str, Any], list[str]]:

@@ -123,6 +123,44 @@ class DescribeWork(Work):
         found: SolverInfo = described(SolverInfo, value)
         return found
 
+    def apart(self) -> DescribeApart:
+        return DescribeApart(self)
+
+
+@dataclass(frozen=True)
+class DescribeApart(Work):
+    """Import a class from outside the project and describe it."""
+
+    work: DescribeWork
+
+    def run(self, send: Send) -> SolverInfo:
+        from marginbench.harness.describing import describe_class
+
+        send(PhaseMessage("import"))
+        return describe_class(self.work)
+
+    def parsed(self, value: Any) -> SolverInfo:
+        return self.work.parsed(value)
+
+    def judged(self, outcome: Outcome) -> VersionWork | None:
+        return VersionWork(self.work, outcome.value) if outcome.status == "done" else None
+
+
+@dataclass(frozen=True)
+class VersionWork(Work):
+    """Find the version of a class from outside the project, without importing it."""
+
+    work: DescribeWork
+    info: SolverInfo
+
+    def run(self, send: Send) -> SolverInfo:
+        from marginbench.harness.describing import with_version
+
+        return with_version(self.work, self.info)
+
+    def parsed(self, value: Any) -> SolverInfo:
+        return self.work.parsed(value)
+
 
 @dataclass(frozen=True)
 class SolverInfo:
@@ -132,14 +170,16 @@ class SolverInfo:
     ----------
     shown : str
         "module:Class" or "file.py:Class".
-    source_hash : str
-        Hash of its source and of all that it imports of the project.
     defaults : dict
         Every parameter of the solver with its default.
     required : tuple of str
         Parameters without a default.
     traits : dict
         What studies of the kind ask of it: what it supports, promises and counts.
+    defined_in : str
+        The file that defines it.
+    source_hash : str
+        Hash of its source and of all that it imports of the project.
     version : str
         Of its code, in short.
     files : mapping
@@ -147,11 +187,12 @@ class SolverInfo:
     """
 
     shown: str
-    source_hash: str
     summary: str
     defaults: dict[str, Any]
     required: tuple[str, ...]
     traits: dict[str, Any]
+    defined_in: str = ""
+    source_hash: str = ""
     version: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -221,8 +262,8 @@ class CheckpointMessage:
 class Stamp:
     """Wall-clock and CPU seconds since a fit began.
 
-    ``delay_s`` are those in which the measured process waited for the parent, or was ready but the
-    system let others run, where that is known; ``sent`` is what has been sent by then, in bytes.
+    ``delay_s`` are those in which the processes that measure it were ready but the system let
+    others run, where that is known, and ``sent`` is what has been sent by then, in bytes.
     """
 
     wall_s: float

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -74,7 +74,7 @@ def source_hash(
     The parameters are those of :func:`source_files`.
     """
     return hash_files(
-        source_files(solver_file, judging, local_folder=local_folder, package=package)
+        source_files([solver_file], judging, local_folder=local_folder, package=package)
     )
 
 
@@ -85,7 +85,7 @@ def hash_files(files: Mapping[str, str]) -> str:
 
 
 def source_files(
-    solver_file: Path,
+    solver_files: Sequence[Path],
     judging: Judging,
     *,
     local_folder: Path | None = None,
@@ -97,8 +97,8 @@ def source_files(
 
     Parameters
     ----------
-    solver_file : Path
-        The file that defines the class.
+    solver_files : sequence of Path
+        The file that the solver's name leads to, and the one that defines the class.
     judging : Judging
         The files that measure and judge runs of this kind.
     local_folder : Path, optional
@@ -112,7 +112,7 @@ def source_files(
         Name of a file -> hash of its code.
     """
     followed = [project_file(name) for name in judging.followed]
-    files = closure([solver_file, *followed], local_folder, package)
+    files = closure([*solver_files, *followed], local_folder, package)
     files |= {name: project_file(name) for name in judging.harness}
     return {name: code_hash(path) for name, path in files.items()}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib
+import importlib.machinery
 import importlib.util
 import inspect
 import sys
@@ -61,6 +62,20 @@ class SolverSpec:
     def folder(self) -> Path | None:
         """Where a user's file finds its own modules."""
         return None if self.path is None else self.path.parent
+
+    def located(self) -> Path | None:
+        """The file that the name leads to, found without importing anything from outside."""
+        if self.module is None:
+            return self.path
+        found, places = None, None
+        name = ""
+        for part in self.module.split("."):
+            name = f"{name}.{part}" if name else part
+            found = importlib.machinery.PathFinder.find_spec(name, places)
+            if found is None:
+                return None
+            places = found.submodule_search_locations
+        return Path(found.origin) if found is not None and found.has_location else None
 
     def checked(self) -> SolverSpec:
         """This, after a look at the file that runs none of its code.

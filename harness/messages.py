@@ -19,6 +19,8 @@ from marginbench.harness.jobs import (
 from marginbench.harness.wire import WireError, decode
 
 _PHASES = get_args(Phase)
+# Bytes of text of all messages but results, whose notes and tracebacks may be long.
+_SHORT = 2**16
 _RESULT_KINDS = ("", "memory", "data", "storage", "user", "failed")
 
 
@@ -37,6 +39,8 @@ def message_of(text: bytes, data: bytes, work: Work) -> Message:
     WireError
         If it is no message.
     """
+    if len(text) > _SHORT and not text.startswith(b'{"type": "result"'):
+        raise WireError(f"a message with {len(text)} bytes of text")
     tree = decode(text, data)
     if not isinstance(tree, dict):
         raise WireError("a message without a type")

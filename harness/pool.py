@@ -7,8 +7,8 @@ one process, and the next job gets a fresh one.
 
 from __future__ import annotations
 
-import contextlib
 import selectors
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from types import TracebackType
 
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started, Waiting
 from marginbench.harness.process import WorkerProcess
+from marginbench.harness.spool import Spool
 from marginbench.harness.storage import storing
 from marginbench.harness.watching import JobWatch
 
@@ -82,10 +83,8 @@ class LocalPool:
         """Kill every worker and remove the logs."""
         for slot in self._slots:
             slot.stop()
-            with contextlib.suppress(OSError):
-                slot.log.unlink()
-        with contextlib.suppress(OSError):
-            self.log_folder.rmdir()
+        # With whatever solvers have put there.
+        shutil.rmtree(self.log_folder, ignore_errors=True)
 
 
 class _Slot:
@@ -97,7 +96,7 @@ class _Slot:
 
     def __init__(self, log_folder: Path, number: int) -> None:
         self.log = log_folder / f"worker-{number}.log"
-        self._spool = log_folder / f"worker-{number}.models"
+        self._spool = Spool(log_folder)
         self.job: Job | None = None
         self._watch: JobWatch | None = None
         self._serving: WorkerProcess | None = None
@@ -108,6 +107,7 @@ class _Slot:
     def assign(self, job: Job) -> None:
         """Give the job to a worker, which is started first where there is none fit for it."""
         self.job, self._to_judge = job, None
+        self._spool = Spool(self.log.parent)
         if job.foreign:
             self._apart = WorkerProcess(self.log, job.threads)
             self._watch = JobWatch(job, job.work.apart(), self._apart, self._spool, fresh=True)
@@ -137,6 +137,9 @@ class _Slot:
         if self._apart is not None:
             self._apart.kill()
             self._apart = None
+            if not self._spool.intact:
+                outcome.status, outcome.snapshots = "crashed", None
+                outcome.reason = "the file with the states of the run was replaced"
             judging = self._watch.work.judged(outcome)
             if judging is not None:
                 self._to_judge = outcome
@@ -146,7 +149,7 @@ class _Slot:
             self._stop_serving()
         self._watch = None
         self.job = None
-        self._spool.unlink(missing_ok=True)
+        self._spool.remove()
         return outcome if self._to_judge is None else _judged(self._to_judge, outcome)
 
     def stop(self) -> None:
@@ -156,8 +159,7 @@ class _Slot:
             self._apart.kill()
             self._apart = None
         self._stop_serving()
-        with contextlib.suppress(OSError):
-            self._spool.unlink()
+        self._spool.remove()
 
     def _stop_serving(self) -> None:
         if self._serving is not None:

@@ -70,6 +70,8 @@ class WorkerProcess:
         self._mark = uuid.uuid4().hex
         self._family: list[psutil.Process] = []
         self._family_seen = -_POLL_FAMILY
+        # Of each process that was ever seen, when it was last seen.
+        self._cpu: dict[psutil.Process, float] = {}
         self._lines = b""
         here, there = socket.socketpair()
         control_read, self._control = os.pipe()
@@ -187,7 +189,7 @@ class WorkerProcess:
         """Resident memory of the worker and all that it has started, 10^6 bytes."""
         now = time.monotonic()
         if now - self._family_seen > _POLL_FAMILY:
-            self.family()
+            self.cpu_s()
         return sum(map(_resident, self._family)) / 1e6
 
     def family(self) -> list[psutil.Process]:
@@ -198,21 +200,29 @@ class WorkerProcess:
             self._family = psutil.Process(self._guardian.pid).children(recursive=True)
         return self._family
 
-    def cpu_s(self) -> float:
-        """CPU seconds of the worker and of all that it has started, by the system's account."""
-        pid, total = self.pid, 0.0
-        for process in self.family():
+    def cpu_s(self, *, fresh: bool = True) -> float:
+        """CPU seconds of the worker and of all that it has started, by the system's account.
+
+        Parameters
+        ----------
+        fresh : bool
+            Whether to look for child processes that have been started in the last half second.
+        """
+        if fresh:
+            self.family()
+        pid, ended = self.pid, 0.0
+        for process in self._family:
             with contextlib.suppress(psutil.Error):
                 times = process.cpu_times()
-                # Of children that have ended.
-                total += getattr(times, "children_user", 0) + getattr(times, "children_system", 0)
                 own = _cpu_clock(process.pid) if process.pid == pid else None
-                total += times.user + times.system if own is None else own
+                self._cpu[process] = times.user + times.system if own is None else own
+                ended += _of_children(times)
         with contextlib.suppress(psutil.Error):
             # Orphans that have ended were the guardian's.
-            times = psutil.Process(self._guardian.pid).cpu_times()
-            total += getattr(times, "children_user", 0) + getattr(times, "children_system", 0)
-        return total
+            ended += _of_children(psutil.Process(self._guardian.pid).cpu_times())
+        alive = sum(self._cpu.get(process, 0.0) for process in self._family)
+        # A process that ignores the end of its children is not charged for them, but they are seen.
+        return max(alive + ended, sum(self._cpu.values()))
 
     def delay_s(self) -> float:
         """Seconds in which the worker or this process was ready to run but had to wait.
@@ -265,6 +275,11 @@ def _environment(pid: int) -> bytes:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/environ").read_bytes()
     return b""
+
+
+def _of_children(times: Any) -> float:
+    """CPU seconds of children that have ended."""
+    return float(getattr(times, "children_user", 0) + getattr(times, "children_system", 0))
 
 
 def _delay(schedstat: Path) -> float:

@@ -125,6 +125,17 @@ class RecordBase:
     trace: list[Any] = column("the checkpoints", default=[])
 
     @property
+    def impossible(self) -> str:
+        """What in it no run can have; empty if there is nothing."""
+        row = dict(vars(self))
+        trace = [dict(vars(state)) for state in self.trace]
+        return (
+            _problem(type(self), row)
+            or _trace_problem(type(self), trace)
+            or next(filter(None, (_too_large(place) for place in (row, *trace))), "")
+        )
+
+    @property
     def file_name(self) -> str:
         """Its file's name, readable and unique: the key alone decides identity."""
         return file_name_of(self.key, self.task, self.solver, self.seed)
@@ -269,6 +280,15 @@ def _problem(declared: type, row: Mapping[str, Any]) -> str:
     for name, count in _counts(row.get("counters") or {}).items():
         if count < 0:
             return f"{name} is {count}"
+    return ""
+
+
+def _too_large(row: Mapping[str, Any]) -> str:
+    """A number that no column can hold."""
+    numbers = {**row, **(row.get("counters") or {})}
+    for name, value in numbers.items():
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            return f"{name} is too large"
     return ""
 
 

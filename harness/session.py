@@ -300,6 +300,11 @@ class _Session:
                 record.wall_s = outcome.solve_s
             record.take_last_checkpoint()
         self.kind.complete(record, run)
+        impossible = record.impossible
+        if impossible:
+            record = self._new_record(run)
+            record.status = "wrong"
+            record.reason = f"what came back cannot be recorded: {impossible}"
         return record
 
     def _record_without_run(self, run: Run) -> RecordBase:

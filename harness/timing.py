@@ -11,7 +11,7 @@ from marginbench.harness.jobs import Stamp
 # sending each state, wall-clock and CPU, and for each byte of it; on a busy machine also the delays
 # that the system makes meanwhile. Work that hides behind delays costs CPU time all the same.
 _PART = 0.1
-_WALL_EACH, _CPU_EACH, _PER_BYTE = 0.002, 0.001, 1e-8
+_WALL_EACH, _CPU_EACH, _PER_BYTE = 0.004, 0.001, 1e-8
 # From where on the difference is worth a word: a factor, and seconds.
 _FACTOR, _WORTH = 2.0, 0.1
 

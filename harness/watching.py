@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import pickle
+import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from marginbench.harness.jobs import (
     CheckpointMessage,
@@ -22,7 +26,7 @@ from marginbench.harness.jobs import (
 )
 from marginbench.harness.messages import message_of
 from marginbench.harness.process import WorkerProcess
-from marginbench.harness.storage import storing
+from marginbench.harness.spool import Spool
 from marginbench.harness.wire import MAX_DATA, WireError, encode, frame_of
 
 # A worker that does not even start is broken: no solver is running yet.
@@ -45,7 +49,7 @@ _DOING = {
     "idle": "waiting",
 }
 #: The order of phases. A job does not go back, but for checkpoints while it solves.
-_RANK = {"start": 0, "idle": 0, "import": 1, "data": 1, "compile": 1, "solve": 2, "evaluate": 2}
+_RANK = {"start": 0, "idle": 0, "import": 1, "data": 1, "compile": 2, "solve": 3, "evaluate": 3}
 
 
 class JobWatch:
@@ -57,14 +61,14 @@ class JobWatch:
     work : Work
         What the worker does for it.
     process : WorkerProcess
-    spool : Path
+    spool : Spool
         Takes the states that are to be judged elsewhere.
     fresh : bool
         Whether the worker was started for this job.
     """
 
     def __init__(
-        self, job: Job, work: Work, process: WorkerProcess, spool: Path, *, fresh: bool
+        self, job: Job, work: Work, process: WorkerProcess, spool: Spool, *, fresh: bool
     ) -> None:
         self.job, self.work, self.process = job, work, process
         self._spool = spool
@@ -79,7 +83,6 @@ class JobWatch:
         self._solved = 0.0
         # The parent's view of a fit by code from outside: see Stamp.
         self._fit_began: Stamp | None = None
-        self._waited = 0.0
         self._sent = 0
         self._fit_ended = False
         process.reader.max_data = int(min(MAX_DATA, job.limits.memory * 1e6))
@@ -162,8 +165,6 @@ class JobWatch:
             self._take_snapshot(message, arrived)
         ready = isinstance(message, PhaseMessage) and message.phase == "idle"
         if self.job.foreign and not ready:
-            # It waits while the parent takes the message in.
-            self._waited += time.monotonic() - arrived
             self.process.acknowledge()
 
     def _take_phase(self, message: PhaseMessage, arrived: float) -> None:
@@ -181,7 +182,7 @@ class JobWatch:
             # The worker's own clock is the exact one.
             self._solved = message.solve_s
         elif phase == "solve" and self._fit_began is None:
-            self._fit_began, self._waited = self._now(arrived), 0.0
+            self._fit_began = self._now(arrived, fresh=True)
 
     def _take_snapshot(self, message: SnapshotMessage, arrived: float) -> None:
         """Keep a state for its judge, with the time that has passed."""
@@ -194,26 +195,26 @@ class JobWatch:
         if not room and not self._fit_ended:
             return
         outcome.claimed.append(message.time)
-        outcome.seen.append(self._fit_time(arrived))
-        with storing(self._spool), self._spool.open("ab" if self._spooled else "wb") as sink:
-            sink.write(frame)
+        outcome.seen.append(self._fit_time(arrived, fresh=self._fit_ended))
+        self._spool.write(frame)
         self._spooled += len(frame)
-        outcome.snapshots = self._spool
+        outcome.snapshots = self._spool.path
 
-    def _fit_time(self, arrived: float) -> Stamp:
+    def _fit_time(self, arrived: float, *, fresh: bool) -> Stamp:
         """What the fit has taken until a message arrived."""
         assert self._fit_began is not None
-        began, now = self._fit_began, self._now(arrived)
+        began, now = self._fit_began, self._now(arrived, fresh=fresh)
         return Stamp(
             wall_s=now.wall_s - began.wall_s,
             cpu_s=max(0.0, now.cpu_s - began.cpu_s),
-            delay_s=max(0.0, now.delay_s - began.delay_s) + self._waited,
+            delay_s=max(0.0, now.delay_s - began.delay_s),
             sent=now.sent - began.sent,
         )
 
-    def _now(self, arrived: float) -> Stamp:
-        """The clocks when a message arrived."""
-        return Stamp(arrived, self.process.cpu_s(), self.process.delay_s(), self._sent)
+    def _now(self, arrived: float, *, fresh: bool) -> Stamp:
+        """The clocks when a message arrived, after a fresh look at child processes if asked for."""
+        cpu_s, delay_s = self.process.cpu_s(fresh=fresh), self.process.delay_s()
+        return Stamp(arrived, cpu_s, delay_s, self._sent)
 
     def _result(self, message: ResultMessage, arrived: float) -> Outcome:
         outcome = self._outcome
@@ -221,11 +222,11 @@ class JobWatch:
             if self._fit_began is None:
                 raise WireError("a result before the fit")
             if not outcome.seen:
-                outcome.seen.append(self._fit_time(arrived))
+                outcome.seen.append(self._fit_time(arrived, fresh=True))
         outcome.value, outcome.traceback = message.value, message.traceback
         kind = message.kind
-        if kind in ("data", "storage") and self.job.foreign and _RANK[self._phase] > 1:
-            # The data were there: only the solver can have said so.
+        if kind in ("data", "storage") and self.job.foreign and self._phase != "data":
+            # Only the solver can have said so.
             kind = "failed"
         if kind == "memory":
             doing = _DOING[self._phase]
@@ -275,18 +276,34 @@ class JobWatch:
 
 def _bound(log: Path) -> None:
     """Keep what a solver prints from filling the disk."""
-    with contextlib.suppress(OSError):
-        if log.stat().st_size > _LOG_BYTES:
-            os.truncate(log, 0)
+    with contextlib.suppress(OSError), _regular(log, os.O_WRONLY) as sink:
+        if os.fstat(sink.fileno()).st_size > _LOG_BYTES:
+            os.ftruncate(sink.fileno(), 0)
 
 
 def _tail(log: Path) -> str:
     """The end of what the worker printed: after a crash, where it happened."""
     try:
-        with log.open("rb") as source:
-            source.seek(max(0, log.stat().st_size - 16 * _TAIL))
+        with _regular(log, os.O_RDONLY) as source:
+            source.seek(max(0, os.fstat(source.fileno()).st_size - 16 * _TAIL))
             text = source.read().decode("utf-8", "replace")
     except OSError:
         return ""
     # The fault handler closes with a list of all extension modules, of no use to anyone.
     return text.partition("\nExtension modules:")[0][-_TAIL:]
+
+
+@contextlib.contextmanager
+def _regular(path: Path, flags: int) -> Iterator[BinaryIO]:
+    """Open a file that a solver may have replaced: neither a link nor a pipe, and without waiting.
+
+    Raises
+    ------
+    OSError
+        If it is no regular file.
+    """
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb" if flags == os.O_RDONLY else "wb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "no regular file", str(path))
+        yield opened

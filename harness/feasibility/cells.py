@@ -7,6 +7,7 @@ different processes.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -28,6 +29,8 @@ from marginbench.solvers.feasibility.result import FeasibilityCounters, Feasibil
 # Bounds are recorded at numbers of iterations that grow by this.
 _HISTORY = 1.25
 _WARM_UP = (8, 24)
+# Points of a history that are recorded.
+_MOST_POINTS = 5000
 _STATUSES = ("separable", "inseparable", "budget")
 _POINT = ("iteration", "seconds", "matvecs", "phi_lo", "phi_up")
 
@@ -115,17 +118,12 @@ def judge(work: CellWork, result: CellResult, send: Send) -> dict[str, Any]:
         "compile_s": result.compile_s,
     }
     try:
+        stages = [_stage(point, result) for point in _thinned(result.history)]
         verdict = check_certificate(problem, _restored(work, problem, result))
     except EvaluationError as error:
-        return {**columns, "found": "", "status": "wrong", "reason": str(error)}
-    for iteration, seconds, matvecs, phi_lo, phi_up in result.history:
-        stage = Stage(
-            n_iter=int(iteration),
-            wall_s=float(seconds),
-            counters={"matvecs": int(matvecs)},
-            phi_lo=float(phi_lo),
-            phi_up=float(phi_up),
-        )
+        wrong = {"found": "", "status": "wrong", "reason": str(error)}
+        return {**columns, "n_iter": None, "counters": None, **wrong}
+    for stage in stages:
         send(CheckpointMessage(stage))
     status = ("converged" if result.converged else "budget") if verdict.valid else "wrong"
     return {
@@ -144,6 +142,34 @@ def timed(result: CellResult, time: Stamp) -> CellResult:
     # The clocks inside do not explain what passed: no point before the end has a known time.
     history = [[point[0], time.wall_s, *point[2:]] for point in result.history]
     return replace(result, wall_s=time.wall_s, cpu_s=time.cpu_s, history=history)
+
+
+def _thinned(history: list[list[float]]) -> list[list[float]]:
+    """At most so many points that a record can hold them, the last one among them."""
+    step = -(-len(history) // _MOST_POINTS)
+    return history[::-step][::-1] if history else []
+
+
+def _stage(point: list[float], result: CellResult) -> Stage:
+    """A point of the history.
+
+    Raises
+    ------
+    EvaluationError
+        If no run can have it.
+    """
+    if len(point) != len(_POINT) or not all(map(math.isfinite, point)):
+        raise EvaluationError("the history has a point that is none")
+    iteration, seconds, matvecs, phi_lo, phi_up = point
+    if not (0 <= iteration <= result.n_iter and seconds >= 0 and 0 <= matvecs < 2**63):
+        raise EvaluationError("the history has a point that no run can have")
+    return Stage(
+        n_iter=int(iteration),
+        wall_s=min(float(seconds), result.wall_s),
+        counters={"matvecs": int(matvecs)},
+        phi_lo=float(phi_lo),
+        phi_up=float(phi_up),
+    )
 
 
 def _problem(work: CellWork) -> FeasibilityProblem:

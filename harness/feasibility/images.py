@@ -7,6 +7,7 @@ different processes.
 from __future__ import annotations
 
 import json
+import math
 from time import perf_counter, process_time
 from typing import Any
 
@@ -109,6 +110,10 @@ def judge(work: ImagesWork, result: ImagesResult, send: Send) -> dict[str, Any]:
         test = scoring.errors(result.staged, result.gamma, "test")
         if len(test) != len(work.stages) + 1 or len(result.stages) != len(work.stages):
             raise EvaluationError("there are not as many stages as the study asks for")
+        for seconds, matvecs, phi_lo, phi_up in result.stages:
+            known = all(map(math.isfinite, (seconds, phi_lo, phi_up)))
+            if not known or seconds < 0 or not 0 <= matvecs < 2**63:
+                raise EvaluationError("a stage says what no run can have")
         if validation[work.gammas.index(result.gamma)] > min(validation):
             raise EvaluationError(f"the width {result.gamma:g} is not the best on validation")
     except (EvaluationError, ValueError) as error:

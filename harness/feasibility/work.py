@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,8 +11,8 @@ from marginbench.harness.jobs import Outcome, Send, Stamp, Work, described
 from marginbench.harness.records import CheckpointBase, parsed_columns
 from marginbench.harness.timing import agreed_times
 
-#: What only the method's own process can know.
-CLAIMED = "n_iter counters"
+#: What only the method's own process can know: bounds and times on the way, too.
+CLAIMED = "n_iter counters trace"
 
 
 class _Judged(Work):
@@ -89,6 +90,7 @@ class CellApart(Work):
 
     def parsed(self, value: Any) -> CellResult:
         found: CellResult = described(CellResult, value)
+        _check_seconds(found, "wall_s", "cpu_s", "data_s", "compile_s")
         return found
 
     def judged(self, outcome: Outcome) -> CellJudgement | None:
@@ -112,7 +114,7 @@ class CellJudgement(_Judged):
         from marginbench.harness.feasibility.cells import judge, timed
 
         columns = judge(self.cell, timed(self.result, self.time), send)
-        return _noted(columns, self.note)
+        return _noted(columns, self.note, CLAIMED)
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,7 @@ class ImagesApart(Work):
 
     def parsed(self, value: Any) -> ImagesResult:
         found: ImagesResult = described(ImagesResult, value)
+        _check_seconds(found, "wall_s", "cpu_s", "data_s", "tuning_s", "tuning_cpu_s")
         return found
 
     def judged(self, outcome: Outcome) -> ImagesJudgement | None:
@@ -209,8 +212,9 @@ class ImagesApart(Work):
         whole = Stamp(result.tuning_s + result.wall_s, result.tuning_cpu_s + result.cpu_s)
         times, note = agreed_times([whole], outcome.seen)
         if times[0].wall_s != whole.wall_s:
-            # Nothing tells choosing the width and training apart.
-            result = replace(result, wall_s=times[0].wall_s, cpu_s=times[0].cpu_s)
+            # Nothing tells choosing the width, training and its stages apart.
+            stages = [[times[0].wall_s, *stage[1:]] for stage in result.stages]
+            result = replace(result, wall_s=times[0].wall_s, cpu_s=times[0].cpu_s, stages=stages)
         return ImagesJudgement(self.images, result, note)
 
 
@@ -225,9 +229,18 @@ class ImagesJudgement(_Judged):
     def run(self, send: Send) -> dict[str, Any]:
         from marginbench.harness.feasibility.images import judge
 
-        return _noted(judge(self.images, self.result, send), self.note)
+        # Which classes are separated is not recomputed.
+        columns = judge(self.images, self.result, send)
+        return _noted(columns, self.note, f"{CLAIMED} status found")
 
 
-def _noted(columns: dict[str, Any], note: str) -> dict[str, Any]:
+def _check_seconds(result: Any, *names: str) -> None:
+    """Raises ValueError unless these are numbers of seconds."""
+    for name in names:
+        if not 0 <= getattr(result, name) < math.inf:
+            raise ValueError(f"{name} is {getattr(result, name)!r:.40}")
+
+
+def _noted(columns: dict[str, Any], note: str, claimed: str) -> dict[str, Any]:
     reason = "; ".join(filter(None, (columns["reason"], note)))
-    return {**columns, "reason": reason, "claimed": CLAIMED}
+    return {**columns, "reason": reason, "claimed": claimed}

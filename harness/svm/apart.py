@@ -91,8 +91,10 @@ def judge_apart(work: JudgeWork, send: Send) -> dict[str, Any]:
     if work.times:
         columns |= {"wall_s": work.times[-1].wall_s, "cpu_s": work.times[-1].cpu_s}
     try:
+        before = None
         for state, time in zip(_states(work.snapshots), work.times, strict=False):
-            judgement(_snapshot(state, time))
+            before = _later(before, _snapshot(state, time), counts=fit.instrumented)
+            judgement(before)
         if work.claims is not None:
             columns["status"], reason = judgement.verdict(work.claims)
             columns["reason"] = "; ".join(filter(None, (reason, work.note)))
@@ -139,6 +141,25 @@ def _snapshot(state: Any, time: Stamp) -> Snapshot:
         model=PlainModel.of_tree(state["model"]),
         final=state["final"] is True,
     )
+
+
+def _later(before: Snapshot | None, state: Snapshot, *, counts: bool) -> Snapshot:
+    """The state, if it can follow the one before.
+
+    Raises
+    ------
+    EvaluationError
+        If a count has fallen, or the solver counts and there are none.
+    """
+    if counts and state.counters is None:
+        raise EvaluationError("the solver says that it counts, but there are no counts")
+    if before is not None:
+        old = {"n_iter": before.n_iter, **(before.counters or {})}
+        new = {"n_iter": state.n_iter, **(state.counters or {})}
+        for name, count in old.items():
+            if new.get(name, -1) < count:
+                raise EvaluationError(f"{name} is {new.get(name)}, but it was {count} before")
+    return state
 
 
 def _plain_scores(claims: Claims) -> Claims:

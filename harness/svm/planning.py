@@ -67,6 +67,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             budget.epoch_checkpoints,
             tol=_tolerance(params.get("tol")),
             certificate=info.traits["certificate"] == "dual",
+            instrumented=bool(info.traits["instrumented"]),
         ),
         limits=run_limits(budget),
         known={

@@ -72,7 +72,8 @@ class FitWork(Work):
     """Run one solver on one task with one seed, and judge it in the same process.
 
     ``tol`` is the accuracy that "converged" stands for, and ``certificate`` says whether the
-    coefficients are to be a dual point; a solver from outside is not asked for them again.
+    coefficients are to be a dual point, ``instrumented`` whether there are to be counts; a solver
+    from outside is not asked again.
     """
 
     problem: Problem
@@ -82,6 +83,7 @@ class FitWork(Work):
     epoch_checkpoints: bool = False
     tol: float = DEFAULT_TOL
     certificate: bool = False
+    instrumented: bool = False
 
     def run(self, send: Send) -> dict[str, Any]:
         from marginbench.harness.svm.measurement import measure

@@ -136,9 +136,9 @@ def _claim_cautions(runs: pd.DataFrame) -> list[str]:
     if not solvers:
         return []
     return [
-        f"Counts and iterations of {', '.join(solvers)} are claimed: nothing outside its own "
-        "process vouches for them. Errors and objectives are recomputed, times are bounded from "
-        "outside."
+        f"Counts and iterations of {', '.join(solvers)} are claimed: nothing outside the solver's "
+        "own process vouches for them. Errors and objectives are recomputed, times are bounded "
+        "from outside."
     ]
 
 

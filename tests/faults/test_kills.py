@@ -168,6 +168,7 @@ WAYS: tuple[Callable[[subprocess.Popen[bytes], random.Random], None], ...] = (
 )
 
 
+@pytest.mark.timeout(3600)
 def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(
     folder: Path, undisturbed: dict[str, dict[str, Any]]
 ) -> None:

@@ -26,7 +26,7 @@ from marginbench.harness.sources import closure, project_file
 from marginbench.harness.svm.judging import JUDGING as SVM
 from marginbench.solvers.registration import entries, solver_names
 
-INFO = SolverInfo("marginbench:SMO", "0" * 64, "", {}, (), {})
+INFO = SolverInfo("marginbench:SMO", "", {}, (), {}, source_hash="0" * 64)
 RUN: dict[str, Any] = {
     "kind": "svm",
     "info": INFO,

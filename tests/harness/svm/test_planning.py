@@ -31,7 +31,12 @@ TRAITS = {
 def solver(accepted: tuple[str, ...] = KERNELIZED, **traits: Any) -> SolverInfo:
     """A solver that supports everything, but for what is said otherwise."""
     return SolverInfo(
-        "mine.py:Mine", "s" * 64, "", dict.fromkeys(accepted), (), {**TRAITS, **traits}
+        "mine.py:Mine",
+        "",
+        dict.fromkeys(accepted),
+        (),
+        {**TRAITS, **traits},
+        source_hash="s" * 64,
     )
 
 
