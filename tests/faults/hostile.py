@@ -289,6 +289,30 @@ class Hostile(SMO):
         os.closerange(0, 256)
         self.loops()
 
+    def sends_long_texts(self):
+        pipe = connection()
+        while True:
+            pipe.sendall(frame(b'{"type": ' + b" " * 2**20 + b'"phase"}'))
+            pipe.recv(1)
+
+    def blames_the_disk(self):
+        from marginbench.harness.errors import StorageError
+
+        raise StorageError("/: No space left on device")
+
+    def replaces_its_spool(self):
+        logs = os.path.dirname(os.readlink("/proc/self/fd/1"))
+        for name in os.listdir(logs):
+            if name.endswith(".models"):
+                os.unlink(os.path.join(logs, name))
+                os.mkfifo(os.path.join(logs, name))
+
+    def replaces_its_log(self):
+        log = os.readlink("/proc/self/fd/1")
+        os.unlink(log)
+        os.mkfifo(log)
+        os.abort()
+
     # lies about what it found
 
     def patches_the_mean(self):
@@ -345,6 +369,16 @@ class Hostile(SMO):
         self.problem.oracle.counters = Counters()
         self.problem.oracle.rows(np.arange(self.problem.n))
 
+    def forgets_what_it_has_said(self):
+        from marginbench.harness.svm.tracing import Served
+
+        self.monitor.record(10**6, lambda: self.solution.model)
+        self.monitor.last, self.monitor._served = None, Served()
+        self.problem.counters.kernel_evals = self.problem.counters.kernel_evals_computed = 1
+
+    def stops_counting(self):
+        self.monitor.counters = None
+
     def counts_less_than_nothing(self):
         self.problem.counters.inner_products = -1
 
@@ -388,6 +422,15 @@ class Hostile(SMO):
         burn(self.hidden)
         self.monitor.start(self.problem.counters)
 
+    def lets_children_work_that_nobody_is_charged_for(self):
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        pid = os.fork()
+        if pid == 0:
+            burn(4 * self.hidden)
+            os._exit(0)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
     def lets_a_child_work(self):
         pid = os.fork()
         if pid == 0:
@@ -400,8 +443,8 @@ class Hostile(SMO):
 class HostileMethod(MPLFP):
     """MPLFP that does harm when it has solved the problem."""
 
-    def __init__(self, *, tol=0.0, how="", hidden=0.0):
-        super().__init__(tol=tol)
+    def __init__(self, *, tol=0.0, history=None, how="", hidden=0.0):
+        super().__init__(tol=tol, history=history)
         self.how, self.hidden = how, hidden
         if how == "sends_a_result_before_it_solves":
             self.sends_a_perfect_result()
@@ -457,6 +500,16 @@ class HostileMethod(MPLFP):
         value = {"status": "converged", "phi_lo": 1.0}
         connection().sendall(message(type="result", value=value, error="", kind="", traceback=""))
         self.loops()
+
+    def has_an_endless_history(self):
+        return replace(self.result, history=self.result.history[-1:] * 100_000)
+
+    def counts_too_far_in_its_history(self):
+        last = self.result.history[-1]._replace(matvecs=2**70)
+        return replace(self.result, history=(last,))
+
+    def takes_less_than_no_time(self):
+        return replace(self.result, seconds=-100.0)
 
     def sends_a_perfect_result(self):
         y, x = np.eye(8)[0].tolist(), np.eye(100)[0].tolist()

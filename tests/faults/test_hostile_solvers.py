@@ -77,6 +77,10 @@ SOLVERS = {
     "sends_an_earlier_phase": ("crashed", "no valid message: phase 'data' after 'solve'"),
     "sends_odd_times": ("crashed", "no valid message: a phase message that is none"),
     "floods": ("timeout", "took longer than"),
+    "sends_long_texts": ("crashed", "no valid message: a message with "),
+    "blames_the_disk": ("failed", "No space left on device"),
+    "replaces_its_spool": ("crashed", "the file with the states of the run was replaced"),
+    "replaces_its_log": ("crashed", "killed by SIGABRT while solving"),
     "hangs_up": ("crashed", "the process closed its connection"),
     "closes_everything": ("crashed", "the process closed its connection"),
     "patches_the_mean": ("converged", ""),
@@ -92,6 +96,8 @@ SOLVERS = {
     "returns_points_of_its_own": ("wrong", "the model's support reaches from "),
     "counts_backwards": ("wrong", "kernel_evals is 10, but the solver has already had "),
     "forgets_its_counters": ("wrong", "but the solver has already had "),
+    "forgets_what_it_has_said": ("wrong", "but it was 1000000 before"),
+    "stops_counting": ("wrong", "the solver says that it counts, but there are no counts"),
     "counts_less_than_nothing": ("wrong", "inner_products is -1, not a count"),
     "iterates_too_often": ("wrong", "n_iter is 1000000000000000000000000000000, not a count"),
     "says_nothing_of_its_end": ("wrong", "fit did not report its end"),
@@ -100,6 +106,10 @@ SOLVERS = {
     "works_in_a_pause": ("converged", "recorded is what passed outside"),
     "works_in_a_snapshot": ("converged", "recorded is what passed outside"),
     "starts_its_clocks_again": ("converged", "recorded is what passed outside"),
+    "lets_children_work_that_nobody_is_charged_for": (
+        "converged",
+        "recorded is what passed outside",
+    ),
     "lets_a_child_work": ("converged", "recorded is what passed outside"),
 }
 METHODS = {
@@ -115,6 +125,9 @@ METHODS = {
     "patches_the_check": ("wrong", "y does not separate"),
     "works_for_nothing": ("converged", "recorded is what passed outside"),
     "sends_a_result": ("crashed", "no valid message: a result message that is none"),
+    "has_an_endless_history": ("converged", ""),
+    "counts_too_far_in_its_history": ("wrong", "a point that no run can have"),
+    "takes_less_than_no_time": ("crashed", "wall_s is -100.0"),
     "sends_a_result_before_it_solves": ("crashed", "no valid message: a result before the fit"),
 }
 #: Those whose work is hidden from the clocks inside.
@@ -306,9 +319,12 @@ def test_what_only_the_solver_vouches_for_is_named(records: dict[str, RecordBase
     assert records["prints_much"].claimed.split() == ["n_iter", "counters", "epochs"]
 
 
-def test_pages_and_records_stay_small(folder: Path, records: dict[str, RecordBase]) -> None:
+def test_pages_and_records_stay_small(
+    folder: Path, records: dict[str, RecordBase], methods: dict[str, RecordBase]
+) -> None:
     assert records
     results = folder / "results"
     assert (results / "report.html").stat().st_size < 2_000_000
     assert max(path.stat().st_size for path in (results / "runs").iterdir()) < 200_000
+    assert len(methods["has_an_endless_history"].trace) <= 5000
     assert json.loads((results / "study.json").read_text())
