@@ -243,7 +243,7 @@ class Hostile(SMO):
         self.loops()
 
     def sends_deep_json(self):
-        connection().sendall(frame(b'{"type": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"))
+        connection().sendall(frame(b'{"type": ' + b"[" * 20_000 + b"]" * 20_000 + b"}"))
         self.loops()
 
     def sends_an_odd_array(self):
@@ -327,7 +327,7 @@ class Hostile(SMO):
 
     def says_converged_too_early(self):
         coef = 0.05 * self.problem.y
-        return Solution(self.problem.expansion(coef), 1, "converged")
+        return Solution(self.problem.expansion(coef), self.solution.n_iter, "converged")
 
     def says_that_its_tolerance_is_large(self):
         self.get_params = lambda deep=True: {"tol": 1e9}
@@ -362,7 +362,7 @@ class Hostile(SMO):
         return replace(self.solution, model=changed)
 
     def counts_backwards(self):
-        self.monitor.record(1, lambda: self.solution.model)
+        self.monitor.record(self.solution.n_iter, lambda: self.solution.model)
         self.problem.counters.kernel_evals = 10
 
     def forgets_its_counters(self):
@@ -416,7 +416,7 @@ class Hostile(SMO):
             burn(self.hidden)
             return self.solution.model
 
-        self.monitor.record(1, build)
+        self.monitor.record(self.solution.n_iter, build)
 
     def starts_its_clocks_again(self):
         burn(self.hidden)
