@@ -75,7 +75,7 @@ class SolverSpec:
             if found is None:
                 return None
             places = found.submodule_search_locations
-        return Path(found.origin) if found is not None and found.has_location else None
+        return Path(found.origin) if found and found.has_location and found.origin else None
 
     def checked(self) -> SolverSpec:
         """This, after a look at the file that runs none of its code.
