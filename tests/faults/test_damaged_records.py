@@ -76,7 +76,7 @@ def sealed_copy(folder: Path, kind: str) -> Path:
 
 @each_kind
 def test_no_damage_is_misread_or_fatal(tmp_path: Path, kind: str) -> None:
-    count = 10_000 if LONG else 400
+    count = 10_000 if LONG else 200
     found = damaged_copies(sealed_copy(tmp_path, kind), count, seed=1)
     assert set(found["counts"]) <= {"refused", "same"}, found
     # Most blocks differ from each other and from zeros.
@@ -86,7 +86,7 @@ def test_no_damage_is_misread_or_fatal(tmp_path: Path, kind: str) -> None:
 @each_kind
 def test_no_damage_to_a_record_without_checksums_is_fatal(kind: str) -> None:
     """Records of older schemas can be misread; they are all the more closely looked at."""
-    count = 10_000 if LONG else 400
+    count = 10_000 if LONG else 200
     found = damaged_copies(OLD / f"{kind}-4.parquet", count, seed=2)
     assert set(found["counts"]) <= {"refused", "same", "misread"}, found
     assert found["counts"]["refused"] > 0.5 * count
@@ -257,7 +257,7 @@ def test_a_damaged_description_is_never_shown(ran: Path, command: Command) -> No
 
 def test_no_damage_to_a_description_shows_another(ran: Path) -> None:
     """What is read is what was written, or nothing."""
-    count = 10_000 if LONG else 400
+    count = 10_000 if LONG else 200
     found = damaged_copies(ran / "results" / "study.json", count, seed=3)
     assert set(found["counts"]) <= {"refused", "same"}, found
     assert found["counts"]["refused"] > 0.8 * count

@@ -26,6 +26,7 @@ from marginbench.data_loaders import DataError, downloads, limits
 from marginbench.data_loaders.errors import CacheError
 from marginbench.data_loaders.files import RemoteFile, gather
 
+pytestmark = pytest.mark.slow
 LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
 CONTENT = random.Random(1).randbytes(300_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -320,7 +320,7 @@ def gone(process: psutil.Process) -> bool:
 @pytest.mark.parametrize(
     "how",
     [
-        pytest.param(signal.SIGKILL, id="kill -9"),
+        pytest.param(signal.SIGKILL, id="kill -9", marks=pytest.mark.slow),
         pytest.param(signal.SIGINT, id="Ctrl-C", marks=pytest.mark.slow),
     ],
 )
