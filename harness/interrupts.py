@@ -46,9 +46,11 @@ def interrupts_raised() -> Iterator[None]:
 
 @contextlib.contextmanager
 def interrupts_deferred() -> Iterator[Callable[[], None]]:
-    """Ctrl-C does nothing in this block but to be remembered; a second one is raised at once.
+    """Ctrl-C does nothing in this block but to be remembered; a second one is not.
 
-    A process that is being started, or a file that is being moved, is not left half done.
+    A process that is being started, or a file that is being moved, is not left half done. A second
+    one ends a command at once: its workers end with it, and the next command tidies up. Elsewhere
+    it is raised.
 
     Yields
     ------
@@ -59,9 +61,12 @@ def interrupts_deferred() -> Iterator[Callable[[], None]]:
         yield _look_away
         return
     interrupted = False
+    of_a_command = signal.getsignal(signal.SIGINT) is _end
 
     def remember(number: int, frame: FrameType | None) -> None:
         nonlocal interrupted
+        if interrupted and of_a_command:
+            _end(number, frame)
         if interrupted:
             raise KeyboardInterrupt
         interrupted = True
