@@ -269,7 +269,7 @@ def _problem(declared: type, row: Mapping[str, Any]) -> str:
         if name not in row:
             continue
         value = row[name]
-        if described.json and not _is_json(value, described.json):
+        if described.json and not is_json(value, described.json):
             return f"{name} is not a JSON {described.json}"
         if value is None or described.json:
             continue
@@ -309,7 +309,8 @@ def _trace_problem(cls: type[RecordBase], trace: Any) -> str:
     return next((f"trace says that {problem}" for problem in problems if problem), "")
 
 
-def _is_json(text: Any, kind: str) -> bool:
+def is_json(text: Any, kind: str) -> bool:
+    """Whether it is the text of a JSON object, or of an array of objects ("array")."""
     try:
         found = json.loads(text)
     except (TypeError, ValueError):

@@ -25,7 +25,7 @@ from marginbench.harness.wire import FrameReader, decode
 from marginbench.solvers.numeric.counters import Counters
 
 #: What only the solver's own process can know.
-CLAIMED = ("n_iter", "counters", "epochs")
+CLAIMED = "n_iter counters epochs"
 _PIECE = 2**20
 
 
@@ -102,7 +102,7 @@ def judge_apart(work: JudgeWork, send: Send) -> dict[str, Any]:
         columns |= {"status": "wrong", "reason": str(error)}
     if work.claims is not None and is_epochs(work.claims.epochs):
         columns["epochs"] = work.claims.epochs
-    return {**columns, **judgement.columns(), "claimed": " ".join(CLAIMED)}
+    return {**columns, **judgement.columns(), "claimed": CLAIMED}
 
 
 def _states(path: Path | None) -> Iterator[Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.jobs import CheckpointMessage, Send
+from marginbench.harness.records import is_json
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
 from marginbench.harness.svm.records import Checkpoint
 from marginbench.harness.svm.tracing import Snapshot
@@ -191,10 +191,4 @@ def compared_rows(n_test: int) -> np.ndarray:
 
 def is_epochs(text: str) -> bool:
     """Whether it is JSON of what a record keeps of epochs: a list of tables, not too long."""
-    if len(text) > _EPOCHS_LIMIT:
-        return False
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return False
-    return isinstance(found, list) and all(isinstance(item, dict) for item in found)
+    return len(text) <= _EPOCHS_LIMIT and is_json(text, "array")
