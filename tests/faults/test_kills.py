@@ -15,18 +15,16 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from marginbench.harness.records import RecordBase
-from marginbench.harness.store import RecordStore
+from .conftest import LONG, numbers
 
 pytestmark = pytest.mark.slow
-KILLS = 60 if os.environ.get("MARGINBENCH_FAULTS") == "long" else 6
+KILLS = 60 if LONG else 6
 SEED = 20
 #: Seconds after its start in which a command is killed: while it plans, runs and writes its page.
 LATEST = 7.0
@@ -34,9 +32,6 @@ LATEST = 7.0
 PATIENCE = 10.0
 #: What all that these tests start has in its environment.
 MARK, TOKEN = "MARGINBENCH_TEST", uuid.uuid4().hex
-TIMES = {"wall_s", "cpu_s", "compile_s", "evaluation_s", "data_s", "tuning_s", "peak_memory_mb"}
-#: Also the machine's load, and the command that was there when the run was done.
-NOT_COMPARED = TIMES | {"started_at", "environment", "trace", "key_parts"}
 
 OWN = """
 import os, subprocess, sys, time
@@ -87,7 +82,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def undisturbed(folder: Path) -> dict[str, dict[str, Any]]:
     done = start(folder, "undisturbed")
     assert done.wait(300) == 0, log_of(folder, "undisturbed")
-    return values(folder / "undisturbed")
+    return numbers(folder / "undisturbed")
 
 
 def start(folder: Path, name: str, *more: str) -> subprocess.Popen[bytes]:
@@ -105,25 +100,6 @@ def start(folder: Path, name: str, *more: str) -> subprocess.Popen[bytes]:
 
 def log_of(folder: Path, name: str) -> str:
     return (folder / f"{name}.log").read_text()
-
-
-def values(results: Path) -> dict[str, dict[str, Any]]:
-    """All that does not depend on the clock, by key."""
-    store = RecordStore(results / "runs")
-    found = {}
-    for record in map(store.read, store.paths()):
-        assert isinstance(record, RecordBase)
-        row = {
-            item.name: getattr(record, item.name)
-            for item in fields(record)
-            if item.name not in NOT_COMPARED
-        }
-        row["trace"] = [
-            {name: value for name, value in state.row().items() if name not in TIMES}
-            for state in record.trace
-        ]
-        found[record.key] = row
-    return found
 
 
 def processes() -> list[psutil.Process]:
@@ -196,7 +172,7 @@ def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(
         last = start(folder, name, "--retry-failed")
         assert last.wait(300) == 0, log_of(folder, name)
         assert "Traceback" not in log_of(folder, name)
-        assert values(folder / name) == undisturbed
+        assert numbers(folder / name) == undisturbed
         assert leftovers(folder / name) == []
     assert gone()
     print(f"{kills} in {rounds} studies")  # shown by pytest -s
@@ -216,7 +192,7 @@ def test_of_two_commands_at_once_one_runs_and_the_other_says_so(
     codes = sorted(command.wait(300) for command in both)
     assert codes == [0, 2], log_of(folder, "shared")
     assert log_of(folder, "shared").count("another marginbench run is writing here") == 1
-    assert values(folder / "shared") == undisturbed
+    assert numbers(folder / "shared") == undisturbed
     assert leftovers(folder / "shared") == []
 
 
