@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight
 
+from marginbench.solvers.interface.convergence import warn_unconverged
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.inputs import (
     class_weights,
@@ -86,6 +87,11 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter of the method itself that is out of range."""
 
+    def _limit(self) -> str:
+        """The parameter that ends a run which does not converge, as text."""
+        name = "max_iter" if hasattr(self, "max_iter") else "max_epochs"
+        return f"{name}={getattr(self, name)!r}"
+
     def fit(self, X: Any, y: Any, monitor: Monitor | None = None, **options: Any) -> Solver:
         """Train.
 
@@ -144,6 +150,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
                 "marginbench.Solution"
             )
         monitor.finish(solution.n_iter, solution.model)
+        if solution.status == "budget" and solution.shortfall:
+            warn_unconverged(type(self).__name__, self._limit(), solution.shortfall)
 
         self.model_ = solution.model
         self.n_iter_ = solution.n_iter

@@ -28,11 +28,16 @@ class Solution:
         Iterations done.
     status : {"converged", "budget", "stopped"}
         Why they ended there: the stopping rule, the limit on iterations, or the monitor.
+    shortfall : str
+        For "budget", where the method has a stopping rule: what was achieved and what was asked
+        for, such as "the largest violation is 0.2, tol=0.001". It becomes a warning. Empty for a
+        method that always runs to its limit.
     """
 
     model: Model
     n_iter: int
     status: SolveStatus
+    shortfall: str = ""
 
 
 class Problem:
