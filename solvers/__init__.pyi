@@ -58,7 +58,6 @@ from .feasibility import (
     FeasibilityCounters as FeasibilityCounters,
     FeasibilityProblem as FeasibilityProblem,
     FeasibilityResult as FeasibilityResult,
-    OneVsRest as OneVsRest,
     Orthant as Orthant,
     PositiveSemidefinite as PositiveSemidefinite,
     SecondOrder as SecondOrder,
@@ -68,6 +67,7 @@ from .feasibility import (
 from .interface.base import Solver as Solver, WeightedSolver as WeightedSolver
 from .interface.declaration import hyperparameters as hyperparameters
 from .interface.monitor import Monitor as Monitor
+from .interface.one_vs_rest import OneVsRest as OneVsRest
 from .interface.parameters import (
     CachedKernelParameters as CachedKernelParameters,
     KernelParameters as KernelParameters,
@@ -94,6 +94,7 @@ from .models import (
     KernelExpansion as KernelExpansion,
     LinearModel as LinearModel,
     Model as Model,
+    OneVsRestModel as OneVsRestModel,
 )
 from .models.fourier import FourierExpansion as FourierExpansion
 from .models.voting import VotedExpansion as VotedExpansion

@@ -21,8 +21,9 @@ from marginbench.harness.feasibility.records import Stage
 from marginbench.harness.feasibility.work import ImagesResult, ImagesWork, Votes
 from marginbench.harness.jobs import CheckpointMessage, PhaseMessage, Send
 from marginbench.harness.loading import load_class
-from marginbench.solvers.feasibility.one_vs_rest import OneVsRest, class_scores
+from marginbench.solvers.interface.one_vs_rest import OneVsRest
 from marginbench.solvers.kernels import make_kernel
+from marginbench.solvers.models.scoring import expansion_scores
 
 
 def classify(work: ImagesWork, send: Send) -> ImagesResult:
@@ -54,18 +55,19 @@ def classify(work: ImagesWork, send: Send) -> ImagesResult:
     started, cpu_started = perf_counter(), process_time()
     model = _trained(work, gamma, max(work.stages), X, y, stages=work.stages)
     wall_s, cpu_s = perf_counter() - started, process_time() - cpu_started
+    results = [one.result_ for one in model.estimators_]
     return ImagesResult(
         gamma=gamma,
-        widths=[Votes(one.support_, one.dual_coef_) for one in tried],
-        staged=Votes(model.support_, _staged(model)),
-        stages=[_stage(model, stage) for stage in work.stages],
-        dtype=np.dtype(model.method.dtype).name,
-        separated=sum(result.status == "separable" for result in model.results_),
-        converged=all(result.converged for result in model.results_),
-        n_iter=model.n_iter_,
+        widths=[Votes(*_coefficients([one.estimator_.model_])) for one in tried],
+        staged=Votes(*_coefficients([*model.staged_models_.values(), model.estimator_.model_])),
+        stages=[_stage(results, stage) for stage in work.stages],
+        dtype=np.dtype(model.estimator.dtype).name,
+        separated=sum(result.status == "separable" for result in results),
+        converged=all(result.converged for result in results),
+        n_iter=max(1, *(result.n_iter for result in results)),
         counters={
             **model.counters_.as_dict(),
-            "matvecs": sum(result.counters.matvecs for result in model.results_),
+            "matvecs": sum(result.counters.matvecs for result in results),
         },
         wall_s=wall_s,
         cpu_s=cpu_s,
@@ -177,7 +179,7 @@ class _Scoring:
         kernel = make_kernel("rbf", gamma=gamma)
         points = kernel.prepare(X_train[support], self._dtype)
         rows = coef.reshape(-1, coef.shape[-1])
-        scores = class_scores(kernel, points, rows, X, self._dtype)
+        scores = expansion_scores(kernel, points, rows, X, self._dtype)
         parts = np.split(scores, len(rows) // self.n_classes, axis=1)
         return [float(np.mean(self._classes[one.argmax(axis=1)] != y)) for one in parts]
 
@@ -188,14 +190,22 @@ def _trained(work: ImagesWork, gamma: float, max_iter: int, X: Any, y: Any, **pa
     return OneVsRest(method, **params).fit(X, y)
 
 
-def _staged(model: OneVsRest) -> NDArray[Any]:
-    """Coefficients at each stage and at the end, shape (n_stages + 1, n_classes, n_support)."""
-    return np.stack([*model.staged_coef_.values(), model.dual_coef_])
+def _coefficients(models: list[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The support vectors of any, and coefficients, shape (n_models, n_classes, n_support).
+
+    Of one model alone, shape (n_classes, n_support).
+    """
+    found = [model.attributes() for model in models]
+    support = np.unique(np.concatenate([one["support_"] for one in found]))
+    coef = np.zeros((len(found), len(found[0]["dual_coef_"]), len(support)))
+    for rows, one in zip(coef, found, strict=True):
+        rows[:, np.searchsorted(support, one["support_"])] = one["dual_coef_"]
+    return support, coef if len(found) > 1 else coef[0]
 
 
-def _stage(model: Any, stage: int) -> list[float]:
+def _stage(results: list[Any], stage: int) -> list[float]:
     """What every class had cost by then, and the bounds; the shared kernel matrix is not in it."""
-    ends = [_at(result.history, stage) for result in model.results_]
+    ends = [_at(result.history, stage) for result in results]
     return [
         sum(end.seconds for end in ends),
         sum(end.matvecs for end in ends),

@@ -102,20 +102,22 @@ class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelPara
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        m = min(int(self.n_components), problem.n)
-        jitter = _JITTER[problem.oracle.dtype.name]
-        if self.selection == "random":
-            landmarks = problem.rng.permutation(problem.n)[:m]
-            factor, features = nystrom_features(problem, landmarks, jitter)
-        else:
-            landmarks, whole_factor = incomplete_cholesky(problem.oracle, m, jitter)
-            factor = whole_factor[landmarks]
-            features = whole_factor.astype(problem.oracle.dtype, copy=False)
+        landmarks, factor, features = problem.once("features", lambda: self._features(problem))
         ascent, status = ascend(features, problem, float(self.C), self.tol, self.max_epochs)
         self.landmarks_ = landmarks
         coef = np.zeros(problem.n)
         coef[landmarks] = solve_triangular(factor, ascent.w, lower=True, trans="T")
         return Solution(problem.expansion(coef), ascent.n_iter, status)
+
+    def _features(self, problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The landmarks, the factor of their Gram matrix, and the features of all points."""
+        m = min(int(self.n_components), problem.n)
+        jitter = _JITTER[problem.oracle.dtype.name]
+        if self.selection == "random":
+            landmarks = problem.rng.permutation(problem.n)[:m]
+            return landmarks, *nystrom_features(problem, landmarks, jitter)
+        landmarks, factor = incomplete_cholesky(problem.oracle, m, jitter)
+        return landmarks, factor[landmarks], factor.astype(problem.oracle.dtype, copy=False)
 
 
 def nystrom_features(

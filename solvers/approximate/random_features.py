@@ -189,14 +189,18 @@ class RandomFourierFeatures(
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        frequencies, features = problem.once("features", lambda: self._features(problem))
+        ascent, status = ascend(features, problem, float(self.C), self.tol, self.max_epochs)
+        return Solution(FourierExpansion(frequencies, ascent.w), ascent.n_iter, status)
+
+    def _features(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+        """Frequencies, and the features of all points."""
         kernel = _gaussian(self.kernel, self.gamma, problem.X)
         n, n_features = problem.X.shape
         finite_squared_norms(problem.X)
         frequencies = draw_frequencies(problem.rng, kernel.gamma, self.n_pairs, n_features)
-        features = fourier_features(problem.X, frequencies, self.dtype)
         problem.counters.inner_products += self.n_pairs * n
-        ascent, status = ascend(features, problem, float(self.C), self.tol, self.max_epochs)
-        return Solution(FourierExpansion(frequencies, ascent.w), ascent.n_iter, status)
+        return frequencies, fourier_features(problem.X, frequencies, self.dtype)
 
 
 def _gaussian(kernel: Any, gamma: float | str, X: Matrix) -> RBF:

@@ -5,7 +5,6 @@ from marginbench.solvers.feasibility.cones import Cone, Orthant, PositiveSemidef
 from marginbench.solvers.feasibility.kernel_methods import KPCT, KVN, MPKFP
 from marginbench.solvers.feasibility.kernel_smoothing import ISNKPVN, SNKP
 from marginbench.solvers.feasibility.methods import MPCFP, MPLFP, PCT, VN
-from marginbench.solvers.feasibility.one_vs_rest import OneVsRest
 from marginbench.solvers.feasibility.problem import FeasibilityProblem
 from marginbench.solvers.feasibility.result import FeasibilityResult, HistoryPoint
 from marginbench.solvers.feasibility.smooth_methods import ISPVN, SPCT, SPVN
@@ -29,7 +28,6 @@ __all__ = [
     "FeasibilityProblem",
     "FeasibilityResult",
     "HistoryPoint",
-    "OneVsRest",
     "Orthant",
     "PositiveSemidefinite",
     "SecondOrder",

@@ -40,6 +40,8 @@ class FeatureSpace(ElementSpace):
     gram_bytes : int
         The kernel matrix is stored if it is not larger; else entries are computed again for each
         product.
+    stored : dict, optional
+        Where the kernel matrix is put, for spaces of the same points with other labels.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class FeatureSpace(ElementSpace):
         factor: np.ndarray,
         index: np.ndarray | None = None,
         gram_bytes: int = 0,
+        stored: dict[str, np.ndarray] | None = None,
     ) -> None:
         self.oracle = oracle
         self.factor = factor
@@ -55,7 +58,7 @@ class FeatureSpace(ElementSpace):
         self.gram_bytes = gram_bytes
         self.n = self.size = len(factor)
         self.counters = oracle.counters
-        self._matrix: np.ndarray | None = None
+        self._stored = {} if stored is None else stored
         self._updates = 0
 
     @classmethod
@@ -75,7 +78,13 @@ class FeatureSpace(ElementSpace):
         return cls(oracle, factor, gram_bytes=G.nbytes if stored else 0)
 
     @classmethod
-    def of_points(cls, oracle: KernelOracle, signs: np.ndarray, gram_bytes: int) -> FeatureSpace:
+    def of_points(
+        cls,
+        oracle: KernelOracle,
+        signs: np.ndarray,
+        gram_bytes: int,
+        stored: dict[str, np.ndarray] | None = None,
+    ) -> FeatureSpace:
         """The space of the points with k(x, x) > 0, times their labels.
 
         Parameters
@@ -83,7 +92,7 @@ class FeatureSpace(ElementSpace):
         oracle : KernelOracle
         signs : ndarray of float64, shape (n_points,)
             Labels, -1 or +1.
-        gram_bytes : int
+        gram_bytes, stored
             As in the constructor.
 
         Raises
@@ -106,21 +115,7 @@ class FeatureSpace(ElementSpace):
             )
         kept = None if len(index) == len(diag) else index
         factor = signs if kept is None else signs[index]
-        return cls(oracle, factor / np.sqrt(diag[index]), kept, gram_bytes)
-
-    def with_signs(self, signs: np.ndarray) -> FeatureSpace:
-        """The same points with other labels, and the same stored matrix.
-
-        Parameters
-        ----------
-        signs : ndarray of float64, shape (n_points,)
-            For all points of the oracle.
-        """
-        self.load()
-        signs = signs if self.index is None else signs[self.index]
-        other = FeatureSpace(self.oracle, signs * np.abs(self.factor), self.index, self.gram_bytes)
-        other._matrix = self._matrix
-        return other
+        return cls(oracle, factor / np.sqrt(diag[index]), kept, gram_bytes, stored)
 
     def on_points(self, coefficients: np.ndarray) -> np.ndarray:
         """Coefficients of f(x) = sum_i coef_i k(x_i, x) over all points of the oracle.
@@ -147,7 +142,8 @@ class FeatureSpace(ElementSpace):
         n, oracle = self.n, self.oracle
         if not oracle.kernel.evaluates:
             given = oracle.points.values
-            self._matrix = given if self.index is None else given[np.ix_(self.index, self.index)]
+            kept = given if self.index is None else given[np.ix_(self.index, self.index)]
+            self._stored["gram"] = kept
             oracle.charge(n * n, 0)
             return
         index = np.arange(n) if self.index is None else self.index
@@ -160,7 +156,11 @@ class FeatureSpace(ElementSpace):
             matrix[hi:, lo:hi] = part[:, hi - lo :].T
             # A textbook run asks for the entries below the diagonal too.
             oracle.charge((hi - lo) * lo, 0)
-        self._matrix = matrix
+        self._stored["gram"] = matrix
+
+    @property
+    def _matrix(self) -> np.ndarray | None:
+        return self._stored.get("gram")
 
     def products(self, x: np.ndarray, w: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
         """G x, and G w if asked for: two products in one pass over the matrix.

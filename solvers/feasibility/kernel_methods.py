@@ -23,7 +23,6 @@ from marginbench.solvers.interface.parameters import (
     SolverParameters,
 )
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.validation import check_one_of, check_positive
 from marginbench.solvers.registration import register
@@ -91,7 +90,9 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
         """Run the method."""
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        space = self._space(problem.oracle, problem.y)
+        gram_bytes = int(self.gram_size * 2**20)
+        stored: dict[str, np.ndarray] = problem.once("kernel matrix", dict)
+        space = FeatureSpace.of_points(problem.oracle, problem.y, gram_bytes, stored)
 
         def model_of(y: np.ndarray) -> KernelExpansion:
             return problem.expansion(space.on_points(y))
@@ -103,10 +104,6 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
             status = "stopped"
         # The starting point is work, too: a run that needs no more has done one iteration.
         return Solution(model_of(result.y), max(1, result.n_iter), status)
-
-    def _space(self, oracle: KernelOracle, signs: np.ndarray) -> FeatureSpace:
-        gram_bytes = int(self.gram_size * 2**20)
-        return FeatureSpace.of_points(oracle, signs, gram_bytes)
 
 
 @hyperparameters

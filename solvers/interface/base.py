@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from marginbench.solvers.interface.classes import Solve, solve_each
 from marginbench.solvers.interface.convergence import warn_unconverged
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.inputs import (
@@ -38,20 +40,28 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (2,)
-    dual_coef_ : ndarray, shape (1, n_support)
+    classes_ : ndarray, shape (n_classes,)
+    estimators_ : list of Solver
+        With more than two classes: a fitted solver for each class against the rest, which has the
+        attributes of the method itself, such as ``alpha_``. Its ``counters_`` are its part.
+    dual_coef_ : ndarray, shape (1, n_support) or (n_classes, n_support)
         Signed coefficients of the support vectors.
     support_ : ndarray of int, shape (n_support,)
     support_vectors_ : ndarray or csr_matrix, shape (n_support, n_features)
-    intercept_ : ndarray, shape (1,)
+    intercept_ : ndarray, shape (1,) or (n_classes,)
     n_iter_ : int
+        Summed over the classes if there are more than two.
     counters_ : Counters or None
-        What the fit cost; None for a solver that is not instrumented.
+        What the fit cost, with all classes; None for a solver that is not instrumented.
     status_ : {"converged", "budget", "stopped"}
     model_ : Model
 
     Notes
     -----
+    Of more than two classes each is trained against the rest, one after the other and all with one
+    oracle: kernel entries that it holds are not computed again. The draws of every class have the
+    same seed. A point is of the class with the largest score.
+
     A model that is no expansion over training points sets its own attributes instead of
     ``dual_coef_``, ``support_`` and ``support_vectors_`` (:meth:`marginbench.Model.attributes`).
     """
@@ -100,7 +110,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         X : array-like or sparse matrix, shape (n, n_features)
             The training points; for ``kernel="precomputed"`` the Gram matrix, shape (n, n).
         y : array-like, shape (n,)
-            Labels, any two values; the larger one is the positive class.
+            Labels, two or more values. Of two the larger one is the positive class.
         monitor : Monitor, optional
             Watches the run.
         **options
@@ -114,8 +124,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            For parameters out of range, NaN or infinity in X, labels that are not two classes, or
-            sample weights.
+            For parameters out of range, NaN or infinity in X, fewer than two classes, or sample
+            weights.
         """
         if options.pop("sample_weight", None) is not None:
             raise ValueError(f"{type(self).__name__} does not take sample_weight")
@@ -123,11 +133,18 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(options))!r}")
         return self._fit(X, y, None, monitor)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, monitor: Monitor | None) -> Solver:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        monitor: Monitor | None,
+        watch: Callable[[Any, Monitor], Monitor] | None = None,
+    ) -> Solver:
+        """Train; ``watch`` makes another monitor for each class of the one that it would have."""
         self._check_common_parameters()
         self._check_parameters()
         X, y = self._check_training_set(X, y)
-        signs = np.where(y == self.classes_[1], 1.0, -1.0)
         weights = self._weights(X, y, sample_weight)
         kernel = make_kernel(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=X
@@ -135,50 +152,99 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         monitor = Monitor() if monitor is None else monitor
         counters = Counters()
         self.counters_ = counters if self.instrumented else None
-        rng = generator(self.random_state)
+        shared: dict[str, Any] = {}
 
         def build_oracle() -> KernelOracle:
             cache_bytes = int(self.cache_size * 2**20)
             return KernelOracle(kernel, X, self.dtype, cache_bytes, counters=counters)
 
+        def problem_of(label: Any) -> Problem:
+            signs = np.where(y == label, 1.0, -1.0)
+            rng = generator(self.random_state)
+            return Problem(X, signs, rng, weights, counters, build_oracle, shared)
+
+        vars(self).pop("estimators_", None)
         monitor.start(self.counters_)
-        problem = Problem(X, signs, rng, weights, counters, build_oracle)
+        if len(self.classes_) == 2:
+            label = self.classes_[1]
+            watcher = monitor if watch is None else watch(label, monitor)
+            solution = self._checked_solve(problem_of(label), watcher)
+        else:
+            solution = self._solve_classes(problem_of, monitor, watch)
+        monitor.finish(solution.n_iter, solution.model)
+        if solution.status == "budget" and solution.shortfall:
+            warn_unconverged(type(self).__name__, self._limit(), solution.shortfall)
+        self._take(solution)
+        return self
+
+    def _checked_solve(self, problem: Problem, monitor: Monitor) -> Solution:
         solution = self._solve(problem, monitor)
         if not isinstance(solution, Solution):
             raise TypeError(
                 f"{type(self).__name__}._solve returned {type(solution).__name__}, not a "
                 "marginbench.Solution"
             )
-        monitor.finish(solution.n_iter, solution.model)
-        if solution.status == "budget" and solution.shortfall:
-            warn_unconverged(type(self).__name__, self._limit(), solution.shortfall)
+        return solution
 
+    def _solve_classes(
+        self,
+        problem_of: Callable[[Any], Problem],
+        monitor: Monitor,
+        watch: Callable[[Any, Monitor], Monitor] | None,
+    ) -> Solution:
+        """Each class against the rest, by copies of the estimator that become ``estimators_``."""
+        parts: list[Solver] = [clone(self) for _ in self.classes_]
+
+        def solver_of(part: Solver, label: Any) -> Solve:
+            def solve(problem: Problem, monitor: Monitor) -> Solution:
+                before = replace(problem.counters)
+                watcher = monitor if watch is None else watch(label, monitor)
+                solution = part._checked_solve(problem, watcher)
+                part.classes_ = np.array([0, 1])
+                part.n_features_in_ = self.n_features_in_
+                part.counters_ = problem.counters.since(before) if self.instrumented else None
+                part._take(solution)
+                return solution
+
+            return solve
+
+        solvers = [solver_of(part, label) for part, label in zip(parts, self.classes_, strict=True)]
+        solutions, whole = solve_each(solvers, map(problem_of, self.classes_), monitor)
+        self.estimators_ = parts[: len(solutions)]
+        return whole
+
+    def _take(self, solution: Solution) -> None:
+        """Set the fitted attributes."""
         self.model_ = solution.model
         self.n_iter_ = solution.n_iter
         self.status_ = solution.status
         for name, value in solution.model.attributes().items():
             setattr(self, name, value)
-        return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed scores, positive for ``classes_[1]``; float64, shape (n_points,).
+        """Signed scores, positive for ``classes_[1]``; with several classes a column for each.
 
         Parameters
         ----------
         X : array-like or sparse matrix, shape (n_points, n_features)
             For ``kernel="precomputed"`` the entries k(x, x_i), shape (n_points, n).
+
+        Returns
+        -------
+        ndarray of float64, shape (n_points,) or (n_points, n_classes)
         """
         X = new_points(self, X)
         return self.model_.decision_function(X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row of X, shape (n_points,)."""
-        positive_class = self.decision_function(X) > 0
-        return self.classes_[positive_class.astype(int)]
+        scores = self.decision_function(X)
+        if scores.ndim == 2:
+            return self.classes_[scores.argmax(axis=1)]
+        return self.classes_[(scores > 0).astype(int)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = self.supports_sparse
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
@@ -214,17 +280,11 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
     def _check_training_set(self, X: Any, y: Any) -> tuple[Matrix, np.ndarray]:
         X, y = training_points(self, X, y, accept_sparse=self.supports_sparse)
         check_classification_targets(y)
-        kind = type_of_target(y, input_name="y")
         self.classes_ = np.unique(y)
         if len(self.classes_) == 1:
             raise ValueError(
-                f"{type(self).__name__} needs two classes in y, got only one class: "
+                f"{type(self).__name__} needs at least two classes in y, got only one class: "
                 f"{self.classes_[0]}"
-            )
-        if kind != "binary":
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"{kind} ({len(self.classes_)} values)."
             )
         return X, y
 
@@ -239,7 +299,8 @@ class WeightedSolver(Solver):
     Parameters
     ----------
     class_weight : dict, "balanced" or None
-        Factors of the losses of each class; "balanced": ``n / (2 n_class)``.
+        Factors of the losses of each class; "balanced": ``n / (n_classes n_class)``. With several
+        classes a point has the factor of its own class in the problem of every class.
     """
 
     class_weight: Any = None
@@ -254,7 +315,7 @@ class WeightedSolver(Solver):
         X : array-like or sparse matrix, shape (n, n_features)
             The training points; for ``kernel="precomputed"`` the Gram matrix, shape (n, n).
         y : array-like, shape (n,)
-            Labels, any two values; the larger one is the positive class.
+            Labels, two or more values. Of two the larger one is the positive class.
         sample_weight : array-like, shape (n,), optional
             Factors >= 0 of the points' losses; 1 by default.
         monitor : Monitor, optional
@@ -268,7 +329,7 @@ class WeightedSolver(Solver):
         Raises
         ------
         ValueError
-            For parameters out of range, NaN or infinity in X, labels that are not two classes, or
-            weights that are negative or leave nothing of a class.
+            For parameters out of range, NaN or infinity in X, fewer than two classes, or weights
+            that are negative or leave nothing of a class.
         """
         return self._fit(X, y, sample_weight, monitor)

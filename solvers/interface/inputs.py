@@ -120,7 +120,7 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The factor of each class, float64, shape (2,).
+    """The factor of each class, float64, shape (n_classes,).
 
     Raises
     ------

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from marginbench.solvers.models import KernelExpansion, Model
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix
 
+Shared = TypeVar("Shared")
 SolveStatus = Literal["converged", "budget", "stopped"]
 
 
@@ -56,6 +56,8 @@ class Problem:
     counters : Counters
     build_oracle : callable
         Makes the oracle when it is first asked for: a linear method never does.
+    shared : dict, optional
+        What the problems of several classes have in common, see :meth:`once`.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Problem:
         weights: np.ndarray,
         counters: Counters,
         build_oracle: Callable[[], KernelOracle],
+        shared: dict[str, Any] | None = None,
     ) -> None:
         self.X = X
         self.y = y
@@ -73,11 +76,31 @@ class Problem:
         self.weights = weights
         self.counters = counters
         self._build_oracle = build_oracle
+        self._shared = {} if shared is None else shared
 
-    @cached_property
+    @property
     def oracle(self) -> KernelOracle:
-        """Kernel entries between the training points, counted."""
-        return self._build_oracle()
+        """Kernel entries between the training points, counted; the same for all classes."""
+        return self.once("oracle", self._build_oracle)
+
+    def once(self, name: str, make: Callable[[], Shared]) -> Shared:
+        """What the problems of several classes share, made by the first of them that asks.
+
+        Parameters
+        ----------
+        name : str
+        make : callable
+            Must not depend on the labels.
+
+        Examples
+        --------
+        >>> def _solve(self, problem, monitor):
+        ...     features = problem.once("features", lambda: self._features(problem.X))
+        """
+        if name not in self._shared:
+            self._shared[name] = make()
+        found: Shared = self._shared[name]
+        return found
 
     @property
     def n(self) -> int:

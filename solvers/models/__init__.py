@@ -7,6 +7,7 @@ from marginbench.solvers.models.expansions import (
     Model,
 )
 from marginbench.solvers.models.fourier import FourierExpansion
+from marginbench.solvers.models.several import OneVsRestModel
 from marginbench.solvers.models.voting import VotedExpansion
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "KernelExpansion",
     "LinearModel",
     "Model",
+    "OneVsRestModel",
     "VotedExpansion",
 ]

@@ -21,7 +21,7 @@ _AnyModel = TypeVar("_AnyModel", bound="Model")
 
 
 class Model(ABC):
-    """A predictor f: a point is of the positive class if f(x) > 0."""
+    """A predictor f: a point is of the positive class if f(x) > 0, or of the largest f_c(x)."""
 
     #: What the file of a saved model calls it.
     kind: ClassVar[str]
@@ -78,7 +78,7 @@ class Model(ABC):
         with np.load(path, allow_pickle=False) as stored:
             description = json.loads(str(stored["description"]))
             kind = description.pop("kind", KernelExpansion.kind)
-            for known in _descendants(cls):
+            for known in descendants(cls):
                 if known.kind == kind:
                     return known._restored(description, stored)
         raise ValueError(f"{path} holds a model of kind {kind!r}, not a {cls.__name__}")
@@ -295,12 +295,12 @@ class LinearModel(Model):
         return cls(arrays["weights"], intercept, arrays.get("dual_coef"))
 
 
-def _descendants(cls: type[_AnyModel]) -> Iterator[type[_AnyModel]]:
+def descendants(cls: type[_AnyModel]) -> Iterator[type[_AnyModel]]:
     """The class itself and every class derived from it that is no longer abstract."""
     if not isabstract(cls):
         yield cls
     for derived in cls.__subclasses__():
-        yield from _descendants(derived)
+        yield from descendants(derived)
 
 
 def _squared_norm(kernel: Kernel, points: Matrix, coef: np.ndarray, dtype: str) -> float:

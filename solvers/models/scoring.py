@@ -19,28 +19,33 @@ _FEWEST_ROWS = 64
 def expansion_scores(
     kernel: Kernel, points: Points, coef: np.ndarray, Z: Matrix, dtype: str
 ) -> np.ndarray:
-    """sum_j coef_j k(x_j, z) for each row z of Z, float64, shape (len(Z),).
+    """sum_j coef_j k(x_j, z) for each row z of Z, float64, shape (len(Z),) or (len(Z), n_outputs).
 
     Parameters
     ----------
     kernel : Kernel
     points : Points
         The x_j, prepared.
-    coef : ndarray, shape (len(points),)
+    coef : ndarray, shape (len(points),) or (n_outputs, len(points))
     Z : ndarray or csr_matrix, shape (n_points, n_features)
     dtype : {"float32", "float64"}
         Type of the kernel entries.
     """
-    scores = np.zeros(Z.shape[0])
-    if len(coef) == 0:
+    scores = np.zeros((Z.shape[0], *coef.shape[:-1]))
+    n_support = coef.shape[-1]
+    if n_support == 0:
         return scores
     coef = np.ascontiguousarray(coef, dtype=np.float64)
-    step = max(_FEWEST_ROWS, _BLOCK_BYTES // (len(coef) * np.dtype(dtype).itemsize))
-    entries = np.empty((min(step, Z.shape[0]), len(coef)), dtype=dtype)
+    step = max(_FEWEST_ROWS, _BLOCK_BYTES // (n_support * np.dtype(dtype).itemsize))
+    entries = np.empty((min(step, Z.shape[0]), n_support), dtype=dtype)
     for start in range(0, Z.shape[0], step):
-        part = kernel.prepare(Z[start : start + step], dtype, like=points)
+        rows = slice(start, start + step)
+        part = kernel.prepare(Z[rows], dtype, like=points)
         block = kernel.block(part, points, entries[: len(part)])
-        in_parts(_weighted_sums, len(part), block, coef, scores[start : start + step])
+        if coef.ndim == 1:
+            in_parts(_weighted_sums, len(part), block, coef, scores[rows])
+        else:
+            scores[rows] = matmul(block.astype(np.float64, copy=False), coef.T)
     return scores
 
 

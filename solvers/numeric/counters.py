@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, Self
 
 
 def _counter(title: str, words: str, *, evaluation: bool = False, computed: bool = False) -> Any:
@@ -51,6 +51,12 @@ class Counters:
     def evaluations(self) -> int:
         """All that a textbook run asks for, one as one: kernel entries, inner products, ..."""
         return sum(getattr(self, name) for name in evaluation_counters(type(self)))
+
+    def since(self, before: Counters) -> Self:
+        """What has been added to an earlier state of these counters."""
+        return type(self)(
+            **{name: count - getattr(before, name) for name, count in self.as_dict().items()}
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The counts by name."""

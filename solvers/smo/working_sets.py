@@ -103,10 +103,8 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
     """
     oracle, n = problem.oracle, problem.n
     diag = oracle.diag()
-    largest = _working_set_size(n, oracle.cache_bytes, oracle.dtype.itemsize)
-    oracle.set_aside(largest * largest * oracle.dtype.itemsize)
-    choose = _Choice(n, largest)
-    matrix = _WorkingMatrix(oracle, largest)
+    matrix = problem.once("working matrix", lambda: _working_matrix(oracle))
+    choose = _Choice(n, matrix.largest)
     solve = solve_pairs if dual.with_bias else solve_singles
 
     n_iter, best, stale, best_known = 0, -np.inf, 0, -np.inf
@@ -234,9 +232,13 @@ def _subtract(oracle: KernelOracle, F: np.ndarray, index: np.ndarray, coef: np.n
         in_parts(subtract_rows, len(F), F, storage, slots, coef[part])
 
 
-def _working_set_size(n: int, cache_bytes: int, itemsize: int) -> int:
-    affordable = int(np.sqrt(cache_bytes / _SHARE / itemsize))
-    return min(n, max(_SMALLEST, min(affordable, _LARGEST)))
+def _working_matrix(oracle: KernelOracle) -> _WorkingMatrix:
+    """A matrix as large as its share of the cache allows, which is set aside for it."""
+    itemsize = oracle.dtype.itemsize
+    affordable = int(np.sqrt(oracle.cache_bytes / _SHARE / itemsize))
+    largest = min(oracle.n, max(_SMALLEST, min(affordable, _LARGEST)))
+    oracle.set_aside(largest * largest * itemsize)
+    return _WorkingMatrix(oracle, largest)
 
 
 class _Choice:
@@ -291,6 +293,7 @@ class _WorkingMatrix:
     """The kernel matrix of the working set; what two working sets share is kept."""
 
     def __init__(self, oracle: KernelOracle, largest: int) -> None:
+        self.largest = largest
         self._oracle = oracle
         self._entries = np.empty((largest, largest), dtype=oracle.dtype)
         self._members = np.empty(0, dtype=np.int64)

@@ -1,0 +1,100 @@
+"""Several classes: each against the rest, one problem after the other, with one kernel oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
+from marginbench.solvers.models import Model, OneVsRestModel
+
+#: Solves one problem: what ``_solve`` of a solver does.
+Solve = Callable[[Problem, Monitor], Solution]
+
+
+def solve_each(
+    solvers: Sequence[Solve], problems: Iterator[Problem], monitor: Monitor
+) -> tuple[list[Solution], Solution]:
+    """Solve the problem of each class, and put the solutions together.
+
+    Parameters
+    ----------
+    solvers : sequence of callables
+        One for each class.
+    problems : iterator of Problem
+    monitor : Monitor
+        Sees one run: iterations are added up, and a class that has not been reached has w = 0.
+
+    Returns
+    -------
+    solutions : list of Solution
+        One for each class, fewer if the monitor stopped the run.
+    whole : Solution
+        "converged" if every class did.
+    """
+    solutions: list[Solution] = []
+    for solve, problem in zip(solvers, problems, strict=True):
+        watch = _ClassMonitor(monitor, solutions, len(solvers))
+        solutions.append(solve(problem, watch))
+        if solutions[-1].status == "stopped":
+            break
+    whole = _together(solutions, len(solvers))
+    return solutions, whole
+
+
+def _together(solutions: list[Solution], n_classes: int) -> Solution:
+    ends = [solution.status for solution in solutions]
+    found: tuple[SolveStatus, ...] = ("stopped", "budget", "converged")
+    short = [solution.shortfall for solution in solutions if solution.shortfall]
+    shortfall = ""
+    if short:
+        shortfall = f"{len(short)} of {n_classes} classes, in the first of them {short[0]}"
+    return Solution(
+        _joined([solution.model for solution in solutions], n_classes),
+        sum(solution.n_iter for solution in solutions),
+        next(status for status in found if status in ends),
+        shortfall,
+    )
+
+
+def _joined(models: list[Model], n_classes: int) -> OneVsRestModel:
+    return OneVsRestModel((*models, *[None] * (n_classes - len(models))))
+
+
+class _ClassMonitor(Monitor):
+    """Shows the run of one class as a part of that of all.
+
+    Parameters
+    ----------
+    outer : Monitor
+        Who watches.
+    before : list of Solution
+        Those of the classes before.
+    n_classes : int
+    """
+
+    def __init__(self, outer: Monitor, before: list[Solution], n_classes: int) -> None:
+        self._outer = outer
+        self._n_iter = sum(solution.n_iter for solution in before)
+        self._models = [solution.model for solution in before]
+        self._n_classes = n_classes
+
+    @property
+    def next_checkpoint(self) -> float:  # type: ignore[override]
+        return self._outer.next_checkpoint
+
+    def due(self, kernel_evals: int) -> bool:
+        return self._outer.due(kernel_evals)
+
+    def record(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
+        return self._outer.record(self._n_iter + n_iter, self._whole(snapshot))
+
+    def epoch_ended(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
+        return self._outer.epoch_ended(self._n_iter + n_iter, self._whole(snapshot))
+
+    def paused(self) -> AbstractContextManager[None]:
+        return self._outer.paused()
+
+    def _whole(self, snapshot: Callable[[], Model]) -> Callable[[], Model]:
+        return lambda: _joined([*self._models, snapshot()], self._n_classes)

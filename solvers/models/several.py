@@ -1,0 +1,177 @@
+"""The predictor for several classes: one for each class against the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self, TypeGuard
+
+import numpy as np
+from scipy import sparse
+
+from marginbench.solvers.models.expansions import KernelExpansion, Model, descendants
+from marginbench.solvers.models.fourier import FourierExpansion, fourier_features
+from marginbench.solvers.models.scoring import expansion_scores
+from marginbench.solvers.numeric.matrices import Matrix, matmul
+
+# Rows whose Fourier features are computed at a time.
+_FEATURE_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class OneVsRestModel(Model):
+    """f_c(x) for each class c; a point is of the class with the largest score.
+
+    Kernel expansions over the same training points share their kernel entries, and Fourier
+    expansions with the same frequencies their features.
+
+    Attributes
+    ----------
+    parts : tuple of Model or None
+        The predictor of each class against the rest; None for a class that a run has not come to
+        yet: its w is 0.
+    """
+
+    parts: tuple[Model | None, ...]
+    kind: ClassVar[str] = "one-vs-rest"
+
+    @property
+    def intercept(self) -> np.ndarray:  # type: ignore[override]
+        """The intercept of each class, float64, shape (n_classes,)."""
+        return np.array([0.0 if part is None else part.intercept for part in self.parts])
+
+    @property
+    def n_support(self) -> int:
+        """Number of points that the model keeps, those shared by classes once."""
+        if _are_expansions(self._known):
+            return len(self._joint[0])
+        return sum(part.n_support for part in self._known)
+
+    def decision_function(self, Z: Matrix) -> np.ndarray:
+        """f_c(z) for each row of Z and each class, float64, shape (len(Z), n_classes).
+
+        Parameters
+        ----------
+        Z : ndarray or csr_matrix, shape (n_points, n_features)
+            For a precomputed kernel k(z, x_i), shape (n_points, n_train).
+        """
+        scores = np.zeros((Z.shape[0], len(self.parts)))
+        trained = [c for c, part in enumerate(self.parts) if part is not None]
+        known = self._known
+        if _are_expansions(known):
+            support, coef = self._joint
+            if len(support):
+                first = known[0]
+                points = self._joint_expansion(support).prepared()
+                found = expansion_scores(first.kernel, points, coef, Z, first.dtype)
+                scores[:, trained] = found
+        elif _are_fourier(known):
+            scores[:, trained] = _feature_scores(known, Z)
+        else:
+            for c, part in zip(trained, known, strict=True):
+                scores[:, c] = part.decision_function(Z)
+            return scores
+        return scores + self.intercept
+
+    def squared_norm(self) -> float:
+        """Sum of the ||w_c||^2."""
+        return sum(part.squared_norm() for part in self._known)
+
+    def attributes(self) -> dict[str, Any]:
+        """Those of the parts, with a row for each class."""
+        known = self._known
+        if _are_expansions(known):
+            support, coef = self._joint
+            rows = np.zeros((len(self.parts), len(support)))
+            rows[[c for c, part in enumerate(self.parts) if part is not None]] = coef
+            return {
+                "dual_coef_": rows,
+                "support_": support,
+                "support_vectors_": self._joint_expansion(support).points,
+                "intercept_": self.intercept,
+            }
+        found: dict[str, Any] = {"intercept_": self.intercept}
+        each = [part.attributes() for part in known]
+        if len(each) == len(self.parts) and all("coef_" in one for one in each):
+            found["coef_"] = np.concatenate([one["coef_"] for one in each])
+        return found
+
+    @property
+    def _known(self) -> list[Model]:
+        return [part for part in self.parts if part is not None]
+
+    @cached_property
+    def _joint(self) -> tuple[np.ndarray, np.ndarray]:
+        """Support vectors of any class, and the coefficients of each trained class on them."""
+        known = self._known
+        assert _are_expansions(known)
+        support = np.unique(np.concatenate([part.support for part in known]))
+        coef = np.zeros((len(known), len(support)))
+        for row, part in zip(coef, known, strict=True):
+            row[np.searchsorted(support, part.support)] = part.coef
+        return support, coef
+
+    def _joint_expansion(self, support: np.ndarray) -> KernelExpansion:
+        """All support vectors as those of one expansion; its coefficients mean nothing."""
+        known = self._known
+        assert _are_expansions(known)
+        first = known[0]
+        points: Matrix = np.empty((0, 0))
+        if first.kernel.evaluates and len(support):
+            kept = [part.points for part in known if len(part.support)]
+            stack = sparse.vstack if sparse.issparse(first.points) else np.concatenate
+            index = np.concatenate([part.support for part in known])
+            order = np.unique(index, return_index=True)[1]
+            points = stack(kept)
+            points = (points.tocsr() if sparse.issparse(points) else points)[order]
+        return KernelExpansion(
+            first.kernel, points, np.ones(len(support)), 0.0, support, first.n_train, first.dtype
+        )
+
+    def _stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        descriptions: list[dict[str, Any] | None] = []
+        arrays: dict[str, np.ndarray] = {}
+        for c, part in enumerate(self.parts):
+            if part is None:
+                descriptions.append(None)
+                continue
+            description, own = part._stored()
+            descriptions.append({"kind": part.kind, **description})
+            arrays |= {f"{c}.{name}": values for name, values in own.items()}
+        return {"parts": descriptions}, arrays
+
+    @classmethod
+    def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        kinds = {known.kind: known for known in descendants(Model)}
+        parts: list[Model | None] = []
+        for c, one in enumerate(description["parts"]):
+            if one is None:
+                parts.append(None)
+                continue
+            prefix = f"{c}."
+            own = {name[len(prefix) :]: arrays[name] for name in arrays if name.startswith(prefix)}
+            parts.append(kinds[one["kind"]]._restored(one, own))
+        return cls(tuple(parts))
+
+
+def _are_expansions(parts: list[Model]) -> TypeGuard[list[KernelExpansion]]:
+    """Whether they are plain expansions over the points of one training set."""
+    return bool(parts) and all(type(part) is KernelExpansion for part in parts)
+
+
+def _are_fourier(parts: list[Model]) -> TypeGuard[list[FourierExpansion]]:
+    """Whether they have features in common."""
+    if not parts or not all(type(part) is FourierExpansion for part in parts):
+        return False
+    frequencies = [part.frequencies for part in parts]  # type: ignore[attr-defined]
+    return all(one is frequencies[0] or np.array_equal(one, frequencies[0]) for one in frequencies)
+
+
+def _feature_scores(parts: list[FourierExpansion], Z: Matrix) -> np.ndarray:
+    weights = np.stack([part.weights for part in parts], axis=1)
+    scores = np.empty((Z.shape[0], len(parts)))
+    for start in range(0, len(scores), _FEATURE_ROWS):
+        rows = slice(start, start + _FEATURE_ROWS)
+        scores[rows] = matmul(fourier_features(Z[rows], parts[0].frequencies), weights)
+    return scores
