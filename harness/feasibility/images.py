@@ -200,6 +200,9 @@ def _coefficients(models: list[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     coef = np.zeros((len(found), len(found[0]["dual_coef_"]), len(support)))
     for rows, one in zip(coef, found, strict=True):
         rows[:, np.searchsorted(support, one["support_"])] = one["dual_coef_"]
+    if coef.shape[1] == 1:
+        # Two classes have one predictor: what speaks for one speaks against the other.
+        coef = np.concatenate([-coef, coef], axis=1)
     return support, coef if len(found) > 1 else coef[0]
 
 

@@ -25,6 +25,6 @@ CELLS = Judging(
 #: Kernel methods on images: the draw, the choice of the width, each class against the rest.
 IMAGES = Judging(
     harness=("harness/feasibility/images.py",),
-    followed=("solvers/feasibility/one_vs_rest.py",),
+    followed=("solvers/interface/one_vs_rest.py",),
     neutral=_NEUTRAL,
 )

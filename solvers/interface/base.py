@@ -156,7 +156,10 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
 
         def build_oracle() -> KernelOracle:
             cache_bytes = int(self.cache_size * 2**20)
-            return KernelOracle(kernel, X, self.dtype, cache_bytes, counters=counters)
+            several = len(self.classes_) > 2
+            return KernelOracle(
+                kernel, X, self.dtype, cache_bytes, counters=counters, shared=several
+            )
 
         def problem_of(label: Any) -> Problem:
             signs = np.where(y == label, 1.0, -1.0)

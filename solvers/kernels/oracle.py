@@ -11,8 +11,10 @@ import numpy as np
 from marginbench.solvers.kernels import Kernel, make_kernel
 from marginbench.solvers.kernels.prefetch import RowsAhead
 from marginbench.solvers.kernels.row_cache import RowCache
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.counters import SERVED, Counters
 from marginbench.solvers.numeric.matrices import Matrix
+from marginbench.solvers.numeric.threads import in_parts
 
 Index = Sequence[int] | np.ndarray
 
@@ -38,6 +40,9 @@ class KernelOracle:
         Bound on the bytes of cached rows, 0 for no cache. A bound below two rows is no cache.
     counters : Counters, optional
         Where to count; a fresh one by default.
+    shared : bool, default=False
+        Whether the same rows will be wanted again and again, as for several classes. Then, if the
+        cache holds all rows, blocks are put together from whole rows, which stay.
 
     Notes
     -----
@@ -56,6 +61,8 @@ class KernelOracle:
         dtype: Any = "float32",
         cache_bytes: int = 0,
         counters: Counters | None = None,
+        *,
+        shared: bool = False,
     ) -> None:
         self.kernel = make_kernel(kernel, X=X)
         self.dtype = np.dtype(dtype)
@@ -63,6 +70,7 @@ class KernelOracle:
         self.n = len(self.points)
         self.counters = Counters() if counters is None else counters
         self.cache_bytes = cache_bytes
+        self._shared = shared
         self._diag: np.ndarray | None = None
         self._buffer: RowCache | None = None
 
@@ -193,12 +201,14 @@ class KernelOracle:
         SERVED.asked += len(index) * width
         if self._cache is None:
             return self._compute(index, columns)
+        if self._keeps_all:
+            self._keep(self._cache, index)
 
         entries = np.empty((len(index), width), dtype=self.dtype)
         slots = self._cache.slots(index)
-        for position in np.flatnonzero(slots >= 0):
-            row = self._cache.rows[slots[position]]
-            entries[position] = row if columns is None else row[columns]
+        stored = np.flatnonzero(slots >= 0)
+        wanted = np.arange(self.n) if columns is None else columns
+        in_parts(_gather, len(stored), self._cache.rows, slots, stored, wanted, entries, smallest=8)
         missing = np.flatnonzero(slots < 0)
         if len(missing):
             _, first, inverse = np.unique(index[missing], return_index=True, return_inverse=True)
@@ -218,9 +228,21 @@ class KernelOracle:
         ----------
         index, columns : ndarray of int64
         """
+        if self._keeps_all:
+            return self.block(index, columns)
         self.counters.kernel_evals += len(index) * len(columns)
         SERVED.asked += len(index) * len(columns)
         return self._compute(index, columns)
+
+    @property
+    def _keeps_all(self) -> bool:
+        return self._shared and self._cache is not None and len(self._cache) == self.n
+
+    def _keep(self, cache: RowCache, index: np.ndarray) -> None:
+        """Compute those of the rows that are not stored; there is room for all."""
+        missing = np.unique(index[~cache.holds(index)])
+        for start in range(0, len(missing), self.chunk):
+            self._fill(cache, missing[start : start + self.chunk])
 
     def diag(self) -> np.ndarray:
         """k(x_i, x_i), float64, shape (n,), read-only.
@@ -281,6 +303,15 @@ class KernelOracle:
             # Rounding may have put the distance of a point from itself far from 0.
             entries[_same(index, columns)] = 1
         return entries
+
+
+@njit(error_model="numpy", nogil=True)
+def _gather(rows, slots, positions, columns, entries, start, stop):
+    """Stored entries in these columns, into the rows of ``entries`` at these positions."""
+    for position in positions[start:stop]:
+        row, target = rows[slots[position]], entries[position]
+        for c in range(len(columns)):
+            target[c] = row[columns[c]]
 
 
 def _same(index: np.ndarray, columns: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -81,12 +81,16 @@ class FourierExpansion(Model):
 
     def decision_function(self, Z: Matrix) -> np.ndarray:
         """f(z) for each row of Z, float64, shape (len(Z),)."""
-        scores = np.empty(Z.shape[0])
-        step = max(1, _BLOCK_BYTES // (8 * len(self.weights)))
-        for start in range(0, len(scores), step):
-            rows = slice(start, start + step)
-            scores[rows] = matmul(fourier_features(Z[rows], self.frequencies), self.weights)
-        return scores + self.intercept
+        return _feature_scores(Z, self.frequencies, self.weights) + self.intercept
+
+    @classmethod
+    def scores_together(cls, parts: Sequence[Self], Z: Matrix) -> np.ndarray:
+        """The scores of several predictors; of the same features, computed once if they are."""
+        frequencies = parts[0].frequencies
+        if not all(np.array_equal(part.frequencies, frequencies) for part in parts):
+            return super().scores_together(parts, Z)
+        weights = np.stack([part.weights for part in parts], axis=1)
+        return _feature_scores(Z, frequencies, weights) + [part.intercept for part in parts]
 
     def squared_norm(self) -> float:
         """||w||^2, in the space of the features."""
@@ -107,3 +111,13 @@ class FourierExpansion(Model):
     @classmethod
     def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         return cls(arrays["frequencies"], arrays["weights"], float(description["intercept"]))
+
+
+def _feature_scores(Z: Matrix, frequencies: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """F(z) times the weights, shape (2 k,) or (2 k, n_outputs), for each row of Z."""
+    scores = np.empty((Z.shape[0], *weights.shape[1:]))
+    step = max(1, _BLOCK_BYTES // (8 * len(weights)))
+    for start in range(0, len(scores), step):
+        rows = slice(start, start + step)
+        scores[rows] = matmul(fourier_features(Z[rows], frequencies), weights)
+    return scores

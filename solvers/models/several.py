@@ -11,12 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from marginbench.solvers.models.expansions import KernelExpansion, Model, descendants
-from marginbench.solvers.models.fourier import FourierExpansion, fourier_features
 from marginbench.solvers.models.scoring import expansion_scores
-from marginbench.solvers.numeric.matrices import Matrix, matmul
-
-# Rows whose Fourier features are computed at a time.
-_FEATURE_ROWS = 1024
+from marginbench.solvers.numeric.matrices import Matrix
 
 
 @dataclass(frozen=True)
@@ -66,13 +62,13 @@ class OneVsRestModel(Model):
                 points = self._joint_expansion(support).prepared()
                 found = expansion_scores(first.kernel, points, coef, Z, first.dtype)
                 scores[:, trained] = found
-        elif _are_fourier(known):
-            scores[:, trained] = _feature_scores(known, Z)
+            return scores + self.intercept
+        if len({type(part) for part in known}) == 1:
+            scores[:, trained] = type(known[0]).scores_together(known, Z)
         else:
             for c, part in zip(trained, known, strict=True):
                 scores[:, c] = part.decision_function(Z)
-            return scores
-        return scores + self.intercept
+        return scores
 
     def squared_norm(self) -> float:
         """Sum of the ||w_c||^2."""
@@ -158,20 +154,3 @@ class OneVsRestModel(Model):
 def _are_expansions(parts: list[Model]) -> TypeGuard[list[KernelExpansion]]:
     """Whether they are plain expansions over the points of one training set."""
     return bool(parts) and all(type(part) is KernelExpansion for part in parts)
-
-
-def _are_fourier(parts: list[Model]) -> TypeGuard[list[FourierExpansion]]:
-    """Whether they have features in common."""
-    if not parts or not all(type(part) is FourierExpansion for part in parts):
-        return False
-    frequencies = [part.frequencies for part in parts]  # type: ignore[attr-defined]
-    return all(one is frequencies[0] or np.array_equal(one, frequencies[0]) for one in frequencies)
-
-
-def _feature_scores(parts: list[FourierExpansion], Z: Matrix) -> np.ndarray:
-    weights = np.stack([part.weights for part in parts], axis=1)
-    scores = np.empty((Z.shape[0], len(parts)))
-    for start in range(0, len(scores), _FEATURE_ROWS):
-        rows = slice(start, start + _FEATURE_ROWS)
-        scores[rows] = matmul(fourier_features(Z[rows], parts[0].frequencies), weights)
-    return scores

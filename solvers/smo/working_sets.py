@@ -235,10 +235,14 @@ def _subtract(oracle: KernelOracle, F: np.ndarray, index: np.ndarray, coef: np.n
 def _working_matrix(oracle: KernelOracle) -> _WorkingMatrix:
     """A matrix as large as its share of the cache allows, which is set aside for it."""
     itemsize = oracle.dtype.itemsize
-    affordable = int(np.sqrt(oracle.cache_bytes / _SHARE / itemsize))
-    largest = min(oracle.n, max(_SMALLEST, min(affordable, _LARGEST)))
+    largest = _working_set_size(oracle.n, oracle.cache_bytes, itemsize)
     oracle.set_aside(largest * largest * itemsize)
     return _WorkingMatrix(oracle, largest)
+
+
+def _working_set_size(n: int, cache_bytes: int, itemsize: int) -> int:
+    affordable = int(np.sqrt(cache_bytes / _SHARE / itemsize))
+    return min(n, max(_SMALLEST, min(affordable, _LARGEST)))
 
 
 class _Choice:

@@ -283,7 +283,7 @@ def test_one_vs_rest_is_every_class_alone(iris, method, kernel):
     for column, label in enumerate(joint.classes_):
         alone = clone(solver).fit(given, np.where(y == label, 1, -1))
         np.testing.assert_allclose(scores[:, column], alone.decision_function(given), atol=1e-10)
-        assert joint.results_[column].n_iter == alone.result_.n_iter
+        assert joint.estimators_[column].result_.n_iter == alone.result_.n_iter
         evals += alone.counters_.kernel_evals
     np.testing.assert_array_equal(joint.predict(given), joint.classes_[scores.argmax(axis=1)])
     assert joint.score(given, y) > 0.9
@@ -302,12 +302,14 @@ def test_one_vs_rest_takes_two_classes_and_sparse_points(iris):
     joint = OneVsRest(method).fit(sparse.csr_matrix(X), y)
     alone = clone(method).fit(X, y)
     np.testing.assert_array_equal(joint.predict(sparse.csr_matrix(X)), alone.predict(X))
-    assert joint.decision_function(X).shape == (100, 2)
+    assert joint.decision_function(X).shape == (100,)
 
 
 def test_one_vs_rest_wants_two_classes_and_finite_points(iris):
     X, _ = iris
-    with pytest.raises(ValueError, match="OneVsRest needs two classes in y, got only 7"):
+    with pytest.raises(
+        ValueError, match="MPKFP needs at least two classes in y, got only one class: 7"
+    ):
         OneVsRest(MPKFP()).fit(X, np.full(150, 7))
     X = X.copy()
     X[3, 1] = np.nan

@@ -77,7 +77,7 @@ def section(cls):
 @pytest.mark.parametrize("cls", ESTIMATORS, ids=named)
 def test_the_signature_says_what_an_estimator_is_made_with(cls):
     signature = inspect.signature(cls).parameters
-    required = {"method": MPKFP()} if cls is OneVsRest else {}
+    required = {"estimator": MPKFP()} if cls is OneVsRest else {}
     estimator = cls(**required)
     params = estimator.get_params(deep=False)
     assert set(params) == set(signature)
@@ -110,7 +110,7 @@ def test_what_an_estimator_is_about_may_be_given_without_its_name():
     assert SMO("linear").kernel == "linear"
     assert StructuredSVM("chain").structure == "chain"
     assert RandomFourierMap(7).n_pairs == 7
-    assert isinstance(OneVsRest(MPKFP()).method, MPKFP)
+    assert isinstance(OneVsRest(MPKFP()).estimator, MPKFP)
 
 
 @pytest.mark.parametrize("make", [lambda: SMO("linear", 1.0), lambda: BundleRegressor("quantile")])

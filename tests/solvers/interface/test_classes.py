@@ -1,0 +1,253 @@
+"""Several classes: each against the rest, with one oracle, one monitor and one model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.utils.estimator_checks import check_estimator
+
+from marginbench.solvers import (
+    MPKFP,
+    SMO,
+    KernelExpansion,
+    Model,
+    Monitor,
+    OneVsRest,
+    OneVsRestModel,
+    Pegasos,
+    RandomFourierFeatures,
+    registry,
+)
+
+NAMES = sorted(registry())
+#: Solvers that ask the oracle for rows or blocks, so that classes have entries in common.
+SHARING = [
+    *("SMO", "SBP", "BatchPerceptron", "Pegasos", "Perceptron", "SDCA", "SGD", "Nystrom"),
+    *("CuttingPlane", "MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
+]
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+def make(name, **params):
+    known = registry()[name]().get_params()
+    params = {"dtype": "float64", "random_state": 0, **params}
+    return registry()[name](**{key: value for key, value in params.items() if key in known})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_class_is_trained_against_the_rest(iris, name):
+    X, y = iris
+    solver = make(name, gamma=0.5, C=2.0, max_epochs=3, max_iter=30).fit(X, y)
+    scores = solver.decision_function(X)
+    assert scores.shape == (150, 3)
+    assert list(solver.classes_) == ["setosa", "versicolor", "virginica"]
+    np.testing.assert_array_equal(solver.predict(X), solver.classes_[scores.argmax(axis=1)])
+    assert solver.score(X, y) > 0.6
+    for column, label in enumerate(solver.classes_):
+        part = solver.estimators_[column]
+        atol = 1e-7 * np.abs(scores[:, column]).max()
+        np.testing.assert_allclose(scores[:, column], part.decision_function(X), rtol=0, atol=atol)
+        # Features are drawn by the first class alone: later ones draw other coordinates.
+        if name not in ("Nystrom", "RandomFourierFeatures"):
+            one = clone(solver).fit(X, y == label)
+            np.testing.assert_allclose(
+                scores[:, column], one.decision_function(X), rtol=0, atol=atol
+            )
+            assert part.n_iter_ == one.n_iter_
+    assert solver.n_iter_ == sum(one.n_iter_ for one in solver.estimators_)
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_classes_share_kernel_entries(iris, name):
+    X, y = iris
+    solver = make(name, gamma=0.5, max_epochs=3, max_iter=30).fit(X, y)
+    alone = [clone(solver).fit(X, y == label).counters_ for label in solver.classes_]
+    computed = sum(one.kernel_evals_computed for one in alone)
+    assert 0 < solver.counters_.kernel_evals_computed < 0.9 * computed
+    parts = [one.counters_ for one in solver.estimators_]
+    for count in ("kernel_evals", "kernel_evals_computed", "matvec_entries", "inner_products"):
+        assert getattr(solver.counters_, count) == sum(getattr(part, count) for part in parts)
+
+
+def test_what_is_computed_is_what_the_kernel_is_asked_for(iris):
+    X, y = iris
+    seen = []
+
+    def kernel(A, B):
+        seen.append(len(A) * len(B))
+        return np.exp(-0.5 * np.square(A[:, None] - B).sum(axis=2))
+
+    for working_set in ("large", "textbook"):
+        seen.clear()
+        solver = SMO(kernel, C=2.0, dtype="float64", working_set=working_set).fit(X, y)
+        # The diagonal is asked for point by point.
+        assert sum(seen) == solver.counters_.kernel_evals_computed <= 150 * 150 + 150
+
+
+def test_without_a_cache_nothing_is_shared(iris):
+    X, y = iris
+    solver = Pegasos(gamma=0.5, cache_size=0.0, random_state=0, max_epochs=2).fit(X, y)
+    alone = [clone(solver).fit(X, y == label).counters_ for label in solver.classes_]
+    for count in ("kernel_evals", "kernel_evals_computed"):
+        assert getattr(solver.counters_, count) == sum(getattr(one, count) for one in alone)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+def test_attributes_have_a_row_for_each_class(iris, storage):
+    X, y = storage(iris[0]), iris[1]
+    solver = SMO(gamma=0.5, C=2.0, fit_intercept=True, dtype="float64").fit(X, y)
+    n_support = len(solver.support_)
+    assert solver.model_.n_support == n_support
+    assert solver.dual_coef_.shape == (3, n_support)
+    assert solver.support_vectors_.shape == (n_support, 4)
+    assert abs(solver.support_vectors_ - X[solver.support_]).max() == 0
+    assert solver.intercept_.shape == (3,)
+    for row, bias, one in zip(
+        solver.dual_coef_, solver.intercept_, solver.estimators_, strict=True
+    ):
+        np.testing.assert_array_equal(row[row != 0], one.dual_coef_[0])
+        np.testing.assert_array_equal(solver.support_[row != 0], one.support_)
+        assert bias == one.intercept_[0]
+        assert one.alpha_.shape == (150,)
+        assert set(one.predict(X)) == {0, 1}
+    linear = make("LinearSDCA").fit(X, y)
+    assert linear.coef_.shape == (3, 4)
+    scores = np.asarray(X @ linear.coef_.T) + linear.intercept_
+    np.testing.assert_allclose(linear.decision_function(X), scores, rtol=1e-12)
+
+
+def test_two_classes_after_three_forget_the_estimators(iris):
+    X, y = iris
+    solver = SMO(gamma=0.5).fit(X, y)
+    assert len(solver.estimators_) == 3
+    solver.fit(X[:100], y[:100])
+    assert not hasattr(solver, "estimators_")
+    assert solver.decision_function(X).shape == (150,)
+
+
+@pytest.mark.parametrize("name", ["SMO", "BSCA", "LinearSDCA", "RandomFourierFeatures"])
+def test_the_model_of_several_classes_can_be_stored(iris, name, tmp_path):
+    X, y = iris
+    solver = make(name, gamma=0.5).fit(X, y)
+    solver.model_.save(tmp_path / "model.npz")
+    restored = Model.load(tmp_path / "model.npz")
+    assert isinstance(restored, OneVsRestModel)
+    np.testing.assert_array_equal(restored.decision_function(X), solver.decision_function(X))
+    assert restored.n_support == solver.model_.n_support
+
+
+def test_random_features_are_drawn_and_computed_once(iris):
+    X, y = iris
+    solver = RandomFourierFeatures(n_pairs=20, random_state=None).fit(X, y)
+    assert solver.counters_.inner_products == 20 * 150
+    first, *others = solver.model_.parts
+    assert all(part.frequencies is first.frequencies for part in others)
+    by_hand = np.stack([part.decision_function(X) for part in solver.model_.parts], axis=1)
+    np.testing.assert_allclose(solver.decision_function(X), by_hand, rtol=1e-12, atol=1e-14)
+
+
+class Watching(Monitor):
+    next_checkpoint = 0.0
+
+    def __init__(self, stop_at=np.inf):
+        self.stop_at = stop_at
+        self.seen, self.models, self.starts, self.ends = [], [], 0, 0
+
+    def start(self, counters):
+        self.starts += 1
+        self.counters = counters
+
+    def record(self, n_iter, snapshot):
+        self.seen.append(n_iter)
+        self.models.append(snapshot())
+        return n_iter >= self.stop_at
+
+    def finish(self, n_iter, model):
+        self.ends += 1
+        self.end = n_iter
+
+
+def test_a_monitor_sees_one_run(iris):
+    X, y = iris
+    plain = Pegasos(gamma=0.5, random_state=0, max_epochs=2).fit(X, y)
+    monitor = Watching()
+    watched = clone(plain).fit(X, y, monitor=monitor)
+    np.testing.assert_array_equal(watched.dual_coef_, plain.dual_coef_)
+    assert (monitor.starts, monitor.ends, monitor.end) == (1, 1, 3 * 300)
+    assert monitor.seen == sorted(monitor.seen)
+    assert monitor.counters == watched.counters_
+    assert all(isinstance(model, OneVsRestModel) for model in monitor.models)
+    early = monitor.models[10]
+    assert early.parts[1:] == (None, None)
+    assert (early.decision_function(X)[:, 1:] == 0).all()
+    assert isinstance(early.parts[0], KernelExpansion)
+
+
+def test_a_run_that_is_stopped_has_the_classes_that_it_came_to(iris):
+    X, y = iris
+    stopped = Pegasos(gamma=0.5, random_state=0, max_epochs=2).fit(X, y, monitor=Watching(400))
+    assert stopped.status_ == "stopped"
+    assert len(stopped.estimators_) == 2
+    assert 400 <= stopped.n_iter_ <= 410
+    assert stopped.dual_coef_.shape[0] == 3
+    assert not stopped.dual_coef_[2].any()
+
+
+def test_weights_are_those_of_the_points_in_every_problem(iris):
+    X, y = iris
+    rng = np.random.default_rng(0)
+    sample_weight = rng.integers(0, 3, 150).astype(float)
+    class_weight = {"setosa": 2.0, "versicolor": 1.0, "virginica": 0.5}
+    solver = SMO(gamma=0.5, class_weight=class_weight, dtype="float64", tol=1e-6)
+    solver.fit(X, y, sample_weight=sample_weight)
+    total = sample_weight * [class_weight[label] for label in y]
+    for column, label in enumerate(solver.classes_):
+        one = SMO(gamma=0.5, dtype="float64", tol=1e-6)
+        one.fit(X, y == label, sample_weight=total)
+        np.testing.assert_allclose(
+            solver.decision_function(X)[:, column], one.decision_function(X), atol=1e-5
+        )
+    balanced = SMO(gamma=0.5, class_weight="balanced").fit(X[:120], y[:120])
+    factors = 120 / (3 * np.array([50, 50, 20]))
+    bounds = np.array([one.alpha_ for one in balanced.estimators_]).max(axis=0)
+    for label, factor in zip(balanced.classes_, factors, strict=True):
+        assert bounds[y[:120] == label].max() <= factor
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SMO(dtype="float64"), pytest.param(MPKFP(dtype="float64"), marks=pytest.mark.slow)],
+    ids=["SMO", "MPKFP"],
+)
+def test_one_vs_rest_passes_the_checks_of_scikit_learn(estimator):
+    check_estimator(OneVsRest(estimator, stages=(2,)), on_skip=None, on_fail="raise")
+
+
+def test_one_vs_rest_takes_any_solver_and_nothing_else(iris):
+    X, y = iris
+    staged = OneVsRest(SMO(gamma=0.5), stages=(1, 10**6)).fit(X, y)
+    plain = SMO(gamma=0.5).fit(X, y)
+    np.testing.assert_array_equal(staged.predict(X), plain.predict(X))
+    last = staged.staged_decision_function(X)[10**6]
+    np.testing.assert_array_equal(last, staged.decision_function(X))
+    with pytest.raises(TypeError, match=r"estimator must be a marginbench\.Solver, got 'SMO'"):
+        OneVsRest("SMO").fit(X, y)
+
+
+def test_one_vs_rest_of_two_classes_is_the_solver_itself(iris):
+    X, y = iris
+    X, y = X[50:], y[50:]
+    staged = OneVsRest(MPKFP(gamma=0.5), stages=(1, 5)).fit(X, y)
+    plain = MPKFP(gamma=0.5).fit(X, y)
+    np.testing.assert_array_equal(staged.decision_function(X), plain.decision_function(X))
+    short = MPKFP(gamma=0.5, max_iter=5).fit(X, y)
+    scores = staged.staged_decision_function(X)
+    np.testing.assert_allclose(scores[5], short.decision_function(X), atol=1e-12)
