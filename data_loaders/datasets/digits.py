@@ -1,4 +1,4 @@
-"""Handwritten digits of scikit-learn, eight against the rest."""
+"""Handwritten digits of scikit-learn."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from marginbench.data_loaders import splits
+from marginbench.data_loaders import splits, transforms
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.parameters import TEN_CLASSES, Parameters, one_of
 from marginbench.data_loaders.source import Source
 
 
@@ -22,14 +22,13 @@ def read_digits(files: Mapping[str, LocalFile], params: Parameters) -> Content:
     return splits.every(Part(X, y.astype(np.int64)), 3, first=2)
 
 
-def eight_against_rest(content: Content, params: Parameters) -> Content:
-    """Pixels / 16 as float32, which holds them exactly; label +1 for an eight, -1 otherwise."""
-
-    def one(part: Part) -> Part:
-        y = np.where(part.y == 8, 1, -1).astype(np.int8)
-        return Part((part.X / 16).astype(np.float32), y)
-
-    return Content(one(content.train), one(content.test))
+def sixteenths(content: Content, params: Parameters) -> Content:
+    """Pixels / 16 as float32, which holds them exactly; labels of ``params["positive"]``."""
+    train, test = (
+        Part((part.X / 16).astype(np.float32), transforms.labels(part.y, params["positive"]))
+        for _, part in content.parts()
+    )
+    return Content(train, test)
 
 
 _CITATION = """@misc{alpaydin1998digits,
@@ -43,11 +42,13 @@ _CITATION = """@misc{alpaydin1998digits,
 SOURCES = (
     Source(
         name="digits",
-        summary="handwritten digits of 8x8 pixels, eight against the rest",
+        summary="handwritten digits of 8x8 pixels, eight (or another digit) against the rest",
         format="scikit-learn",
         split="every third row is the test part",
         read=read_digits,
-        transform=eight_against_rest,
+        transform=sixteenths,
+        parameters={"positive": 8},
+        check_parameters=one_of("digits", positive=TEN_CLASSES),
         fingerprint="ea7295ec9e77303841c43cc81de1b72597e6c73f000d06753f6e689ff5b0c3bf",
         licence="CC BY 4.0",
         citation=_CITATION,

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbench.harness.svm.plain import PlainModel, plain_model
+from marginbench.harness.errors import EvaluationError
+from marginbench.harness.svm.plain import SEVERAL, PlainModel, plain_model
 from marginbench.harness.svm.predictors import Predictor, TaskPoints, predictor_of
-from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import Model
 from marginbench.solvers.models.objectives import dual_value, hinge, primal_value
-from marginbench.solvers.numeric.matrices import Matrix
 
 Array = npt.NDArray[Any]
 
@@ -32,12 +31,14 @@ class Evaluation:
     Attributes
     ----------
     train_error, test_error : float
-        Fractions of misclassified points; f(x) > 0 predicts the positive class.
+        Fractions of misclassified points; f(x) > 0 predicts the positive class, and of several
+        classes the largest f_c(x) its class.
     n_support : int
-        Points that the model keeps with a non-zero coefficient; 0 for a model that keeps none.
+        Points that the model keeps with a non-zero coefficient, those shared by classes once; 0
+        for a model that keeps none.
     primal : float or None
         1/2 ||w||^2 + C sum hinge, in C units, with w in the space of the model's own features;
-        None for a vote, which has no w.
+        None for a vote, which has no w. This and what follows are sums over several classes.
     dual : float or None
         Dual value, in C units; None if the coefficients are no feasible dual point.
     squared_norm : float or None
@@ -64,43 +65,58 @@ class Evaluation:
         return bool(np.isfinite(self.mean_hinge if self.primal is None else self.primal))
 
 
+@dataclass(frozen=True)
+class Scored:
+    """A predictor's scores on both parts, float64, and what it is worth."""
+
+    evaluation: Evaluation
+    train_scores: Array
+    test_scores: Array
+
+
 class Evaluator:
-    """Evaluates models on one task.
+    """Evaluates models on one task of two classes.
 
     Parameters
     ----------
-    kernel : Kernel
-        The task's kernel; the one that a model claims is not looked at.
+    points : TaskPoints
+        With the task's kernel; the one that a model claims is not looked at.
     C : float
     fit_intercept : bool
         Whether the task has an unregularised bias.
-    X_train, X_test : ndarray or csr_matrix, shape (n_points, n_features)
     y_train, y_test : ndarray, shape (n_points,)
         Labels, -1 or +1.
     dual_certificate : bool
         Whether the coefficients are y_i alpha_i of a dual point, so that a gap is defined.
     """
 
+    #: How many problems are solved for the task.
+    n_problems = 1
+
     def __init__(
         self,
+        points: TaskPoints,
         *,
-        kernel: Kernel,
         C: float,
         fit_intercept: bool,
-        X_train: Matrix,
         y_train: Array,
-        X_test: Matrix,
         y_test: Array,
         dual_certificate: bool,
     ) -> None:
-        self.kernel = kernel
         self.C = C
         self.fit_intercept = fit_intercept
         self.dual_certificate = dual_certificate
-        self.X_test = X_test
         self.y_train = np.asarray(y_train, dtype=np.float64)
         self.y_test = np.asarray(y_test, dtype=np.float64)
-        self._points = TaskPoints(kernel, X_train, X_test)
+        self._points = points
+
+    @property
+    def n_train(self) -> int:
+        return len(self.y_train)
+
+    @property
+    def n_test(self) -> int:
+        return len(self.y_test)
 
     def evaluate(self, model: Model | PlainModel, dtype: str = "float64") -> Evaluation:
         """Scores, errors and objectives of a model.
@@ -116,18 +132,22 @@ class Evaluator:
         EvaluationError
             If the model is not well-formed or not one of this task.
         """
+        return self.scored(plain_model(model), dtype).evaluation
+
+    def scored(self, model: PlainModel, dtype: str) -> Scored:
+        """The same, with the scores themselves."""
         # A diverged model has infinities and NaNs; they are a result here, not a surprise.
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._evaluate(predictor_of(plain_model(model), self._points), dtype)
+            return self._scored(self._predictor(model), dtype)
 
-    def _evaluate(self, predictor: Predictor, dtype: str) -> Evaluation:
+    def _scored(self, predictor: Predictor, dtype: str) -> Scored:
         # w's own scores, without the bias: they can give the norm too.
         responses = predictor.train_scores(dtype)
         squared_norm = predictor.squared_norm(responses, dtype)
         scores = responses + predictor.intercept
         test_scores = predictor.test_scores(dtype) + predictor.intercept
         margins = self.y_train * scores
-        return Evaluation(
+        evaluation = Evaluation(
             train_error=float(np.mean((scores > 0) != (self.y_train > 0))),
             test_error=float(np.mean((test_scores > 0) != (self.y_test > 0))),
             n_support=predictor.n_support,
@@ -136,22 +156,29 @@ class Evaluator:
             squared_norm=squared_norm,
             mean_hinge=float(hinge(margins).mean()),
         )
+        return Scored(evaluation, scores, test_scores)
+
+    def _predictor(self, model: Model | PlainModel) -> Predictor:
+        plain = plain_model(model)
+        if plain.kind == SEVERAL:
+            raise EvaluationError("the task has two classes, but the model is one of several")
+        return predictor_of(plain, self._points)
 
     def test_scores(self, model: Model | PlainModel, rows: Array) -> Array:
         """f(x) of some test points, with float64 entries, shape (len(rows),)."""
-        predictor = predictor_of(plain_model(model), self._points)
+        predictor = self._predictor(model)
         return predictor.test_scores("float64", rows) + predictor.intercept
 
     def score_bounds(self, model: Model | PlainModel, rows: Array) -> tuple[Array, Array]:
         """Least and greatest f(x) of some test points that float32 entries can explain."""
-        return predictor_of(plain_model(model), self._points).score_bounds(rows)
+        return self._predictor(model).score_bounds(rows)
 
     def score_noise(self, model: Model | PlainModel) -> float:
         """A bound on the error of a score that was computed with float32 kernel entries.
 
         Zero for a model without a kernel, and for votes, which have no common bound.
         """
-        return predictor_of(plain_model(model), self._points).noise()
+        return self._predictor(model).noise()
 
     def _dual(self, predictor: Predictor, squared_norm: float) -> float | None:
         coef = predictor.dual_coef

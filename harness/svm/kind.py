@@ -127,8 +127,6 @@ def _references(
                 found[task.label] = info
             elif not task.reference:
                 found[task.label] = "the task has reference = false"
-            elif info.n_classes != 2:
-                found[task.label] = f"{task.dataset} has {info.n_classes} classes"
             else:
                 cache_mb = _CACHE_SHARE * study.budget.memory
                 work = ReferenceWork(task.problem, study.reference.tol, cache_mb)

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset
     from marginbench.solvers import Solver
 
-# Points of each class in the problem on which compilation is warmed up.
+# Points of each class in the problem on which compilation is warmed up, and how many classes.
 _WARM_UP_POINTS = 20
+_WARM_UP_CLASSES = 10
 
 
 def measure(work: FitWork, send: Send) -> dict[str, Any]:
@@ -133,7 +134,10 @@ class Prepared:
 def _warm_up(estimator: Solver, dataset: Dataset) -> None:
     """Fit a copy to a few points of the same types, so that compilation is not timed later."""
     rows = np.concatenate(
-        [np.flatnonzero(dataset.y_train == label)[:_WARM_UP_POINTS] for label in (-1, 1)]
+        [
+            np.flatnonzero(dataset.y_train == label)[:_WARM_UP_POINTS]
+            for label in np.unique(dataset.y_train)[:_WARM_UP_CLASSES]
+        ]
     )
     X, y = dataset.X_train[rows], dataset.y_train[rows]
     if not sparse.issparse(X):

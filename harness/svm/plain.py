@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from marginbench.harness.errors import EvaluationError
 from marginbench.solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
 from marginbench.solvers.models.fourier import FourierExpansion
+from marginbench.solvers.models.several import OneVsRestModel
 from marginbench.solvers.models.voting import VotedExpansion
 
 Array = npt.NDArray[Any]
@@ -31,6 +33,13 @@ _ARRAYS: dict[str, dict[str, str]] = {
 }
 
 
+#: What a model of several classes is called, and how many it may have.
+SEVERAL = OneVsRestModel.kind
+_MAX_PARTS = 10_000
+# The predictor of a class that a run has not come to yet: w = 0.
+_NOTHING: dict[str, Array] = {"support": np.empty(0, dtype=np.int64), "coef": np.empty(0)}
+
+
 @dataclass(frozen=True)
 class PlainModel:
     """A model as numbers.
@@ -38,24 +47,46 @@ class PlainModel:
     Attributes
     ----------
     kind : str
-        What sort of model it is; a key of the table above.
+        What sort of model it is; a key of the table above, or "one-vs-rest".
     intercept : float
     arrays : mapping of str to ndarray
         Whatever the solver put there: types, shapes and values are checked by whoever uses them.
+    parts : tuple of PlainModel
+        Of several classes: the predictor of each against the rest.
     """
 
     kind: str
     intercept: float
     arrays: Mapping[str, Array] = field(default_factory=dict)
+    parts: tuple[PlainModel, ...] = ()
 
     @property
     def finite(self) -> bool:
         """Whether there is neither infinity nor NaN in it."""
         floats = (array for array in self.arrays.values() if array.dtype.kind == "f")
-        return bool(np.isfinite(self.intercept) and all(np.isfinite(item).all() for item in floats))
+        own = np.isfinite(self.intercept) and all(np.isfinite(item).all() for item in floats)
+        return bool(own) and all(part.finite for part in self.parts)
+
+    @property
+    def intercepts(self) -> tuple[float, ...]:
+        """Of each predictor."""
+        return tuple(part.intercept for part in self.parts) or (self.intercept,)
+
+    @property
+    def digest(self) -> bytes:
+        """A hash of all that is in it."""
+        found = hashlib.sha256(repr((self.kind, self.intercept)).encode())
+        for name, array in self.arrays.items():
+            found.update(f"{name} {array.dtype.str} {array.shape}".encode())
+            found.update(np.ascontiguousarray(array).data)
+        for part in self.parts:
+            found.update(part.digest)
+        return found.digest()
 
     def tree(self) -> dict[str, Any]:
         """For :func:`marginbench.harness.wire.encode`."""
+        if self.kind == SEVERAL:
+            return {"kind": self.kind, "parts": [part.tree() for part in self.parts]}
         return {"kind": self.kind, "intercept": self.intercept, "arrays": dict(self.arrays)}
 
     @classmethod
@@ -67,6 +98,15 @@ class PlainModel:
         EvaluationError
             If it is none.
         """
+        if isinstance(tree, dict) and tree.get("kind") == SEVERAL:
+            parts = tree.get("parts")
+            if set(tree) != {"kind", "parts"} or not isinstance(parts, list):
+                raise EvaluationError("the model of several classes is no list of models")
+            return _several([cls._of_plain_tree(part) for part in parts[: _MAX_PARTS + 1]])
+        return cls._of_plain_tree(tree)
+
+    @classmethod
+    def _of_plain_tree(cls, tree: Any) -> PlainModel:
         if not isinstance(tree, dict) or set(tree) != {"kind", "intercept", "arrays"}:
             raise EvaluationError("the model is no table of kind, intercept and arrays")
         kind, intercept, arrays = tree["kind"], tree["intercept"], tree["arrays"]
@@ -96,6 +136,8 @@ def plain_model(model: object) -> PlainModel:
     """
     if isinstance(model, PlainModel):
         return model
+    if isinstance(model, OneVsRestModel):
+        return _several([_part(part) for part in model.parts])
     if isinstance(model, KernelExpansion):
         return _plain("kernel expansion", model, model)
     if isinstance(model, BudgetExpansion):
@@ -110,6 +152,20 @@ def plain_model(model: object) -> PlainModel:
     raise EvaluationError(
         f"model_ is a {type(model).__name__}, {what}: its scores cannot be recomputed"
     )
+
+
+def _part(model: object) -> PlainModel:
+    if model is None:
+        return PlainModel("kernel expansion", 0.0, _NOTHING)
+    if isinstance(model, OneVsRestModel | PlainModel):
+        raise EvaluationError("the model of a class is itself one of several classes")
+    return plain_model(model)
+
+
+def _several(parts: list[PlainModel]) -> PlainModel:
+    if not 2 < len(parts) <= _MAX_PARTS:
+        raise EvaluationError(f"a model of several classes has {len(parts)} predictors")
+    return PlainModel(SEVERAL, 0.0, parts=tuple(parts))
 
 
 def _plain(kind: str, model: Any, *parts: Any) -> PlainModel:

@@ -30,7 +30,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
     for name, value in given.items():
         if value == "reference":
             given[name] = None if reference is None else _rounded(reference.nu)
-            if given[name] is None and not failure:
+            if given[name] is None and not failure and not _several(dataset):
                 why = certified if isinstance(certified, str) else "its w is zero"
                 failure = (
                     f"{name} is to be that of the reference optimum, but there is none: {why}; "
@@ -97,7 +97,7 @@ def _tolerance(given: Any) -> float:
 def _dataset_columns(dataset: DatasetInfo | None) -> dict[str, Any]:
     if dataset is None:
         return {}
-    names = ("fingerprint", "n_train", "n_test", "n_features")
+    names = ("fingerprint", "n_train", "n_test", "n_features", "n_classes")
     return {name: getattr(dataset, name) for name in names}
 
 
@@ -120,8 +120,11 @@ def _given_parameters(
 
 def _skip_reason(task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo) -> str:
     """Why this solver cannot be run on this task by its own account; empty if it can."""
-    if dataset.n_classes != 2:
-        return f"{task.dataset} has {dataset.n_classes} classes; the solvers are binary"
+    if _several(dataset) and info.traits["scalarization"] == "S" and "nu" not in entry.params:
+        return (
+            f"{entry.label} takes nu from the reference optimum, and each of the "
+            f"{dataset.n_classes} classes has another one; give nu a number in params"
+        )
     if task.fit_intercept and not info.traits["supports_bias"]:
         return f"{entry.label} has no unregularised bias, which the task asks for"
     if not task.fit_intercept and not info.traits["supports_no_bias"]:
@@ -134,6 +137,10 @@ def _skip_reason(task: Task, entry: SolverEntry, info: SolverInfo, dataset: Data
     if missing:
         return f"{entry.label} does not take the kernel's {', '.join(missing)}"
     return ""
+
+
+def _several(dataset: DatasetInfo | None) -> bool:
+    return dataset is not None and dataset.n_classes > 2
 
 
 def _rounded(nu: float | None) -> float | None:

@@ -48,6 +48,7 @@ class Record(RecordBase):
     n_train: int | None = column("training points", default=None)
     n_test: int | None = column("test points", default=None)
     n_features: int | None = column("features", default=None)
+    n_classes: int | None = column("classes", default=None)
     # scores, recomputed by the harness from the returned model
     n_support: int | None = column(
         "points with a non-zero coefficient", default=None, low=0, measure=_SUPPORT

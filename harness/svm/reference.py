@@ -26,11 +26,13 @@ from marginbench.harness.jobs import PhaseMessage, Send
 from marginbench.harness.keys import canonical_json, hash_json
 from marginbench.harness.storage import storing
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
+from marginbench.harness.svm.several import ClassesEvaluator
 from marginbench.harness.svm.verdict import build_evaluator, load_task_data
 from marginbench.harness.svm.work import Problem, ReferenceInfo, ReferenceWork
 
 if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset
+    from marginbench.solvers import Model, Solver
 
 _VERSION = 1
 # Below this violation of the optimality conditions, float64 sums are mostly noise.
@@ -48,12 +50,15 @@ class Certificate:
     ----------
     task : str
         JSON: the dataset's fingerprint, kernel, C, bias and the tolerance asked for.
-    support : ndarray of int64, shape (n_support,)
-    alpha : ndarray of float64, shape (n_support,)
-        The dual variables of the support vectors, in [0, C].
+    support : ndarray of int64, shape (n_variables,)
+        Positions of the dual variables that are not 0; of several classes all variables of the
+        first class come before those of the second.
+    alpha : ndarray of float64, shape (n_variables,)
+        These variables, in [0, C].
     intercept : float
+        0 for several classes, which have one each.
     nu : float or None
-        Mean hinge loss / ||w||; None if w = 0.
+        Mean hinge loss / ||w||; None if w = 0, and for several classes.
     """
 
     task: str
@@ -82,7 +87,9 @@ class Certificate:
 
     def info(self, note: str = "") -> ReferenceInfo:
         """What runs are compared with."""
-        C = float(json.loads(self.task)["C"])
+        task = json.loads(self.task)
+        C = float(task["C"])
+        several = "n_classes" in task
         return ReferenceInfo(
             primal=self.primal,
             dual=self.dual,
@@ -92,8 +99,8 @@ class Certificate:
             nu=self.nu,
             hash=self.hash,
             note=note,
-            alpha_sum=float(self.alpha.sum()),
-            n_free=int(((self.alpha > 0) & (self.alpha < C)).sum()),
+            alpha_sum=None if several else float(self.alpha.sum()),
+            n_free=None if several else int(((self.alpha > 0) & (self.alpha < C)).sum()),
         )
 
 
@@ -109,7 +116,14 @@ def reference_optimum(work: ReferenceWork, send: Send) -> ReferenceInfo:
     """
     send(PhaseMessage("data"))
     dataset = load_task_data(work.problem)
-    task = describe_task(work.problem, dataset.fingerprint, work.tol)
+    n_classes = len(np.unique(dataset.y_train))
+    task = describe_task(
+        work.problem,
+        dataset.fingerprint,
+        work.tol,
+        n_classes=n_classes,
+        n_train=int(dataset.n_train),
+    )
     path = references_folder() / f"{hash_json(task)}.parquet"
     note = ""
     try:
@@ -129,9 +143,12 @@ def references_folder() -> Path:
     return Path(root).expanduser().absolute() / "references"
 
 
-def describe_task(problem: Problem, fingerprint: str, tol: float) -> dict[str, Any]:
+def describe_task(
+    problem: Problem, fingerprint: str, tol: float, *, n_classes: int = 2, n_train: int = 0
+) -> dict[str, Any]:
     """All that the reference optimum depends on."""
     return {
+        **({"n_classes": n_classes, "n_train": n_train} if n_classes > 2 else {}),
         "version": _VERSION,
         "fingerprint": fingerprint,
         "kernel": problem.kernel,
@@ -204,80 +221,77 @@ _SCHEMA = pa.schema(
 
 def _certify(work: ReferenceWork, dataset: Dataset, task: str, send: Send) -> Certificate:
     """Solve, tighter and tighter, until the recomputed gap is small enough; by SMO in general."""
-    from marginbench.solvers import SMO, KernelExpansion
+    from marginbench.solvers import SMO
     from marginbench.solvers.kernels import kernel_of
 
-    evaluator = build_evaluator(work.problem, dataset, certificate=True)
-    smo_tol, best = work.tol * 10.0, math.inf
-    solved_s = 0.0
-    if work.problem.kernel["name"] == "linear" and not work.problem.fit_intercept:
-        certificate, solved_s = _certify_linear(work, dataset, task, evaluator, send)
-        if certificate is not None:
-            return certificate
-    while smo_tol >= _SMALLEST_TOL:
-        send(PhaseMessage("solve", solved_s))
-        solver = SMO(
-            kernel_of(work.problem.kernel),
-            C=work.problem.C,
-            fit_intercept=work.problem.fit_intercept,
-            tol=smo_tol,
-            dtype="float64",
-            cache_size=work.cache_mb,
-        )
-        started = time.perf_counter()
-        solver.fit(dataset.X_train, dataset.y_train)
-        solved_s += time.perf_counter() - started
-        send(PhaseMessage("evaluate", solved_s))
-        model = solver.model_
-        assert isinstance(model, KernelExpansion)
-        evaluation = evaluator.evaluate(model)
-        relative = _relative_gap(evaluation)
-        best = min(best, relative)
-        if relative <= work.tol:
-            return _certificate(
-                task, model.intercept, model.support, model.coef, evaluation, evaluator
-            )
-        if solver.status_ != "converged":
-            break
-        smo_tol *= min(0.1, 0.5 * work.tol / relative)
+    problem = work.problem
+    attempts = _Attempts(build_evaluator(problem, dataset, certificate=True), dataset, work, send)
+    if problem.kernel["name"] == "linear" and not problem.fit_intercept:
+        # By dual coordinate ascent on w, which needs no kernel, unless that converges too slowly.
+        from marginbench.solvers import LinearSDCA
+
+        ascent = LinearSDCA(C=problem.C, stopping="gap", max_epochs=_LINEAR_EPOCHS, random_state=0)
+        found = attempts.tighten(ascent, work.tol, most=_LINEAR_ATTEMPTS)
+        if found is not None:
+            return _certificate(task, *found)
+    solver = SMO(
+        kernel_of(problem.kernel),
+        C=problem.C,
+        fit_intercept=problem.fit_intercept,
+        dtype="float64",
+        cache_size=work.cache_mb,
+    )
+    found = attempts.tighten(solver, 10.0 * work.tol)
+    if found is not None:
+        return _certificate(task, *found)
     raise ReferenceFailure(
-        f"SMO certifies a relative duality gap of {best:.3g} at best; {work.tol:g} is asked for"
+        f"SMO certifies a relative duality gap of {attempts.best:.3g} at best; {work.tol:g} is "
+        "asked for"
     )
 
 
-def _certify_linear(
-    work: ReferenceWork,
-    dataset: Dataset,
-    task: str,
-    evaluator: Evaluator,
-    send: Send,
-) -> tuple[Certificate | None, float]:
-    """By dual coordinate ascent on w, which needs no kernel; None if that converges too slowly."""
-    from marginbench.solvers import LinearModel, LinearSDCA
+class _Attempts:
+    """Fits with smaller and smaller tolerances, each judged from scratch.
 
-    tol, solved_s = work.tol, 0.0
-    for _ in range(_LINEAR_ATTEMPTS):
-        send(PhaseMessage("solve", solved_s))
-        solver = LinearSDCA(
-            C=work.problem.C, stopping="gap", tol=tol, max_epochs=_LINEAR_EPOCHS, random_state=0
-        )
-        started = time.perf_counter()
-        solver.fit(dataset.X_train, dataset.y_train)
-        solved_s += time.perf_counter() - started
-        send(PhaseMessage("evaluate", solved_s))
-        model = solver.model_
-        assert isinstance(model, LinearModel)
-        assert model.dual_coef is not None
-        evaluation = evaluator.evaluate(model)
-        relative = _relative_gap(evaluation)
-        if relative <= work.tol:
-            support = np.flatnonzero(model.dual_coef)
-            coef = model.dual_coef[support]
-            return _certificate(task, 0.0, support, coef, evaluation, evaluator), solved_s
-        if solver.status_ != "converged":
-            break
-        tol *= min(0.1, 0.5 * work.tol / relative)
-    return None, solved_s
+    Attributes
+    ----------
+    best : float
+        The smallest relative gap of the last solver.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator | ClassesEvaluator,
+        dataset: Dataset,
+        work: ReferenceWork,
+        send: Send,
+    ) -> None:
+        self.evaluator, self.dataset, self.work, self.send = evaluator, dataset, work, send
+        self.best = math.inf
+        self._solved_s = 0.0
+
+    def tighten(
+        self, solver: Solver, tol: float, most: int | None = None
+    ) -> tuple[Model, Evaluation] | None:
+        """A model whose gap is small enough; None if the solver makes none."""
+        self.best = math.inf
+        attempt = 0
+        while tol >= _SMALLEST_TOL and (most is None or attempt < most):
+            attempt += 1
+            self.send(PhaseMessage("solve", self._solved_s))
+            started = time.perf_counter()
+            solver.set_params(tol=tol).fit(self.dataset.X_train, self.dataset.y_train)
+            self._solved_s += time.perf_counter() - started
+            self.send(PhaseMessage("evaluate", self._solved_s))
+            evaluation = self.evaluator.evaluate(solver.model_)
+            relative = _relative_gap(evaluation)
+            self.best = min(self.best, relative)
+            if relative <= self.work.tol:
+                return solver.model_, evaluation
+            if solver.status_ != "converged":
+                return None
+            tol *= min(0.1, 0.5 * self.work.tol / relative)
+        return None
 
 
 def _relative_gap(evaluation: Evaluation) -> float:
@@ -286,14 +300,7 @@ def _relative_gap(evaluation: Evaluation) -> float:
     return evaluation.gap / evaluation.primal if evaluation.primal > 0 else 0.0
 
 
-def _certificate(
-    task: str,
-    intercept: float,
-    support: npt.NDArray[np.int64],
-    coef: npt.NDArray[np.float64],
-    evaluation: Evaluation,
-    evaluator: Evaluator,
-) -> Certificate:
+def _certificate(task: str, model: Model, evaluation: Evaluation) -> Certificate:
     assert evaluation.primal is not None
     assert evaluation.dual is not None
     assert evaluation.gap is not None
@@ -301,15 +308,30 @@ def _certificate(
     if evaluation.squared_norm < 0:
         raise ReferenceFailure("the kernel is not positive semidefinite: ||w||^2 < 0")
     norm = math.sqrt(evaluation.squared_norm)
+    parts = getattr(model, "parts", (model,))
+    variables = [_dual_variables(part) for part in parts]
+    several = len(parts) > 1
+    # Variables of class c come after those of all points for the classes before.
+    starts = np.arange(len(parts)) * json.loads(task).get("n_train", 0)
     return Certificate(
         task=task,
         primal=evaluation.primal,
         dual=evaluation.dual,
         gap=evaluation.gap,
         test_error=evaluation.test_error,
-        n_support=len(support),
-        nu=evaluation.mean_hinge / norm if norm > 0 else None,
-        intercept=float(intercept),
-        support=np.asarray(support, dtype=np.int64),
-        alpha=np.asarray(coef * evaluator.y_train[support], dtype=np.float64),
+        n_support=evaluation.n_support if several else len(variables[0][0]),
+        nu=evaluation.mean_hinge / norm if norm > 0 and not several else None,
+        intercept=0.0 if several else float(model.intercept),
+        support=np.concatenate(
+            [start + support for start, (support, _) in zip(starts, variables, strict=True)]
+        ),
+        alpha=np.concatenate([alpha for _, alpha in variables]),
     )
+
+
+def _dual_variables(model: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Which of them are not 0, and these: coefficients are y_i alpha_i with alpha_i >= 0."""
+    if hasattr(model, "dual_coef"):
+        support = np.flatnonzero(model.dual_coef)
+        return support, np.abs(model.dual_coef[support])
+    return np.asarray(model.support, dtype=np.int64), np.abs(model.coef)

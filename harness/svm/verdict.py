@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.jobs import CheckpointMessage, Send
 from marginbench.harness.records import is_json
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
+from marginbench.harness.svm.predictors import TaskPoints
 from marginbench.harness.svm.records import Checkpoint
+from marginbench.harness.svm.several import ClassesEvaluator
 from marginbench.harness.svm.tracing import Snapshot
 from marginbench.harness.svm.work import Claims, Problem
 from marginbench.solvers.kernels import kernel_of
@@ -97,9 +100,10 @@ class Judgement:
             raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
         if not self.final.finite:
             return "diverged", "the objective of the returned model is not finite"
-        if not self.problem.fit_intercept and self._model.intercept != 0:
+        intercepts = [] if self.problem.fit_intercept else self._model.intercepts
+        for intercept in filter(None, intercepts):
             raise EvaluationError(
-                f"the task has no bias, but the model has the intercept {self._model.intercept:g}"
+                f"the task has no bias, but the model has the intercept {intercept:g}"
             )
         if claims.status not in ("converged", "budget", "stopped"):
             raise EvaluationError(
@@ -122,7 +126,7 @@ class Judgement:
 
     def _check_scores(self, claims: Claims) -> None:
         """The estimator must predict with the model that it returns."""
-        rows = compared_rows(self.evaluator.X_test.shape[0])
+        rows = compared_rows(self.evaluator.n_test)
         try:
             claimed = np.asarray(claims.scores, dtype=np.float64)
         except (TypeError, ValueError):
@@ -135,15 +139,16 @@ class Judgement:
         low, high = self.evaluator.score_bounds(self._model, rows)
         beyond = np.maximum(low - claimed, claimed - high) - 1e-6 * (1.0 + np.abs(expected))
         if not bool(np.all(beyond <= 0)):
-            worst = int(np.argmax(np.where(np.isnan(beyond), np.inf, beyond)))
+            flat = int(np.argmax(np.where(np.isnan(beyond), np.inf, beyond)))
+            worst = np.unravel_index(flat, beyond.shape)
             raise EvaluationError(
-                f"decision_function gives {claimed[worst]:.6g} for test point {rows[worst]}, the "
-                f"returned model {expected[worst]:.6g}"
+                f"decision_function gives {claimed[worst]:.6g} for test point {rows[worst[0]]}, "
+                f"the returned model {expected[worst]:.6g}"
             )
 
     def _check_certificate(self, final: Evaluation, claims: Claims) -> None:
         """A dual certificate must be one, and "converged" must mean a small gap."""
-        C, n_train = self.problem.C, len(self.evaluator.y_train)
+        C, n_train = self.problem.C, self.evaluator.n_train
         if final.gap is None:
             raise EvaluationError(
                 "the solver promises a dual certificate, but its coefficients are no feasible dual "
@@ -154,7 +159,8 @@ class Judgement:
         # Units of the mean loss. A violation of tol at every point makes a gap of tol; scores that
         # are off by the float32 noise can hide that much more, in the point's own loss and alpha.
         gap = final.gap / (n_train * C)
-        allowed = 2.0 * self.tol + 2.0 * self.evaluator.score_noise(self._model)
+        tol = self.tol * self.evaluator.n_problems
+        allowed = 2.0 * tol + 2.0 * self.evaluator.score_noise(self._model)
         if not gap <= allowed:
             raise EvaluationError(
                 f"the solver says converged (tol = {self.tol:g}), but the duality gap is "
@@ -162,18 +168,25 @@ class Judgement:
             )
 
 
-def build_evaluator(problem: Problem, dataset: Dataset, *, certificate: bool) -> Evaluator:
+def build_evaluator(
+    problem: Problem, dataset: Dataset, *, certificate: bool
+) -> Evaluator | ClassesEvaluator:
     """The evaluator of a task."""
-    return Evaluator(
-        kernel=kernel_of(problem.kernel),
-        C=problem.C,
-        fit_intercept=problem.fit_intercept,
-        X_train=dataset.X_train,
-        y_train=dataset.y_train,
-        X_test=dataset.X_test,
-        y_test=dataset.y_test,
-        dual_certificate=certificate,
-    )
+    points = TaskPoints(kernel_of(problem.kernel), dataset.X_train, dataset.X_test)
+
+    def evaluator_of(y_train: npt.NDArray[Any], y_test: npt.NDArray[Any]) -> Evaluator:
+        return Evaluator(
+            points,
+            C=problem.C,
+            fit_intercept=problem.fit_intercept,
+            y_train=y_train,
+            y_test=y_test,
+            dual_certificate=certificate,
+        )
+
+    if len(np.unique(dataset.y_train)) > 2:
+        return ClassesEvaluator(evaluator_of, dataset.y_train, dataset.y_test)
+    return evaluator_of(dataset.y_train, dataset.y_test)
 
 
 def load_task_data(problem: Problem) -> Dataset:

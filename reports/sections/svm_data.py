@@ -19,6 +19,7 @@ _HEADINGS = (
     Heading("Train", "number"),
     Heading("Test", "number"),
     Heading("Features", "number"),
+    Heading("Classes", "number"),
     Heading("Problem", "wide"),
     Heading("Reference optimum", "number"),
     Heading("Certified relative gap", "number"),
@@ -51,7 +52,10 @@ def _row(analysis: Analysis, task: SvmTask) -> list[Cell]:
     return [
         Cell(task.label),
         Cell(task.dataset, range=wording.parameters(task.dataset_params)),
-        *(known(name, formatting.integer) for name in ("n_train", "n_test", "n_features")),
+        *(
+            known(name, formatting.integer)
+            for name in ("n_train", "n_test", "n_features", "n_classes")
+        ),
         Cell(", ".join(wording.kernel_words(task))),
         known("reference_primal", "{:.6g}".format),
         known("resolution", formatting.scientific),

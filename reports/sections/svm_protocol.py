@@ -33,5 +33,6 @@ class SvmProtocol(Section):
             "several_counters": len(counted) > 1,
             "inner_products": "inner_products" in counted,
             "matvec_entries": "matvec_entries" in counted,
+            "several_classes": bool((analysis.runs["n_classes"] > 2).any()),
             "band": BAND,
         }

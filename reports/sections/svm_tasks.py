@@ -134,5 +134,8 @@ def _problem(runs: pd.DataFrame, task: SvmTask) -> str:
         for name, column in (("n", "n_train"), ("d", "n_features"))
         if (value := first_known(mine[column])) is not None
     ]
+    n_classes = first_known(mine["n_classes"])
+    if n_classes is not None and n_classes > 2:
+        sizes.append(f"{formatting.integer(n_classes)} classes, each against the rest")
     unknown = [] if task.reference else ["no reference optimum"]
     return ", ".join([*sizes, *wording.kernel_words(task), *unknown])

@@ -40,8 +40,9 @@ class OneVsRestModel(Model):
     @property
     def n_support(self) -> int:
         """Number of points that the model keeps, those shared by classes once."""
-        if _are_expansions(self._known):
-            return len(self._joint[0])
+        supports = [part.attributes().get("support_") for part in self._known]
+        if supports and all(support is not None for support in supports):
+            return len(np.unique(np.concatenate(supports)))
         return sum(part.n_support for part in self._known)
 
     def decision_function(self, Z: Matrix) -> np.ndarray:

@@ -247,10 +247,12 @@ def test_unsupported_combinations_are_skipped_with_a_reason(
     assert len(executor.ran) == 2
 
 
-def test_more_than_two_classes_are_skipped(tmp_path: Path, two_solvers: Study) -> None:
+def test_more_than_two_classes_are_run(tmp_path: Path, two_solvers: Study) -> None:
     executor = FakeExecutor()
     executor.data = Outcome("done", replace(executor.data.value, n_classes=10))
-    assert run_study(two_solvers, tmp_path, executor=executor).statuses == {"skipped": 4}
+    assert run_study(two_solvers, tmp_path, executor=executor).statuses == {"converged": 4}
+    store = RecordStore(tmp_path / "runs")
+    assert {store.read(path).n_classes for path in store.paths()} == {10}
 
 
 def test_data_that_cannot_be_loaded_fail_their_runs_only(

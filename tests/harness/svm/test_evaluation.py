@@ -12,6 +12,7 @@ from scipy import sparse
 import marginbench.harness.svm.predictors
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.svm.evaluation import Evaluator
+from marginbench.harness.svm.predictors import TaskPoints
 from marginbench.solvers import (
     RBF,
     SMO,
@@ -43,7 +44,7 @@ def points() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 def build(points: Any, kernel: Kernel = KERNELS[0], **options: Any) -> Evaluator:
     X, y, Z, z = points
     settings = {"C": C, "fit_intercept": False, "dual_certificate": True, **options}
-    return Evaluator(kernel=kernel, X_train=X, y_train=y, X_test=Z, y_test=z, **settings)
+    return Evaluator(TaskPoints(kernel, X, Z), y_train=y, y_test=z, **settings)
 
 
 def expansion(kernel: Kernel, X: np.ndarray, coef: np.ndarray, b: float = 0.0) -> KernelExpansion:

@@ -109,7 +109,14 @@ def test_the_kernel_decides_who_runs(
         ),
         ({"supports_sparse": False}, {}, {}, ""),
         ({"supports_sparse": False}, {"sparse": True}, {}, "mine does not take sparse data"),
-        ({}, {"n_classes": 10}, {}, "digits has 10 classes; the solvers are binary"),
+        ({}, {"n_classes": 10}, {}, ""),
+        (
+            {"scalarization": "S"},
+            {"n_classes": 10},
+            {},
+            "mine takes nu from the reference optimum, and each of the 10 classes has another one; "
+            "give nu a number in params",
+        ),
     ],
 )
 def test_bias_storage_and_classes_decide_who_runs(

@@ -12,6 +12,7 @@ import pytest
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.jobs import Message, PhaseMessage
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
+from marginbench.harness.svm.predictors import TaskPoints
 from marginbench.harness.svm.tracing import Snapshot, TraceMonitor
 from marginbench.solvers import RBF, SBP, Counters, KernelExpansion, Pegasos, Solver
 from marginbench.solvers.kernels.oracle import KernelOracle
@@ -155,7 +156,7 @@ def test_watching_changes_nothing(make: Callable[[], Solver]) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 2)), np.sign(rng.normal(size=80)).astype(int)
     evaluator = Evaluator(
-        kernel=RBF(1.0), C=1.0, fit_intercept=False, X_train=X, y_train=y, X_test=X, y_test=y,
+        TaskPoints(RBF(1.0), X, X), C=1.0, fit_intercept=False, y_train=y, y_test=y,
         dual_certificate=False,
     )  # fmt: skip
     plain = make().set_params(gamma=1.0, max_epochs=3, random_state=5).fit(X, y)
