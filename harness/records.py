@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from marginbench.harness.errors import RecordError
 from marginbench.harness.measures import Measure, column, columns_of
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 Status = Literal[
     "converged", "budget", "timeout", "memory", "crashed", "failed", "diverged", "wrong", "skipped"
@@ -162,6 +162,8 @@ class RecordBase:
         """A stored row of an older version of the schema as one of this version."""
         if row.get("schema_version") == 4:
             row |= {"key_parts": "{}", "version": "", "claimed": "", "schema_version": 5}
+        if row.get("schema_version") == 5:
+            row["schema_version"] = 6
         return row
 
     @classmethod

@@ -88,7 +88,11 @@ class Record(RecordBase):
 
     @classmethod
     def upgraded(cls, row: dict[str, Any]) -> dict[str, Any]:
-        """Of version 1, without inner products; 2, without epochs; 3, with a column per counter."""
+        """A stored row of an older version.
+
+        Version 1 had no inner products, 2 no epochs, 3 a column for each counter, 5 no number of
+        classes.
+        """
         if row.get("schema_version") == 1:
             for place in (row, *filter(None, row.get("trace") or [])):
                 counted = place.get("kernel_evals") is not None
@@ -103,4 +107,6 @@ class Record(RecordBase):
                 known = {name: count for name, count in counts.items() if count is not None}
                 place["counters"] = known or None
             row["schema_version"] = 4
+        if row.get("schema_version") in (4, 5):
+            row.setdefault("n_classes", None)
         return super().upgraded(row)
