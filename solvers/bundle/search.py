@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -15,6 +15,8 @@ from marginbench.solvers.numeric.matrices import matmul
 _SHARE = 0.1
 # The search ends within this part of the way.
 _PRECISION = 1e-2
+# A longer step would multiply the rounding of the scores too much: theirs are computed anew.
+_FAR = 10.0
 
 
 class PrimalSearch:
@@ -56,7 +58,10 @@ class PrimalSearch:
         scores = self._risk.scores(proposal)
         towards, change = proposal - self.w, scores - self._scores
         length = self._length(towards, change)
-        w, moved = self.w + length * towards, self._scores + length * change
+        w = self.w + length * towards
+        moved = self._scores + length * change
+        if length > _FAR:
+            moved = self._risk.scores(w)
         objective = self._risk.at(moved) + self._lam * self._regularizer.value(w)
         if objective < self.objective:
             self.w, self._scores, self.objective = w, moved, objective
@@ -70,7 +75,9 @@ class PrimalSearch:
         start = self._lam * float(matmul(self.w, towards))
         growth = self._lam * float(matmul(towards, towards))
 
-        def slope(length: Any) -> float:
+        # The root finder asks again for the slopes at both ends.
+        @cache
+        def slope(length: float) -> float:
             self._risk.at(self._scores + length * change)
             return start + length * growth + float((self._risk.subgradient * change).sum())
 
