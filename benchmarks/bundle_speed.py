@@ -1,7 +1,7 @@
 """Bundle methods: what an iteration costs, time to 0.001 of the optimum, memory, and gamma_t.
 
-``python -m benchmarks.bundle_speed [iteration] [time] [memory] [gamma]`` prints the tables asked
-for; by default all of them. Competitors take turns in one process with one thread, and times are
+``python -m benchmarks.bundle_speed [iteration] [time] [memory] [gamma] [search]`` prints the tables
+asked for; by default all of them. Competitors take turns in one process with one thread, and times are
 seconds of the processor, which other work on the machine disturbs less than those of a clock. Data
 come from the cache; ``random-text`` has the shape of a collection of abstracts.
 The ``track_`` numbers are deterministic up to rounding; ``time_`` only advise. Lower is better.
@@ -14,6 +14,7 @@ import time
 import warnings
 
 import numpy as np
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
@@ -21,13 +22,22 @@ from threadpoolctl import threadpool_limits
 
 from marginbench.data_loaders import load
 from marginbench.data_loaders.datasets.random_text import DEFAULTS, check_parameters, read
-from marginbench.solvers import BundleClassifier, LinearPegasos, LinearSDCA, minimize_risk
+from marginbench.solvers import (
+    BundleClassifier,
+    EpsilonInsensitive,
+    LeastSquares,
+    LinearPegasos,
+    LinearSDCA,
+    Quantile,
+    minimize_risk,
+)
 
 #: How far from the optimum, in units of lambda/2 ||w||^2 + mean loss, as in BMRM07 Figure 3.
 _CLOSE = 1e-3
 #: lambda of each data set, between the values of BMRM07 for text.
 _LAMBDAS = {"reuters_moneyfx": 1e-4, "adult": 1e-3, "random-text": 2e-4}
 _ROUNDS = 5
+_SEARCH_ROUNDS = 3
 
 
 def _text(n, d, density):
@@ -222,12 +232,76 @@ def print_gamma():
                 print(f"| {name} | {lam:g} | {inner} |{row}", flush=True)
 
 
+def _numbers(X, seed=0):
+    """Targets of a sparse linear model of the points with noise of heavy tails, of variance 2."""
+    rng = np.random.default_rng(seed)
+    w = rng.standard_normal(X.shape[1]) * (rng.random(X.shape[1]) < 0.2)
+    scores = X @ w
+    return scores / scores.std() + rng.standard_t(4, len(scores)) / np.sqrt(2)
+
+
+def _searched():
+    """Cases for the primal search: (data, loss, offset, lambdas) with the loss's targets."""
+    for name in ("reuters_moneyfx", "random-text", "adult", "ijcnn1", "covtype-sample"):
+        X, y = _text(4000, 20_000, 0.002) if name == "random-text" else _data(name)
+        X = X.astype(np.float64)
+        numbers = _numbers(X)
+        losses = [("hinge", None), ("hinge", "eliminated"), ("logistic", None)]
+        losses += [("squared_hinge", "eliminated"), ("roc_area", None)]
+        for loss, offset in losses:
+            yield name, X, y, loss, offset
+        for loss in (EpsilonInsensitive(0.1), Quantile(0.9), LeastSquares()):
+            yield name, X, numbers, loss, "eliminated"
+    X, _ = _text(4000, 20_000, 0.002)
+    topics = np.random.default_rng(0).standard_normal((X.shape[1], 10))
+    yield "random-text", X.astype(np.float64), (X @ topics).argmax(axis=1), "multiclass", None
+    X, classes = load_digits(return_X_y=True)
+    yield "digits", X / 16.0, classes, "multiclass", "feature"
+
+
+def print_search(lams=(1e-3, 1e-4, 1e-5), tol=1e-3):
+    """Iterations and processor seconds to the same gap, with and without the primal search."""
+    print("| data | loss | offset | lambda | iterations without, with | CPU s | ratio |")
+    print("|---|---|---|---|---|---|---|")
+    for name, X, y, loss, offset in _searched():
+        label = loss if isinstance(loss, str) else type(loss).__name__
+        for lam in lams:
+            runs = {False: [], True: []}
+            for _ in range(_SEARCH_ROUNDS):
+                for search, costs in runs.items():
+                    start = time.process_time()
+                    found = minimize_risk(
+                        X, y, loss, lam=lam, offset=offset, tol=tol, max_epochs=1000,
+                        primal_search=search,
+                    )  # fmt: skip
+                    costs.append((time.process_time() - start, found))
+            (without, plain), (within, searched) = (
+                (np.median([seconds for seconds, _ in costs]), costs[-1][1])
+                for costs in runs.values()
+            )
+            reached = [_reached(found) for found in (plain, searched)]
+            print(
+                f"| {name} | {label} | {offset} | {lam:g} | {', '.join(reached)} | "
+                f"{without:.3f}, {within:.3f} | {within / without:.2f} |",
+                flush=True,
+            )
+
+
+def _reached(found):
+    """The iterations, and for a run that ended at their limit the gap relative to the start."""
+    if found.status == "converged":
+        return str(found.n_iter)
+    gap = (found.objective - found.lower_bound) / found.trace.objective[0]
+    return f"{found.n_iter} (gap {gap:.1e})"
+
+
 if __name__ == "__main__":
     tables = {
         "iteration": print_iteration_costs,
         "time": print_times,
         "memory": print_memory,
         "gamma": print_gamma,
+        "search": print_search,
     }
     with threadpool_limits(1):
         for table in sys.argv[1:] or tables:
