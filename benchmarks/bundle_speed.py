@@ -1,9 +1,9 @@
 """Bundle methods: what an iteration costs, time to 0.001 of the optimum, memory, and gamma_t.
 
 ``python -m benchmarks.bundle_speed [iteration] [time] [memory] [gamma] [search]`` prints the tables
-asked for; by default all of them. Competitors take turns in one process with one thread, and times are
-seconds of the processor, which other work on the machine disturbs less than those of a clock. Data
-come from the cache; ``random-text`` has the shape of a collection of abstracts.
+asked for; by default all of them. Competitors take turns in one process with one thread, and times
+are seconds of the processor, which other work on the machine disturbs less than those of a clock.
+Data come from the cache; ``random-text`` has the shape of a collection of abstracts.
 The ``track_`` numbers are deterministic up to rounding; ``time_`` only advise. Lower is better.
 """
 
@@ -66,7 +66,7 @@ class BundleIterations:
 
     def setup(self, inner, loss):
         self.X, self.y = _text(2000, 1000, 0.02)
-        self.options = {"loss": loss, "inner": inner, "lam": 1e-3, "tol": 1e-2, "max_epochs": 3000}
+        self.options = {"loss": loss, "inner": inner, "lam": 1e-3, "tol": 1e-2, "max_iter": 3000}
         minimize_risk(self.X, self.y, **self.options)
 
     def time_minimize(self, inner, loss):
@@ -97,11 +97,11 @@ def print_iteration_costs(names=_LAMBDAS):
             for inner in ("qp", "line_search"):
                 options = {"lam": lam, "inner": inner, "tol": 0.0}
                 costs = []
-                minimize_risk(X, y, loss, max_epochs=60, **options)
+                minimize_risk(X, y, loss, max_iter=60, **options)
                 for _ in range(_ROUNDS):
                     marks = [time.process_time()]
                     for iterations in (1, 61):
-                        minimize_risk(X, y, loss, max_epochs=iterations, **options)
+                        minimize_risk(X, y, loss, max_iter=iterations, **options)
                         marks.append(time.process_time())
                     for _ in range(60):
                         X @ w
@@ -122,12 +122,12 @@ def _competitors(n, lam):
     C = 1 / (n * lam)
     bundle = {"C": C, "tol": 0.0}
     return {
-        "bundle, QP": lambda k: BundleClassifier(inner="qp", max_epochs=k, **bundle),
+        "bundle, QP": lambda k: BundleClassifier(inner="qp", max_iter=k, **bundle),
         "bundle, QP, primal search": lambda k: BundleClassifier(
-            inner="qp", primal_search=True, max_epochs=k, **bundle
+            inner="qp", primal_search=True, max_iter=k, **bundle
         ),
         "bundle, line search": lambda k: BundleClassifier(
-            inner="line_search", max_epochs=k, **bundle
+            inner="line_search", max_iter=k, **bundle
         ),
         "Pegasos, k = 1": lambda k: LinearPegasos(C=C, max_epochs=k, random_state=0),
         "Pegasos, all points": lambda k: LinearPegasos(C=C, batch_size=None, max_epochs=k),
@@ -167,7 +167,7 @@ def print_times(names=_LAMBDAS):
         X, y = _data(name)
         # LIBLINEAR works in double precision: it shall not have to convert.
         X = X.astype(np.float64)
-        best = minimize_risk(X, y, lam=lam, tol=1e-6, max_epochs=5000)
+        best = minimize_risk(X, y, lam=lam, tol=1e-6, max_iter=5000)
         makers = _competitors(len(y), lam)
         efforts = {
             label: _least_effort(make, X, y, lam, best.objective + _CLOSE)
@@ -195,7 +195,7 @@ def _print_memory_of(n):
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
     small, signs = _text(100, 47_236, 0.0016)
     for inner in ("line_search", "qp"):
-        options = {"C": 1e4 / n, "inner": inner, "tol": 0.0, "max_epochs": 50}
+        options = {"C": 1e4 / n, "inner": inner, "tol": 0.0, "max_iter": 50}
         BundleClassifier(**options).fit(small, signs)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         start = time.perf_counter()
@@ -226,7 +226,7 @@ def print_gamma():
         X, y = _data(name)
         for lam in (1e-2, 1e-3, 1e-4, 1e-5):
             for inner in ("qp", "line_search"):
-                found = minimize_risk(X, y, lam=lam, inner=inner, tol=1e-6, max_epochs=1000)
+                found = minimize_risk(X, y, lam=lam, inner=inner, tol=1e-6, max_iter=1000)
                 gamma = found.trace.gamma
                 row = "".join(f" {gamma[t]:.1e} |" if t < len(gamma) else " |" for t in marks)
                 print(f"| {name} | {lam:g} | {inner} |{row}", flush=True)
@@ -271,7 +271,7 @@ def print_search(lams=(1e-3, 1e-4, 1e-5), tol=1e-3):
                 for search, costs in runs.items():
                     start = time.process_time()
                     found = minimize_risk(
-                        X, y, loss, lam=lam, offset=offset, tol=tol, max_epochs=1000,
+                        X, y, loss, lam=lam, offset=offset, tol=tol, max_iter=1000,
                         primal_search=search,
                     )  # fmt: skip
                     costs.append((time.process_time() - start, found))

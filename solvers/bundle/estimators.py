@@ -62,7 +62,7 @@ class BundleParameters:
         near it; L2 alone.
     tol : float >= 0
         Stop when the gap is at most this part of the objective at the start.
-    max_epochs : int >= 1
+    max_iter : int >= 1
         Stop after this many iterations, each one pass over the points.
     """
 
@@ -75,14 +75,14 @@ class BundleParameters:
     max_idle: int | None = 10
     primal_search: bool = False
     tol: float = 1e-3
-    max_epochs: int = 1000
+    max_iter: int = 1000
 
     def _check_bundle_parameters(self, targets: str, kind: str) -> None:
         """Raise ValueError for a parameter out of range, or a loss of other targets."""
         check_positive("C", self.C)
         check_flag("fit_intercept", self.fit_intercept)
         check_one_of("offset", self.offset, ("eliminated", "feature"))
-        check_bundle_parameters(self.tol, self.max_epochs, self.max_idle)
+        check_bundle_parameters(self.tol, self.max_iter, self.max_idle)
         if make_loss(self.loss).targets != targets:
             raise ValueError(f"the loss of a {kind} takes {targets}, got {self.loss!r}")
         regularizer = make_regularizer(self.regularizer)
@@ -106,7 +106,7 @@ class BundleParameters:
             lam,
             inner,
             tol=self.tol,
-            max_epochs=self.max_epochs,
+            max_iter=self.max_iter,
             counters=counters,
             primal_search=self.primal_search,
             pause=pause,

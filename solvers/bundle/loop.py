@@ -21,7 +21,6 @@ from marginbench.solvers.interface.problem import SolveStatus
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.validation import (
     check_flag,
-    check_iteration_limit,
     check_one_of,
     check_positive,
     check_whole,
@@ -97,7 +96,7 @@ def minimize_bundle(
     inner: Inner,
     *,
     tol: float,
-    max_epochs: int,
+    max_iter: int,
     counters: Counters,
     primal_search: bool = False,
     pause: Callable[[int, Callable[[], tuple[np.ndarray, Any]]], bool] | None = None,
@@ -112,7 +111,7 @@ def minimize_bundle(
     inner : Inner
     tol : float
         Stop when the gap is at most this part of the objective at the start.
-    max_epochs : int
+    max_iter : int
         Most iterations.
     counters : Counters
     primal_search : bool
@@ -139,7 +138,7 @@ def minimize_bundle(
     def snapshot() -> tuple[np.ndarray, Any]:
         return risk.split(best, minimizer)
 
-    while n_iter < max_epochs and lowest - lower > gap:
+    while n_iter < max_iter and lowest - lower > gap:
         before = inner.inner_products
         w = inner.add(*risk.plane(w), _INNER_SHARE * gap)
         counters.inner_products += inner.inner_products - before
@@ -177,7 +176,7 @@ def minimize_risk(
     offset: str | None = None,
     sample_weight: Any = None,
     tol: float = 1e-3,
-    max_epochs: int = 1000,
+    max_iter: int = 1000,
     max_idle: int | None = 10,
     primal_search: bool = False,
 ) -> BundleResult:
@@ -203,7 +202,7 @@ def minimize_risk(
         Factors >= 0 of the points; 1 by default.
     tol : float >= 0, default=1e-3
         Stop when the gap is at most this part of the objective at the start.
-    max_epochs : int >= 1, default=1000
+    max_iter : int >= 1, default=1000
         Most iterations.
     max_idle : int >= 1 or None, default=10
         ``inner="qp"``: planes that were not needed in so many iterations in a row are removed.
@@ -221,7 +220,7 @@ def minimize_risk(
         For parameters out of range or data that the loss cannot take.
     """
     loss, regularizer = make_loss(loss), make_regularizer(regularizer)
-    check_bundle_parameters(tol, max_epochs, max_idle)
+    check_bundle_parameters(tol, max_iter, max_idle)
     check_search(primal_search, regularizer)
     check_positive("lam", lam)
     if offset is not None:
@@ -248,16 +247,16 @@ def minimize_risk(
         lam,
         solver,
         tol=tol,
-        max_epochs=max_epochs,
+        max_iter=max_iter,
         counters=counters,
         primal_search=primal_search,
     )
 
 
-def check_bundle_parameters(tol: Any, max_epochs: Any, max_idle: Any) -> None:
+def check_bundle_parameters(tol: Any, max_iter: Any, max_idle: Any) -> None:
     """Raise ValueError for parameters of the loop that are out of range."""
     check_positive("tol", tol, zero=True)
-    check_iteration_limit(max_epochs)
+    check_whole("max_iter", max_iter, at_least=1)
     if max_idle is not None:
         check_whole("max_idle", max_idle, at_least=1)
 

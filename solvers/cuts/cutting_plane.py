@@ -105,6 +105,6 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
         def pause(n_cuts: int) -> bool:
             return monitor.due(problem.kernel_evals) and monitor.record(n_cuts, snapshot)
 
-        n_iter, status = add_cuts(finder, working, self.max_epochs, pause)
+        n_iter, status = add_cuts(finder, working, self.max_iter, pause)
         self.slack_ = working.xi
         return Solution(snapshot(), n_iter, status)

@@ -12,7 +12,6 @@ from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.parameters import CachedKernelParameters, SoftMarginParameters
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.numeric.validation import (
-    check_iteration_limit,
     check_one_of,
     check_positive,
     check_whole,
@@ -38,7 +37,7 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
         Drop a cut when its multiplier has been 0 for so many iterations in a row.
     tol : float >= 0
         A cut is violated if it lies above the model by more than this, in units of the mean loss.
-    max_epochs : int >= 1
+    max_iter : int >= 1
         Stop after this many cuts; for "exact" and "linear" each is a pass over all points.
     """
 
@@ -48,7 +47,7 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
     patience: int = 4
     max_idle: int = 20
     tol: float = 1e-3
-    max_epochs: int = 10_000
+    max_iter: int = 10_000
 
     def _check_cut_parameters(self) -> None:
         """Raise ValueError for a parameter that is out of range."""
@@ -57,7 +56,7 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
         check_whole("n_samples", self.n_samples, at_least=1)
         check_whole("patience", self.patience, at_least=1)
         check_whole("max_idle", self.max_idle, at_least=1)
-        check_iteration_limit(self.max_epochs)
+        check_whole("max_iter", self.max_iter, at_least=1)
 
     def _make_cuts(
         self,

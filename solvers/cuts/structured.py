@@ -142,7 +142,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
             return monitor.due(self.counters_.kernel_evals) and monitor.record(n_cuts, snapshot)
 
         monitor.start(self.counters_)
-        self.n_iter_, self.status_ = add_cuts(finder, working, self.max_epochs, pause)
+        self.n_iter_, self.status_ = add_cuts(finder, working, self.max_iter, pause)
         self.structure_, self.slack_, self.model_ = structure, working.xi, snapshot()
         monitor.finish(self.n_iter_, self.model_)
         for name, value in self.model_.attributes().items():

@@ -38,9 +38,9 @@ def hinge_risk(w, X, y, b=0.0):
 def test_both_inner_solvers_reach_the_optimum_of_the_svm(linear_task, optimum, lam):
     task = linear_task
     best = lam * optimum(task, 1 / (lam * task.n)).value
-    for inner, tol, epochs in (("qp", 1e-9, 300), ("line_search", 1e-5, 30_000)):
+    for inner, tol, most in (("qp", 1e-9, 300), ("line_search", 1e-5, 30_000)):
         found = minimize_risk(
-            task.X, task.y, lam=lam, inner=inner, tol=tol, max_epochs=epochs
+            task.X, task.y, lam=lam, inner=inner, tol=tol, max_iter=most
         )  # fmt: skip
         by_hand = 0.5 * lam * found.weights @ found.weights + hinge_risk(
             found.weights, task.X, task.y
@@ -73,7 +73,7 @@ def line_search_twin(X, y, lam, n_iter):
 def test_the_line_search_is_the_literal_one(linear_task, lam):
     X, y = linear_task.X, linear_task.y
     objectives, bounds = line_search_twin(X, y, lam, 101)
-    found = minimize_risk(X, y, lam=lam, inner="line_search", tol=0.0, max_epochs=100)
+    found = minimize_risk(X, y, lam=lam, inner="line_search", tol=0.0, max_iter=100)
     np.testing.assert_allclose(found.trace.objective, objectives, rtol=1e-10)
     np.testing.assert_allclose(
         found.trace.lower_bound, np.maximum.accumulate(bounds), rtol=0, atol=1e-11
@@ -83,7 +83,7 @@ def test_the_line_search_is_the_literal_one(linear_task, lam):
 def test_the_line_search_closes_the_gap(linear_task):
     # With the other sign of the update of r it never does.
     found = minimize_risk(
-        linear_task.X, linear_task.y, lam=0.01, inner="line_search", tol=0.0, max_epochs=10_000
+        linear_task.X, linear_task.y, lam=0.01, inner="line_search", tol=0.0, max_iter=10_000
     )
     assert found.trace.gamma.min() < 1e-3
     assert 0 <= found.objective - found.lower_bound < 1e-4
@@ -123,7 +123,7 @@ def test_the_qp_iterates_minimise_the_planes_bound(linear_task, solve_dual, lam)
 def test_guaranteed_progress(linear_task, optimum, inner, lam):
     task = linear_task
     best = lam * optimum(task, 1 / (lam * task.n)).value
-    found = minimize_risk(task.X, task.y, lam=lam, inner=inner, tol=1e-6, max_epochs=400)
+    found = minimize_risk(task.X, task.y, lam=lam, inner=inner, tol=1e-6, max_iter=400)
     trace = found.trace
     assert len(trace.objective) == found.n_iter + 1
     gamma, epsilon = trace.gamma, trace.epsilon
@@ -199,7 +199,7 @@ def test_smooth_losses_against_a_quasi_newton_method(linear_task, loss, lam, bia
         y = linear_task.y
     best = smooth_optimum(loss, X, y, lam, bias)
     found = minimize_risk(
-        X, y, loss, lam=lam, offset="eliminated" if bias else None, tol=1e-9, max_epochs=2000
+        X, y, loss, lam=lam, offset="eliminated" if bias else None, tol=1e-9, max_iter=2000
     )
     assert found.status == "converged"
     assert found.objective == pytest.approx(best, rel=1e-8)
@@ -210,7 +210,7 @@ def test_smooth_losses_against_a_quasi_newton_method(linear_task, loss, lam, bia
 @pytest.mark.parametrize("inner", ["qp", "line_search"])
 def test_smooth_losses_converge_linearly(linear_task, inner):
     found = minimize_risk(
-        linear_task.X, linear_task.y, "logistic", lam=0.05, inner=inner, tol=1e-9, max_epochs=2000
+        linear_task.X, linear_task.y, "logistic", lam=0.05, inner=inner, tol=1e-9, max_iter=2000
     )
     assert found.status == "converged"
     # Equal numbers of iterations for equal factors, up to 3: a rate of 1/t would need 100 times.
@@ -303,7 +303,7 @@ def test_removing_idle_planes_changes_no_optimum(linear_task, optimum, max_idle)
         return False
 
     found = minimize_bundle(
-        risk, L2(), lam, inner, tol=1e-8, max_epochs=500, counters=counters, pause=pause
+        risk, L2(), lam, inner, tol=1e-8, max_iter=500, counters=counters, pause=pause
     )
     assert found.status == "converged"
     best = lam * optimum(task, 1 / (lam * task.n)).value
@@ -350,7 +350,7 @@ def test_inner_products_are_counted(linear_task):
         counters = Counters()
         risk = Risk(task.X, task.y, Hinge(), np.ones(task.n), None, counters)
         found = minimize_bundle(
-            risk, L2(), 0.01, inner, tol=0.0, max_epochs=10, counters=counters
+            risk, L2(), 0.01, inner, tol=0.0, max_iter=10, counters=counters
         )  # fmt: skip
         assert found.n_iter == 10
         planes = sum(range(1, 11)) if per_plane is None else 10 * per_plane
@@ -375,7 +375,7 @@ def test_what_makes_no_sense_is_refused(linear_task):
         ({"offset": "free"}, "offset must be one of eliminated, feature"),
         ({"offset": "eliminated", "loss": "roc_area"}, "the offset of ROCArea cannot be"),
         ({"max_idle": 0}, "max_idle must be a whole number >= 1"),
-        ({"max_epochs": 0}, "max_epochs must be a whole number >= 1"),
+        ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
         ({"tol": -1.0}, "tol must be a number >= 0"),
         ({"sample_weight": -np.ones(200)}, "sample_weight must hold 200 finite numbers"),
     ]

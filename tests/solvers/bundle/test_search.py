@@ -25,10 +25,10 @@ def test_the_primal_search_finds_the_same_optimum(linear_task, loss, offset, inn
         pytest.skip("the offset of this loss cannot be eliminated")
     X, y = linear_task.X[:100], linear_task.y[:100]
     options = {"lam": 0.01, "offset": offset}
-    plain = minimize_risk(X, y, loss, tol=1e-7, max_epochs=2000, **options)
+    plain = minimize_risk(X, y, loss, tol=1e-7, max_iter=2000, **options)
     tol = 1e-7 if inner == "qp" else 1e-3
     found = minimize_risk(
-        X, y, loss, inner=inner, tol=tol, max_epochs=3000, primal_search=True, **options
+        X, y, loss, inner=inner, tol=tol, max_iter=3000, primal_search=True, **options
     )
     assert found.status == "converged"
     assert plain.lower_bound * (1 - 1e-12) <= found.objective

@@ -264,7 +264,7 @@ def test_chains_beat_points_on_their_own(oracle):
 
 def test_evaluations_of_chains_are_positions_times_drawn_positions():
     X, y, lengths = sticky_sequences(np.random.default_rng(2), 30, length=4)
-    one = StructuredSVM("chain", gamma=0.5, oracle="linear", n_samples=7, max_epochs=1,
+    one = StructuredSVM("chain", gamma=0.5, oracle="linear", n_samples=7, max_iter=1,
                         random_state=0).fit(X, y, lengths)  # fmt: skip
     assert one.status_ == "budget"
     assert one.counters_.kernel_evals == 120 * 7 * 4
