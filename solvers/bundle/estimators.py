@@ -20,6 +20,7 @@ from marginbench.solvers.bundle.names import make_loss, make_regularizer
 from marginbench.solvers.bundle.regularizers import Regularizer
 from marginbench.solvers.bundle.risk import Risk
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.convergence import warn_unconverged
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.inputs import new_points, training_points
 from marginbench.solvers.interface.monitor import Monitor
@@ -183,7 +184,7 @@ class BundleClassifier(WeightedSolver, BundleParameters):
         found = self._train(problem.X, problem.y, problem.weights, problem.counters, pause)
         self.trace_ = found.trace
         model = LinearModel(found.weights, float(found.intercept))
-        return Solution(model, found.n_iter, found.status)
+        return Solution(model, found.n_iter, found.status, found.shortfall(self.tol))
 
 
 @hyperparameters
@@ -248,6 +249,9 @@ class BundleRegressor(RegressorMixin, BundleParameters, BaseEstimator):
         found = self._train(X, y, weights, self.counters_)
         self.coef_, self.intercept_ = found.weights, float(found.intercept)
         self.n_iter_, self.status_, self.trace_ = found.n_iter, found.status, found.trace
+        if missing := found.shortfall(self.tol):
+            limit = f"max_iter={self.max_iter!r}"
+            warn_unconverged(type(self).__name__, limit, missing, stacklevel=3)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -16,6 +16,7 @@ from marginbench.solvers.bundle.regularizers import L2, Legendre, Regularizer
 from marginbench.solvers.bundle.risk import Risk
 from marginbench.solvers.bundle.search import PrimalSearch
 from marginbench.solvers.bundle.trace import BundleTrace
+from marginbench.solvers.interface.convergence import warn_unconverged
 from marginbench.solvers.interface.inputs import canonical, check_finite
 from marginbench.solvers.interface.problem import SolveStatus
 from marginbench.solvers.numeric.counters import Counters
@@ -58,6 +59,19 @@ class BundleResult:
     trace: BundleTrace
     n_iter: int
     status: SolveStatus
+
+    def shortfall(self, tol: float) -> str:
+        """What a run that ended at its limit achieved; empty where ``tol=0`` asks for the limit.
+
+        Parameters
+        ----------
+        tol : float
+            The part of the objective at the start that the gap was to reach.
+        """
+        if self.status != "budget" or not tol:
+            return ""
+        part = (self.objective - self.lower_bound) / self.trace.objective[0]
+        return f"the gap is {part:.2g} of the objective at the start, tol={tol!r}"
 
 
 def make_inner(
@@ -241,7 +255,7 @@ def minimize_risk(
     counters = Counters()
     risk = Risk(X, y, loss, weights, offset, counters)
     solver = make_inner(inner, regularizer, risk.dimension, lam, loss.lower_bound, max_idle)
-    return minimize_bundle(
+    found = minimize_bundle(
         risk,
         regularizer,
         lam,
@@ -251,6 +265,9 @@ def minimize_risk(
         counters=counters,
         primal_search=primal_search,
     )
+    if missing := found.shortfall(tol):
+        warn_unconverged("minimize_risk", f"max_iter={max_iter!r}", missing, stacklevel=3)
+    return found
 
 
 def check_bundle_parameters(tol: Any, max_iter: Any, max_idle: Any) -> None:

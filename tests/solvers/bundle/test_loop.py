@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.solvers import SDCA, SMO, Counters
 from marginbench.solvers.bundle import (
     F1,
+    BundleClassifier,
+    BundleRegressor,
     Hinge,
     LeastSquares,
     Logistic,
@@ -384,3 +388,27 @@ def test_what_makes_no_sense_is_refused(linear_task):
             minimize_risk(X, y, **{"lam": 0.1, **options})
     with pytest.raises(ValueError, match="X and y must have as many rows"):
         minimize_risk(X, y[:-1], lam=0.1)
+
+
+FITS = [
+    lambda X, y, **limits: minimize_risk(X, y, lam=1e-3, **limits),
+    lambda X, y, **limits: BundleClassifier(**limits).fit(X, y),
+    lambda X, y, **limits: BundleRegressor("quantile", **limits).fit(X, y),
+]
+
+
+@pytest.mark.parametrize("fit", FITS, ids=["minimize_risk", "BundleClassifier", "BundleRegressor"])
+def test_a_run_that_ends_at_its_limit_says_what_it_achieved(linear_task, fit):
+    X, y = linear_task.X, linear_task.y
+    with pytest.warns(ConvergenceWarning, match="ended at max_iter=2 before it conv") as caught:
+        found = fit(X, y, max_iter=2, tol=1e-5)
+    assert caught[0].filename == __file__
+    trace = found.trace if hasattr(found, "trace") else found.trace_
+    part = trace.epsilon[-1] / trace.objective[0]
+    assert str(caught[0].message).endswith(
+        f": the gap is {part:.2g} of the objective at the start, tol=1e-05"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(X, y, max_iter=2, tol=0.0)
+        fit(X, y, tol=0.1)
