@@ -67,6 +67,7 @@ class BundleIterations:
     def setup(self, inner, loss):
         self.X, self.y = _text(2000, 1000, 0.02)
         self.options = {"loss": loss, "inner": inner, "lam": 1e-3, "tol": 1e-2, "max_iter": 3000}
+        self.options["primal_search"] = False
         minimize_risk(self.X, self.y, **self.options)
 
     def time_minimize(self, inner, loss):
@@ -95,7 +96,7 @@ def print_iteration_costs(names=_LAMBDAS):
         w, g, transposed = rng.standard_normal(X.shape[1]), rng.standard_normal(len(y)), X.T
         for loss in ("hinge", "squared_hinge", "logistic"):
             for inner in ("qp", "line_search"):
-                options = {"lam": lam, "inner": inner, "tol": 0.0}
+                options = {"lam": lam, "inner": inner, "tol": 0.0, "primal_search": False}
                 costs = []
                 minimize_risk(X, y, loss, max_iter=60, **options)
                 for _ in range(_ROUNDS):
@@ -121,14 +122,13 @@ def _competitors(n, lam):
     """Name -> (effort -> estimator), for efforts 1, 2, 3, ... of iterations or epochs."""
     C = 1 / (n * lam)
     bundle = {"C": C, "tol": 0.0}
+    paper = bundle | {"primal_search": False}
     return {
-        "bundle, QP": lambda k: BundleClassifier(inner="qp", max_iter=k, **bundle),
+        "bundle, QP": lambda k: BundleClassifier(inner="qp", max_iter=k, **paper),
         "bundle, QP, primal search": lambda k: BundleClassifier(
             inner="qp", primal_search=True, max_iter=k, **bundle
         ),
-        "bundle, line search": lambda k: BundleClassifier(
-            inner="line_search", max_iter=k, **bundle
-        ),
+        "bundle, line search": lambda k: BundleClassifier(inner="line_search", max_iter=k, **paper),
         "Pegasos, k = 1": lambda k: LinearPegasos(C=C, max_epochs=k, random_state=0),
         "Pegasos, all points": lambda k: LinearPegasos(C=C, batch_size=None, max_epochs=k),
         "LinearSDCA": lambda k: LinearSDCA(C=C, tol=0.0, max_epochs=k, random_state=0),
@@ -196,6 +196,7 @@ def _print_memory_of(n):
     small, signs = _text(100, 47_236, 0.0016)
     for inner in ("line_search", "qp"):
         options = {"C": 1e4 / n, "inner": inner, "tol": 0.0, "max_iter": 50}
+        options["primal_search"] = False
         BundleClassifier(**options).fit(small, signs)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         start = time.perf_counter()
@@ -226,7 +227,9 @@ def print_gamma():
         X, y = _data(name)
         for lam in (1e-2, 1e-3, 1e-4, 1e-5):
             for inner in ("qp", "line_search"):
-                found = minimize_risk(X, y, lam=lam, inner=inner, tol=1e-6, max_iter=1000)
+                found = minimize_risk(
+                    X, y, lam=lam, inner=inner, tol=1e-6, max_iter=1000, primal_search=False
+                )
                 gamma = found.trace.gamma
                 row = "".join(f" {gamma[t]:.1e} |" if t < len(gamma) else " |" for t in marks)
                 print(f"| {name} | {lam:g} | {inner} |{row}", flush=True)

@@ -11,9 +11,9 @@ from sklearn.utils.validation import _check_sample_weight
 from marginbench.solvers.bundle.loop import (
     BundleResult,
     check_bundle_parameters,
-    check_search,
     make_inner,
     minimize_bundle,
+    uses_search,
 )
 from marginbench.solvers.bundle.losses import Loss
 from marginbench.solvers.bundle.names import make_loss, make_regularizer
@@ -58,9 +58,10 @@ class BundleParameters:
     max_idle : int >= 1 or None
         ``inner="qp"``: planes that were not needed in so many iterations in a row are removed;
         None keeps all, as in [BMRM07]_.
-    primal_search : bool
+    primal_search : bool or "auto"
         Move the best point to the minimum of J on the line to each iterate, and take the next plane
-        near it; L2 alone.
+        near it; L2 alone. "auto": for pointwise losses with ``inner="qp"``; rankings, whose every
+        point on the line takes a sort, and iterations of ``inner="line_search"`` go without.
     tol : float >= 0
         Stop when the gap is at most this part of the objective at the start.
     max_iter : int >= 1
@@ -74,7 +75,7 @@ class BundleParameters:
     fit_intercept: bool = False
     offset: str = "eliminated"
     max_idle: int | None = 10
-    primal_search: bool = False
+    primal_search: bool | str = "auto"
     tol: float = 1e-3
     max_iter: int = 1000
 
@@ -84,10 +85,11 @@ class BundleParameters:
         check_flag("fit_intercept", self.fit_intercept)
         check_one_of("offset", self.offset, ("eliminated", "feature"))
         check_bundle_parameters(self.tol, self.max_iter, self.max_idle)
-        if make_loss(self.loss).targets != targets:
+        loss = make_loss(self.loss)
+        if loss.targets != targets:
             raise ValueError(f"the loss of a {kind} takes {targets}, got {self.loss!r}")
         regularizer = make_regularizer(self.regularizer)
-        check_search(self.primal_search, regularizer)
+        uses_search(self.primal_search, loss, regularizer, self.inner)
         make_inner(self.inner, regularizer, 1, 1.0, 0.0, None)
 
     def _train(
@@ -109,7 +111,7 @@ class BundleParameters:
             tol=self.tol,
             max_iter=self.max_iter,
             counters=counters,
-            primal_search=self.primal_search,
+            primal_search=uses_search(self.primal_search, loss, regularizer, self.inner),
             pause=pause,
         )
 
@@ -126,9 +128,10 @@ class BundleClassifier(WeightedSolver, BundleParameters):
     the minimum of the bound by all planes ([BMRM07]_ Algorithm 1) or by a mixture of them
     (Algorithm 2).
 
-    Differences from [BMRM07]_: the best iterate is returned, not the last one; the gap that stops
-    the run is that of the best iterate; planes that are long not needed may be removed. The update
-    of r in its Algorithm 2 is read with the sign that makes r the constant of the mixture.
+    Differences from [BMRM07]_: the primal search, by default; the best iterate is returned, not the
+    last one; the gap that stops the run is that of the best iterate; planes that are long not
+    needed may be removed. The update of r in its Algorithm 2 is read with the sign that makes r the
+    constant of the mixture.
 
     Parameters
     ----------
@@ -138,7 +141,8 @@ class BundleClassifier(WeightedSolver, BundleParameters):
     primal_search
         Not in [BMRM07]_: move the best point to the minimum of J on the line to each iterate, and
         take the next plane near it ([FS08]_). Often several times fewer iterations; L2 alone.
-        The objectives of ``trace_`` are then those of the best point.
+        The objectives of ``trace_`` are then those of the best point. "auto" takes it with
+        pointwise losses and ``inner="qp"``; set False for the method of [BMRM07]_.
     tol
         Stop when the gap between the best J and its lower bound is at most this part of J at the
         start, which for the hinge loss and L2 is 1.

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from marginbench.solvers.bundle.inner import Inner, LineSearch, PlanesByLP, PlanesByQP
-from marginbench.solvers.bundle.losses import Loss
+from marginbench.solvers.bundle.losses import Loss, PointwiseLoss
 from marginbench.solvers.bundle.names import make_loss, make_regularizer
 from marginbench.solvers.bundle.regularizers import L2, Legendre, Regularizer
 from marginbench.solvers.bundle.risk import Risk
@@ -21,7 +21,6 @@ from marginbench.solvers.interface.inputs import canonical, check_finite
 from marginbench.solvers.interface.problem import SolveStatus
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.validation import (
-    check_flag,
     check_one_of,
     check_positive,
     check_whole,
@@ -192,7 +191,7 @@ def minimize_risk(
     tol: float = 1e-3,
     max_iter: int = 1000,
     max_idle: int | None = 10,
-    primal_search: bool = False,
+    primal_search: bool | str = "auto",
 ) -> BundleResult:
     """Minimise ``lam Omega(w) + R(Xw, y)`` by a bundle method.
 
@@ -220,9 +219,10 @@ def minimize_risk(
         Most iterations.
     max_idle : int >= 1 or None, default=10
         ``inner="qp"``: planes that were not needed in so many iterations in a row are removed.
-    primal_search : bool, default=False
+    primal_search : bool or "auto", default="auto"
         Move the best point along the line to each iterate, and take planes near it; L2 alone. Then
-        the trace's objectives are those of the best point.
+        the trace's objectives are those of the best point. "auto": for pointwise losses with
+        ``inner="qp"``.
 
     Returns
     -------
@@ -235,7 +235,7 @@ def minimize_risk(
     """
     loss, regularizer = make_loss(loss), make_regularizer(regularizer)
     check_bundle_parameters(tol, max_iter, max_idle)
-    check_search(primal_search, regularizer)
+    search = uses_search(primal_search, loss, regularizer, inner)
     check_positive("lam", lam)
     if offset is not None:
         check_one_of("offset", offset, ("eliminated", "feature"))
@@ -263,7 +263,7 @@ def minimize_risk(
         tol=tol,
         max_iter=max_iter,
         counters=counters,
-        primal_search=primal_search,
+        primal_search=search,
     )
     if missing := found.shortfall(tol):
         warn_unconverged("minimize_risk", f"max_iter={max_iter!r}", missing, stacklevel=3)
@@ -278,10 +278,21 @@ def check_bundle_parameters(tol: Any, max_iter: Any, max_idle: Any) -> None:
         check_whole("max_idle", max_idle, at_least=1)
 
 
-def check_search(primal_search: Any, regularizer: Regularizer) -> None:
-    """Raise ValueError unless the search is off, or on with the L2 regulariser."""
-    check_flag("primal_search", primal_search)
+def uses_search(primal_search: Any, loss: Loss, regularizer: Regularizer, inner: str) -> bool:
+    """Whether to use the primal search; "auto" takes it where it has been found to be faster.
+
+    Raises
+    ------
+    ValueError
+        For another value, or True with another regulariser than L2.
+    """
+    if isinstance(primal_search, str) and primal_search == "auto":
+        planes = inner in ("auto", "qp")
+        return isinstance(regularizer, L2) and isinstance(loss, PointwiseLoss) and planes
+    if not isinstance(primal_search, bool | np.bool_):
+        raise ValueError(f"primal_search must be True, False or 'auto', got {primal_search!r}")
     if primal_search and not isinstance(regularizer, L2):
         raise ValueError(
             f"primal_search=True takes the L2 regulariser alone, got {type(regularizer).__name__}"
         )
+    return bool(primal_search)

@@ -67,8 +67,9 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
     With exact cuts the primal objective at the end is within ``tol`` times itself of the optimum,
     and with ``stopping="violation"`` within C1 tol. Sampled cuts are no lower bounds of L, and
     neither is the value of their dual: see [CUTS08]_ for what holds with high probability.
-    Deviations: its rule for the end is ``stopping="violation"`` with ``tol=1e-3``; where no more than r points violate, "linear" takes the exact cut; the
-    terms of its cut have the factor |violating| / (n r) of Algorithm 3, not the 1 / r of the text.
+    Deviations: the rule of [CUTS08]_ for the end is ``stopping="violation"``; where no more than r
+    points violate, "linear" takes the exact cut; the terms of its cut have the factor
+    |violating| / (n r) of Algorithm 3, not the 1 / r of the text.
 
     References
     ----------

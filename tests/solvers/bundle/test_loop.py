@@ -31,6 +31,8 @@ from marginbench.solvers.bundle.loop import minimize_bundle
 from marginbench.solvers.bundle.regularizers import L2
 from marginbench.solvers.bundle.risk import Risk
 
+# Line searches that are not waited for.
+RUNS_OUT = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 LAMS = [0.5, 0.005, 0.0005]
 
 
@@ -38,6 +40,7 @@ def hinge_risk(w, X, y, b=0.0):
     return np.maximum(0, 1 - y * (X @ w + b)).mean()
 
 
+@RUNS_OUT
 @pytest.mark.parametrize("lam", LAMS)
 def test_both_inner_solvers_reach_the_optimum_of_the_svm(linear_task, optimum, lam):
     task = linear_task
@@ -122,12 +125,15 @@ def test_the_qp_iterates_minimise_the_planes_bound(linear_task, solve_dual, lam)
         assert inner.lower_bound == pytest.approx(bound, rel=0, abs=1e-10)
 
 
+@RUNS_OUT
 @pytest.mark.parametrize("inner", ["qp", "line_search"])
 @pytest.mark.parametrize("lam", LAMS)
 def test_guaranteed_progress(linear_task, optimum, inner, lam):
     task = linear_task
     best = lam * optimum(task, 1 / (lam * task.n)).value
-    found = minimize_risk(task.X, task.y, lam=lam, inner=inner, tol=1e-6, max_iter=400)
+    found = minimize_risk(
+        task.X, task.y, lam=lam, inner=inner, tol=1e-6, max_iter=400, primal_search=False
+    )
     trace = found.trace
     assert len(trace.objective) == found.n_iter + 1
     gamma, epsilon = trace.gamma, trace.epsilon
@@ -393,7 +399,7 @@ def test_what_makes_no_sense_is_refused(linear_task):
 FITS = [
     lambda X, y, **limits: minimize_risk(X, y, lam=1e-3, **limits),
     lambda X, y, **limits: BundleClassifier(**limits).fit(X, y),
-    lambda X, y, **limits: BundleRegressor("quantile", **limits).fit(X, y),
+    lambda X, y, **limits: BundleRegressor(loss="quantile", **limits).fit(X, y),
 ]
 
 
