@@ -187,7 +187,7 @@ def test_sampled_cuts_learn_the_digits():
     X, y = digits.data / 16.0, digits.target
     for oracle in ("linear", "constant"):
         solver = StructuredSVM(gamma=0.5, C=10.0, oracle=oracle, n_samples=100, tol=0.05,
-                               random_state=0)  # fmt: skip
+                               stopping="violation", random_state=0)  # fmt: skip
         solver.fit(X[:700], y[:700])
         assert solver.score(X[700:], y[700:]) >= 0.92
         assert solver.counters_.kernel_evals_computed <= solver.counters_.kernel_evals

@@ -59,6 +59,10 @@ VARIANTS = [
 ]
 
 
+# Three iterations are enough here.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
 def make(name, task, **extra):
     solver = registry()[name](**extra)
     params = {**task.params, "dtype": "float64", "max_epochs": 3, "tol": 1e-8, "random_state": 0}
