@@ -58,7 +58,7 @@ def brute_force(loss, scores, y, weights):
     return values.min(), breakpoints[near]
 
 
-@pytest.mark.parametrize("count", [400, MANY])
+@pytest.mark.parametrize("count", [200, MANY])
 def test_piecewise_linear_losses_against_all_breakpoints(count):
     rng = np.random.default_rng(count)
     for _ in range(count):
