@@ -1,9 +1,9 @@
 """Bundle methods: what an iteration costs, time to 0.001 of the optimum, memory, and gamma_t.
 
-``python -m benchmarks.bundle_speed [iteration] [time] [memory] [gamma]`` prints the tables asked
-for; by default all of them. Competitors take turns in one process with one thread, and times are
-seconds of the processor, which other work on the machine disturbs less than those of a clock. Data
-come from the cache; ``random-text`` has the shape of a collection of abstracts.
+``python -m benchmarks.bundle_speed [iteration] [time] [memory] [gamma] [search]`` prints the tables
+asked for; by default all of them. Competitors take turns in one process with one thread, and times
+are seconds of the processor, which other work on the machine disturbs less than those of a clock.
+Data come from the cache; ``random-text`` has the shape of a collection of abstracts.
 The ``track_`` numbers are deterministic up to rounding; ``time_`` only advise. Lower is better.
 """
 
@@ -14,6 +14,7 @@ import time
 import warnings
 
 import numpy as np
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
@@ -21,13 +22,22 @@ from threadpoolctl import threadpool_limits
 
 from marginbench.data_loaders import load
 from marginbench.data_loaders.datasets.random_text import DEFAULTS, check_parameters, read
-from marginbench.solvers import BundleClassifier, LinearPegasos, LinearSDCA, minimize_risk
+from marginbench.solvers import (
+    BundleClassifier,
+    EpsilonInsensitive,
+    LeastSquares,
+    LinearPegasos,
+    LinearSDCA,
+    Quantile,
+    minimize_risk,
+)
 
 #: How far from the optimum, in units of lambda/2 ||w||^2 + mean loss, as in BMRM07 Figure 3.
 _CLOSE = 1e-3
 #: lambda of each data set, between the values of BMRM07 for text.
 _LAMBDAS = {"reuters_moneyfx": 1e-4, "adult": 1e-3, "random-text": 2e-4}
 _ROUNDS = 5
+_SEARCH_ROUNDS = 3
 
 
 def _text(n, d, density):
@@ -56,7 +66,8 @@ class BundleIterations:
 
     def setup(self, inner, loss):
         self.X, self.y = _text(2000, 1000, 0.02)
-        self.options = {"loss": loss, "inner": inner, "lam": 1e-3, "tol": 1e-2, "max_epochs": 3000}
+        self.options = {"loss": loss, "inner": inner, "lam": 1e-3, "tol": 1e-2, "max_iter": 3000}
+        self.options["primal_search"] = False
         minimize_risk(self.X, self.y, **self.options)
 
     def time_minimize(self, inner, loss):
@@ -85,13 +96,13 @@ def print_iteration_costs(names=_LAMBDAS):
         w, g, transposed = rng.standard_normal(X.shape[1]), rng.standard_normal(len(y)), X.T
         for loss in ("hinge", "squared_hinge", "logistic"):
             for inner in ("qp", "line_search"):
-                options = {"lam": lam, "inner": inner, "tol": 0.0}
+                options = {"lam": lam, "inner": inner, "tol": 0.0, "primal_search": False}
                 costs = []
-                minimize_risk(X, y, loss, max_epochs=60, **options)
+                minimize_risk(X, y, loss, max_iter=60, **options)
                 for _ in range(_ROUNDS):
                     marks = [time.process_time()]
                     for iterations in (1, 61):
-                        minimize_risk(X, y, loss, max_epochs=iterations, **options)
+                        minimize_risk(X, y, loss, max_iter=iterations, **options)
                         marks.append(time.process_time())
                     for _ in range(60):
                         X @ w
@@ -111,14 +122,13 @@ def _competitors(n, lam):
     """Name -> (effort -> estimator), for efforts 1, 2, 3, ... of iterations or epochs."""
     C = 1 / (n * lam)
     bundle = {"C": C, "tol": 0.0}
+    paper = bundle | {"primal_search": False}
     return {
-        "bundle, QP": lambda k: BundleClassifier(inner="qp", max_epochs=k, **bundle),
+        "bundle, QP": lambda k: BundleClassifier(inner="qp", max_iter=k, **paper),
         "bundle, QP, primal search": lambda k: BundleClassifier(
-            inner="qp", primal_search=True, max_epochs=k, **bundle
+            inner="qp", primal_search=True, max_iter=k, **bundle
         ),
-        "bundle, line search": lambda k: BundleClassifier(
-            inner="line_search", max_epochs=k, **bundle
-        ),
+        "bundle, line search": lambda k: BundleClassifier(inner="line_search", max_iter=k, **paper),
         "Pegasos, k = 1": lambda k: LinearPegasos(C=C, max_epochs=k, random_state=0),
         "Pegasos, all points": lambda k: LinearPegasos(C=C, batch_size=None, max_epochs=k),
         "LinearSDCA": lambda k: LinearSDCA(C=C, tol=0.0, max_epochs=k, random_state=0),
@@ -157,7 +167,7 @@ def print_times(names=_LAMBDAS):
         X, y = _data(name)
         # LIBLINEAR works in double precision: it shall not have to convert.
         X = X.astype(np.float64)
-        best = minimize_risk(X, y, lam=lam, tol=1e-6, max_epochs=5000)
+        best = minimize_risk(X, y, lam=lam, tol=1e-6, max_iter=5000)
         makers = _competitors(len(y), lam)
         efforts = {
             label: _least_effort(make, X, y, lam, best.objective + _CLOSE)
@@ -185,7 +195,8 @@ def _print_memory_of(n):
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
     small, signs = _text(100, 47_236, 0.0016)
     for inner in ("line_search", "qp"):
-        options = {"C": 1e4 / n, "inner": inner, "tol": 0.0, "max_epochs": 50}
+        options = {"C": 1e4 / n, "inner": inner, "tol": 0.0, "max_iter": 50}
+        options["primal_search"] = False
         BundleClassifier(**options).fit(small, signs)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         start = time.perf_counter()
@@ -216,10 +227,75 @@ def print_gamma():
         X, y = _data(name)
         for lam in (1e-2, 1e-3, 1e-4, 1e-5):
             for inner in ("qp", "line_search"):
-                found = minimize_risk(X, y, lam=lam, inner=inner, tol=1e-6, max_epochs=1000)
+                found = minimize_risk(
+                    X, y, lam=lam, inner=inner, tol=1e-6, max_iter=1000, primal_search=False
+                )
                 gamma = found.trace.gamma
                 row = "".join(f" {gamma[t]:.1e} |" if t < len(gamma) else " |" for t in marks)
                 print(f"| {name} | {lam:g} | {inner} |{row}", flush=True)
+
+
+def _numbers(X, seed=0):
+    """Targets of a sparse linear model of the points with noise of heavy tails, of variance 2."""
+    rng = np.random.default_rng(seed)
+    w = rng.standard_normal(X.shape[1]) * (rng.random(X.shape[1]) < 0.2)
+    scores = X @ w
+    return scores / scores.std() + rng.standard_t(4, len(scores)) / np.sqrt(2)
+
+
+def _searched():
+    """Cases for the primal search: (data, loss, offset, lambdas) with the loss's targets."""
+    for name in ("reuters_moneyfx", "random-text", "adult", "ijcnn1", "covtype-sample"):
+        X, y = _text(4000, 20_000, 0.002) if name == "random-text" else _data(name)
+        X = X.astype(np.float64)
+        numbers = _numbers(X)
+        losses = [("hinge", None), ("hinge", "eliminated"), ("logistic", None)]
+        losses += [("squared_hinge", "eliminated"), ("roc_area", None)]
+        for loss, offset in losses:
+            yield name, X, y, loss, offset
+        for loss in (EpsilonInsensitive(0.1), Quantile(0.9), LeastSquares()):
+            yield name, X, numbers, loss, "eliminated"
+    X, _ = _text(4000, 20_000, 0.002)
+    topics = np.random.default_rng(0).standard_normal((X.shape[1], 10))
+    yield "random-text", X.astype(np.float64), (X @ topics).argmax(axis=1), "multiclass", None
+    X, classes = load_digits(return_X_y=True)
+    yield "digits", X / 16.0, classes, "multiclass", "feature"
+
+
+def print_search(lams=(1e-3, 1e-4, 1e-5), tol=1e-3):
+    """Iterations and processor seconds to the same gap, with and without the primal search."""
+    print("| data | loss | offset | lambda | iterations without, with | CPU s | ratio |")
+    print("|---|---|---|---|---|---|---|")
+    for name, X, y, loss, offset in _searched():
+        label = loss if isinstance(loss, str) else type(loss).__name__
+        for lam in lams:
+            runs = {False: [], True: []}
+            for _ in range(_SEARCH_ROUNDS):
+                for search, costs in runs.items():
+                    start = time.process_time()
+                    found = minimize_risk(
+                        X, y, loss, lam=lam, offset=offset, tol=tol, max_iter=1000,
+                        primal_search=search,
+                    )  # fmt: skip
+                    costs.append((time.process_time() - start, found))
+            (without, plain), (within, searched) = (
+                (np.median([seconds for seconds, _ in costs]), costs[-1][1])
+                for costs in runs.values()
+            )
+            reached = [_reached(found) for found in (plain, searched)]
+            print(
+                f"| {name} | {label} | {offset} | {lam:g} | {', '.join(reached)} | "
+                f"{without:.3f}, {within:.3f} | {within / without:.2f} |",
+                flush=True,
+            )
+
+
+def _reached(found):
+    """The iterations, and for a run that ended at their limit the gap relative to the start."""
+    if found.status == "converged":
+        return str(found.n_iter)
+    gap = (found.objective - found.lower_bound) / found.trace.objective[0]
+    return f"{found.n_iter} (gap {gap:.1e})"
 
 
 if __name__ == "__main__":
@@ -228,6 +304,7 @@ if __name__ == "__main__":
         "time": print_times,
         "memory": print_memory,
         "gamma": print_gamma,
+        "search": print_search,
     }
     with threadpool_limits(1):
         for table in sys.argv[1:] or tables:

@@ -38,7 +38,7 @@ _FAMILIES = {
 _COMMON = frozenset(
     {
         *("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "tol", "dtype"),
-        *("cache_size", "max_epochs", "class_weight", "random_state", "verbose"),
+        *("cache_size", "max_epochs", "max_iter", "class_weight", "random_state", "verbose"),
     }
 )
 
@@ -83,8 +83,9 @@ def solvers_page() -> Iterator[str]:
         "a solver solves, its parameters and its paper, see `help(SMO)`. The tables omit the",
         'parameters that nearly all solvers share: `kernel` (`"rbf"`, `"linear"`, `"poly"`,',
         '`"precomputed"`, a `Kernel`, or a function of two matrices that returns their kernel',
-        "block), `gamma`, `degree`, `coef0`, `C`, `fit_intercept`, `tol`, `max_epochs`, `dtype`",
-        "(of kernel entries), `cache_size` (MB), `class_weight` and `random_state`.",
+        "block), `gamma`, `degree`, `coef0`, `C`, `fit_intercept`, `tol`, `max_epochs`",
+        "(passes) or `max_iter` (iterations), `dtype` (of kernel entries), `cache_size` (MB),",
+        "`class_weight` and `random_state`.",
         "",
         "After `fit`, `counters_` holds the cost: `kernel_evals`, the kernel entries that a",
         "textbook run requests, `kernel_evals_computed`, those actually computed, and others; see",

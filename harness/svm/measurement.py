@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # Points of each class in the problem on which compilation is warmed up, and how many classes.
 _WARM_UP_POINTS = 20
 _WARM_UP_CLASSES = 10
+# The most work on them, where a solver has such a limit.
+_WARM_UP_LIMITS = {"max_epochs": 1, "max_iter": 100}
 
 
 def measure(work: FitWork, send: Send) -> dict[str, Any]:
@@ -145,8 +147,8 @@ def _warm_up(estimator: Solver, dataset: Dataset) -> None:
         X.flags.writeable = False
     y.flags.writeable = False
     trial: Solver = clone(estimator)
-    if "max_epochs" in trial.get_params():
-        trial.set_params(max_epochs=1)
+    known = trial.get_params()
+    trial.set_params(**{name: most for name, most in _WARM_UP_LIMITS.items() if name in known})
     # Failing on so few points proves nothing; the real fit will tell.
     with suppress(Exception):
         trial.fit(X, y)

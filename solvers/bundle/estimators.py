@@ -11,15 +11,16 @@ from sklearn.utils.validation import _check_sample_weight
 from marginbench.solvers.bundle.loop import (
     BundleResult,
     check_bundle_parameters,
-    check_search,
     make_inner,
     minimize_bundle,
+    uses_search,
 )
 from marginbench.solvers.bundle.losses import Loss
 from marginbench.solvers.bundle.names import make_loss, make_regularizer
 from marginbench.solvers.bundle.regularizers import Regularizer
 from marginbench.solvers.bundle.risk import Risk
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.convergence import warn_unconverged
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.inputs import new_points, training_points
 from marginbench.solvers.interface.monitor import Monitor
@@ -57,12 +58,13 @@ class BundleParameters:
     max_idle : int >= 1 or None
         ``inner="qp"``: planes that were not needed in so many iterations in a row are removed;
         None keeps all, as in [BMRM07]_.
-    primal_search : bool
+    primal_search : bool or "auto"
         Move the best point to the minimum of J on the line to each iterate, and take the next plane
-        near it; L2 alone.
+        near it; L2 alone. "auto": for pointwise losses with ``inner="qp"``; rankings, whose every
+        point on the line takes a sort, and iterations of ``inner="line_search"`` go without.
     tol : float >= 0
         Stop when the gap is at most this part of the objective at the start.
-    max_epochs : int >= 1
+    max_iter : int >= 1
         Stop after this many iterations, each one pass over the points.
     """
 
@@ -73,20 +75,21 @@ class BundleParameters:
     fit_intercept: bool = False
     offset: str = "eliminated"
     max_idle: int | None = 10
-    primal_search: bool = False
+    primal_search: bool | str = "auto"
     tol: float = 1e-3
-    max_epochs: int = 1000
+    max_iter: int = 1000
 
     def _check_bundle_parameters(self, targets: str, kind: str) -> None:
         """Raise ValueError for a parameter out of range, or a loss of other targets."""
         check_positive("C", self.C)
         check_flag("fit_intercept", self.fit_intercept)
         check_one_of("offset", self.offset, ("eliminated", "feature"))
-        check_bundle_parameters(self.tol, self.max_epochs, self.max_idle)
-        if make_loss(self.loss).targets != targets:
+        check_bundle_parameters(self.tol, self.max_iter, self.max_idle)
+        loss = make_loss(self.loss)
+        if loss.targets != targets:
             raise ValueError(f"the loss of a {kind} takes {targets}, got {self.loss!r}")
         regularizer = make_regularizer(self.regularizer)
-        check_search(self.primal_search, regularizer)
+        uses_search(self.primal_search, loss, regularizer, self.inner)
         make_inner(self.inner, regularizer, 1, 1.0, 0.0, None)
 
     def _train(
@@ -106,9 +109,9 @@ class BundleParameters:
             lam,
             inner,
             tol=self.tol,
-            max_epochs=self.max_epochs,
+            max_iter=self.max_iter,
             counters=counters,
-            primal_search=self.primal_search,
+            primal_search=uses_search(self.primal_search, loss, regularizer, self.inner),
             pause=pause,
         )
 
@@ -125,9 +128,10 @@ class BundleClassifier(WeightedSolver, BundleParameters):
     the minimum of the bound by all planes ([BMRM07]_ Algorithm 1) or by a mixture of them
     (Algorithm 2).
 
-    Differences from [BMRM07]_: the best iterate is returned, not the last one; the gap that stops
-    the run is that of the best iterate; planes that are long not needed may be removed. The update
-    of r in its Algorithm 2 is read with the sign that makes r the constant of the mixture.
+    Differences from [BMRM07]_: the primal search, by default; the best iterate is returned, not the
+    last one; the gap that stops the run is that of the best iterate; planes that are long not
+    needed may be removed. The update of r in its Algorithm 2 is read with the sign that makes r the
+    constant of the mixture.
 
     Parameters
     ----------
@@ -137,7 +141,8 @@ class BundleClassifier(WeightedSolver, BundleParameters):
     primal_search
         Not in [BMRM07]_: move the best point to the minimum of J on the line to each iterate, and
         take the next plane near it ([FS08]_). Often several times fewer iterations; L2 alone.
-        The objectives of ``trace_`` are then those of the best point.
+        The objectives of ``trace_`` are then those of the best point. "auto" takes it with
+        pointwise losses and ``inner="qp"``; set False for the method of [BMRM07]_.
     tol
         Stop when the gap between the best J and its lower bound is at most this part of J at the
         start, which for the hinge loss and L2 is 1.
@@ -183,7 +188,7 @@ class BundleClassifier(WeightedSolver, BundleParameters):
         found = self._train(problem.X, problem.y, problem.weights, problem.counters, pause)
         self.trace_ = found.trace
         model = LinearModel(found.weights, float(found.intercept))
-        return Solution(model, found.n_iter, found.status)
+        return Solution(model, found.n_iter, found.status, found.shortfall(self.tol))
 
 
 @hyperparameters
@@ -248,6 +253,9 @@ class BundleRegressor(RegressorMixin, BundleParameters, BaseEstimator):
         found = self._train(X, y, weights, self.counters_)
         self.coef_, self.intercept_ = found.weights, float(found.intercept)
         self.n_iter_, self.status_, self.trace_ = found.n_iter, found.status, found.trace
+        if missing := found.shortfall(self.tol):
+            limit = f"max_iter={self.max_iter!r}"
+            warn_unconverged(type(self).__name__, limit, missing, stacklevel=3)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

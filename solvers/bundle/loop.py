@@ -10,18 +10,17 @@ import numpy as np
 from scipy import sparse
 
 from marginbench.solvers.bundle.inner import Inner, LineSearch, PlanesByLP, PlanesByQP
-from marginbench.solvers.bundle.losses import Loss
+from marginbench.solvers.bundle.losses import Loss, PointwiseLoss
 from marginbench.solvers.bundle.names import make_loss, make_regularizer
 from marginbench.solvers.bundle.regularizers import L2, Legendre, Regularizer
 from marginbench.solvers.bundle.risk import Risk
 from marginbench.solvers.bundle.search import PrimalSearch
 from marginbench.solvers.bundle.trace import BundleTrace
+from marginbench.solvers.interface.convergence import warn_unconverged
 from marginbench.solvers.interface.inputs import canonical, check_finite
 from marginbench.solvers.interface.problem import SolveStatus
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.validation import (
-    check_flag,
-    check_iteration_limit,
     check_one_of,
     check_positive,
     check_whole,
@@ -60,6 +59,19 @@ class BundleResult:
     n_iter: int
     status: SolveStatus
 
+    def shortfall(self, tol: float) -> str:
+        """What a run that ended at its limit achieved; empty where ``tol=0`` asks for the limit.
+
+        Parameters
+        ----------
+        tol : float
+            The part of the objective at the start that the gap was to reach.
+        """
+        if self.status != "budget" or not tol:
+            return ""
+        part = (self.objective - self.lower_bound) / self.trace.objective[0]
+        return f"the gap is {part:.2g} of the objective at the start, tol={tol!r}"
+
 
 def make_inner(
     name: str,
@@ -97,7 +109,7 @@ def minimize_bundle(
     inner: Inner,
     *,
     tol: float,
-    max_epochs: int,
+    max_iter: int,
     counters: Counters,
     primal_search: bool = False,
     pause: Callable[[int, Callable[[], tuple[np.ndarray, Any]]], bool] | None = None,
@@ -112,7 +124,7 @@ def minimize_bundle(
     inner : Inner
     tol : float
         Stop when the gap is at most this part of the objective at the start.
-    max_epochs : int
+    max_iter : int
         Most iterations.
     counters : Counters
     primal_search : bool
@@ -139,7 +151,7 @@ def minimize_bundle(
     def snapshot() -> tuple[np.ndarray, Any]:
         return risk.split(best, minimizer)
 
-    while n_iter < max_epochs and lowest - lower > gap:
+    while n_iter < max_iter and lowest - lower > gap:
         before = inner.inner_products
         w = inner.add(*risk.plane(w), _INNER_SHARE * gap)
         counters.inner_products += inner.inner_products - before
@@ -177,9 +189,9 @@ def minimize_risk(
     offset: str | None = None,
     sample_weight: Any = None,
     tol: float = 1e-3,
-    max_epochs: int = 1000,
+    max_iter: int = 1000,
     max_idle: int | None = 10,
-    primal_search: bool = False,
+    primal_search: bool | str = "auto",
 ) -> BundleResult:
     """Minimise ``lam Omega(w) + R(Xw, y)`` by a bundle method.
 
@@ -203,13 +215,14 @@ def minimize_risk(
         Factors >= 0 of the points; 1 by default.
     tol : float >= 0, default=1e-3
         Stop when the gap is at most this part of the objective at the start.
-    max_epochs : int >= 1, default=1000
+    max_iter : int >= 1, default=1000
         Most iterations.
     max_idle : int >= 1 or None, default=10
         ``inner="qp"``: planes that were not needed in so many iterations in a row are removed.
-    primal_search : bool, default=False
+    primal_search : bool or "auto", default="auto"
         Move the best point along the line to each iterate, and take planes near it; L2 alone. Then
-        the trace's objectives are those of the best point.
+        the trace's objectives are those of the best point. "auto": for pointwise losses with
+        ``inner="qp"``.
 
     Returns
     -------
@@ -221,8 +234,8 @@ def minimize_risk(
         For parameters out of range or data that the loss cannot take.
     """
     loss, regularizer = make_loss(loss), make_regularizer(regularizer)
-    check_bundle_parameters(tol, max_epochs, max_idle)
-    check_search(primal_search, regularizer)
+    check_bundle_parameters(tol, max_iter, max_idle)
+    search = uses_search(primal_search, loss, regularizer, inner)
     check_positive("lam", lam)
     if offset is not None:
         check_one_of("offset", offset, ("eliminated", "feature"))
@@ -242,30 +255,44 @@ def minimize_risk(
     counters = Counters()
     risk = Risk(X, y, loss, weights, offset, counters)
     solver = make_inner(inner, regularizer, risk.dimension, lam, loss.lower_bound, max_idle)
-    return minimize_bundle(
+    found = minimize_bundle(
         risk,
         regularizer,
         lam,
         solver,
         tol=tol,
-        max_epochs=max_epochs,
+        max_iter=max_iter,
         counters=counters,
-        primal_search=primal_search,
+        primal_search=search,
     )
+    if missing := found.shortfall(tol):
+        warn_unconverged("minimize_risk", f"max_iter={max_iter!r}", missing, stacklevel=3)
+    return found
 
 
-def check_bundle_parameters(tol: Any, max_epochs: Any, max_idle: Any) -> None:
+def check_bundle_parameters(tol: Any, max_iter: Any, max_idle: Any) -> None:
     """Raise ValueError for parameters of the loop that are out of range."""
     check_positive("tol", tol, zero=True)
-    check_iteration_limit(max_epochs)
+    check_whole("max_iter", max_iter, at_least=1)
     if max_idle is not None:
         check_whole("max_idle", max_idle, at_least=1)
 
 
-def check_search(primal_search: Any, regularizer: Regularizer) -> None:
-    """Raise ValueError unless the search is off, or on with the L2 regulariser."""
-    check_flag("primal_search", primal_search)
+def uses_search(primal_search: Any, loss: Loss, regularizer: Regularizer, inner: str) -> bool:
+    """Whether to use the primal search; "auto" takes it where it has been found to be faster.
+
+    Raises
+    ------
+    ValueError
+        For another value, or True with another regulariser than L2.
+    """
+    if isinstance(primal_search, str) and primal_search == "auto":
+        planes = inner in ("auto", "qp")
+        return isinstance(regularizer, L2) and isinstance(loss, PointwiseLoss) and planes
+    if not isinstance(primal_search, bool | np.bool_):
+        raise ValueError(f"primal_search must be True, False or 'auto', got {primal_search!r}")
     if primal_search and not isinstance(regularizer, L2):
         raise ValueError(
             f"primal_search=True takes the L2 regulariser alone, got {type(regularizer).__name__}"
         )
+    return bool(primal_search)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from marginbench.solvers.bundle.compiled import (
-    balanced_hinge_pass,
     hinge_pass,
     logistic_pass,
     squared_hinge_pass,
-    weighted_quantile,
+)
+from marginbench.solvers.bundle.offsets import (
+    BestOffset,
+    best_offset_by_slope,
+    best_offset_of_kinks,
 )
 from marginbench.solvers.numeric.matrices import matmul
 from marginbench.solvers.numeric.validation import check_positive
-
-# Slopes in the offset, a weighted mean, that are no more than rounding.
-_FLAT = 1e-15
 
 
 class Loss(ABC):
@@ -106,7 +105,7 @@ class PointwiseLoss(Loss):
 
     def without_offset(
         self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray, guess: float = 0.0
-    ) -> tuple[float, np.ndarray, float]:
+    ) -> BestOffset:
         """The minimum over b of the risk of ``scores + b``, a convex function of the scores.
 
         Parameters
@@ -119,66 +118,60 @@ class PointwiseLoss(Loss):
 
         Returns
         -------
-        float
-            The minimum.
-        ndarray of float64, shape (n,)
-            A subgradient of it: one of the risk at b that sums to 0.
-        float
-            b.
+        BestOffset
+            The minimum, a subgradient of it, and b.
 
         Raises
         ------
         ValueError
             If there is no minimum.
         """
-        low, high = self._bracket(scores, y, weights, guess)
-        slope_low, slope_high = low[2].sum(), high[2].sum()
-        side = 0
-        for _ in range(200):
-            width = high[0] - low[0]
-            # What the balanced plane may be off by is the product of slope and width.
-            error = width * min(-low[2].sum(), high[2].sum())
-            smallest = 4 * np.spacing(max(abs(low[0]), abs(high[0])))
-            if width <= smallest or error <= _FLAT * low[1]:
-                break
-            # The secant with one slope halved each time that the same side moves (Illinois): quick
-            # where the slope is smooth, and no slower than halving where it jumps.
-            share = slope_low / (slope_low - slope_high)
-            b = low[0] + min(max(share * width, 0.5 * smallest), width - 0.5 * smallest)
-            point = b, *self.evaluate(scores + b, y, weights)
-            slope = point[2].sum()
-            if slope > 0:
-                high, slope_high = point, slope
-                slope_low *= 0.5 if side > 0 else 1.0
-                side = 1
-            else:
-                low, slope_low = point, slope
-                slope_high *= 0.5 if side < 0 else 1.0
-                side = -1
-        (b_low, v_low, g_low), (b_high, v_high, g_high) = low, high
-        slope_low, slope_high = g_low.sum(), g_high.sum()
-        share = slope_high / (slope_high - slope_low) if slope_high > slope_low else 1.0
-        balanced = share * g_low + (1 - share) * g_high
-        value, b = (v_low, b_low) if v_low <= v_high else (v_high, b_high)
-        return value, balanced, b
-
-    def _bracket(self, scores: Any, y: Any, weights: Any, guess: float) -> tuple[Any, Any]:
-        """Offsets with slopes <= 0 and >= 0: (b, value, subgradient) of each."""
-        first = guess, *self.evaluate(scores + guess, y, weights)
-        slope = first[2].sum()
-        if abs(slope) <= _FLAT:
-            return first, first
-        direction, near, step = -math.copysign(1.0, slope), first, 0.1
-        while step < 1e15:
-            b = guess + direction * step
-            far = b, *self.evaluate(scores + b, y, weights)
-            if far[2].sum() * slope <= 0:
-                return (near, far) if slope < 0 else (far, near)
-            near, step = far, 4 * step
-        raise ValueError(f"the {type(self).__name__} risk has no minimum over the offset")
+        found = best_offset_by_slope(lambda b: self.evaluate(scores + b, y, weights), guess)
+        if found is None:
+            raise ValueError(f"the {type(self).__name__} risk has no minimum over the offset")
+        return found
 
 
-class Hinge(PointwiseLoss):
+class PiecewiseLinearLoss(PointwiseLoss):
+    """A pointwise loss whose slope in the score rises by 1 at each of some kinks.
+
+    Its best offset is a weighted quantile. Where an interval of offsets is best, it is the middle
+    of the interval, or the finite end of a half-line.
+    """
+
+    @abstractmethod
+    def kinks(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the slopes rise, and the slopes to the left of that.
+
+        Parameters
+        ----------
+        y : ndarray of float64, shape (n,)
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_kinks)
+            The kinks of each point's loss, as scores in rising order; the loss is 0 at the first.
+        ndarray of float64, shape (n,)
+            The slopes, <= 0.
+        """
+
+    def without_offset(
+        self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray, guess: float = 0.0
+    ) -> BestOffset:
+        """The minimum over the offset, exact.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n,)
+        y : ndarray of float64, shape (n,)
+        weights : ndarray of float64, shape (n,)
+        guess : float
+            Not needed.
+        """
+        return best_offset_of_kinks(scores, *self.kinks(y), weights)
+
+
+class Hinge(PiecewiseLinearLoss):
     """max(0, 1 - y s), the soft-margin loss."""
 
     def pointwise(self, scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -206,27 +199,14 @@ class Hinge(PointwiseLoss):
         subgradient = np.empty(len(scores))
         return float(hinge_pass(scores, y, weights, subgradient)), subgradient
 
-    def without_offset(
-        self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray, guess: float = 0.0
-    ) -> tuple[float, np.ndarray, float]:
-        """The minimum over the offset, exact: a weighted quantile of ``y - scores``.
+    def kinks(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The score y, where the loss of a positive point ends and that of a negative one begins.
 
         Parameters
         ----------
-        scores : ndarray of float64, shape (n,)
         y : ndarray of float64, shape (n,)
-        weights : ndarray of float64, shape (n,)
-        guess : float
-            Not needed.
         """
-        # Each breakpoint, of either class, raises the slope in b by its weight; far to the left the
-        # slope is minus the weight of the positive class.
-        breakpoints = y - scores
-        target = float(matmul(weights, y > 0)) * (1 - 1e-14)
-        b = float(weighted_quantile(breakpoints, weights, target))
-        balanced = np.empty(len(scores))
-        value = balanced_hinge_pass(scores, y, weights, breakpoints, b, balanced)
-        return float(value), balanced, b
+        return y[:, None], np.where(y > 0, -1.0, 0.0)
 
 
 class SquaredHinge(PointwiseLoss):
@@ -290,7 +270,7 @@ class Logistic(PointwiseLoss):
         return float(logistic_pass(scores, y, weights, small, gradient)), gradient
 
 
-class Novelty(PointwiseLoss):
+class Novelty(PiecewiseLinearLoss):
     """max(0, rho - s), without labels: points with scores below rho are novel.
 
     Parameters
@@ -316,6 +296,16 @@ class Novelty(PointwiseLoss):
         """
         slack = self.rho - scores
         return np.maximum(0.0, slack), np.where(slack > 0, -1.0, 0.0)
+
+    def kinks(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The score rho, where the loss ends.
+
+        Parameters
+        ----------
+        y : ndarray, shape (n,)
+            Only its length is looked at.
+        """
+        return np.full((len(y), 1), self.rho), np.full(len(y), -1.0)
 
 
 class Multiclass(Loss):

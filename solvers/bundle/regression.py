@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.bundle.losses import PointwiseLoss
+from marginbench.solvers.bundle.losses import PiecewiseLinearLoss, PointwiseLoss
+from marginbench.solvers.bundle.offsets import BestOffset
+from marginbench.solvers.numeric.matrices import matmul
 from marginbench.solvers.numeric.validation import check_positive
 
 
@@ -24,8 +26,24 @@ class LeastSquares(PointwiseLoss):
         residuals = scores - y
         return 0.5 * residuals * residuals, residuals
 
+    def without_offset(
+        self, scores: np.ndarray, y: np.ndarray, weights: np.ndarray, guess: float = 0.0
+    ) -> BestOffset:
+        """The minimum over the offset: b is the mean residual.
 
-class EpsilonInsensitive(PointwiseLoss):
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n,)
+        y : ndarray of float64, shape (n,)
+        weights : ndarray of float64, shape (n,)
+        guess : float
+            Not needed.
+        """
+        b = float(matmul(weights, y - scores) / weights.sum())
+        return BestOffset(*self.evaluate(scores + b, y, weights), b)
+
+
+class EpsilonInsensitive(PiecewiseLinearLoss):
     """max(0, |s - y| - epsilon).
 
     Parameters
@@ -52,8 +70,17 @@ class EpsilonInsensitive(PointwiseLoss):
         excess = np.abs(residuals) - self.epsilon
         return np.maximum(0.0, excess), np.where(excess > 0, np.sign(residuals), 0.0)
 
+    def kinks(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of the tube.
 
-class Quantile(PointwiseLoss):
+        Parameters
+        ----------
+        y : ndarray of float64, shape (n,)
+        """
+        return np.stack([y - self.epsilon, y + self.epsilon], axis=1), np.full(len(y), -1.0)
+
+
+class Quantile(PiecewiseLinearLoss):
     """tau (y - s) where the score is below the target, (1 - tau) (s - y) above.
 
     Parameters
@@ -86,3 +113,12 @@ class Quantile(PointwiseLoss):
         residuals = scores - y
         slopes = np.where(residuals > 0, 1.0 - self.tau, np.where(residuals < 0, -self.tau, 0.0))
         return slopes * residuals, slopes
+
+    def kinks(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The target.
+
+        Parameters
+        ----------
+        y : ndarray of float64, shape (n,)
+        """
+        return y[:, None], np.full(len(y), -self.tau)

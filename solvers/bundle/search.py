@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -14,7 +15,30 @@ from marginbench.solvers.numeric.matrices import matmul
 # The next plane touches the risk this part of the way from the best point to the proposal.
 _SHARE = 0.1
 # The search ends within this part of the way.
-_PRECISION = 1e-2
+_PRECISION = 0.05
+# A longer step would multiply the rounding of the scores too much: theirs are computed anew.
+_FAR = 10.0
+
+
+class _Point(NamedTuple):
+    """The risk at a point of a line.
+
+    Attributes
+    ----------
+    slope : float
+        Of J along the line, in units of its length.
+    value : float
+        The risk.
+    subgradient : ndarray of float64
+        Of the scores.
+    minimizer : float
+        The eliminated offset.
+    """
+
+    slope: float
+    value: float
+    subgradient: np.ndarray
+    minimizer: float
 
 
 class PrimalSearch:
@@ -43,6 +67,7 @@ class PrimalSearch:
         self._regularizer = L2()
         self.w, self._scores = w, risk.scores(w)
         self.objective, self.minimizer = objective, risk.minimizer
+        self._subgradient = risk.subgradient.copy()
 
     def step(self, proposal: np.ndarray, *, stalled: bool) -> np.ndarray:
         """Move the best point and return that of the next plane, at which the risk then stands.
@@ -55,30 +80,43 @@ class PrimalSearch:
         """
         scores = self._risk.scores(proposal)
         towards, change = proposal - self.w, scores - self._scores
-        length = self._length(towards, change)
-        w, moved = self.w + length * towards, self._scores + length * change
-        objective = self._risk.at(moved) + self._lam * self._regularizer.value(w)
+        length, point = self._minimum(towards, change)
+        w = self.w + length * towards
+        moved = self._scores + length * change
+        if length > _FAR:
+            moved = self._risk.scores(w)
+            point = self._at(moved)
+        objective = point.value + self._lam * self._regularizer.value(w)
         if objective < self.objective:
             self.w, self._scores, self.objective = w, moved, objective
-            self.minimizer = self._risk.minimizer
+            self.minimizer, self._subgradient = point.minimizer, point.subgradient
         share = 1.0 if stalled else _SHARE
         self._risk.at(self._scores + share * (scores - self._scores))
         return self.w + share * (proposal - self.w)
 
-    def _length(self, towards: np.ndarray, change: np.ndarray) -> float:
-        """How far the minimum of J is, in lengths of the way."""
+    def _minimum(self, towards: np.ndarray, change: np.ndarray) -> tuple[float, _Point]:
+        """How far the minimum of J is, in lengths of the way, and the risk there."""
         start = self._lam * float(matmul(self.w, towards))
         growth = self._lam * float(matmul(towards, towards))
 
-        def slope(length: Any) -> float:
-            self._risk.at(self._scores + length * change)
-            return start + length * growth + float((self._risk.subgradient * change).sum())
+        # Asked for more than once: the root finder starts with the slopes at both ends.
+        @cache
+        def at(length: float) -> _Point:
+            point = self._at(self._scores + length * change)
+            along = float((point.subgradient * change).sum())
+            return point._replace(slope=start + length * growth + along)
 
+        here = _Point(0.0, self.objective, self._subgradient, self.minimizer)
+        if start + float((self._subgradient * change).sum()) >= 0:
+            return 0.0, here
         near, far = 0.0, 1.0
-        if slope(near) >= 0:
-            return 0.0
-        while slope(far) < 0:
+        while at(far).slope < 0:
             near, far = far, 2.0 * far
             if far > 1e6:
-                return near
-        return float(brentq(slope, near, far, xtol=_PRECISION * far))
+                return near, at(near)
+        length = float(brentq(lambda length: at(length).slope, near, far, xtol=_PRECISION * far))
+        return length, at(length)
+
+    def _at(self, scores: np.ndarray) -> _Point:
+        value = self._risk.at(scores)
+        return _Point(0.0, value, self._risk.subgradient.copy(), self._risk.minimizer)

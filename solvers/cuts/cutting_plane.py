@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from marginbench.solvers.cuts.labels import TwoClasses
-from marginbench.solvers.cuts.loop import add_cuts
+from marginbench.solvers.cuts.loop import add_cuts, shortfall
 from marginbench.solvers.cuts.parameters import CutParameters
 from marginbench.solvers.cuts.structure import Examples
 from marginbench.solvers.interface.base import WeightedSolver
@@ -44,9 +44,6 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
         is theirs with 4 C and f is half as large.
     constant_feature : float >= 0
         Value of an additional feature, whose weight makes a regularised intercept; 0 for none.
-    tol
-        A cut is violated if it lies above the model by more than this, in units of the weighted
-        mean loss.
     random_state
         Seeds the samples.
 
@@ -54,6 +51,9 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
     ----------
     slack_ : float
         xi, the highest of the cuts at the last w.
+    violation_ : float
+        How far the last cut that was looked for lay above the model, in units of the weighted mean
+        loss. With exact cuts C1 times this is the duality gap; with sampled ones there is no bound.
 
     Notes
     -----
@@ -64,10 +64,12 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
     sample, at most 256 MB. And the square of the number of cuts. An iteration is a cut. Returns the
     last w.
 
-    With exact cuts the primal is within C1 tol of the optimum at the end. Sampled cuts are no lower
-    bounds of L, and neither is the value of their dual: see [CUTS08]_ for what holds with high
-    probability. Deviations: where no more than r points violate, "linear" takes the exact cut; the
-    terms of its cut have the factor |violating| / (n r) of Algorithm 3, not the 1 / r of the text.
+    With exact cuts the primal objective at the end is within ``tol`` times itself of the optimum,
+    and with ``stopping="violation"`` within C1 tol. Sampled cuts are no lower bounds of L, and
+    neither is the value of their dual: see [CUTS08]_ for what holds with high probability.
+    Deviations: the rule of [CUTS08]_ for the end is ``stopping="violation"``; where no more than r
+    points violate, "linear" takes the exact cut; the terms of its cut have the factor
+    |violating| / (n r) of Algorithm 3, not the 1 / r of the text.
 
     References
     ----------
@@ -105,6 +107,6 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
         def pause(n_cuts: int) -> bool:
             return monitor.due(problem.kernel_evals) and monitor.record(n_cuts, snapshot)
 
-        n_iter, status = add_cuts(finder, working, self.max_epochs, pause)
-        self.slack_ = working.xi
-        return Solution(snapshot(), n_iter, status)
+        n_iter, status = add_cuts(finder, working, self.max_iter, pause)
+        self.slack_, self.violation_ = working.xi, finder.violation
+        return Solution(snapshot(), n_iter, status, shortfall(finder))

@@ -28,16 +28,20 @@ _KEPT_BYTES = 256 * 2**20
 
 
 class Found(NamedTuple):
-    """A violated cut, its inner products with those of the working set, and ``||g||^2``."""
+    """A violated cut, its products with those of the working set, ``||g||^2``, the tolerance."""
 
     cut: Cut
     products: np.ndarray
     squared_norm: float
+    tol: float
 
 
 @dataclass
 class CutFinder(ABC):
     """Finds a cut that lies above the working set's model by more than a tolerance.
+
+    With exact cuts the optimum of the model is a lower bound, and C1 times the violation is the
+    duality gap.
 
     Parameters
     ----------
@@ -45,6 +49,8 @@ class CutFinder(ABC):
     structure : StructuredProblem
     examples : Examples
     tol : float
+    stopping : {"relative", "violation"}
+        Whether ``tol`` is in units of the primal objective over C1, or of the mean loss.
     rng : numpy.random.Generator
     n_samples : int
         Number r of examples drawn for a cut.
@@ -55,20 +61,35 @@ class CutFinder(ABC):
     ----------
     risk : float
         The mean margin loss at the last w, over the examples that were looked at.
+    violation : float
+        The risk less the level of the model there.
+    allowed : float
+        The violation at which the run ends.
     """
 
     oracle: KernelOracle
     structure: StructuredProblem
     examples: Examples
     tol: float
+    stopping: str
     rng: np.random.Generator
     n_samples: int = 0
     patience: int = 1
     risk: float = np.inf
+    violation: float = np.inf
+    allowed: float = 0.0
 
     @abstractmethod
     def find(self, working: WorkingSet) -> Found | None:
         """A violated cut; None if there is none, by this finder's rule."""
+
+    def _violated(self, working: WorkingSet, risk: float) -> bool:
+        """Whether a cut of this height at w is violated by more than the tolerance; notes it."""
+        self.risk, self.violation = risk, risk - working.level
+        self.allowed = self.tol
+        if self.stopping == "relative":
+            self.allowed *= risk + 0.5 * working.squared_norm() / working.total
+        return self.violation > self.allowed
 
     def _charge_up_to(self, evals: int) -> None:
         """Bring the count of entries asked for to what a run without tricks asks for."""
@@ -84,17 +105,15 @@ class _FullPass(CutFinder):
         violations = self.structure.most_violating(
             working.scores(), working.explicit(), examples.targets, examples.starts
         )
-        self.risk = float((examples.shares * violations.values).sum())
-        threshold = working.level + self.tol
-        if self.risk <= threshold:
+        if not self._violated(working, float((examples.shares * violations.values).sum())):
             return None
-        cut = self._make(violations, threshold)
+        cut = self._make(violations, working.level + self.allowed)
         before = self.oracle.counters.kernel_evals
         scores = cut_scores(self.oracle, None, cut)
         self._charge_up_to(before + self.oracle.n * cut.n_drawn)
         products = working.products(cut, scores)
         squared = float((scores[cut.points] * cut.coef).sum() + (cut.explicit**2).sum())
-        return Found(working.keep_scores(cut, scores), products, squared)
+        return Found(working.keep_scores(cut, scores), products, squared, self.allowed)
 
     @abstractmethod
     def _make(self, violations: Violations, threshold: float) -> Cut:
@@ -151,16 +170,16 @@ class ConstantTimeCuts(CutFinder):
             block, scores = self._scores(points, w)
             violations = self.structure.most_violating(scores, explicit, targets, starts)
             factors = counts / self.n_samples
-            self.risk = float((factors * violations.values).sum())
+            risk = float((factors * violations.values).sum())
             textbook = before + n_drawn * sum(cut.n_drawn for cut in working.cuts)
-            if self.risk > working.level + self.tol:
+            if self._violated(working, risk):
                 factors = np.where(violations.values > 0, factors, 0.0)
                 cut = average(violations, factors, points, sizes, n_drawn)
                 if block is not None:
                     block = block[np.searchsorted(points, cut.points)]
                 products = working.products(cut, self._at_cuts(working, cut, w, block))
                 self._charge_up_to(textbook)
-                return Found(cut, products, self._squared_norm(cut))
+                return Found(cut, products, self._squared_norm(cut), self.allowed)
             self._charge_up_to(textbook)
         return None
 

@@ -22,6 +22,7 @@ def make_cuts(
     finder: str,
     total: float,
     tol: float,
+    stopping: str,
     n_samples: int,
     patience: int,
     max_idle: int,
@@ -38,12 +39,12 @@ def make_cuts(
     finder : {"exact", "linear", "constant"}
     total : float
         C1, the weight of the mean margin loss.
-    tol, n_samples, patience, max_idle, score_bytes
+    tol, stopping, n_samples, patience, max_idle, score_bytes
         See :class:`CutFinder` and :class:`WorkingSet`.
     """
-    found = FINDERS[finder](oracle, structure, examples, tol, rng, n_samples, patience)
+    found = FINDERS[finder](oracle, structure, examples, tol, stopping, rng, n_samples, patience)
     working = WorkingSet(
-        oracle, structure.n_channels, structure.n_explicit, total, tol, max_idle, score_bytes
+        oracle, structure.n_channels, structure.n_explicit, total, max_idle, score_bytes
     )
     return found, working
 
@@ -74,3 +75,18 @@ def add_cuts(
         if pause(n_cuts + 1):
             return n_cuts + 1, "stopped"
     return max_cuts, "budget"
+
+
+def shortfall(finder: CutFinder) -> str:
+    """What a run that ended at its limit achieved; empty where ``tol=0`` asks for the limit.
+
+    Parameters
+    ----------
+    finder : CutFinder
+    """
+    if not finder.tol:
+        return ""
+    return (
+        f"the last cut lay {finder.violation:.2g} above the model, {finder.allowed:.2g} is allowed "
+        f"by tol={finder.tol!r}"
+    )

@@ -12,7 +12,6 @@ from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.parameters import CachedKernelParameters, SoftMarginParameters
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.numeric.validation import (
-    check_iteration_limit,
     check_one_of,
     check_positive,
     check_whole,
@@ -36,9 +35,16 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
         "constant": end when so many samples in a row make no violated cut.
     max_idle : int >= 1
         Drop a cut when its multiplier has been 0 for so many iterations in a row.
+    stopping : {"auto", "relative", "violation"}
+        When the run ends; the violation is how far the next cut lies above the model, in units of
+        the mean loss. "relative": when C1 times the violation is at most ``tol`` times the primal
+        objective; for "exact" that is the duality gap. "violation": when the violation is at most
+        ``tol``, as in [CUTS08]_, which says little where the optimal mean loss is not much larger.
+        "auto": "violation" for "constant", whose samples do not know the objective, otherwise
+        "relative".
     tol : float >= 0
-        A cut is violated if it lies above the model by more than this, in units of the mean loss.
-    max_epochs : int >= 1
+        See ``stopping``. 0 runs to ``max_iter``.
+    max_iter : int >= 1
         Stop after this many cuts; for "exact" and "linear" each is a pass over all points.
     """
 
@@ -47,8 +53,9 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
     n_samples: int = 400
     patience: int = 4
     max_idle: int = 20
+    stopping: str = "auto"
     tol: float = 1e-3
-    max_epochs: int = 10_000
+    max_iter: int = 10_000
 
     def _check_cut_parameters(self) -> None:
         """Raise ValueError for a parameter that is out of range."""
@@ -57,7 +64,13 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
         check_whole("n_samples", self.n_samples, at_least=1)
         check_whole("patience", self.patience, at_least=1)
         check_whole("max_idle", self.max_idle, at_least=1)
-        check_iteration_limit(self.max_epochs)
+        check_one_of("stopping", self.stopping, ("auto", "relative", "violation"))
+        if self.stopping == "relative" and self.oracle == "constant":
+            raise ValueError(
+                "stopping='relative' needs the mean loss of all points, got oracle='constant': set "
+                "stopping='violation'"
+            )
+        check_whole("max_iter", self.max_iter, at_least=1)
 
     def _make_cuts(
         self,
@@ -68,6 +81,7 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
         mass: float,
     ) -> tuple[CutFinder, WorkingSet]:
         """The two parts of a run, for losses that have the weight C each, ``C mass`` together."""
+        usual = "violation" if self.oracle == "constant" else "relative"
         return make_cuts(
             oracle,
             structure,
@@ -76,6 +90,7 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
             finder=self.oracle,
             total=float(self.C) * mass,
             tol=float(self.tol),
+            stopping=usual if self.stopping == "auto" else self.stopping,
             n_samples=int(self.n_samples),
             patience=int(self.patience),
             max_idle=int(self.max_idle),

@@ -14,10 +14,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from marginbench.solvers.cuts.chain import LinearChain
 from marginbench.solvers.cuts.expansion import StructuredExpansion
 from marginbench.solvers.cuts.labels import MultiClass
-from marginbench.solvers.cuts.loop import add_cuts
+from marginbench.solvers.cuts.loop import add_cuts, shortfall
 from marginbench.solvers.cuts.parameters import CutParameters
 from marginbench.solvers.cuts.structure import Examples, StructuredProblem
 from marginbench.solvers.cuts.working_set import WorkingSet
+from marginbench.solvers.interface.convergence import warn_unconverged
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.inputs import dtype_name, generator, new_points, training_points
 from marginbench.solvers.interface.monitor import Monitor
@@ -67,6 +68,8 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
     status_ : {"converged", "budget", "stopped"}
     slack_ : float
         xi, the highest of the cuts at the last w.
+    violation_ : float
+        How far the last cut that was looked for lay above the model; see :class:`CuttingPlane`.
     counters_ : Counters
         What the fit cost.
     model_ : StructuredExpansion
@@ -142,9 +145,13 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
             return monitor.due(self.counters_.kernel_evals) and monitor.record(n_cuts, snapshot)
 
         monitor.start(self.counters_)
-        self.n_iter_, self.status_ = add_cuts(finder, working, self.max_epochs, pause)
+        self.n_iter_, self.status_ = add_cuts(finder, working, self.max_iter, pause)
         self.structure_, self.slack_, self.model_ = structure, working.xi, snapshot()
+        self.violation_ = finder.violation
         monitor.finish(self.n_iter_, self.model_)
+        if self.status_ == "budget" and (missing := shortfall(finder)):
+            limit = f"max_iter={self.max_iter!r}"
+            warn_unconverged(type(self).__name__, limit, missing, stacklevel=3)
         for name, value in self.model_.attributes().items():
             setattr(self, name, value)
         return self

@@ -32,8 +32,6 @@ class WorkingSet:
         Of the structure.
     total : float
         C1.
-    tol : float
-        The dual is solved until its gap is at most ``tol / 10``, in units of xi.
     max_idle : int
         A cut goes when its multiplier was 0 after this many solves in a row.
     score_bytes : int
@@ -54,13 +52,12 @@ class WorkingSet:
         n_channels: int,
         n_explicit: int,
         total: float,
-        tol: float,
         max_idle: int,
         score_bytes: int = 0,
     ) -> None:
         self.oracle = oracle
         self.n_channels, self.n_explicit = n_channels, n_explicit
-        self.total, self.tol, self.max_idle = total, tol, max_idle
+        self.total, self.max_idle = total, max_idle
         small = oracle.n * n_channels <= _SMALL_SCORES
         self._score_type = np.dtype(np.float64 if small else oracle.dtype)
         row = oracle.n * n_channels * self._score_type.itemsize
@@ -136,7 +133,7 @@ class WorkingSet:
         ]
         return np.array(found, dtype=np.float64)
 
-    def add(self, cut: Cut, products: np.ndarray, squared_norm: float) -> None:
+    def add(self, cut: Cut, products: np.ndarray, squared_norm: float, tol: float) -> None:
         """Take a cut in, find the new optimum, and drop cuts that have long been idle.
 
         Parameters
@@ -146,11 +143,13 @@ class WorkingSet:
             ``<g_k, g>`` of every cut with this one.
         squared_norm : float
             ``||g||^2``.
+        tol : float
+            The dual is solved until its gap is at most ``tol / 10``, in units of xi.
         """
         self.qp.add(np.concatenate(([0.0], products)), max(squared_norm, 0.0), cut.offset)
         self.cuts.append(cut)
         self._idle.append(0)
-        self.qp.solve(0.1 * self.total * self.tol)
+        self.qp.solve(0.1 * self.total * tol)
         self._drop_idle()
         self.xi = -float(self.qp.gradient.min())
         self.level = self.xi - self.qp.gap / self.total

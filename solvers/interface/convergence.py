@@ -7,7 +7,7 @@ import warnings
 from sklearn.exceptions import ConvergenceWarning
 
 
-def warn_unconverged(name: str, limit: str, shortfall: str) -> None:
+def warn_unconverged(name: str, limit: str, shortfall: str, *, stacklevel: int = 4) -> None:
     """Issue scikit-learn's ConvergenceWarning, with what was achieved.
 
     Parameters
@@ -18,9 +18,11 @@ def warn_unconverged(name: str, limit: str, shortfall: str) -> None:
         What ended the run, such as "max_iter=100".
     shortfall : str
         What was achieved and what was asked for, such as "the duality gap is 0.2, tol=0.001".
+    stacklevel : int
+        As of :func:`warnings.warn`, counted from here; by default for a ``fit`` that calls another.
     """
     warnings.warn(
         f"{name} ended at {limit} before it converged: {shortfall}",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=stacklevel,
     )

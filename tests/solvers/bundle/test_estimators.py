@@ -23,7 +23,7 @@ from marginbench.solvers import (
 REGRESSORS = [
     BundleRegressor(),
     BundleRegressor(loss="epsilon_insensitive", offset="feature"),
-    BundleRegressor(loss="quantile", inner="line_search", max_epochs=300),
+    BundleRegressor(loss="quantile", inner="line_search", max_iter=300),
 ]
 
 
@@ -154,7 +154,7 @@ def test_peers_find_the_same_optimum_on_real_data(name, C, loss):
     X, y = data.X_train.astype(np.float64), np.asarray(data.y_train, dtype=np.float64)
     lam = 1 / (C * len(y))
     expected = objective(peer_weights(X, y, C, loss), X, y, lam, loss)
-    found = minimize_risk(X, y, loss, lam=lam, tol=1e-8, max_epochs=3000, primal_search=C == 1.0)
+    found = minimize_risk(X, y, loss, lam=lam, tol=1e-8, max_iter=3000, primal_search=C == 1.0)
     assert found.status == "converged"
     assert found.objective == pytest.approx(objective(found.weights, X, y, lam, loss), rel=1e-12)
     assert found.objective == pytest.approx(expected, rel=1e-6)

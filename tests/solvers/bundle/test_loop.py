@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.solvers import SDCA, SMO, Counters
 from marginbench.solvers.bundle import (
     F1,
+    BundleClassifier,
+    BundleRegressor,
     Hinge,
     LeastSquares,
     Logistic,
@@ -27,6 +31,8 @@ from marginbench.solvers.bundle.loop import minimize_bundle
 from marginbench.solvers.bundle.regularizers import L2
 from marginbench.solvers.bundle.risk import Risk
 
+# Line searches that are not waited for.
+RUNS_OUT = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 LAMS = [0.5, 0.005, 0.0005]
 
 
@@ -34,13 +40,14 @@ def hinge_risk(w, X, y, b=0.0):
     return np.maximum(0, 1 - y * (X @ w + b)).mean()
 
 
+@RUNS_OUT
 @pytest.mark.parametrize("lam", LAMS)
 def test_both_inner_solvers_reach_the_optimum_of_the_svm(linear_task, optimum, lam):
     task = linear_task
     best = lam * optimum(task, 1 / (lam * task.n)).value
-    for inner, tol, epochs in (("qp", 1e-9, 300), ("line_search", 1e-5, 30_000)):
+    for inner, tol, most in (("qp", 1e-9, 300), ("line_search", 1e-5, 30_000)):
         found = minimize_risk(
-            task.X, task.y, lam=lam, inner=inner, tol=tol, max_epochs=epochs
+            task.X, task.y, lam=lam, inner=inner, tol=tol, max_iter=most
         )  # fmt: skip
         by_hand = 0.5 * lam * found.weights @ found.weights + hinge_risk(
             found.weights, task.X, task.y
@@ -73,7 +80,7 @@ def line_search_twin(X, y, lam, n_iter):
 def test_the_line_search_is_the_literal_one(linear_task, lam):
     X, y = linear_task.X, linear_task.y
     objectives, bounds = line_search_twin(X, y, lam, 101)
-    found = minimize_risk(X, y, lam=lam, inner="line_search", tol=0.0, max_epochs=100)
+    found = minimize_risk(X, y, lam=lam, inner="line_search", tol=0.0, max_iter=100)
     np.testing.assert_allclose(found.trace.objective, objectives, rtol=1e-10)
     np.testing.assert_allclose(
         found.trace.lower_bound, np.maximum.accumulate(bounds), rtol=0, atol=1e-11
@@ -83,7 +90,7 @@ def test_the_line_search_is_the_literal_one(linear_task, lam):
 def test_the_line_search_closes_the_gap(linear_task):
     # With the other sign of the update of r it never does.
     found = minimize_risk(
-        linear_task.X, linear_task.y, lam=0.01, inner="line_search", tol=0.0, max_epochs=10_000
+        linear_task.X, linear_task.y, lam=0.01, inner="line_search", tol=0.0, max_iter=10_000
     )
     assert found.trace.gamma.min() < 1e-3
     assert 0 <= found.objective - found.lower_bound < 1e-4
@@ -118,12 +125,15 @@ def test_the_qp_iterates_minimise_the_planes_bound(linear_task, solve_dual, lam)
         assert inner.lower_bound == pytest.approx(bound, rel=0, abs=1e-10)
 
 
+@RUNS_OUT
 @pytest.mark.parametrize("inner", ["qp", "line_search"])
 @pytest.mark.parametrize("lam", LAMS)
 def test_guaranteed_progress(linear_task, optimum, inner, lam):
     task = linear_task
     best = lam * optimum(task, 1 / (lam * task.n)).value
-    found = minimize_risk(task.X, task.y, lam=lam, inner=inner, tol=1e-6, max_epochs=400)
+    found = minimize_risk(
+        task.X, task.y, lam=lam, inner=inner, tol=1e-6, max_iter=400, primal_search=False
+    )
     trace = found.trace
     assert len(trace.objective) == found.n_iter + 1
     gamma, epsilon = trace.gamma, trace.epsilon
@@ -199,7 +209,7 @@ def test_smooth_losses_against_a_quasi_newton_method(linear_task, loss, lam, bia
         y = linear_task.y
     best = smooth_optimum(loss, X, y, lam, bias)
     found = minimize_risk(
-        X, y, loss, lam=lam, offset="eliminated" if bias else None, tol=1e-9, max_epochs=2000
+        X, y, loss, lam=lam, offset="eliminated" if bias else None, tol=1e-9, max_iter=2000
     )
     assert found.status == "converged"
     assert found.objective == pytest.approx(best, rel=1e-8)
@@ -210,7 +220,7 @@ def test_smooth_losses_against_a_quasi_newton_method(linear_task, loss, lam, bia
 @pytest.mark.parametrize("inner", ["qp", "line_search"])
 def test_smooth_losses_converge_linearly(linear_task, inner):
     found = minimize_risk(
-        linear_task.X, linear_task.y, "logistic", lam=0.05, inner=inner, tol=1e-9, max_epochs=2000
+        linear_task.X, linear_task.y, "logistic", lam=0.05, inner=inner, tol=1e-9, max_iter=2000
     )
     assert found.status == "converged"
     # Equal numbers of iterations for equal factors, up to 3: a rate of 1/t would need 100 times.
@@ -303,7 +313,7 @@ def test_removing_idle_planes_changes_no_optimum(linear_task, optimum, max_idle)
         return False
 
     found = minimize_bundle(
-        risk, L2(), lam, inner, tol=1e-8, max_epochs=500, counters=counters, pause=pause
+        risk, L2(), lam, inner, tol=1e-8, max_iter=500, counters=counters, pause=pause
     )
     assert found.status == "converged"
     best = lam * optimum(task, 1 / (lam * task.n)).value
@@ -350,7 +360,7 @@ def test_inner_products_are_counted(linear_task):
         counters = Counters()
         risk = Risk(task.X, task.y, Hinge(), np.ones(task.n), None, counters)
         found = minimize_bundle(
-            risk, L2(), 0.01, inner, tol=0.0, max_epochs=10, counters=counters
+            risk, L2(), 0.01, inner, tol=0.0, max_iter=10, counters=counters
         )  # fmt: skip
         assert found.n_iter == 10
         planes = sum(range(1, 11)) if per_plane is None else 10 * per_plane
@@ -375,7 +385,7 @@ def test_what_makes_no_sense_is_refused(linear_task):
         ({"offset": "free"}, "offset must be one of eliminated, feature"),
         ({"offset": "eliminated", "loss": "roc_area"}, "the offset of ROCArea cannot be"),
         ({"max_idle": 0}, "max_idle must be a whole number >= 1"),
-        ({"max_epochs": 0}, "max_epochs must be a whole number >= 1"),
+        ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
         ({"tol": -1.0}, "tol must be a number >= 0"),
         ({"sample_weight": -np.ones(200)}, "sample_weight must hold 200 finite numbers"),
     ]
@@ -384,3 +394,27 @@ def test_what_makes_no_sense_is_refused(linear_task):
             minimize_risk(X, y, **{"lam": 0.1, **options})
     with pytest.raises(ValueError, match="X and y must have as many rows"):
         minimize_risk(X, y[:-1], lam=0.1)
+
+
+FITS = [
+    lambda X, y, **limits: minimize_risk(X, y, lam=1e-3, **limits),
+    lambda X, y, **limits: BundleClassifier(**limits).fit(X, y),
+    lambda X, y, **limits: BundleRegressor(loss="quantile", **limits).fit(X, y),
+]
+
+
+@pytest.mark.parametrize("fit", FITS, ids=["minimize_risk", "BundleClassifier", "BundleRegressor"])
+def test_a_run_that_ends_at_its_limit_says_what_it_achieved(linear_task, fit):
+    X, y = linear_task.X, linear_task.y
+    with pytest.warns(ConvergenceWarning, match="ended at max_iter=2 before it conv") as caught:
+        found = fit(X, y, max_iter=2, tol=1e-5)
+    assert caught[0].filename == __file__
+    trace = found.trace if hasattr(found, "trace") else found.trace_
+    part = trace.epsilon[-1] / trace.objective[0]
+    assert str(caught[0].message).endswith(
+        f": the gap is {part:.2g} of the objective at the start, tol=1e-05"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(X, y, max_iter=2, tol=0.0)
+        fit(X, y, tol=0.1)

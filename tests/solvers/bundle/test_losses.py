@@ -22,7 +22,6 @@ from marginbench.solvers.bundle import (
     ROCArea,
     SquaredHinge,
 )
-from marginbench.solvers.bundle.compiled import weighted_quantile
 
 # Each with the loss of one point, written again.
 POINTWISE = {
@@ -218,27 +217,6 @@ def test_what_makes_no_sense_is_refused():
     for make, word in ((EpsilonInsensitive, "epsilon"), (Novelty, "rho"), (F1, "scale")):
         with pytest.raises(ValueError, match=f"{word} must be a number"):
             make(-1.0)
-
-
-@pytest.mark.parametrize("n", [3, 2000, 5000])
-@pytest.mark.parametrize("kind", ["even", "tied", "sorted", "one far", "heavy"])
-def test_weighted_quantiles_are_those_of_the_sorted_values(kind, n):
-    rng = np.random.default_rng(n)
-    values, weights = rng.standard_normal(n), rng.random(n)
-    if kind == "tied":
-        values = np.round(values)
-    if kind == "sorted":
-        values = np.sort(values)
-    if kind == "one far":
-        values[0], weights[0] = 1e6, 10 * n
-    if kind == "heavy":
-        weights[rng.random(n) < 0.9] = 0.0
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weights[order])
-    for share in (1e-9, 0.01, 0.3, 0.5, 0.97, 1 - 1e-9):
-        target = share * reached[-1]
-        expected = values[order][np.searchsorted(reached, target)]
-        assert weighted_quantile(values, weights, target) == expected
 
 
 def test_compiled_passes_are_the_plain_formulas():

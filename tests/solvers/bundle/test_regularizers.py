@@ -64,7 +64,7 @@ def test_entropic_regularisers(linear_task, regularizer, lam):
     # On the simplex the regulariser is relative to equal weights.
     best += lam * (1 - d + np.log(d)) if on_simplex else 0.0
     found = minimize_risk(
-        X, y, "logistic", lam=lam, regularizer=regularizer, tol=1e-7, max_epochs=3000
+        X, y, "logistic", lam=lam, regularizer=regularizer, tol=1e-7, max_iter=3000
     )
     assert found.status == "converged"
     assert found.objective == pytest.approx(best, rel=1e-6)

@@ -25,10 +25,10 @@ def test_the_primal_search_finds_the_same_optimum(linear_task, loss, offset, inn
         pytest.skip("the offset of this loss cannot be eliminated")
     X, y = linear_task.X[:100], linear_task.y[:100]
     options = {"lam": 0.01, "offset": offset}
-    plain = minimize_risk(X, y, loss, tol=1e-7, max_epochs=2000, **options)
+    plain = minimize_risk(X, y, loss, tol=1e-7, max_iter=2000, primal_search=False, **options)
     tol = 1e-7 if inner == "qp" else 1e-3
     found = minimize_risk(
-        X, y, loss, inner=inner, tol=tol, max_epochs=3000, primal_search=True, **options
+        X, y, loss, inner=inner, tol=tol, max_iter=3000, primal_search=True, **options
     )
     assert found.status == "converged"
     assert plain.lower_bound * (1 - 1e-12) <= found.objective
@@ -53,6 +53,29 @@ def test_the_primal_search_saves_iterations():
     assert 2 * searched.n_iter < plain.n_iter
     with pytest.raises(ValueError, match="primal_search=True takes the L2 regulariser alone"):
         minimize_risk(X, y, lam=1e-3, regularizer="l1", primal_search=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "searched"),
+    [
+        ({}, True),
+        ({"loss": "logistic", "offset": "eliminated", "inner": "qp"}, True),
+        ({"inner": "line_search"}, False),
+        ({"loss": "roc_area"}, False),
+        ({"regularizer": "l1"}, False),
+    ],
+    ids=str,
+)
+def test_the_default_searches_where_that_is_faster(linear_task, options, searched):
+    X, y = linear_task.X[:60], linear_task.y[:60]
+    options = {"lam": 0.05, "tol": 1e-2, "max_iter": 200, **options}
+    found = minimize_risk(X, y, **options)
+    expected = minimize_risk(X, y, primal_search=searched, **options)
+    assert found.n_iter == expected.n_iter
+    np.testing.assert_array_equal(found.weights, expected.weights)
+    if searched:
+        other = minimize_risk(X, y, primal_search=False, **options)
+        assert not np.array_equal(found.weights, other.weights)
 
 
 def test_the_products_of_several_threads_are_the_same():

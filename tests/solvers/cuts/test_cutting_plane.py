@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.solvers import RBF, SMO, CuttingPlane, KernelOracle, TwoClasses
 from marginbench.solvers.cuts import finders, working_set
@@ -33,7 +34,8 @@ def parts(task, finder, C=1.0, tol=1e-3, n_samples=40, max_idle=20, cache_bytes=
     examples = Examples(task.y, np.arange(task.n + 1), np.full(task.n, 1 / task.n))
     return make_cuts(
         oracle, structure, examples, np.random.default_rng(3), finder=finder, total=C * task.n,
-        tol=tol, n_samples=n_samples, patience=4, max_idle=max_idle, score_bytes=cache_bytes,
+        tol=tol, stopping="violation", n_samples=n_samples, patience=4, max_idle=max_idle,
+        score_bytes=cache_bytes,
     )  # fmt: skip
 
 
@@ -58,11 +60,48 @@ def test_exact_cuts_reach_the_optimum_of_smo(task, C):
     exact = SMO(C=C, tol=1e-10, dtype="float64", **task.params).fit(task.X, task.y)
     best = primal(exact, task.X, task.y, C)
     for tol in (1e-2, 1e-3, 1e-5):
-        solver = CuttingPlane(C=C, oracle="exact", tol=tol, **EXACT, **task.params)
+        for stopping in ("relative", "violation"):
+            solver = CuttingPlane(
+                C=C, oracle="exact", tol=tol, stopping=stopping, **EXACT, **task.params
+            ).fit(task.X, task.y)
+            assert solver.status_ == "converged"
+            reached = primal(solver, task.X, task.y, C)
+            allowed = tol * (reached if stopping == "relative" else C * task.n)
+            assert -1e-9 * best <= reached - best <= allowed
+            # The certificate covers what is missing.
+            assert reached - best <= C * task.n * solver.violation_ * (1 + 1e-6) + 1e-9 * best
+            assert C * task.n * solver.violation_ <= allowed * (1 + 1e-9)
+
+
+def test_the_relative_rule_holds_where_the_optimal_risk_is_small(separable_task):
+    task, C = separable_task, 1000.0
+    exact = SMO(C=C, tol=1e-10, dtype="float64", **task.params).fit(task.X, task.y)
+    best = primal(exact, task.X, task.y, C)
+    excess = {}
+    for stopping in ("relative", "violation"):
+        solver = CuttingPlane(C=C, oracle="exact", stopping=stopping, **EXACT, **task.params)
         solver.fit(task.X, task.y)
         assert solver.status_ == "converged"
-        excess = primal(solver, task.X, task.y, C) - best
-        assert -1e-9 * best <= excess <= C * task.n * tol
+        excess[stopping] = primal(solver, task.X, task.y, C) / best - 1
+    assert -1e-9 <= excess["relative"] <= 1e-3
+    # A violation of 0.001 is a large part of an objective of C1 times less than that.
+    assert excess["violation"] > 0.05
+
+
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_a_run_that_ends_at_its_limit_says_what_it_achieved(rbf_task, oracle):
+    task = rbf_task
+    options = {"oracle": oracle, "n_samples": 30, **EXACT, **task.params}
+    short = CuttingPlane(max_iter=3, **options)
+    with pytest.warns(ConvergenceWarning, match="CuttingPlane ended at max_iter=3 ") as caught:
+        short.fit(task.X, task.y)
+    assert caught[0].filename == __file__
+    assert f"the last cut lay {short.violation_:.2g} above the model" in str(caught[0].message)
+    assert short.status_ == "budget"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CuttingPlane(tol=0.0, max_iter=3, **options).fit(task.X, task.y)
+        CuttingPlane(tol=0.01, **options).fit(task.X, task.y)
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
@@ -91,7 +130,7 @@ def test_features_of_twice_the_length_are_a_quarter_of_C(rbf_task, oracle):
     )
 
 
-def twin(task, C, oracle, r, seed, tol=1e-3, patience=4):
+def twin(task, C, oracle, r, seed, stopping, tol=1e-3, patience=4):
     """Algorithms 1 to 3 of CUTS08 on a Gram matrix, without removal of cuts; w and the counts."""
     K, y, n = task.K, task.y, task.n
     rng, C1 = np.random.default_rng(seed), C * n
@@ -109,7 +148,10 @@ def twin(task, C, oracle, r, seed, tol=1e-3, patience=4):
             else:
                 drawn = np.arange(n)
             hinge = np.maximum(0, 1 - y[drawn] * f[drawn])
-            if hinge.mean() > level + tol:
+            allowed = tol
+            if stopping == "auto" and oracle != "constant":
+                allowed *= hinge.mean() + 0.5 * w @ f / C1
+            if hinge.mean() > level + allowed:
                 break
         else:
             return w, len(offsets), evals
@@ -121,7 +163,7 @@ def twin(task, C, oracle, r, seed, tol=1e-3, patience=4):
             while True:
                 sample = drawn[rng.integers(len(drawn), size=r)]
                 v = -np.bincount(sample, minlength=n) * y * offset / r
-                if offset + v @ f > level + tol:
+                if offset + v @ f > level + allowed:
                     break
             evals += n * r
         else:
@@ -129,17 +171,17 @@ def twin(task, C, oracle, r, seed, tol=1e-3, patience=4):
             evals += n * len(drawn) if oracle != "constant" else 0
         qp.add(np.concatenate(([0.0], V @ (K @ v))), v @ K @ v, offset)
         V, offsets = np.vstack([V, v]), [*offsets, offset]
-        qp.solve(0.1 * C1 * tol)
+        qp.solve(0.1 * C1 * allowed)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("seed", "stopping"), [(0, "auto"), (1, "violation")])
 @pytest.mark.parametrize("oracle", ORACLES)
-def test_a_plain_twin_makes_the_same_cuts(rbf_task, oracle, seed):
+def test_a_plain_twin_makes_the_same_cuts(rbf_task, oracle, seed, stopping):
     task = rbf_task
-    coef, n_cuts, evals = twin(task, 1.0, oracle, 25, seed)
+    coef, n_cuts, evals = twin(task, 1.0, oracle, 25, seed, stopping)
     solver = CuttingPlane(
         oracle=oracle, n_samples=25, max_idle=10**6, dtype="float64", random_state=seed,
-        **task.params,
+        stopping=stopping, **task.params,
     ).fit(task.X, task.y)  # fmt: skip
     assert solver.n_iter_ == n_cuts
     assert solver.counters_.kernel_evals == evals
@@ -169,7 +211,7 @@ def test_the_state_is_what_it_stands_for(rbf_task, oracle, psi):
     task, C1 = rbf_task, 10.0 * rbf_task.n
     finder, working = parts(task, oracle, C=10.0, n_samples=30, max_idle=5, **psi)
     most, sizes = np.sqrt(2 * C1), []
-    for cut, _, _ in steps(finder, working):
+    for cut, *_ in steps(finder, working):
         assert len(set(cut.points)) == len(cut.points)
         assert 0 <= cut.offset <= 1 + 1e-12
         V = np.zeros((len(working.cuts), task.n))
@@ -201,7 +243,7 @@ def test_exact_cuts_lie_below_the_risk_everywhere(rbf_task):
     others = rng.standard_normal((50, task.n)) * rng.choice([0.01, 0.1, 1.0], size=(50, 1))
     scores = others @ task.K
     risks = np.maximum(0, 1 - task.y * scores).mean(axis=1)
-    for cut, _, _ in steps(finder, working):
+    for cut, *_ in steps(finder, working):
         heights = cut.offset + scores[:, cut.points] @ cut.coef[:, 0]
         assert (heights <= risks + 1e-12).all()
 
@@ -240,8 +282,9 @@ def test_a_sample_that_is_never_violated_gives_way_to_the_exact_cut(rbf_task):
 @pytest.mark.parametrize(("C", "tol"), [(1 / 150, 0.1), (1 / 150, 0.03), (0.1, 0.1)])
 def test_the_number_of_cuts_is_within_the_bound(task, oracle, C, tol):
     # CUTS08 Theorem 1, with a loss up to 1 and ||dPsi|| <= max sqrt(K_ii) for psi_scale = 1/2.
-    solver = CuttingPlane(C=C, oracle=oracle, n_samples=20, tol=tol, **EXACT, **task.params)
-    solver.fit(task.X, task.y)
+    solver = CuttingPlane(
+        C=C, oracle=oracle, n_samples=20, tol=tol, stopping="violation", **EXACT, **task.params
+    ).fit(task.X, task.y)
     assert solver.status_ == "converged"
     assert 1 <= solver.n_iter_ <= 8 * C * task.n * task.K.diagonal().max() / tol**2
 
@@ -253,8 +296,9 @@ def test_the_excess_is_within_the_bound(rbf_task, optimum, oracle, r, seed):
     task, C, tol = rbf_task, 1 / 150, 0.02
     best = optimum(task, C).value
     solver = CuttingPlane(
-        C=C, oracle=oracle, n_samples=r, tol=tol, dtype="float64", random_state=seed, **task.params
-    ).fit(task.X, task.y)
+        C=C, oracle=oracle, n_samples=r, tol=tol, stopping="violation", dtype="float64",
+        random_state=seed, **task.params,
+    ).fit(task.X, task.y)  # fmt: skip
     excess = primal(solver, task.X, task.y, C) - best
     C1, most = C * task.n, 8 * C * task.n / tol**2
     if oracle == "linear":
@@ -317,7 +361,7 @@ def test_scores_of_many_points_are_float32(rbf_task, monkeypatch):
     exact = CuttingPlane(oracle="exact", gamma=0.5, tol=1e-2).fit(task.X, task.y)
     monkeypatch.setattr(working_set, "_SMALL_SCORES", task.n - 1)
     oracle = KernelOracle(RBF(0.5), task.X)
-    working = working_set.WorkingSet(oracle, 1, 0, 150.0, 1e-3, 20, 2**20)
+    working = working_set.WorkingSet(oracle, 1, 0, 150.0, 20, 2**20)
     cut = working.keep_scores(
         Cut(1.0, np.arange(3), np.ones((3, 1)), np.empty(0), 3), task.K[:, :1]
     )

@@ -59,9 +59,14 @@ VARIANTS = [
 ]
 
 
+# Three iterations are enough here.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
 def make(name, task, **extra):
     solver = registry()[name](**extra)
     params = {**task.params, "dtype": "float64", "max_epochs": 3, "tol": 1e-8, "random_state": 0}
+    params["max_iter"] = extra.get("max_iter", 3)
     return solver.set_params(**{k: v for k, v in params.items() if k in solver.get_params()})
 
 

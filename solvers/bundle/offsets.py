@@ -1,0 +1,250 @@
+"""The best offset of scores: exact where the loss is piecewise linear, by its slope elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from marginbench.solvers.numeric.compiling import njit
+
+# A sample of this many values brackets the quantile.
+_SAMPLE = 512
+# Slopes in the offset, a weighted mean, that are no more than rounding.
+_FLAT = 1e-15
+# Rounding of a sum of n weights, in units of the sum over the root of n.
+_ROUNDING = 1e-15
+_MAX_STEPS = 200
+
+
+class BestOffset(NamedTuple):
+    """The minimum of a risk over the offset b of the scores.
+
+    Attributes
+    ----------
+    value : float
+        The minimum.
+    subgradient : ndarray of float64, shape (n,)
+        A subgradient of it in the scores: one of the risk at a best b, and of sum 0.
+    offset : float
+        A best b.
+    """
+
+    value: float
+    subgradient: np.ndarray
+    offset: float
+
+
+class _Point(NamedTuple):
+    """An offset with the value, subgradient and slope of the risk there."""
+
+    b: float
+    value: float
+    subgradient: np.ndarray
+    slope: float
+
+
+def best_offset_of_kinks(
+    scores: np.ndarray, kinks: np.ndarray, left: np.ndarray, weights: np.ndarray
+) -> BestOffset:
+    """The best offset for losses that are piecewise linear in the score, exactly.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n,)
+    kinks : ndarray of float64, shape (n, n_kinks)
+        The scores at which the slope of each point's loss rises by 1, in rising order. The loss is
+        0 at the first.
+    left : ndarray of float64, shape (n,)
+        The slopes to the left of all kinks, <= 0.
+    weights : ndarray of float64, shape (n,)
+        Factors >= 0 of the losses, not all 0.
+
+    Returns
+    -------
+    BestOffset
+        Its offset is the middle of the interval of all best ones, or the finite end of a half-line.
+    """
+    breakpoints = kinks - scores[:, None]
+    jumps = np.repeat(weights, kinks.shape[1])
+    # Each breakpoint raises the slope in b by its weight; the slope is 0 where they outweigh left.
+    target = -float((weights * left).sum())
+    slack = _ROUNDING * math.sqrt(len(jumps)) * float(jumps.sum())
+    low, high = quantile_interval(breakpoints.ravel(), jumps, target, slack)
+    # At an end of the interval, where a breakpoint lies, a subgradient of sum exactly 0 exists.
+    end = low if math.isfinite(low) else high
+    subgradient = np.empty(len(scores))
+    value = kinked_pass(breakpoints, left, weights, end, subgradient)
+    middle = low + 0.5 * (high - low) if math.isfinite(high - low) else end
+    return BestOffset(float(value), subgradient, float(middle))
+
+
+def best_offset_by_slope(
+    evaluate: Callable[[float], tuple[float, np.ndarray]], guess: float
+) -> BestOffset | None:
+    """The best offset of any convex risk, by bracketing the zero of its slope.
+
+    Parameters
+    ----------
+    evaluate : callable
+        The risk of the scores plus b, and a subgradient in the scores.
+    guess : float
+        Where to look for b first.
+
+    Returns
+    -------
+    BestOffset or None
+        None if no offset has a slope of the other sign, so that there is no minimum.
+    """
+
+    def at(b: float) -> _Point:
+        value, subgradient = evaluate(b)
+        return _Point(b, value, subgradient, float(subgradient.sum()))
+
+    bracket = _bracket(at, guess)
+    if bracket is None:
+        return None
+    low, high = _narrowed(at, *bracket)
+    share = high.slope / (high.slope - low.slope) if high.slope > low.slope else 1.0
+    balanced = share * low.subgradient + (1 - share) * high.subgradient
+    best = low if low.value <= high.value else high
+    return BestOffset(best.value, balanced, best.b)
+
+
+def _bracket(at: Callable[[float], _Point], guess: float) -> tuple[_Point, _Point] | None:
+    """Offsets with slopes <= 0 and >= 0; None if there are none."""
+    near = at(guess)
+    if abs(near.slope) <= _FLAT * min(1.0, near.value):
+        return near, near
+    rising = near.slope > 0
+    step = 0.1
+    while step < 1e15:
+        far = at(guess - step if rising else guess + step)
+        if far.slope == 0 or (far.slope > 0) != rising:
+            return (far, near) if rising else (near, far)
+        near, step = far, 4 * step
+    return None
+
+
+def _narrowed(at: Callable[[float], _Point], low: _Point, high: _Point) -> tuple[_Point, _Point]:
+    """The bracket, narrowed until what a balanced plane is off by is no more than rounding."""
+    slope_low, slope_high = low.slope, high.slope
+    side = 0
+    for _ in range(_MAX_STEPS):
+        width = high.b - low.b
+        # The balanced plane may be off by the product of slope and width.
+        error = width * min(-low.slope, high.slope)
+        smallest = 4 * np.spacing(max(abs(low.b), abs(high.b)))
+        if width <= smallest or error <= _FLAT * low.value:
+            break
+        # The secant with one slope halved each time that the same side moves (Illinois): quick
+        # where the slope is smooth, and no slower than halving where it jumps.
+        share = slope_low / (slope_low - slope_high)
+        point = at(low.b + min(max(share * width, 0.5 * smallest), width - 0.5 * smallest))
+        if point.slope > 0:
+            high, slope_high = point, point.slope
+            slope_low *= 0.5 if side > 0 else 1.0
+            side = 1
+        else:
+            low, slope_low = point, point.slope
+            slope_high *= 0.5 if side < 0 else 1.0
+            side = -1
+    return low, high
+
+
+@njit(error_model="numpy")
+def quantile_interval(values, weights, target, slack):
+    """The interval of the numbers that have the weight ``target`` of the values to their left.
+
+    Running sums that differ from the target by at most ``slack`` count as equal to it. The ends are
+    values of positive weight, the same one where it has both sides of the target; infinite where no
+    weight lies beyond. A sample gives a bracket, and only what lies in it is sorted.
+    """
+    least, most = _sampled_bracket(values, weights, target)
+    low, high = _interval_within(values, weights, target, slack, least, most)
+    if math.isnan(low):
+        low, high = _interval_within(values, weights, target, slack, -np.inf, np.inf)
+    return low, high
+
+
+@njit(error_model="numpy")
+def _sampled_bracket(values, weights, target):
+    """Values between which the quantile probably lies."""
+    least, most = -np.inf, np.inf
+    n = len(values)
+    if n <= 4 * _SAMPLE:
+        return least, most
+    step = n // _SAMPLE
+    sampled, shares = values[::step], weights[::step]
+    order = np.argsort(sampled)
+    share = target / weights.sum() * shares.sum()
+    reached, middle = 0.0, len(order) - 1
+    for k in range(len(order)):
+        reached += shares[order[k]]
+        if reached >= share:
+            middle = k
+            break
+    # Some four standard deviations of a rank in the sample, to each side.
+    spread = 2 * int(math.sqrt(len(order))) + 1
+    if middle >= spread:
+        least = sampled[order[middle - spread]]
+    if middle + spread < len(order):
+        most = sampled[order[middle + spread]]
+    return least, most
+
+
+@njit(error_model="numpy")
+def _interval_within(values, weights, target, slack, least, most):
+    """The interval, sorting the values from least to most alone; NaN if it does not lie there."""
+    below, count = 0.0, 0
+    near = np.empty(len(values), dtype=np.int64)
+    for i in range(len(values)):
+        if values[i] < least:
+            below += weights[i]
+        elif values[i] <= most and weights[i] > 0.0:
+            near[count] = i
+            count += 1
+    low, found = -np.inf, below >= target - slack
+    if found and least > -np.inf:
+        return np.nan, np.nan
+    candidates = near[:count]
+    order = np.argsort(values[candidates])
+    for k in range(count):
+        i = candidates[order[k]]
+        below += weights[i]
+        if not found and below >= target - slack:
+            low, found = values[i], True
+        if below > target + slack:
+            return low, values[i]
+    return (low, np.inf) if found and most == np.inf else (np.nan, np.nan)
+
+
+@njit(error_model="numpy")
+def kinked_pass(breakpoints, left, weights, b, subgradient):
+    """Weighted sum of piecewise linear losses at the offset b; a subgradient in place.
+
+    At a breakpoint the slope may be any between those beside it: all points there take the same
+    part of their jumps, the one that brings the sum of the subgradient to 0 if that is possible.
+    """
+    total, slope, tied = 0.0, 0.0, 0.0
+    for i in range(len(left)):
+        loss, steps, ties = left[i] * (b - breakpoints[i, 0]), 0.0, 0.0
+        for j in range(breakpoints.shape[1]):
+            distance = b - breakpoints[i, j]
+            passed = 1.0 if distance > 0.0 else 0.0
+            loss += passed * distance
+            steps += passed
+            ties += 1.0 if distance == 0.0 else 0.0
+        total += weights[i] * loss
+        subgradient[i] = weights[i] * (left[i] + steps)
+        slope += subgradient[i]
+        tied += weights[i] * ties
+    if tied > 0.0 and slope < 0.0:
+        share = min(1.0, -slope / tied)
+        for i in range(len(left)):
+            for j in range(breakpoints.shape[1]):
+                if breakpoints[i, j] == b:
+                    subgradient[i] += weights[i] * share
+    return total

@@ -1,0 +1,230 @@
+"""The best offset: against all breakpoints, as the support of planes, and in whole fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import qpsolvers
+from scipy import sparse
+
+from marginbench.solvers.bundle import (
+    EpsilonInsensitive,
+    Hinge,
+    LeastSquares,
+    Logistic,
+    Novelty,
+    PointwiseLoss,
+    Quantile,
+    SquaredHinge,
+    minimize_risk,
+)
+from marginbench.solvers.bundle.offsets import quantile_interval
+
+MANY = pytest.param(4000, marks=pytest.mark.slow)
+
+
+def random_loss(rng):
+    return [
+        Hinge(),
+        Novelty(rng.choice([1e-3, 1.0])),
+        Quantile(rng.choice([1e-6, 0.01, 0.25, 0.5, 0.999])),
+        EpsilonInsensitive(rng.choice([0.0, 0.5, 1.0, 50.0])),
+    ][rng.integers(4)]
+
+
+def random_case(rng, loss):
+    """Few points with many ties, and weights of which some are 0."""
+    n = rng.integers(1, 9)
+    spread = rng.choice([1e-3, 1.0, 1e3])
+    scores, y = spread * rng.integers(-3, 4, n), spread * rng.integers(-3, 4, n)
+    if rng.random() < 0.3:
+        scores = spread * rng.standard_normal(n)
+    if loss.targets == "labels":
+        y = rng.choice([-1.0, 1.0], n)
+    weights = rng.integers(0, 3, n).astype(float)
+    weights[rng.integers(n)] += 1.0
+    if rng.random() < 0.3:
+        weights *= 10.0 ** rng.integers(-5, 6, n)
+    return scores.astype(float), y.astype(float), weights / weights.sum()
+
+
+def brute_force(loss, scores, y, weights):
+    """The smallest risk over all breakpoints, and those that have it, of points with weight."""
+    some = weights > 0
+    kinks, _ = loss.kinks(y[some])
+    breakpoints = np.unique(kinks - scores[some, None])
+    values = np.array([loss.evaluate(scores + b, y, weights)[0] for b in breakpoints])
+    near = values <= values.min() + 1e-13 * (np.abs(breakpoints).max() + np.abs(scores).max())
+    return values.min(), breakpoints[near]
+
+
+@pytest.mark.parametrize("count", [200, MANY])
+def test_piecewise_linear_losses_against_all_breakpoints(count):
+    rng = np.random.default_rng(count)
+    for _ in range(count):
+        loss = random_loss(rng)
+        scores, y, weights = random_case(rng, loss)
+        value, balanced, b = loss.without_offset(scores, y, weights)
+        lowest, best = brute_force(loss, scores, y, weights)
+        size = 1.0 + np.abs(scores).max() + np.abs(y).max() + abs(b)
+        assert value == pytest.approx(lowest, rel=1e-13, abs=1e-13 * size)
+        there, _ = loss.evaluate(scores + b, y, weights)
+        assert there == pytest.approx(lowest, rel=1e-13, abs=1e-13 * size)
+        assert abs(balanced.sum()) <= 1e-14
+        # The plane supports the risk without offset everywhere.
+        other = scores + size * rng.choice([1e-3, 1.0]) * rng.standard_normal(len(y))
+        elsewhere, _ = brute_force(loss, other, y, weights)
+        assert elsewhere >= value + balanced @ (other - scores) - 1e-13 * size
+        ends = (scores - 1e9 * size, scores + 1e9 * size)
+        bounded = all(loss.evaluate(end, y, weights)[0] > lowest for end in ends)
+        # With tiny weights, offsets that are not best are as good within rounding.
+        if bounded and weights[weights > 0].min() > 1e-3:
+            assert b == pytest.approx(0.5 * (best.min() + best.max()), abs=1e-11 * size)
+
+
+def test_of_an_interval_of_best_offsets_the_middle_is_taken():
+    y, weights = np.array([-2.0, 0.0, 1.0, 5.0]), np.full(4, 0.25)
+    zeros = np.zeros(4)
+    assert Quantile(0.5).without_offset(zeros, y, weights).offset == 0.5
+    # The tube holds all points for b from -1 to 4.
+    assert EpsilonInsensitive(6.0).without_offset(zeros, y, weights).offset == 1.5
+    assert Hinge().without_offset(zeros, np.sign(y + 0.5) * 1.0, weights).offset == 1.0
+    labels = np.array([1.0, 1.0, -1.0, -1.0])
+    assert Hinge().without_offset(zeros, labels, weights).offset == 0.0
+    # Without points of the other class all offsets from 1 on are best.
+    assert Hinge().without_offset(zeros, np.ones(4), weights).offset == 1.0
+    assert Hinge().without_offset(zeros, -np.ones(4), weights).offset == -1.0
+
+
+@pytest.mark.parametrize("count", [150, MANY])
+def test_smooth_losses_have_balanced_planes_below_the_risk(count):
+    rng = np.random.default_rng(count)
+    for _ in range(count):
+        loss = [SquaredHinge(), Logistic(), LeastSquares(), AsymmetricSquares()][rng.integers(4)]
+        scores, y, weights = random_case(rng, loss)
+        if loss.targets == "labels":
+            if len(y) == 1:
+                continue
+            y[:2], weights[:2] = (1.0, -1.0), weights[:2] + 0.1
+            weights /= weights.sum()
+        value, balanced, b = loss.without_offset(scores, y, weights, 10 * rng.standard_normal())
+        size = 1.0 + np.abs(scores).max() + np.abs(y).max() + abs(b)
+        rounding = 1e-13 * (1.0 + value) * size
+        assert value == pytest.approx(loss.evaluate(scores + b, y, weights)[0], rel=1e-13)
+        assert abs(balanced.sum()) <= 1e-13 * size
+        other = scores + size * rng.choice([1e-3, 1.0]) * rng.standard_normal(len(y))
+        for shift in (0.0, *(size * rng.standard_normal(5))):
+            elsewhere, _ = loss.evaluate(other + shift, y, weights)
+            assert elsewhere >= value + balanced @ (other - scores) - rounding
+
+
+class AsymmetricSquares(PointwiseLoss):
+    """A custom loss, whose offset takes the general way: expectiles."""
+
+    targets = "numbers"
+
+    def pointwise(self, scores, y):
+        residuals = scores - y
+        factors = np.where(residuals > 0, 0.9, 0.1)
+        return 0.5 * factors * residuals**2, factors * residuals
+
+
+@pytest.mark.parametrize("n", [3, 2000, 5000])
+@pytest.mark.parametrize("kind", ["even", "tied", "sorted", "one far", "heavy"])
+def test_weighted_quantiles_are_those_of_the_sorted_values(kind, n):
+    rng = np.random.default_rng(n)
+    values, weights = rng.standard_normal(n), rng.random(n)
+    if kind == "tied":
+        values = np.round(values)
+    if kind == "sorted":
+        values = np.sort(values)
+    if kind == "one far":
+        values[0], weights[0] = 1e6, 10 * n
+    if kind == "heavy":
+        weights[rng.random(n) < 0.9] = 0.0
+        weights[:2] = 0.4, 0.7
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    for share in (1e-9, 0.01, 0.3, 0.5, 0.97, 1 - 1e-9):
+        target = share * reached[-1]
+        expected = values[order][np.searchsorted(reached, target)]
+        assert quantile_interval(values, weights, target, 0.0) == (expected, expected)
+
+
+@pytest.mark.parametrize("n", [4, 5000])
+def test_a_sum_that_meets_the_target_leaves_an_interval(n):
+    rng = np.random.default_rng(n)
+    values = rng.standard_normal(n)
+    rising = np.sort(values)
+    ones = np.ones(n)
+    for k in (1, n // 4, n // 2, n - 1):
+        found = quantile_interval(values, ones, float(k), 1e-9)
+        assert found == (rising[k - 1], rising[k])
+    assert quantile_interval(values, ones, 0.0, 1e-9) == (-np.inf, rising[0])
+    assert quantile_interval(values, ones, float(n), 1e-9) == (rising[-1], np.inf)
+
+
+def optimum(X, y, weights, lam, loss):
+    """min lam/2 ||w||^2 + the risk over w and the offset, as a quadratic program (Clarabel)."""
+    X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0] / weights.sum()
+    (n, d), width = X.shape, getattr(loss, "epsilon", 0.0)
+    tau = getattr(loss, "tau", None)
+    below, above = (1.0, 1.0) if tau is None else (tau, 1.0 - tau)
+    # Variables: w, b, and how far each score is below and above the range without loss.
+    quadratic = np.diag(np.concatenate([np.full(d, lam), np.zeros(1 + 2 * n)]))
+    linear = np.concatenate([np.zeros(d + 1), below * weights, above * weights])
+    scores = np.hstack([X, np.ones((n, 1))])
+    zero, one = np.zeros((n, n)), np.eye(n)
+    rows = np.vstack([np.hstack([-scores, -one, zero]), np.hstack([scores, zero, -one])])
+    limits = np.concatenate([width - y, y + width])
+    if loss.targets == "labels":
+        rows, limits = np.hstack([-y[:, None] * scores, -one, zero]), -np.ones(n)
+    found = qpsolvers.solve_qp(
+        sparse.csc_matrix(quadratic), linear, sparse.csc_matrix(rows), limits,
+        lb=np.concatenate([np.full(d + 1, -np.inf), np.zeros(2 * n)]), solver="clarabel",
+        tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12,
+    )  # fmt: skip
+    return 0.5 * found @ quadratic @ found + linear @ found
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_fits_with_a_free_offset_reach_the_independent_optimum(count):
+    rng = np.random.default_rng(count)
+    for _ in range(count):
+        n, d = rng.integers(2, 13), rng.integers(1, 4)
+        X = rng.integers(-2, 3, (n, d)) + (rng.random() < 0.5) * rng.standard_normal((n, d))
+        y = rng.integers(-2, 3, n).astype(float)
+        weights = rng.integers(0, 3, n).astype(float)
+        weights[:2] += 1.0
+        lam = 10.0 ** rng.integers(-3, 1)
+        loss = random_loss(rng)
+        while isinstance(loss, Novelty):
+            loss = random_loss(rng)
+        if loss.targets == "labels":
+            y = np.where(y > 0, 1.0, -1.0)
+            y[:2] = 1.0, -1.0
+        lowest = optimum(X, y, weights, lam, loss)
+        for search in (False, True):
+            found = minimize_risk(
+                X, y, loss, lam=lam, offset="eliminated", sample_weight=weights, tol=1e-7,
+                primal_search=search,
+            )  # fmt: skip
+            assert found.status == "converged"
+            slack = 1e-9 + 1e-7 * found.trace.objective[0]
+            assert found.objective <= lowest + slack
+            assert found.lower_bound <= lowest + 1e-9
+            scores = X @ found.weights + found.intercept
+            value, _ = loss.evaluate(scores, y, weights / weights.sum())
+            by_hand = value + 0.5 * lam * found.weights @ found.weights
+            assert found.objective == pytest.approx(by_hand, rel=1e-12, abs=1e-15)
+
+
+def test_the_search_reaches_the_end_where_the_slope_jumps():
+    """One of these fits once failed: the slope at an end depended on what came before."""
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        n = rng.integers(2, 9)
+        X, y = rng.integers(-2, 3, (n, 2)).astype(float), rng.integers(-2, 3, n).astype(float)
+        loss = Quantile(rng.choice([0.1, 0.5])) if rng.random() < 0.5 else EpsilonInsensitive(0.0)
+        found = minimize_risk(X, y, loss, lam=1e-3, offset="eliminated", primal_search=True)
+        assert found.status == "converged"
