@@ -38,7 +38,7 @@ _FAMILIES = {
 _COMMON = frozenset(
     {
         *("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "tol", "dtype"),
-        *("cache_size", "max_epochs", "class_weight", "random_state", "verbose"),
+        *("cache_size", "max_epochs", "max_iter", "class_weight", "random_state", "verbose"),
     }
 )
 

@@ -141,8 +141,11 @@ def _warm_up(estimator: Solver, dataset: Dataset) -> None:
         X.flags.writeable = False
     y.flags.writeable = False
     trial: Solver = clone(estimator)
-    if "max_epochs" in trial.get_params():
+    params = trial.get_params()
+    if "max_epochs" in params:
         trial.set_params(max_epochs=1)
+    if "max_iter" in params and (params["max_iter"] is None or params["max_iter"] > len(y)):
+        trial.set_params(max_iter=len(y))
     # Failing on so few points proves nothing; the real fit will tell.
     with suppress(Exception):
         trial.fit(X, y)

@@ -19,7 +19,7 @@ from marginbench.solvers.interface.parameters import (
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.kernels import RBF, CallableKernel, Kernel, Linear, Polynomial, Precomputed
 from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
+from marginbench.solvers.numeric.validation import check_positive, check_whole
 from marginbench.solvers.registration import register
 
 
@@ -39,8 +39,9 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
         LIBSVM's shrinking heuristic.
     tol : float > 0
         Stop when no pair violates the optimality conditions by more than ``tol``.
-    max_epochs : int >= 1 or None
-        Stop after this many times n iterations; None: LIBSVM's own limit.
+    max_iter : int >= 1 or None
+        Stop after this many iterations; None: max(1e7, 100 n), LIBSVM's own limit, which
+        scikit-learn's copy leaves out.
     cache_size : float > 0
         LIBSVM's cache of float32 kernel rows, MB.
     dtype
@@ -67,16 +68,18 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
     fit_intercept: bool = True
     shrinking: bool = True
     tol: float = 1e-3
-    max_epochs: int | None = None
+    max_iter: int | None = None
 
     def _check_parameters(self) -> None:
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         check_positive("cache_size", self.cache_size)
-        check_iteration_limit(self.max_epochs, optional=True)
+        if self.max_iter is not None:
+            check_whole("max_iter", self.max_iter, at_least=1)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        limit = -1 if self.max_epochs is None else self.max_epochs * problem.n
+        limit = max(10_000_000, 100 * problem.n) if self.max_iter is None else self.max_iter
+        limit = min(limit, np.iinfo(np.int32).max)
         svc = SVC(
             C=self.C,
             shrinking=self.shrinking,

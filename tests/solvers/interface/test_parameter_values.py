@@ -40,6 +40,7 @@ BAD_VALUES = {
     "class_weight": ["uniform", 3],
     "tol": [-1e-3, np.nan, np.inf, None, "small"],
     "max_epochs": [0, -1, 2.5, "ten", True],
+    "max_iter": [0, -1, 2.5, "ten", True],
     "cache_size": [-1.0, np.nan, np.inf, None, "1GB"],
     "dtype": ["float16", "int64", "flaot32", None],
     "gamma": [0.0, -1.0, np.nan, np.inf, None, "scal"],
