@@ -26,6 +26,7 @@ from marginbench.harness.jobs import PhaseMessage, Send
 from marginbench.harness.keys import canonical_json, hash_json
 from marginbench.harness.storage import storing
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
+from marginbench.harness.svm.measurement import without_convergence_warnings
 from marginbench.harness.svm.verdict import build_evaluator, load_task_data
 from marginbench.harness.svm.work import Problem, ReferenceInfo, ReferenceWork
 
@@ -225,7 +226,8 @@ def _certify(work: ReferenceWork, dataset: Dataset, task: str, send: Send) -> Ce
             cache_size=work.cache_mb,
         )
         started = time.perf_counter()
-        solver.fit(dataset.X_train, dataset.y_train)
+        with without_convergence_warnings():
+            solver.fit(dataset.X_train, dataset.y_train)
         solved_s += time.perf_counter() - started
         send(PhaseMessage("evaluate", solved_s))
         model = solver.model_
@@ -262,7 +264,8 @@ def _certify_linear(
             C=work.problem.C, stopping="gap", tol=tol, max_epochs=_LINEAR_EPOCHS, random_state=0
         )
         started = time.perf_counter()
-        solver.fit(dataset.X_train, dataset.y_train)
+        with without_convergence_warnings():
+            solver.fit(dataset.X_train, dataset.y_train)
         solved_s += time.perf_counter() - started
         send(PhaseMessage("evaluate", solved_s))
         model = solver.model_

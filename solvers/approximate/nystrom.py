@@ -111,11 +111,13 @@ class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelPara
             landmarks, whole_factor = incomplete_cholesky(problem.oracle, m, jitter)
             factor = whole_factor[landmarks]
             features = whole_factor.astype(problem.oracle.dtype, copy=False)
-        ascent, status = ascend(features, problem, float(self.C), self.tol, self.max_epochs)
+        ascent, status, shortfall = ascend(
+            features, problem, float(self.C), self.tol, self.max_epochs
+        )
         self.landmarks_ = landmarks
         coef = np.zeros(problem.n)
         coef[landmarks] = solve_triangular(factor, ascent.w, lower=True, trans="T")
-        return Solution(problem.expansion(coef), ascent.n_iter, status)
+        return Solution(problem.expansion(coef), ascent.n_iter, status, shortfall)
 
 
 def nystrom_features(

@@ -195,8 +195,11 @@ class RandomFourierFeatures(
         frequencies = draw_frequencies(problem.rng, kernel.gamma, self.n_pairs, n_features)
         features = fourier_features(problem.X, frequencies, self.dtype)
         problem.counters.inner_products += self.n_pairs * n
-        ascent, status = ascend(features, problem, float(self.C), self.tol, self.max_epochs)
-        return Solution(FourierExpansion(frequencies, ascent.w), ascent.n_iter, status)
+        ascent, status, shortfall = ascend(
+            features, problem, float(self.C), self.tol, self.max_epochs
+        )
+        model = FourierExpansion(frequencies, ascent.w)
+        return Solution(model, ascent.n_iter, status, shortfall)
 
 
 def _gaussian(kernel: Any, gamma: float | str, X: Matrix) -> RBF:

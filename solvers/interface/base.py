@@ -89,8 +89,11 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
 
     def _limit(self) -> str:
         """The parameter that ends a run which does not converge, as text."""
-        name = "max_iter" if hasattr(self, "max_iter") else "max_epochs"
-        return f"{name}={getattr(self, name)!r}"
+        for name in ("max_iter", "max_epochs"):
+            if hasattr(self, name):
+                value = getattr(self, name)
+                return f"its default limit ({name}=None)" if value is None else f"{name}={value}"
+        return "its limit"
 
     def fit(self, X: Any, y: Any, monitor: Monitor | None = None, **options: Any) -> Solver:
         """Train.
@@ -151,7 +154,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             )
         monitor.finish(solution.n_iter, solution.model)
         if solution.status == "budget" and solution.shortfall:
-            warn_unconverged(type(self).__name__, self._limit(), solution.shortfall)
+            ended_at = solution.ended_at or self._limit()
+            warn_unconverged(type(self).__name__, ended_at, solution.shortfall)
 
         self.model_ = solution.model
         self.n_iter_ = solution.n_iter

@@ -32,12 +32,15 @@ class Solution:
         For "budget", where the method has a stopping rule: what was achieved and what was asked
         for, such as "the largest violation is 0.2, tol=0.001". It becomes a warning. Empty for a
         method that always runs to its limit.
+    ended_at : str
+        What ended a run that was "budget", in words for that warning, if it was not the limit.
     """
 
     model: Model
     n_iter: int
     status: SolveStatus
     shortfall: str = ""
+    ended_at: str = ""
 
 
 class Problem:

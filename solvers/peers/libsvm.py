@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.convergence import short_of
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import (
@@ -16,7 +19,7 @@ from marginbench.solvers.interface.parameters import (
     SoftMarginParameters,
     SolverParameters,
 )
-from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.kernels import RBF, CallableKernel, Kernel, Linear, Polynomial, Precomputed
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.validation import check_positive, check_whole
@@ -91,7 +94,10 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
         X = problem.X
         if isinstance(problem.oracle.kernel, Precomputed) and sparse.issparse(X):
             X = X.toarray()  # SVC takes a dense Gram matrix only
-        svc.fit(X, problem.y)
+        with warnings.catch_warnings():
+            # The solver itself warns, with what it was asked for.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            svc.fit(X, problem.y)
         dual_coef = (
             svc.dual_coef_.toarray() if hasattr(svc.dual_coef_, "toarray") else svc.dual_coef_
         )
@@ -99,7 +105,12 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
         coef[svc.support_] = dual_coef[0]
         model: KernelExpansion = problem.expansion(coef, float(svc.intercept_[0]))
         n_iter = int(svc.n_iter_[0])
-        return Solution(model, n_iter, "budget" if n_iter == limit else "converged")
+        # LIBSVM does not tell by how much.
+        shortfall = short_of(
+            f"a pair violates the conditions by more after {n_iter} iterations", self.tol
+        )
+        status: SolveStatus = "budget" if svc.fit_status_ == 1 else "converged"
+        return Solution(model, n_iter, status, shortfall)
 
 
 def _kernel_arguments(kernel: Kernel) -> dict[str, Any]:

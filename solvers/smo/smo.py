@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.convergence import short_of
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import (
@@ -129,7 +131,16 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
         solution = solve(problem, monitor, dual, float(self.tol), limit)
         self.alpha_ = dual.alpha
         self.violation_ = dual.violation()
-        return solution
+        ended_at = "" if solution.n_iter >= limit else _rounding_words(problem)
+        shortfall = short_of(f"the largest violation is {self.violation_:.3g}", self.tol)
+        return replace(solution, shortfall=shortfall, ended_at=ended_at)
+
+
+def _rounding_words(problem: Problem) -> str:
+    """What ends a run whose steps bring no progress any more, and what helps."""
+    dtype = problem.oracle.dtype.name
+    remedy = "scale the features" + (" or set dtype='float64'" if dtype == "float32" else "")
+    return f"the rounding of its {dtype} kernel entries ({remedy})"
 
 
 def _check_working_set(value: Any, with_bias: bool) -> None:

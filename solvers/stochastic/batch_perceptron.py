@@ -89,7 +89,12 @@ class BatchPerceptron(Solver, SolverParameters, CachedKernelParameters):
                 break
         norm = np.sqrt(max(squared_norm, 0.0))
         self.margin_ = float(margins[worst] / norm) if norm > 0 else 0.0
-        return Solution(snapshot(), t, status)
+        wrong = int(np.count_nonzero(margins <= 0))
+        shortfall = (
+            f"{wrong} of {n} points are misclassified, the margin is {self.margin_:.3g}, "
+            f"target_margin={self.target_margin:g}"
+        )
+        return Solution(snapshot(), t, status, shortfall)
 
 
 @njit(error_model="numpy")
