@@ -22,7 +22,7 @@ from marginbench.solvers import (
 )
 
 #: Methods with a fixed horizon: they have no rule to fall short of.
-WITHOUT_A_RULE = {"Pegasos", "SGD", "BSCA", "BSGD", "LinearPegasos"}
+WITHOUT_A_RULE = {"SGD", "BSCA", "BSGD", "LinearPegasos"}
 #: Solvers with a rule of their family, whose warnings are tested with it.
 OF_OTHER_FAMILIES = {"BundleClassifier", "CuttingPlane", "MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"}
 #: What each other solver says it achieved, and asks for.
@@ -31,6 +31,7 @@ SHORTFALLS = {
     "SBP": r"the certified gap is [\d.]+ of its upper bound, tol=1e-09",
     "SDCA": r"the duality gap is [\d.]+, tol=1e-09",
     "LinearSDCA": r"the projected derivatives lie within [\d.]+ of each other, tol=1e-09",
+    "Pegasos": r"the estimated objective changed by inf of itself in the last epoch, tol=1e-09",
     "SIMBA": r"the certified gap is [\d.]+ of its upper bound, tol=1e-09",
     "Nystrom": r"the duality gap is [\d.]+, tol=1e-09",
     "RandomFourierFeatures": r"the duality gap is [\d.]+, tol=1e-09",
@@ -69,6 +70,9 @@ def warnings_of(solver, X, y, **options):
 
 def test_every_solver_is_looked_at():
     assert {*SHORTFALLS} | WITHOUT_A_RULE | OF_OTHER_FAMILIES == {*registry()}
+    for name, solver_class in registry().items():
+        rule = {"tol", "target_margin"} & {*solver_class().get_params()}
+        assert bool(rule) == (name not in WITHOUT_A_RULE), name
 
 
 @pytest.mark.parametrize("name", SHORTFALLS)
@@ -102,7 +106,7 @@ def test_no_tolerance_asks_for_no_more_than_the_limit(points, name):
 @pytest.mark.parametrize("name", SHORTFALLS)
 def test_a_run_that_converges_does_not_warn(name):
     X = np.array([[2.0, 0.0], [1.5, 1.0], [-2.0, 0.0], [-1.5, -1.0]] * 5)
-    params = {"tol": 0.3} if name in ("SBP", "SIMBA") else {}
+    params = {"tol": 0.3} if name in ("SBP", "SIMBA", "Pegasos") else {}
     solver = registry()[name](**params)
     assert not warnings_of(solver, X, np.sign(X[:, 0]))
     assert solver.status_ == "converged"
