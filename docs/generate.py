@@ -93,6 +93,10 @@ def solvers_page() -> Iterator[str]:
         "textbook run requests, `kernel_evals_computed`, those actually computed, and others; see",
         "[how costs are counted](cost-accounting.md).",
         "",
+        "[Conformance](conformance.md) lists which of scikit-learn's checks each estimator passes,",
+        "and why not the others. Data frames may hold numeric columns of any type; text is an",
+        "error that names its column.",
+        "",
     )
     known = registry()
     for family in dict.fromkeys(entry.module.split(".")[2] for entry in entries().values()):

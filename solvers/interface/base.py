@@ -131,9 +131,15 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         self._check_parameters()
         X, y = self._check_training_set(X, y)
         signs = np.where(y == self.classes_[1], 1.0, -1.0)
-        weights = self._weights(X, y, sample_weight)
+        repeats = _repeats(X, sample_weight)
+        weights = self._weights(y, repeats)
         kernel = make_kernel(
-            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=X
+            self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            X=X,
+            weights=repeats,
         )
         monitor = Monitor() if monitor is None else monitor
         counters = Counters()
@@ -145,7 +151,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             return KernelOracle(kernel, X, self.dtype, cache_bytes, counters=counters)
 
         monitor.start(self.counters_)
-        problem = Problem(X, signs, rng, weights, counters, build_oracle)
+        problem = Problem(X, signs, rng, weights, counters, build_oracle, kernel)
         solution = self._solve(problem, monitor)
         if not isinstance(solution, Solution):
             raise TypeError(
@@ -200,15 +206,11 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         check_positive("tol", self.tol, zero=True)
         check_positive("cache_size", self.cache_size, zero=True)
 
-    def _weights(self, X: Matrix, y: np.ndarray, sample_weight: Any) -> np.ndarray:
+    def _weights(self, y: np.ndarray, repeats: np.ndarray | None) -> np.ndarray:
         """Factors of the losses: sample weights times class weights, float64, shape (n,)."""
-        weights = np.ones(len(y))
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
-            )
+        weights = np.ones(len(y)) if repeats is None else repeats
         if self.class_weight is not None:
-            by_class = class_weights(self.class_weight, self.classes_, y)
+            by_class = class_weights(self.class_weight, self.classes_, y, repeats)
             weights = weights * by_class[np.searchsorted(self.classes_, y)]
         for label in self.classes_:
             if not weights[y == label].any():
@@ -233,6 +235,16 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         return X, y
 
 
+def _repeats(X: Matrix, sample_weight: Any) -> np.ndarray | None:
+    """The sample weights, checked; how often each point counts."""
+    if sample_weight is None:
+        return None
+    weights: np.ndarray = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
+    )
+    return weights
+
+
 @hyperparameters
 class WeightedSolver(Solver):
     """Base class of the solvers whose method admits a weight for each point's loss.
@@ -243,7 +255,8 @@ class WeightedSolver(Solver):
     Parameters
     ----------
     class_weight : dict, "balanced" or None
-        Factors of the losses of each class; "balanced": ``n / (2 n_class)``.
+        Factors of the losses of each class; "balanced": ``n / (2 n_class)``, where points count as
+        often as their sample weights say.
     """
 
     class_weight: Any = None
@@ -260,7 +273,8 @@ class WeightedSolver(Solver):
         y : array-like, shape (n,)
             Labels, any two values; the larger one is the positive class.
         sample_weight : array-like, shape (n,), optional
-            Factors >= 0 of the points' losses; 1 by default.
+            Factors >= 0 of the points' losses, 1 by default: a point counts as if it were there so
+            often, also for ``gamma="scale"``.
         monitor : Monitor, optional
             Watches the run.
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.models import KernelExpansion, Model
 from marginbench.solvers.numeric.counters import Counters
@@ -59,6 +60,8 @@ class Problem:
     counters : Counters
     build_oracle : callable
         Makes the oracle when it is first asked for: a linear method never does.
+    kernel : Kernel
+        That of the oracle.
     """
 
     def __init__(
@@ -69,12 +72,14 @@ class Problem:
         weights: np.ndarray,
         counters: Counters,
         build_oracle: Callable[[], KernelOracle],
+        kernel: Kernel,
     ) -> None:
         self.X = X
         self.y = y
         self.rng = rng
         self.weights = weights
         self.counters = counters
+        self.kernel = kernel
         self._build_oracle = build_oracle
 
     @cached_property

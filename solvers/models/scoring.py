@@ -14,6 +14,10 @@ from marginbench.solvers.numeric.threads import in_parts
 # of their computation, and memory does not grow with the number of points.
 _BLOCK_BYTES = 4 * 2**20
 _FEWEST_ROWS = 64
+# BLAS works on tiles of so many rows, and sums what is left over in another order, as einsum does
+# for a single row. With whole tiles a score does not depend on those that are asked for with it,
+# except that BLAS may take another order for large products.
+_TILE = 16
 
 
 def expansion_scores(
@@ -36,12 +40,22 @@ def expansion_scores(
         return scores
     coef = np.ascontiguousarray(coef, dtype=np.float64)
     step = max(_FEWEST_ROWS, _BLOCK_BYTES // (len(coef) * np.dtype(dtype).itemsize))
-    entries = np.empty((min(step, Z.shape[0]), len(coef)), dtype=dtype)
+    step -= step % _TILE
+    entries = np.empty((min(step, Z.shape[0] + _TILE - 1), len(coef)), dtype=dtype)
     for start in range(0, Z.shape[0], step):
-        part = kernel.prepare(Z[start : start + step], dtype, like=points)
+        wanted, rows = scores[start : start + step], Z[start : start + step]
+        if kernel.by_products and not sparse.issparse(points.values):
+            rows = _whole_tiles(rows)
+        part = kernel.prepare(rows, dtype, like=points)
         block = kernel.block(part, points, entries[: len(part)])
-        in_parts(_weighted_sums, len(part), block, coef, scores[start : start + step])
+        in_parts(_weighted_sums, len(wanted), block, coef, wanted)
     return scores
+
+
+def _whole_tiles(rows: Matrix) -> Matrix:
+    """The rows, the last one repeated until they fill whole tiles."""
+    n = rows.shape[0]
+    return rows if n % _TILE == 0 else rows[np.minimum(np.arange(n + -n % _TILE), n - 1)]
 
 
 def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:

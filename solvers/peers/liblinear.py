@@ -45,9 +45,7 @@ class LIBLINEAR(WeightedSolver, SolverParameters, SoftMarginParameters):
     Notes
     -----
     Kernel evaluations: none; what it does is not counted. Points are copied to double precision.
-    ``class_weight="balanced"`` counts points by their ``sample_weight``, as in all solvers here;
-    LinearSVC counts each once. Returns the last w. LinearSVC does not give the dual variables, so
-    there is no certificate.
+    Returns the last w. LinearSVC does not give the dual variables, so there is no certificate.
 
     References
     ----------
