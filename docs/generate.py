@@ -97,6 +97,11 @@ def solvers_page() -> Iterator[str]:
         "and why not the others. Data frames may hold numeric columns of any type; text is an",
         "error that names its column.",
         "",
+        "`solver.save(path)` writes a fitted solver to one file without pickle, and",
+        "`marginbench.load_solver(path)` reads it. It predicts the same, to the last bit. Loading",
+        "runs nothing that a file names: its class is one of marginbench, or one that you give:",
+        "`load_solver(path, MySolver)`. Functions as kernels cannot be saved.",
+        "",
     )
     known = registry()
     for family in dict.fromkeys(entry.module.split(".")[2] for entry in entries().values()):

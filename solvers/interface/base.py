@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -185,6 +186,27 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         """The class of each row of X, shape (n_points,)."""
         positive_class = self.decision_function(X) > 0
         return self.classes_[positive_class.astype(int)]
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted solver to one file without pickle, for :func:`load_solver`.
+
+        Parameters
+        ----------
+        path : str or Path
+            An existing file is replaced once all is written.
+
+        Raises
+        ------
+        NotFittedError
+            If the solver is not fitted.
+        ValueError
+            For a callable or custom kernel, whose code cannot be stored, and for other parameters
+            that are neither numbers, text nor arrays.
+        """
+        # Here, since a run never needs it.
+        from marginbench.solvers.interface.saving import save_solver
+
+        save_solver(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -53,6 +53,20 @@ class Model(ABC):
     def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """The model of what :meth:`_stored` returned."""
 
+    @classmethod
+    def of_kind(cls, kind: str) -> type[Self]:
+        """The class of models that calls itself so.
+
+        Raises
+        ------
+        ValueError
+            If neither this class nor one derived from it does.
+        """
+        for known in _descendants(cls):
+            if known.kind == kind:
+                return known
+        raise ValueError(f"there is no model of kind {kind!r}")
+
     def save(self, path: str | Path) -> None:
         """Write the model as an .npz file of plain arrays.
 
