@@ -124,6 +124,7 @@ def test_a_kernel_matrix_needs_no_points(points, tmp_path):
     np.testing.assert_array_equal(loaded.decision_function(K), solver.decision_function(K))
 
 
+@pytest.mark.slow
 def test_a_fresh_process_predicts_the_same(points, tmp_path):
     X, y = points
     solver = SMO(fit_intercept=True).fit(X, y)
@@ -248,7 +249,7 @@ def test_damage_is_found_or_changes_nothing(points, tmp_path):
     whole, scores = path.read_bytes(), solver.decision_function(X)
     assert zipfile.is_zipfile(path)
     messages = []
-    for position in range(0, len(whole), 11):
+    for position in range(0, len(whole), 37):
         damaged = bytearray(whole)
         damaged[position] ^= 0x10
         path.write_bytes(damaged)
@@ -258,9 +259,9 @@ def test_damage_is_found_or_changes_nothing(points, tmp_path):
                 np.testing.assert_array_equal(load_solver(path).decision_function(X), scores)
         except ValueError as error:
             messages.append(str(error))
-    assert len(messages) > 0.5 * len(range(0, len(whole), 11))
+    assert len(messages) > 0.5 * len(range(0, len(whole), 37))
     assert all(text.startswith(f"{path} ") and "\n" not in text for text in messages)
-    for length in range(0, len(whole), 101):
+    for length in range(0, len(whole), 307):
         path.write_bytes(whole[:length])
         with pytest.raises(ValueError, match="is no saved solver"):
             load_solver(path)
