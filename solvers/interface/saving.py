@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ def save_solver(solver: Any, path: str | Path) -> None:
     header = {
         "format": _FORMAT,
         "version": _VERSION,
+        "marginbench": _installed(),
         "class": type(solver).__name__,
         "parameters": parameters,
         "model": {"kind": solver.model_.kind, **description},
@@ -94,11 +95,11 @@ def load_solver(path: str | Path, cls: type[Any] | None = None) -> Any:
         header = json.loads(str(arrays.pop("header")))
         if header["format"] != _FORMAT:
             raise ValueError(f"it says that it is a {header['format']!r}")
-        version = header["version"]
+        version, writer = header["version"], str(header["marginbench"])
     if version != _VERSION:
         raise ValueError(
-            f"{path} holds a solver in format {version!r}, and this marginbench reads format "
-            f"{_VERSION}: save it again with this version"
+            f"{path} holds a solver in format {version!r} of marginbench {writer!r}, and this "
+            f"version reads format {_VERSION}: save the solver again with it"
         )
     found = _class_of(path, str(header["class"]), cls)
     with _explained(path):
@@ -156,6 +157,14 @@ def _restored(cls: type[Any], header: dict[str, Any], arrays: dict[str, np.ndarr
 def _counters(counts: dict[str, int]) -> Counters:
     kinds = (Counters, FeasibilityCounters)
     return next(kind(**counts) for kind in kinds if kind().as_dict().keys() == counts.keys())
+
+
+def _installed() -> str:
+    """The version of marginbench that writes a file, for whoever cannot read it."""
+    try:
+        return metadata.version("marginbench")
+    except metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def _with_prefix(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

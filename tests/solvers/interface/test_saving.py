@@ -187,7 +187,10 @@ def rewritten(path, change):
 
 
 FOREIGN = {
-    "version": (lambda h: h.update(version=2), "holds a solver in format 2, and this marginbench"),
+    "version": (
+        lambda h: h.update(version=2),
+        r"holds a solver in format 2 of marginbench '\d.*reads format 1: save",
+    ),
     "format": (lambda h: h.update(format="song"), "is no saved solver.*says that it is a 'song'"),
     "class": (lambda h: h.update({"class": "os.system"}), "holds a os.system, which is no solver"),
     "misspelt": (lambda h: h.update({"class": "SMOO"}), "holds a SMOO.*did you mean SMO"),
