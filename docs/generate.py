@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from numpydoc.docscrape import NumpyDocString
+
 from marginbench.harness.study import StudyBase
 from marginbench.harness.study_file import load_study, study_names
 from marginbench.solvers import Solver, registry
@@ -83,13 +85,22 @@ def solvers_page() -> Iterator[str]:
         "a solver solves, its parameters and its paper, see `help(SMO)`. The tables omit the",
         'parameters that nearly all solvers share: `kernel` (`"rbf"`, `"linear"`, `"poly"`,',
         '`"precomputed"`, a `Kernel`, or a function of two matrices that returns their kernel',
-        "block), `gamma`, `degree`, `coef0`, `C`, `fit_intercept`, `tol`, `max_epochs`",
-        "(passes) or `max_iter` (iterations), `dtype` (of kernel entries), `cache_size` (MB),",
-        "`class_weight` and `random_state`.",
+        "block), `gamma`, `degree`, `coef0`, `C`, `fit_intercept`, `dtype` (of kernel entries),",
+        "`cache_size` (MB), `class_weight` and `random_state`; and `tol`, `max_iter` and",
+        "`max_epochs`, which [say when a run ends](#when-a-run-ends).",
         "",
         "After `fit`, `counters_` holds the cost: `kernel_evals`, the kernel entries that a",
         "textbook run requests, `kernel_evals_computed`, those actually computed, and others; see",
         "[how costs are counted](cost-accounting.md).",
+        "",
+        "[Conformance](conformance.md) lists which of scikit-learn's checks each estimator passes,",
+        "and why not the others. Data frames may hold numeric columns of any type; text is an",
+        "error that names its column.",
+        "",
+        "`solver.save(path)` writes a fitted solver to one file without pickle, and",
+        "`marginbench.load_solver(path)` reads it. It predicts the same, to the last bit. Loading",
+        "runs nothing that a file names: its class is one of marginbench, or one that you give:",
+        "`load_solver(path, MySolver)`. Functions as kernels cannot be saved.",
         "",
     )
     known = registry()
@@ -128,6 +139,47 @@ def solvers_page() -> Iterator[str]:
             for name, cls in registry("feasibility").items()
         ),
     )
+    yield from endings()
+
+
+def endings() -> Iterator[str]:
+    """The lines of the section on limits and stopping rules."""
+    yield from (
+        "",
+        "## When a run ends",
+        "",
+        "`max_iter` bounds iterations, and `max_epochs` bounds passes over the data. A solver with",
+        'a stopping rule may end before. If its limit ends the run first, `status_` is `"budget"`,',
+        "and a `ConvergenceWarning` of scikit-learn says what the run achieved and what was asked",
+        "for. Where `tol=0` means running to the limit, there is no warning. Methods without a",
+        "rule always run to their limit and do not warn.",
+        "",
+    )
+    yield from table(
+        ("class", "limit", "what it bounds", "`tol`", "stopping rule"),
+        (ending_of(cls) for cls in registry().values()),
+    )
+
+
+def ending_of(cls: type[Any]) -> tuple[str, ...]:
+    """What ends the runs of a solver: its name, limit, and rule."""
+    parameters = inspect.signature(cls).parameters
+    limit = next(name for name in ("max_iter", "max_epochs") if name in parameters)
+    rule = next((name for name in ("tol", "target_margin") if name in parameters), None)
+    return (
+        f"`{cls.__name__}`",
+        f"`{limit}={parameters[limit].default}`",
+        described(cls, limit),
+        f"`{parameters['tol'].default:g}`" if "tol" in parameters else "",
+        described(cls, rule) if rule else "none: no warning",
+    )
+
+
+def described(cls: type[Any], parameter: str) -> str:
+    """What a class's documentation says of a parameter, in one line."""
+    entries = NumpyDocString(inspect.getdoc(cls) or "")["Parameters"]
+    lines = next(entry.desc for entry in entries if entry.name == parameter)
+    return re.sub(r"\[(\w+)\]_", r"\1", " ".join(lines)).replace("``", "`")
 
 
 def studies_page() -> Iterator[str]:

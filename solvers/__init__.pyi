@@ -76,6 +76,7 @@ from .interface.parameters import (
     SolverParameters as SolverParameters,
 )
 from .interface.problem import Problem as Problem, Solution as Solution
+from .interface.saving import load_solver as load_solver
 from .kernels import (
     RBF as RBF,
     CallableKernel as CallableKernel,

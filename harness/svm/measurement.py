@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.jobs import PhaseMessage, Send
@@ -32,8 +35,6 @@ if TYPE_CHECKING:
 # Points of each class in the problem on which compilation is warmed up, and how many classes.
 _WARM_UP_POINTS = 20
 _WARM_UP_CLASSES = 10
-# The most work on them, where a solver has such a limit.
-_WARM_UP_LIMITS = {"max_epochs": 1, "max_iter": 100}
 
 
 def measure(work: FitWork, send: Send) -> dict[str, Any]:
@@ -124,13 +125,22 @@ class Prepared:
         """Fit, and ask the estimator what it says of itself."""
         # Before monitor.start the solver checks its input: a hang there must be seen as well.
         send(PhaseMessage("solve"))
-        self.estimator.fit(self.dataset.X_train, self.dataset.y_train, monitor=monitor)
+        with without_convergence_warnings():
+            self.estimator.fit(self.dataset.X_train, self.dataset.y_train, monitor=monitor)
         send(PhaseMessage("evaluate", monitor.clocks.wall_s))
         if not monitor.ended or monitor.diverged:
             return Claims("diverged")
         X_test = self.dataset.X_test
         scores = self.estimator.decision_function(X_test[compared_rows(X_test.shape[0])])
         return Claims(str(self.estimator.status_), scores=scores)
+
+
+@contextmanager
+def without_convergence_warnings() -> Iterator[None]:
+    """What runs inside may end at a limit silently: the status of the run says so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 def _warm_up(estimator: Solver, dataset: Dataset) -> None:
@@ -148,9 +158,11 @@ def _warm_up(estimator: Solver, dataset: Dataset) -> None:
     y.flags.writeable = False
     trial: Solver = clone(estimator)
     known = trial.get_params()
-    trial.set_params(**{name: most for name, most in _WARM_UP_LIMITS.items() if name in known})
+    for name, most in (("max_epochs", 1), ("max_iter", len(y))):
+        if name in known and (known[name] is None or known[name] > most):
+            trial.set_params(**{name: most})
     # Failing on so few points proves nothing; the real fit will tell.
-    with suppress(Exception):
+    with suppress(Exception), without_convergence_warnings():
         trial.fit(X, y)
 
 

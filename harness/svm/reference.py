@@ -26,6 +26,7 @@ from marginbench.harness.jobs import PhaseMessage, Send
 from marginbench.harness.keys import canonical_json, hash_json
 from marginbench.harness.storage import storing
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
+from marginbench.harness.svm.measurement import without_convergence_warnings
 from marginbench.harness.svm.several import ClassesEvaluator
 from marginbench.harness.svm.verdict import build_evaluator, load_task_data
 from marginbench.harness.svm.work import Problem, ReferenceInfo, ReferenceWork
@@ -280,7 +281,8 @@ class _Attempts:
             attempt += 1
             self.send(PhaseMessage("solve", self._solved_s))
             started = time.perf_counter()
-            solver.set_params(tol=tol).fit(self.dataset.X_train, self.dataset.y_train)
+            with without_convergence_warnings():
+                solver.set_params(tol=tol).fit(self.dataset.X_train, self.dataset.y_train)
             self._solved_s += time.perf_counter() - started
             self.send(PhaseMessage("evaluate", self._solved_s))
             evaluation = self.evaluator.evaluate(solver.model_)

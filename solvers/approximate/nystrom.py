@@ -103,11 +103,13 @@ class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelPara
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         landmarks, factor, features = problem.once("features", lambda: self._features(problem))
-        ascent, status = ascend(features, problem, float(self.C), self.tol, self.max_epochs)
+        ascent, status, shortfall = ascend(
+            features, problem, float(self.C), self.tol, self.max_epochs
+        )
         self.landmarks_ = landmarks
         coef = np.zeros(problem.n)
         coef[landmarks] = solve_triangular(factor, ascent.w, lower=True, trans="T")
-        return Solution(problem.expansion(coef), ascent.n_iter, status)
+        return Solution(problem.expansion(coef), ascent.n_iter, status, shortfall)
 
     def _features(self, problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The landmarks, the factor of their Gram matrix, and the features of all points."""

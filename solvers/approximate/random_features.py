@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
 
 from marginbench.solvers.interface.base import WeightedSolver
 from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.inputs import generator, new_points
+from marginbench.solvers.interface.inputs import generator, new_points, training_points
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import (
     SeedParameters,
@@ -22,7 +21,6 @@ from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.kernels import RBF, Kernel, make_kernel
 from marginbench.solvers.linear.sdca import ascend
 from marginbench.solvers.models.fourier import FourierExpansion, draw_frequencies, fourier_features
-from marginbench.solvers.numeric.matrices import Matrix
 from marginbench.solvers.numeric.sample_loops import finite_squared_norms
 from marginbench.solvers.numeric.validation import (
     check_iteration_limit,
@@ -106,8 +104,9 @@ class RandomFourierMap(
             For a parameter out of range.
         """
         check_whole("n_pairs", self.n_pairs, at_least=1)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        kernel = _gaussian("rbf", self.gamma, X)
+        X, _ = training_points(self, X)
+        kernel = make_kernel("rbf", gamma=self.gamma, X=X)
+        assert isinstance(kernel, RBF)
         rng = generator(self.random_state)
         self.frequencies_ = draw_frequencies(rng, kernel.gamma, self.n_pairs, X.shape[1])
         self._n_features_out = 2 * self.n_pairs
@@ -190,22 +189,19 @@ class RandomFourierFeatures(
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         frequencies, features = problem.once("features", lambda: self._features(problem))
-        ascent, status = ascend(features, problem, float(self.C), self.tol, self.max_epochs)
-        return Solution(FourierExpansion(frequencies, ascent.w), ascent.n_iter, status)
+        ascent, status, shortfall = ascend(
+            features, problem, float(self.C), self.tol, self.max_epochs
+        )
+        model = FourierExpansion(frequencies, ascent.w)
+        return Solution(model, ascent.n_iter, status, shortfall)
 
     def _features(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
         """Frequencies, and the features of all points."""
-        kernel = _gaussian(self.kernel, self.gamma, problem.X)
+        kernel = problem.kernel
+        if not isinstance(kernel, RBF):
+            raise ValueError(f"random Fourier features are for kernel='rbf', got {self.kernel!r}")
         n, n_features = problem.X.shape
         finite_squared_norms(problem.X)
         frequencies = draw_frequencies(problem.rng, kernel.gamma, self.n_pairs, n_features)
         problem.counters.inner_products += self.n_pairs * n
         return frequencies, fourier_features(problem.X, frequencies, self.dtype)
-
-
-def _gaussian(kernel: Any, gamma: float | str, X: Matrix) -> RBF:
-    """The Gaussian kernel of these parameters; ValueError for another one."""
-    made = make_kernel(kernel, gamma=gamma, X=X)
-    if not isinstance(made, RBF):
-        raise ValueError(f"random Fourier features are for kernel='rbf', got {kernel!r}")
-    return made

@@ -24,7 +24,7 @@ from marginbench.solvers.interface.parameters import (
     SolverParameters,
 )
 from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.kernels import RBF, Kernel, make_kernel
+from marginbench.solvers.kernels import RBF, Kernel
 from marginbench.solvers.models import BudgetExpansion
 from marginbench.solvers.numeric.validation import (
     check_flag,
@@ -122,9 +122,7 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
         check_flag("record_objectives", self.record_objectives)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        kernel = make_kernel(
-            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=problem.X
-        )
+        kernel = problem.kernel
         strategy = self._strategy(kernel, problem.n)
         # A model of all points needs no room for more.
         budget = min(int(self.budget), problem.n)

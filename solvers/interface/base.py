@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -99,8 +100,11 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
 
     def _limit(self) -> str:
         """The parameter that ends a run which does not converge, as text."""
-        name = "max_iter" if hasattr(self, "max_iter") else "max_epochs"
-        return f"{name}={getattr(self, name)!r}"
+        for name in ("max_iter", "max_epochs"):
+            if hasattr(self, name):
+                value = getattr(self, name)
+                return f"its default limit ({name}=None)" if value is None else f"{name}={value}"
+        return "its limit"
 
     def fit(self, X: Any, y: Any, monitor: Monitor | None = None, **options: Any) -> Solver:
         """Train.
@@ -145,9 +149,15 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         self._check_common_parameters()
         self._check_parameters()
         X, y = self._check_training_set(X, y)
-        weights = self._weights(X, y, sample_weight)
+        repeats = _repeats(X, sample_weight)
+        weights = self._weights(y, repeats)
         kernel = make_kernel(
-            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=X
+            self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            X=X,
+            weights=repeats,
         )
         monitor = Monitor() if monitor is None else monitor
         counters = Counters()
@@ -164,7 +174,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         def problem_of(label: Any) -> Problem:
             signs = np.where(y == label, 1.0, -1.0)
             rng = generator(self.random_state)
-            return Problem(X, signs, rng, weights, counters, build_oracle, shared)
+            return Problem(X, signs, rng, weights, counters, build_oracle, kernel, shared)
 
         vars(self).pop("estimators_", None)
         monitor.start(self.counters_)
@@ -176,7 +186,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             solution = self._solve_classes(problem_of, monitor, watch)
         monitor.finish(solution.n_iter, solution.model)
         if solution.status == "budget" and solution.shortfall:
-            warn_unconverged(type(self).__name__, self._limit(), solution.shortfall)
+            ended_at = solution.ended_at or self._limit()
+            warn_unconverged(type(self).__name__, ended_at, solution.shortfall)
         self._take(solution)
         return self
 
@@ -246,6 +257,27 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             return self.classes_[scores.argmax(axis=1)]
         return self.classes_[(scores > 0).astype(int)]
 
+    def save(self, path: str | Path) -> None:
+        """Write the fitted solver to one file without pickle, for :func:`load_solver`.
+
+        Parameters
+        ----------
+        path : str or Path
+            An existing file is replaced once all is written.
+
+        Raises
+        ------
+        NotFittedError
+            If the solver is not fitted.
+        ValueError
+            For a callable or custom kernel, whose code cannot be stored, and for other parameters
+            that are neither numbers, text nor arrays.
+        """
+        # Here, since a run never needs it.
+        from marginbench.solvers.interface.saving import save_solver
+
+        save_solver(self, path)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.supports_sparse
@@ -265,15 +297,11 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         check_positive("tol", self.tol, zero=True)
         check_positive("cache_size", self.cache_size, zero=True)
 
-    def _weights(self, X: Matrix, y: np.ndarray, sample_weight: Any) -> np.ndarray:
+    def _weights(self, y: np.ndarray, repeats: np.ndarray | None) -> np.ndarray:
         """Factors of the losses: sample weights times class weights, float64, shape (n,)."""
-        weights = np.ones(len(y))
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
-            )
+        weights = np.ones(len(y)) if repeats is None else repeats
         if self.class_weight is not None:
-            by_class = class_weights(self.class_weight, self.classes_, y)
+            by_class = class_weights(self.class_weight, self.classes_, y, repeats)
             weights = weights * by_class[np.searchsorted(self.classes_, y)]
         for label in self.classes_:
             if not weights[y == label].any():
@@ -292,6 +320,16 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         return X, y
 
 
+def _repeats(X: Matrix, sample_weight: Any) -> np.ndarray | None:
+    """The sample weights, checked; how often each point counts."""
+    if sample_weight is None:
+        return None
+    weights: np.ndarray = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
+    )
+    return weights
+
+
 @hyperparameters
 class WeightedSolver(Solver):
     """Base class of the solvers whose method admits a weight for each point's loss.
@@ -302,8 +340,9 @@ class WeightedSolver(Solver):
     Parameters
     ----------
     class_weight : dict, "balanced" or None
-        Factors of the losses of each class; "balanced": ``n / (n_classes n_class)``. With several
-        classes a point has the factor of its own class in the problem of every class.
+        Factors of the losses of each class; "balanced": ``n / (n_classes n_class)``, where points
+        count as often as their sample weights say. With several classes a point has the factor of
+        its own class in the problem of every class.
     """
 
     class_weight: Any = None
@@ -320,7 +359,8 @@ class WeightedSolver(Solver):
         y : array-like, shape (n,)
             Labels, two or more values. Of two the larger one is the positive class.
         sample_weight : array-like, shape (n,), optional
-            Factors >= 0 of the points' losses; 1 by default.
+            Factors >= 0 of the points' losses, 1 by default: a point counts as if it were there so
+            often, also for ``gamma="scale"``.
         monitor : Monitor, optional
             Watches the run.
 

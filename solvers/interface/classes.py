@@ -55,6 +55,7 @@ def _together(solutions: list[Solution], n_classes: int) -> Solution:
         sum(solution.n_iter for solution in solutions),
         next(status for status in found if status in ends),
         shortfall,
+        next((solution.ended_at for solution in solutions if solution.shortfall), ""),
     )
 
 

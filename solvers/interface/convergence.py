@@ -7,6 +7,35 @@ import warnings
 from sklearn.exceptions import ConvergenceWarning
 
 
+def short_of(achieved: str, tol: float) -> str:
+    """A run's shortfall in words; empty for ``tol=0``, which asks for no more than the limit.
+
+    Parameters
+    ----------
+    achieved : str
+        Such as "the duality gap is 0.2".
+    tol : float
+        The tolerance that was not reached.
+    """
+    return f"{achieved}, tol={tol:g}" if tol > 0 else ""
+
+
+def ascent_short_of(stopping: str, measure: float, tol: float) -> str:
+    """The shortfall of dual coordinate ascent.
+
+    Parameters
+    ----------
+    stopping : {"gap", "gradient"}
+        Its stopping rule.
+    measure : float
+        The last duality gap, or the last spread of the projected derivatives over all points.
+    tol : float
+    """
+    if stopping == "gap":
+        return short_of(f"the duality gap is {measure:.3g}", tol)
+    return short_of(f"the projected derivatives lie within {measure:.3g} of each other", tol)
+
+
 def warn_unconverged(name: str, limit: str, shortfall: str, *, stacklevel: int = 4) -> None:
     """Issue scikit-learn's ConvergenceWarning, with what was achieved.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -43,16 +44,17 @@ def training_points(
     **checks
         More of scikit-learn's ``validate_data``.
     """
-    found = validate_data(
-        estimator,
-        X,
-        y,
-        accept_sparse="csr" if accept_sparse else False,
-        dtype=_FLOATS,
-        order="C",
-        ensure_all_finite=False,
-        **checks,
-    )
+    with _columns_named(X):
+        found = validate_data(
+            estimator,
+            X,
+            y,
+            accept_sparse="csr" if accept_sparse else False,
+            dtype=_FLOATS,
+            order="C",
+            ensure_all_finite=False,
+            **checks,
+        )
     X, y = found if isinstance(found, tuple) else (found, None)
     check_finite(X)
     return canonical(X) if sparse.issparse(X) else X, y
@@ -72,7 +74,52 @@ def new_points(estimator: Any, X: Any) -> Matrix:
         If the estimator is not fitted.
     """
     check_is_fitted(estimator)
-    return validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
+    with _columns_named(X):
+        return validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
+
+
+@contextmanager
+def _columns_named(X: Any) -> Iterator[None]:
+    """Say which column of X holds no numbers, where scikit-learn only says which value is none."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        # Names that differ from those of the fit are the first thing to tell.
+        found = "" if "feature names" in str(error) else _without_numbers(X)
+        if not found:
+            raise
+        raise ValueError(found) from None
+
+
+def _without_numbers(X: Any) -> str:
+    """The first column that holds text or dates, in words; empty if there is none."""
+    if sparse.issparse(X) or np.ndim(X) != 2:
+        return ""
+    frame = X if hasattr(X, "columns") else np.asarray(X, dtype=object)
+    names = list(getattr(X, "columns", range(frame.shape[1])))
+    for position, name in enumerate(names):
+        column = frame.iloc[:, position] if hasattr(frame, "iloc") else frame[:, position]
+        values = np.asarray(column)
+        if values.dtype.kind in "mM":
+            return f"column {name!r} holds dates or times: encode it as numbers"
+        text = next((row for row, value in enumerate(values) if _is_text(value)), None)
+        if text is not None:
+            return (
+                f"column {name!r} holds text ({str(values[text])!r} in row {text}): encode it as "
+                "numbers, for example with sklearn.preprocessing.OneHotEncoder"
+            )
+    return ""
+
+
+def _is_text(value: Any) -> bool:
+    """Whether this is a text that is no number."""
+    if not isinstance(value, str):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False
 
 
 def check_finite(X: Matrix) -> None:
@@ -119,8 +166,19 @@ def generator(random_state: Any) -> np.random.Generator:
         ) from None
 
 
-def class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+def class_weights(
+    class_weight: Any, classes: np.ndarray, y: np.ndarray, repeats: np.ndarray | None = None
+) -> np.ndarray:
     """The factor of each class, float64, shape (n_classes,).
+
+    Parameters
+    ----------
+    class_weight : mapping or "balanced"
+    classes : ndarray, shape (n_classes,)
+    y : ndarray, shape (n,)
+        The class of each point.
+    repeats : ndarray of float64, shape (n,), optional
+        How often each point counts for "balanced"; once by default.
 
     Raises
     ------
@@ -132,10 +190,15 @@ def class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.n
             "class_weight must be None, 'balanced' or a dict of class to weight, got "
             f"{class_weight!r}"
         )
-    given = class_weight if class_weight == "balanced" else dict(class_weight)
-    if isinstance(given, dict):
-        for label, weight in given.items():
-            if label not in classes:
-                raise ValueError(f"class_weight names {label!r}, which is no class of y")
-            check_positive(f"class_weight[{label!r}]", weight, zero=True)
+    if class_weight == "balanced":
+        # scikit-learn's function counts points by their weight in its later versions only.
+        sizes = np.bincount(np.searchsorted(classes, y), weights=repeats).astype(np.float64)
+        # A class of which nothing is left has no factor: the caller says so.
+        factors = np.zeros(len(classes))
+        return np.divide(sizes.sum(), len(classes) * sizes, out=factors, where=sizes > 0)
+    given = dict(class_weight)
+    for label, weight in given.items():
+        if label not in classes:
+            raise ValueError(f"class_weight names {label!r}, which is no class of y")
+        check_positive(f"class_weight[{label!r}]", weight, zero=True)
     return np.asarray(compute_class_weight(given, classes=classes, y=y), dtype=np.float64)

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.models import KernelExpansion, Model
 from marginbench.solvers.numeric.counters import Counters
@@ -32,12 +33,15 @@ class Solution:
         For "budget", where the method has a stopping rule: what was achieved and what was asked
         for, such as "the largest violation is 0.2, tol=0.001". It becomes a warning. Empty for a
         method that always runs to its limit.
+    ended_at : str
+        What ended a run that was "budget", in words for that warning, if it was not the limit.
     """
 
     model: Model
     n_iter: int
     status: SolveStatus
     shortfall: str = ""
+    ended_at: str = ""
 
 
 class Problem:
@@ -56,6 +60,8 @@ class Problem:
     counters : Counters
     build_oracle : callable
         Makes the oracle when it is first asked for: a linear method never does.
+    kernel : Kernel
+        That of the oracle.
     shared : dict, optional
         What the problems of several classes have in common, see :meth:`once`.
     """
@@ -68,6 +74,7 @@ class Problem:
         weights: np.ndarray,
         counters: Counters,
         build_oracle: Callable[[], KernelOracle],
+        kernel: Kernel,
         shared: dict[str, Any] | None = None,
     ) -> None:
         self.X = X
@@ -75,6 +82,7 @@ class Problem:
         self.rng = rng
         self.weights = weights
         self.counters = counters
+        self.kernel = kernel
         self._build_oracle = build_oracle
         self._shared = {} if shared is None else shared
 

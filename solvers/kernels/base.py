@@ -89,6 +89,8 @@ class Kernel(ABC):
     unit_diagonal: ClassVar[bool] = False
     #: Entries are computed on demand; ``False`` if they are given (a precomputed Gram matrix).
     evaluates: ClassVar[bool] = True
+    #: Entries come from a product of matrices, whose sums depend on the number of its rows.
+    by_products: ClassVar[bool] = False
 
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
@@ -101,7 +103,12 @@ class Kernel(ABC):
         }
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], X: Matrix | None = None) -> Self:
+    def of(
+        cls,
+        values: Mapping[str, Any],
+        X: Matrix | None = None,
+        weights: np.ndarray | None = None,
+    ) -> Self:
         """The kernel with these parameters; those left out have the defaults of the class.
 
         Parameters
@@ -109,6 +116,8 @@ class Kernel(ABC):
         values : mapping
         X : ndarray or csr_matrix, shape (n_points, n_features), optional
             The training points, for values that depend on them.
+        weights : ndarray of float64, shape (n_points,), optional
+            How often each of them counts; once by default.
 
         Raises
         ------
@@ -119,7 +128,9 @@ class Kernel(ABC):
         for name in values:
             if name not in known:
                 raise ValueError(cls.without(name))
-        return cls(**{name: known[name].resolved(name, values[name], X) for name in values})
+        return cls(
+            **{name: known[name].resolved(name, values[name], X, weights) for name in values}
+        )
 
     @classmethod
     def without(cls, name: str) -> str:

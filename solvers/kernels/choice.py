@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from marginbench.solvers.kernels.base import Kernel
 from marginbench.solvers.kernels.callable import CallableKernel
 from marginbench.solvers.kernels.rbf import RBF
@@ -43,6 +45,7 @@ def make_kernel(
     degree: int = 3,
     coef0: float = 0.0,
     X: Matrix | None = None,
+    weights: np.ndarray | None = None,
 ) -> Kernel:
     """Build a kernel from the parameters of an estimator.
 
@@ -58,6 +61,8 @@ def make_kernel(
         These three are passed on to a kernel that has them.
     X : ndarray or csr_matrix, shape (n_points, n_features), optional
         The training points; needed by "scale" and "auto".
+    weights : ndarray of float64, shape (n_points,), optional
+        How often each of them counts in X.var(); once by default.
 
     Raises
     ------
@@ -77,7 +82,7 @@ def make_kernel(
     cls = kernel_class(kernel)
     shared = {"gamma": gamma, "degree": degree, "coef0": coef0}
     passed = {name: value for name, value in shared.items() if name in cls.parameters()}
-    return cls.of({**passed, **own}, X)
+    return cls.of({**passed, **own}, X, weights)
 
 
 def kernel_of(description: Mapping[str, Any]) -> Kernel:

@@ -27,7 +27,9 @@ class Parameter(ABC):
     symbol: str = ""
 
     @abstractmethod
-    def resolved(self, name: str, value: Any, X: Matrix | None) -> Any:
+    def resolved(
+        self, name: str, value: Any, X: Matrix | None, weights: np.ndarray | None = None
+    ) -> Any:
         """The value as the kernel stores it.
 
         Parameters
@@ -37,6 +39,8 @@ class Parameter(ABC):
         value : object
         X : ndarray or csr_matrix, shape (n_points, n_features), or None
             The training points, if they are known.
+        weights : ndarray of float64, shape (n_points,), optional
+            How often each of them counts.
 
         Raises
         ------
@@ -47,15 +51,20 @@ class Parameter(ABC):
 
 @dataclass(frozen=True)
 class Width(Parameter):
-    """A number > 0, or "scale" or "auto": 1 / (n_features * X.var()) or 1 / n_features."""
+    """A number > 0, or "scale" or "auto": 1 / (n_features * X.var()) or 1 / n_features.
+
+    The variance counts each point as often as its sample weight says; class weights do not enter.
+    """
 
     symbol: str = "\N{GREEK SMALL LETTER GAMMA}"
 
-    def resolved(self, name: str, value: Any, X: Matrix | None) -> float:
+    def resolved(
+        self, name: str, value: Any, X: Matrix | None, weights: np.ndarray | None = None
+    ) -> float:
         if isinstance(value, str) and value in ("scale", "auto"):
             if X is None:
                 raise ValueError(f"{name}={value!r} needs the training points")
-            return 1.0 / X.shape[1] if value == "auto" else _scale(name, X)
+            return 1.0 / X.shape[1] if value == "auto" else _scale(name, X, weights)
         if not (_is_finite(value) and value > 0):
             raise ValueError(f"{name} must be a number > 0, 'scale' or 'auto', got {value!r}")
         return float(value)
@@ -67,7 +76,9 @@ class WholeNumber(Parameter):
 
     at_least: int = 0
 
-    def resolved(self, name: str, value: Any, X: Matrix | None) -> int:
+    def resolved(
+        self, name: str, value: Any, X: Matrix | None, weights: np.ndarray | None = None
+    ) -> int:
         check_whole(name, value, at_least=self.at_least)
         return int(value)
 
@@ -76,7 +87,9 @@ class WholeNumber(Parameter):
 class FiniteNumber(Parameter):
     """A finite number."""
 
-    def resolved(self, name: str, value: Any, X: Matrix | None) -> float:
+    def resolved(
+        self, name: str, value: Any, X: Matrix | None, weights: np.ndarray | None = None
+    ) -> float:
         if not _is_finite(value):
             raise ValueError(f"{name} must be a finite number, got {value!r}")
         return float(value)
@@ -99,8 +112,8 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _scale(name: str, X: Matrix) -> float:
-    spread = X.shape[1] * variance(X)
+def _scale(name: str, X: Matrix, weights: np.ndarray | None) -> float:
+    spread = X.shape[1] * variance(X, weights)
     if not np.isfinite(spread):
         raise ValueError(f"{name}='scale' needs the variance of X, which overflows: scale X")
     return 1.0 / spread if spread > 0 else 1.0

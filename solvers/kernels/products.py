@@ -21,6 +21,8 @@ from marginbench.solvers.numeric.matrices import Matrix, products, squared_norms
 class ProductKernel(Kernel):
     """A kernel that is a function of inner products."""
 
+    by_products = True
+
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
         values = stored(X, dtype, dense=kept_dense(X, dtype, like))
         norms = squared_norms(values)

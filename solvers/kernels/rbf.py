@@ -39,6 +39,7 @@ class RBF(Kernel):
 
     words = "RBF kernel"
     unit_diagonal = True
+    by_products = True
 
     gamma: float = parameter(Width(), default=1.0)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.convergence import ascent_short_of
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import SoftMarginParameters, SolverParameters
@@ -49,14 +50,15 @@ class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
         which need ``stopping="gap"`` and ``shrinking=False``.
     stopping : {"gradient", "gap"}
         "gradient" is LIBLINEAR's rule: stop when the projected derivatives of the dual, as they
-        were met in an epoch over all points, lie within ``tol`` of each other. "gap" stops when
-        the duality gap is at most ``tol``, in units of the weighted mean of the losses; it costs n
-        inner products at the end of an epoch that leaves no point out.
+        were met in an epoch over all points, are close to each other. "gap" stops when the duality
+        gap is small; it costs n inner products at the end of an epoch that leaves no point out.
     shrinking : bool
         Whether to leave out points at their bounds whose derivative points outward by more than
         any did in the epoch before; all come back before the end (LIBLINEAR).
     tol : float >= 0
-        See ``stopping``. LIBLINEAR's own default is 0.1.
+        Stop when the projected derivatives ("gradient") lie within ``tol`` of each other; or when
+        the duality gap ("gap") is at most ``tol``, in units of the weighted mean of the losses.
+        LIBLINEAR's own default is 0.1.
     max_epochs : int >= 1
         Stop after this many epochs.
 
@@ -118,22 +120,26 @@ class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
             return monitor.next_checkpoint - problem.counters.inner_products
 
         status: SolveStatus = "budget"
+        last = math.inf
         for _ in range(self.max_epochs):
             if ascent.epoch(allowance, record):
                 status = "stopped"
                 break
-            spread = ascent.end_epoch(self.tol)
+            measure = ascent.end_epoch(self.tol)
             if self.stopping == "gap" and ascent.complete:
-                spread = ascent.gap()
-            if spread <= self.tol:
+                measure = ascent.gap()
+            # Infinite while points are left out, never in the first epoch.
+            last = measure if math.isfinite(measure) else last
+            if measure <= self.tol:
                 status = "converged"
                 break
-        return Solution(snapshot(), ascent.n_iter, status)
+        shortfall = ascent_short_of(self.stopping, last, self.tol)
+        return Solution(snapshot(), ascent.n_iter, status, shortfall)
 
 
 def ascend(
     features: Matrix, problem: Problem, C: float, tol: float, max_epochs: int
-) -> tuple[DualAscent, SolveStatus]:
+) -> tuple[DualAscent, SolveStatus, str]:
     """Solve the linear SVM on features of the points to a duality gap, at no charge.
 
     Parameters
@@ -150,6 +156,8 @@ def ascend(
     -------
     ascent : DualAscent
     status : {"converged", "budget"}
+    shortfall : str
+        Of a run that ended at its limit.
     """
     ascent = DualAscent(
         features,
@@ -164,8 +172,9 @@ def ascend(
         ascent.epoch(lambda: math.inf, lambda: False)
         ascent.end_epoch(tol)
         if ascent.complete and ascent.gap() <= tol:
-            return ascent, "converged"
-    return ascent, "budget"
+            return ascent, "converged", ""
+    shortfall = ascent_short_of("gap", ascent.gap(), tol) if tol > 0 else ""
+    return ascent, "budget", shortfall
 
 
 @dataclass

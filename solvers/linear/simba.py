@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.convergence import short_of
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import SolverParameters
@@ -116,6 +117,7 @@ class SIMBA(Solver, SolverParameters):
 
         status: SolveStatus = "budget"
         self.certificate_ = None
+        shortfall = ""
         while t < n_steps:
             allowed = (monitor.next_checkpoint - counters.inner_products) * n_features
             wanted = max(1.0, allowed / (n + n_features))
@@ -135,11 +137,15 @@ class SIMBA(Solver, SolverParameters):
                 combined = radius * linear_scores(signed.T, p_sum / t)
                 bound = math.sqrt(matmul(combined, combined)) + volume * p_sum.max() / t
                 self.certificate_ = float(bound)
-                if bound - average()[1] <= self.tol * bound:
+                gap = bound - average()[1]
+                shortfall = short_of(
+                    f"the certified gap is {gap / bound:.3g} of its upper bound", self.tol
+                )
+                if gap <= self.tol * bound:
                     status = "converged"
                     break
         weights, self.margin_ = average()
-        return Solution(LinearModel(weights), t, status)
+        return Solution(LinearModel(weights), t, status, shortfall)
 
 
 def _scaled_rows(X: Matrix, factors: np.ndarray) -> Matrix:

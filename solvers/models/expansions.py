@@ -61,6 +61,20 @@ class Model(ABC):
     def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """The model of what :meth:`_stored` returned."""
 
+    @classmethod
+    def of_kind(cls, kind: str) -> type[Self]:
+        """The class of models that calls itself so.
+
+        Raises
+        ------
+        ValueError
+            If neither this class nor one derived from it does.
+        """
+        for known in _descendants(cls):
+            if known.kind == kind:
+                return known
+        raise ValueError(f"there is no model of kind {kind!r}")
+
     def save(self, path: str | Path) -> None:
         """Write the model as an .npz file of plain arrays.
 
@@ -86,7 +100,7 @@ class Model(ABC):
         with np.load(path, allow_pickle=False) as stored:
             description = json.loads(str(stored["description"]))
             kind = description.pop("kind", KernelExpansion.kind)
-            for known in descendants(cls):
+            for known in _descendants(cls):
                 if known.kind == kind:
                     return known._restored(description, stored)
         raise ValueError(f"{path} holds a model of kind {kind!r}, not a {cls.__name__}")
@@ -303,12 +317,12 @@ class LinearModel(Model):
         return cls(arrays["weights"], intercept, arrays.get("dual_coef"))
 
 
-def descendants(cls: type[_AnyModel]) -> Iterator[type[_AnyModel]]:
+def _descendants(cls: type[_AnyModel]) -> Iterator[type[_AnyModel]]:
     """The class itself and every class derived from it that is no longer abstract."""
     if not isabstract(cls):
         yield cls
     for derived in cls.__subclasses__():
-        yield from descendants(derived)
+        yield from _descendants(derived)
 
 
 def _squared_norm(kernel: Kernel, points: Matrix, coef: np.ndarray, dtype: str) -> float:

@@ -14,6 +14,10 @@ from marginbench.solvers.numeric.threads import in_parts
 # of their computation, and memory does not grow with the number of points.
 _BLOCK_BYTES = 4 * 2**20
 _FEWEST_ROWS = 64
+# BLAS works on tiles of so many rows, and sums what is left over in another order, as einsum does
+# for a single row. With whole tiles a score does not depend on those that are asked for with it,
+# except that BLAS may take another order for large products.
+_TILE = 16
 
 
 def expansion_scores(
@@ -31,22 +35,28 @@ def expansion_scores(
     dtype : {"float32", "float64"}
         Type of the kernel entries.
     """
-    scores = np.zeros((Z.shape[0], *coef.shape[:-1]))
-    n_support = coef.shape[-1]
-    if n_support == 0:
-        return scores
-    coef = np.ascontiguousarray(coef, dtype=np.float64)
-    step = max(_FEWEST_ROWS, _BLOCK_BYTES // (n_support * np.dtype(dtype).itemsize))
-    entries = np.empty((min(step, Z.shape[0]), n_support), dtype=dtype)
-    for start in range(0, Z.shape[0], step):
-        rows = slice(start, start + step)
-        part = kernel.prepare(Z[rows], dtype, like=points)
-        block = kernel.block(part, points, entries[: len(part)])
-        if coef.ndim == 1:
-            in_parts(_weighted_sums, len(part), block, coef, scores[rows])
-        else:
-            scores[rows] = matmul(block.astype(np.float64, copy=False), coef.T)
-    return scores
+    rows_of_coef = np.ascontiguousarray(np.atleast_2d(coef), dtype=np.float64)
+    n_outputs, n_support = rows_of_coef.shape
+    scores = np.zeros((n_outputs, Z.shape[0]))
+    if n_support:
+        step = max(_FEWEST_ROWS, _BLOCK_BYTES // (n_support * np.dtype(dtype).itemsize))
+        step -= step % _TILE
+        entries = np.empty((min(step, Z.shape[0] + _TILE - 1), n_support), dtype=dtype)
+        for start in range(0, Z.shape[0], step):
+            wanted, rows = scores[:, start : start + step], Z[start : start + step]
+            if kernel.by_products and not sparse.issparse(points.values):
+                rows = _whole_tiles(rows)
+            part = kernel.prepare(rows, dtype, like=points)
+            block = kernel.block(part, points, entries[: len(part)])
+            for own, sums in zip(rows_of_coef, wanted, strict=True):
+                in_parts(_weighted_sums, len(sums), block, own, sums)
+    return scores[0] if coef.ndim == 1 else scores.T
+
+
+def _whole_tiles(rows: Matrix) -> Matrix:
+    """The rows, the last one repeated until they fill whole tiles."""
+    n = rows.shape[0]
+    return rows if n % _TILE == 0 else rows[np.minimum(np.arange(n + -n % _TILE), n - 1)]
 
 
 def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:

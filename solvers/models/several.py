@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeGuard
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.models.expansions import KernelExpansion, Model, descendants
+from marginbench.solvers.models.expansions import KernelExpansion, Model
 from marginbench.solvers.models.scoring import expansion_scores
 from marginbench.solvers.numeric.matrices import Matrix
 
@@ -140,7 +140,6 @@ class OneVsRestModel(Model):
 
     @classmethod
     def _restored(cls, description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        kinds = {known.kind: known for known in descendants(Model)}
         parts: list[Model | None] = []
         for c, one in enumerate(description["parts"]):
             if one is None:
@@ -148,7 +147,7 @@ class OneVsRestModel(Model):
                 continue
             prefix = f"{c}."
             own = {name[len(prefix) :]: arrays[name] for name in arrays if name.startswith(prefix)}
-            parts.append(kinds[one["kind"]]._restored(one, own))
+            parts.append(Model.of_kind(one["kind"])._restored(one, own))
         return cls(tuple(parts))
 
 

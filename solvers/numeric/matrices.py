@@ -87,11 +87,37 @@ def products(A: Matrix, B: Matrix, out: np.ndarray | None = None) -> np.ndarray:
     return entries
 
 
-def variance(X: Matrix) -> float:
-    """Variance of all entries together; infinite or NaN if it overflows."""
+def variance(X: Matrix, weights: np.ndarray | None = None) -> float:
+    """Variance of all entries together; infinite or NaN if it overflows.
+
+    Parameters
+    ----------
+    X : ndarray or csr_matrix, shape (n_points, n_features)
+    weights : ndarray of float64, shape (n_points,), optional
+        How often each point counts, not all 0; once by default.
+    """
+    if weights is not None and weights.min() != weights.max():
+        counted = weights > 0
+        if not counted.all():  # as if the others had never been there
+            return variance(X[counted], weights[counted])
+        return _weighted_variance(X, weights)
     with np.errstate(over="ignore", invalid="ignore"):
         if not sparse.issparse(X):
             return float(np.var(X, dtype=np.float64))
         size = X.shape[0] * X.shape[1]
         mean = X.data.sum(dtype=np.float64) / size
         return float(np.square(X.data, dtype=np.float64).sum() / size - mean**2)
+
+
+def _weighted_variance(X: Matrix, weights: np.ndarray) -> float:
+    """The variance where each point counts as often as its weight, > 0, says."""
+    shares = weights / weights.sum() / X.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not sparse.issparse(X):
+            # Shifted by one entry, so that the variance of a constant is 0.
+            deviations = np.subtract(X, X[0, 0], dtype=np.float64)
+            deviations -= matmul(shares, deviations.sum(axis=1))
+            return float(matmul(shares, squared_norms(deviations)))
+        of_entries = np.repeat(shares, np.diff(X.indptr))
+        mean = matmul(of_entries, X.data.astype(np.float64))
+        return float(matmul(of_entries, np.square(X.data, dtype=np.float64)) - mean**2)

@@ -34,7 +34,6 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
-def check_iteration_limit(max_epochs: int | None, *, optional: bool = False) -> None:
-    """Raise ValueError unless ``max_epochs`` is a whole number >= 1 (or None if optional)."""
-    if not (optional and max_epochs is None):
-        check_whole("max_epochs", max_epochs, at_least=1)
+def check_iteration_limit(max_epochs: int) -> None:
+    """Raise ValueError unless ``max_epochs`` is a whole number >= 1."""
+    check_whole("max_epochs", max_epochs, at_least=1)

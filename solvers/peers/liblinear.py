@@ -9,10 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.convergence import short_of
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import SoftMarginParameters, SolverParameters
-from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.models import LinearModel
 from marginbench.solvers.numeric.sample_loops import finite_squared_norms
 from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
@@ -44,9 +45,7 @@ class LIBLINEAR(WeightedSolver, SolverParameters, SoftMarginParameters):
     Notes
     -----
     Kernel evaluations: none; what it does is not counted. Points are copied to double precision.
-    ``class_weight="balanced"`` counts points by their ``sample_weight``, as in all solvers here;
-    LinearSVC counts each once. Returns the last w. LinearSVC does not give the dual variables, so
-    there is no certificate.
+    Returns the last w. LinearSVC does not give the dual variables, so there is no certificate.
 
     References
     ----------
@@ -77,9 +76,14 @@ class LIBLINEAR(WeightedSolver, SolverParameters, SoftMarginParameters):
             random_state=int(problem.rng.integers(2**31)),
         )
         with warnings.catch_warnings():
-            # The status says it.
+            # The solver itself warns, with what it was asked for.
             warnings.simplefilter("ignore", ConvergenceWarning)
             svc.fit(problem.X, problem.y, sample_weight=problem.weights)
         model = LinearModel(np.array(svc.coef_[0], dtype=np.float64))
         n_iter = int(svc.n_iter_)
-        return Solution(model, n_iter, "budget" if n_iter >= self.max_epochs else "converged")
+        # LIBLINEAR does not tell how far apart they are.
+        shortfall = short_of(
+            f"the projected derivatives differ by more after {n_iter} passes", self.tol
+        )
+        status: SolveStatus = "budget" if n_iter >= self.max_epochs else "converged"
+        return Solution(model, n_iter, status, shortfall)

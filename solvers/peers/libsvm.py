@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.convergence import short_of
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import (
@@ -16,10 +19,10 @@ from marginbench.solvers.interface.parameters import (
     SoftMarginParameters,
     SolverParameters,
 )
-from marginbench.solvers.interface.problem import Problem, Solution
+from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.kernels import RBF, CallableKernel, Kernel, Linear, Polynomial, Precomputed
 from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
+from marginbench.solvers.numeric.validation import check_positive, check_whole
 from marginbench.solvers.registration import register
 
 
@@ -39,8 +42,9 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
         LIBSVM's shrinking heuristic.
     tol : float > 0
         Stop when no pair violates the optimality conditions by more than ``tol``.
-    max_epochs : int >= 1 or None
-        Stop after this many times n iterations; None: LIBSVM's own limit.
+    max_iter : int >= 1 or None
+        Stop after this many iterations; None: max(1e7, 100 n), LIBSVM's own limit, which
+        scikit-learn's copy leaves out.
     cache_size : float > 0
         LIBSVM's cache of float32 kernel rows, MB.
     dtype
@@ -67,16 +71,18 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
     fit_intercept: bool = True
     shrinking: bool = True
     tol: float = 1e-3
-    max_epochs: int | None = None
+    max_iter: int | None = None
 
     def _check_parameters(self) -> None:
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         check_positive("cache_size", self.cache_size)
-        check_iteration_limit(self.max_epochs, optional=True)
+        if self.max_iter is not None:
+            check_whole("max_iter", self.max_iter, at_least=1)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        limit = -1 if self.max_epochs is None else self.max_epochs * problem.n
+        limit = max(10_000_000, 100 * problem.n) if self.max_iter is None else self.max_iter
+        limit = min(limit, np.iinfo(np.int32).max)
         svc = SVC(
             C=self.C,
             shrinking=self.shrinking,
@@ -88,7 +94,10 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
         X = problem.X
         if isinstance(problem.oracle.kernel, Precomputed) and sparse.issparse(X):
             X = X.toarray()  # SVC takes a dense Gram matrix only
-        svc.fit(X, problem.y)
+        with warnings.catch_warnings():
+            # The solver itself warns, with what it was asked for.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            svc.fit(X, problem.y)
         dual_coef = (
             svc.dual_coef_.toarray() if hasattr(svc.dual_coef_, "toarray") else svc.dual_coef_
         )
@@ -96,7 +105,12 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
         coef[svc.support_] = dual_coef[0]
         model: KernelExpansion = problem.expansion(coef, float(svc.intercept_[0]))
         n_iter = int(svc.n_iter_[0])
-        return Solution(model, n_iter, "budget" if n_iter == limit else "converged")
+        # LIBSVM does not tell by how much.
+        shortfall = short_of(
+            f"a pair violates the conditions by more after {n_iter} iterations", self.tol
+        )
+        status: SolveStatus = "budget" if svc.fit_status_ == 1 else "converged"
+        return Solution(model, n_iter, status, shortfall)
 
 
 def _kernel_arguments(kernel: Kernel) -> dict[str, Any]:

@@ -112,5 +112,15 @@ class Stabilisation:
     def add(self, error: float) -> bool:
         """Note the error of one more check; True if the errors have stabilised."""
         self.errors.append(error)
-        lowest = int(np.argmin(self.errors))
-        return len(self.errors) - 1 - lowest >= self._patience
+        return self._since_lowest() >= self._patience
+
+    def shortfall(self) -> str:
+        """Why the errors have not stabilised, in words."""
+        checks = (
+            f"{self._since_lowest()} of {len(self.errors)} checks" if self.errors else "0 checks"
+        )
+        return f"{checks} found no lower held-out error, patience={self._patience}"
+
+    def _since_lowest(self) -> int:
+        """Checks since the first one with the lowest error."""
+        return len(self.errors) - 1 - int(np.argmin(self.errors))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.convergence import short_of
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
@@ -166,7 +169,7 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
         self.certificate_ = run.bound.value()
         self.validation_errors_ = run.validation_errors()
         self.drift_, self.drift_evals_ = run.drift, run.drift_evals
-        return Solution(run.model(), t, status)
+        return Solution(run.model(), t, status, run.shortfall())
 
 
 class _Run:
@@ -234,6 +237,17 @@ class _Run:
             return stable
         upper = self.bound.value()
         return stable or upper - self.margin() <= self._tol * upper
+
+    def shortfall(self) -> str:
+        """What the rules have not found yet; empty without a rule."""
+        found = []
+        if self._tol > 0:
+            upper = self.bound.value()
+            gap = (upper - self.margin()) / upper if math.isfinite(upper) else math.inf
+            found.append(short_of(f"the certified gap is {gap:.3g} of its upper bound", self._tol))
+        if self._stabilisation is not None:
+            found.append(self._stabilisation.shortfall())
+        return "; ".join(found)
 
     def validation_errors(self) -> np.ndarray | None:
         """The errors at the checks so far; None if no points are held out."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.convergence import short_of
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import (
@@ -17,7 +19,7 @@ from marginbench.solvers.interface.parameters import (
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
+from marginbench.solvers.numeric.validation import check_positive, check_whole
 from marginbench.solvers.registration import register
 from marginbench.solvers.smo.inner import TAU, move_pair, single_step
 from marginbench.solvers.smo.working_sets import Dual, Gradient, refresh, solve_large
@@ -58,8 +60,8 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
         zero.
     tol : float >= 0
         Stop when no optimality condition is violated by more than ``tol`` (units of the margin).
-    max_epochs : int >= 1 or None
-        Stop after this many times n iterations; None: max(1e7, 100 n) iterations.
+    max_iter : int >= 1 or None
+        Stop after this many iterations; None: max(1e7, 100 n).
     dtype
         Type of the kernel entries. Sums are float64. Where float32 entries leave no progress before
         the end, as with a linear kernel of features far from 0 or of very different units, the
@@ -105,20 +107,17 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
     working_set: int | str = "large"
     alpha0: Any = None
     tol: float = 1e-3
-    max_epochs: int | None = None
+    max_iter: int | None = None
     cache_size: float = 1024.0
 
     def _check_parameters(self) -> None:
         check_positive("C", self.C)
-        check_iteration_limit(self.max_epochs, optional=True)
+        if self.max_iter is not None:
+            check_whole("max_iter", self.max_iter, at_least=1)
         _check_working_set(self.working_set, bool(self.fit_intercept))
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        limit = (
-            max(10_000_000, 100 * problem.n)
-            if self.max_epochs is None
-            else self.max_epochs * problem.n
-        )
+        limit = max(10_000_000, 100 * problem.n) if self.max_iter is None else self.max_iter
         C = float(self.C) * problem.weights
         with_bias = bool(self.fit_intercept)
         alpha = _starting_point(self.alpha0, problem.y, C, with_bias)
@@ -132,7 +131,16 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
         solution = solve(problem, monitor, dual, float(self.tol), limit)
         self.alpha_ = dual.alpha
         self.violation_ = dual.violation()
-        return solution
+        ended_at = "" if solution.n_iter >= limit else _rounding_words(problem)
+        shortfall = short_of(f"the largest violation is {self.violation_:.3g}", self.tol)
+        return replace(solution, shortfall=shortfall, ended_at=ended_at)
+
+
+def _rounding_words(problem: Problem) -> str:
+    """What ends a run whose steps bring no progress any more, and what helps."""
+    dtype = problem.oracle.dtype.name
+    remedy = "scale the features" + (" or set dtype='float64'" if dtype == "float32" else "")
+    return f"the rounding of its {dtype} kernel entries ({remedy})"
 
 
 def _check_working_set(value: Any, with_bias: bool) -> None:

@@ -11,7 +11,7 @@ from marginbench.solvers.interface.parameters import CachedKernelParameters, Sol
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
+from marginbench.solvers.numeric.validation import check_positive, check_whole
 from marginbench.solvers.registration import register
 
 
@@ -29,8 +29,8 @@ class BatchPerceptron(Solver, SolverParameters, CachedKernelParameters):
     ----------
     target_margin : float >= 0
         The margin to reach, in units of distance in feature space; 0 asks for any positive one.
-    max_epochs : int >= 1
-        Stop after this many times n steps.
+    max_iter : int >= 1 or None
+        Stop after this many steps; None: 10 n.
     random_state
         Not used: the method draws nothing.
 
@@ -56,11 +56,12 @@ class BatchPerceptron(Solver, SolverParameters, CachedKernelParameters):
     scalarization = None
 
     target_margin: float = 0.0
-    max_epochs: int = 10
+    max_iter: int | None = None
 
     def _check_parameters(self) -> None:
         check_positive("target_margin", self.target_margin, zero=True)
-        check_iteration_limit(self.max_epochs)
+        if self.max_iter is not None:
+            check_whole("max_iter", self.max_iter, at_least=1)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         n, y, oracle = problem.n, problem.y, problem.oracle
@@ -71,8 +72,9 @@ class BatchPerceptron(Solver, SolverParameters, CachedKernelParameters):
         def snapshot() -> KernelExpansion:
             return problem.expansion(counts * y)
 
+        limit = 10 * n if self.max_iter is None else self.max_iter
         status: SolveStatus = "budget"
-        while t < self.max_epochs * n:
+        while t < limit:
             row = oracle.row(worst)
             squared_norm += 2 * margins[worst] + row[worst]
             counts[worst] += 1
@@ -87,7 +89,12 @@ class BatchPerceptron(Solver, SolverParameters, CachedKernelParameters):
                 break
         norm = np.sqrt(max(squared_norm, 0.0))
         self.margin_ = float(margins[worst] / norm) if norm > 0 else 0.0
-        return Solution(snapshot(), t, status)
+        wrong = int(np.count_nonzero(margins <= 0))
+        shortfall = (
+            f"{wrong} of {n} points are misclassified, the margin is {self.margin_:.3g}, "
+            f"target_margin={self.target_margin:g}"
+        )
+        return Solution(snapshot(), t, status, shortfall)
 
 
 @njit(error_model="numpy")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.convergence import short_of
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import (
@@ -77,7 +78,7 @@ class Pegasos(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKern
         # ||sum_j count_j y_j Phi_j||^2, kept only for the stopping rule.
         diag = problem.oracle.diag() if self.tol > 0 else None
         squared_sum = 0.0
-        estimate_before = math.inf
+        before = change = math.inf
         t = 0
 
         def snapshot() -> KernelExpansion:
@@ -99,7 +100,9 @@ class Pegasos(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKern
                 if monitor.due(problem.kernel_evals) and monitor.record(t, snapshot):
                     return Solution(snapshot(), t, "stopped")
             estimate = squared_sum / (2 * lam * t * t) + loss / n
-            if self.tol > 0 and abs(estimate - estimate_before) < self.tol * estimate_before:
+            change = abs(estimate - before) / before if 0 < before < math.inf else math.inf
+            if change < self.tol:
                 return Solution(snapshot(), t, "converged")
-            estimate_before = estimate
-        return Solution(snapshot(), t, "budget")
+            before = estimate
+        achieved = f"the estimated objective changed by {change:.3g} of itself in the last epoch"
+        return Solution(snapshot(), t, "budget", short_of(achieved, self.tol))

@@ -113,7 +113,9 @@ class Perceptron(Solver, SolverParameters, CachedKernelParameters):
             self.n_mistakes_ = int(responses.counts.sum())
             if mistakes <= self.tol * n:
                 return Solution(snapshot(), t, "converged")
-        return Solution(snapshot(), t, "budget")
+        # tol=0 is a rule, too: it asks for a pass without mistakes.
+        shortfall = f"the last pass made {mistakes} mistakes at {n} points, tol={self.tol:g}"
+        return Solution(snapshot(), t, "budget", shortfall)
 
 
 def _voted(last: KernelExpansion, history: list[tuple[int, int]], t: int) -> VotedExpansion:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.convergence import ascent_short_of
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import (
@@ -45,16 +47,17 @@ class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelP
         A fresh permutation in each epoch (LIBLINEAR), or independent uniform draws ([SBP12]_),
         which need ``stopping="gap"`` and ``shrinking=False``.
     stopping : {"gap", "gradient"}
-        "gap" stops at the end of an epoch when the duality gap is at most ``tol``, in units of the
-        weighted mean of the losses: as a fraction of the objective at w = 0. The gap comes free of
+        "gap" stops at the end of an epoch when the duality gap is small; the gap comes free of
         kernel evaluations. "gradient" is LIBLINEAR's rule: stop when the projected derivatives of
-        the dual, as they were met in an epoch over all points, lie within ``tol`` of each other.
+        the dual, as they were met in an epoch over all points, are close to each other.
     shrinking : bool
         Whether to leave out points at their bounds whose derivative points outward by more than
         any did in the epoch before; all come back before the end (LIBLINEAR). It saves draws, not
         kernel evaluations: a point left out would have changed nothing.
     tol : float >= 0
-        See ``stopping``. LIBLINEAR's own default is 0.1.
+        Stop when the duality gap ("gap") is at most ``tol``, in units of the weighted mean of the
+        losses: as a fraction of the objective at w = 0; or when the projected derivatives
+        ("gradient") lie within ``tol`` of each other. LIBLINEAR's own default is 0.1.
     max_epochs : int >= 1
         Stop after this many epochs of n draws, fewer where points are left out.
 
@@ -102,15 +105,20 @@ class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelP
             return monitor.due(problem.kernel_evals) and monitor.record(ascent.n_iter, snapshot)
 
         status: SolveStatus = "budget"
+        last = math.inf
         for _ in range(self.max_epochs):
             if ascent.epoch(self.order, pause):
                 status = "stopped"
                 break
             spread = ascent.end_epoch(self.tol)
-            if (ascent.gap() if self.stopping == "gap" else spread) <= self.tol:
+            measure = ascent.gap() if self.stopping == "gap" else spread
+            # Infinite while points are left out, never in the first epoch.
+            last = measure if math.isfinite(measure) else last
+            if measure <= self.tol:
                 status = "converged"
                 break
-        return Solution(snapshot(), ascent.n_iter, status)
+        shortfall = ascent_short_of(self.stopping, last, self.tol)
+        return Solution(snapshot(), ascent.n_iter, status, shortfall)
 
 
 class _Ascent:

@@ -195,11 +195,11 @@ def test_the_batch_perceptron_keeps_novikoffs_bound(separable_task):
     coef = coefficients(hard.model_, task.n)
     margin = 1 / np.sqrt(coef @ task.K @ coef)
     radius = np.sqrt(np.diag(task.K).max())
-    solver = BatchPerceptron("linear", max_epochs=1000, **EXACT).fit(task.X, task.y)
+    solver = BatchPerceptron("linear", max_iter=1000 * task.n, **EXACT).fit(task.X, task.y)
     assert solver.status_ == "converged"
     assert solver.n_iter_ <= (radius / margin) ** 2
     assert 0 < solver.margin_ <= margin * (1 + 1e-9)
-    close = BatchPerceptron("linear", target_margin=0.9 * margin, max_epochs=10_000, **EXACT)
+    close = BatchPerceptron("linear", target_margin=0.9 * margin, max_iter=10_000 * task.n, **EXACT)
     assert close.fit(task.X, task.y).status_ == "converged"
     assert close.margin_ >= 0.9 * margin
 
@@ -247,7 +247,7 @@ def kernel_methods():
         "SDCA": SDCA(**common, max_epochs=4, tol=0.0),
         "SGD": SGD(norm_bound=5.0, max_epochs=4, random_state=0),
         "Perceptron": Perceptron(max_epochs=4, random_state=0),
-        "BatchPerceptron": BatchPerceptron(max_epochs=4),
+        "BatchPerceptron": BatchPerceptron(max_iter=500),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,13 @@ def test_an_invented_vote_is_found(tmp_path: Path) -> None:
     result, _ = run(task, f"{file}:InventsVotes", gamma=3.0, output="voted", random_state=0)
     assert result["status"] == "wrong"
     assert result["reason"].startswith("decision_function gives ")
+
+
+def test_a_run_that_ends_at_its_limit_says_so_in_its_status_alone() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result, _ = run(GAUSSIAN, "SMO", gamma=3.0, max_iter=1)
+    assert result["status"] == "budget"
 
 
 def test_what_a_solver_notes_at_each_epoch_is_kept() -> None:

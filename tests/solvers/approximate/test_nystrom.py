@@ -16,7 +16,7 @@ def problem_of(task, kernel=None, dtype="float64"):
     kernel = RBF(0.5) if kernel is None else kernel
     return Problem(
         task.X, task.y, np.random.default_rng(0), np.ones(task.n), counters,
-        lambda: KernelOracle(kernel, task.X, dtype, counters=counters),
+        lambda: KernelOracle(kernel, task.X, dtype, counters=counters), kernel,
     )  # fmt: skip
 
 

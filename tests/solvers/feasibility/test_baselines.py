@@ -300,7 +300,7 @@ def test_the_batch_perceptron_is_the_perceptron_up_to_length():
     rng = np.random.default_rng(3)
     y = np.where(np.arange(60) % 3 == 0, 1.0, -1.0)
     X = SEPARABLE.T * y[:, None] * rng.uniform(0.5, 2.0, 60)[:, None]
-    batch = BatchPerceptron("linear", max_epochs=100, dtype="float64")
+    batch = BatchPerceptron("linear", max_iter=6000, dtype="float64")
     batch.fit(X / np.linalg.norm(X, axis=1)[:, None], y)
     result = PCT().solve(FeasibilityProblem.from_points(X, y))
     assert result.n_iter == batch.n_iter_

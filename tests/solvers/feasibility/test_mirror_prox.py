@@ -43,7 +43,7 @@ def margin(A):
     G = A.T @ A
     signs = np.where(np.random.default_rng(0).random(len(G)) < 0.5, 1.0, -1.0)
     signs[:2] = [1.0, -1.0]
-    smo = SMO("precomputed", C=1e12, tol=1e-10, dtype="float64", max_epochs=20_000)
+    smo = SMO("precomputed", C=1e12, tol=1e-10, dtype="float64", max_iter=20_000 * len(G))
     smo.fit(G * np.outer(signs, signs), signs)
     if smo.status_ != "converged":
         return 0.0

@@ -147,6 +147,36 @@ def test_gamma_scale_of_constant_points_is_one_as_in_scikit_learn():
     assert make_kernel("rbf", gamma="scale", X=np.ones((5, 3))).gamma == 1.0
 
 
+@pytest.mark.parametrize("storage", ["dense", "sparse", "dense enough"])
+def test_gamma_scale_counts_points_as_often_as_their_weights_say(storage):
+    X = random_points(storage, 50, 3)
+    times = np.random.default_rng(4).integers(0, 4, 50)
+    kept = np.repeat(np.arange(50), times)
+    expected = make_kernel("rbf", gamma="scale", X=X[kept]).gamma
+    for weights in (times.astype(float), 1e-3 * times):
+        found = make_kernel("rbf", gamma="scale", X=X, weights=weights).gamma
+        assert found == pytest.approx(expected, rel=1e-13)
+        assert found != pytest.approx(make_kernel("rbf", gamma="scale", X=X).gamma, rel=1e-3)
+    # Points without weight are as if they were not there, to the last bit.
+    some = (times > 0).astype(float)
+    found = make_kernel("rbf", gamma="scale", X=X, weights=some).gamma
+    assert found == make_kernel("rbf", gamma="scale", X=X[times > 0]).gamma
+    same = make_kernel("rbf", gamma="scale", X=X, weights=np.full(50, 0.7)).gamma
+    assert same == make_kernel("rbf", gamma="scale", X=X).gamma
+
+
+def test_the_weighted_variance_is_exact_far_from_the_origin():
+    rng = np.random.default_rng(5)
+    X, weights = rng.standard_normal((200, 3)), rng.uniform(size=200)
+    near, far = (
+        make_kernel("rbf", gamma="scale", X=points, weights=weights).gamma
+        for points in (X, X + 2.0**20)
+    )
+    assert far == pytest.approx(near, rel=1e-9)
+    constant = np.full((200, 3), 0.1)
+    assert make_kernel("rbf", gamma="scale", X=constant, weights=weights).gamma == 1.0
+
+
 def test_precomputed_entries_are_the_matrix():
     rng = np.random.default_rng(4)
     K = rng.standard_normal((6, 6))

@@ -39,6 +39,23 @@ def fitted(kernel, X, y, **params):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_the_score_of_a_point_does_not_depend_on_those_asked_for_with_it(dense, kernel, dtype):
+    X, y = dense
+    model = fitted(kernel, X, y, dtype=dtype).model_
+    scores = np.concatenate([model.decision_function(X[i : i + 1]) for i in range(40)])
+    for count in (2, 7, 16):
+        parts = [model.decision_function(X[i : i + count]) for i in range(0, 40, count)]
+        np.testing.assert_array_equal(np.concatenate(parts), scores)
+    order = np.random.default_rng(6).permutation(40)[:15]
+    np.testing.assert_array_equal(model.decision_function(X[order]), scores[order])
+    # BLAS has another order for larger products: each entry is off by a few units of rounding.
+    size = np.abs(model.coef).sum() * max(1.0, model.kernel.diag(model.prepared()).max())
+    atol = 16 * np.finfo(dtype).eps * size
+    np.testing.assert_allclose(model.decision_function(X), scores, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("storage", ["dense", "csr", "thin csr"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 def test_a_saved_model_scores_the_same_to_the_bit(tmp_path, dense, kernel, storage, dtype):

@@ -55,14 +55,8 @@ from marginbench.solvers.numeric.validation import (
             [0, -1, 1.5, True, None],
             "max_epochs must be a whole number >= 1, got ",
         ),
-        (
-            lambda value: check_iteration_limit(value, optional=True),
-            [None, 1],
-            [0, 1.5, True],
-            "max_epochs must be a whole number >= 1, got ",
-        ),
     ],
-    ids=["positive", "non-negative", "whole", "one of", "flag", "epochs", "optional epochs"],
+    ids=["positive", "non-negative", "whole", "one of", "flag", "epochs"],
 )
 def test_a_check_takes_what_is_in_range_and_nothing_else(check, good, bad, message):
     for value in good:

@@ -26,7 +26,7 @@ def literal(Q, steps, target=0.0):
 def test_steps_are_the_literal_ones(task, alpha_of, target):
     history, status = literal(task.Q, 3 * task.n, target)
     solver = BatchPerceptron(
-        **task.params, target_margin=target, max_epochs=3, dtype="float64"
+        **task.params, target_margin=target, max_iter=3 * task.n, dtype="float64"
     ).fit(task.X, task.y)
     np.testing.assert_array_equal(alpha_of(solver.model_, task.y), history[-1])
     assert solver.status_ == status
@@ -52,7 +52,7 @@ def test_a_target_margin_is_reached(separable_task, solve_dual, part):
     task = separable_task
     largest = 1 / np.sqrt(solve_dual(task.Q, task.y, None).squared_norm)
     solver = BatchPerceptron(
-        **task.params, target_margin=part * largest, max_epochs=10_000, dtype="float64"
+        **task.params, target_margin=part * largest, max_iter=10_000 * task.n, dtype="float64"
     ).fit(task.X, task.y)
     assert solver.status_ == "converged"
     alpha = np.abs(solver.dual_coef_[0])
@@ -65,9 +65,9 @@ def test_a_target_margin_is_reached(separable_task, solve_dual, part):
 def test_a_margin_that_no_one_has_is_not_reached(separable_task, solve_dual):
     task = separable_task
     largest = 1 / np.sqrt(solve_dual(task.Q, task.y, None).squared_norm)
-    solver = BatchPerceptron(**task.params, target_margin=1.01 * largest, max_epochs=50)
+    solver = BatchPerceptron(**task.params, target_margin=1.01 * largest, max_iter=5001)
     assert solver.fit(task.X, task.y).status_ == "budget"
-    assert solver.n_iter_ == 50 * task.n
+    assert solver.n_iter_ == 5001
 
 
 def test_the_normalised_perceptron_is_the_same_up_to_scale(separable_task, alpha_of):

@@ -1,0 +1,148 @@
+"""Run scikit-learn's checks on every estimator, and write the table of docs/conformance.md.
+
+python docs/conformance.py            # write the page; takes a minute
+python docs/conformance.py --check    # exit with 1 if it is not what this would write
+
+A check that fails must be expected, with the reason why a method cannot pass it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+# A product of matrices that is shared among threads may be summed in another order.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import sklearn
+from sklearn.utils.estimator_checks import check_estimator
+
+import marginbench.solvers
+
+PAGE = Path(__file__).resolve().with_name("conformance.md")
+
+DRAWN = (
+    "a weighted point is drawn in proportion to its weight, and a repeated one as often as it is "
+    "there: the same distribution, but not the same draws"
+)
+TO_TOLERANCE = (
+    "weighted and repeated points have the same optimum, which a run finds up to `tol`; with a "
+    "small one in float64 the check passes"
+)
+ROUNDING = "float32 kernel entries are summed in another order; in float64 the check passes"
+ORIGIN = (
+    "a line through the origin cannot predict one class everywhere, as a heavy class weight asks "
+    "for"
+)
+
+WEIGHTS = tuple(f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse"))
+CLASSES = "check_class_weight_classifiers"
+SUBSETS = "check_methods_subset_invariance"
+
+_REASONS: dict[str, dict[str, str]] = {
+    "SMO": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
+    "SDCA": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
+    "LinearSDCA": {**dict.fromkeys(WEIGHTS, TO_TOLERANCE), CLASSES: ORIGIN},
+    "LIBLINEAR": {**dict.fromkeys(WEIGHTS, TO_TOLERANCE), CLASSES: ORIGIN},
+    "Nystrom": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
+    "RandomFourierFeatures": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
+    "Pegasos": dict.fromkeys(WEIGHTS, DRAWN),
+    "SGD": dict.fromkeys(WEIGHTS, DRAWN),
+    "LinearPegasos": {**dict.fromkeys(WEIGHTS, DRAWN), CLASSES: ORIGIN},
+    "BundleClassifier": {CLASSES: ORIGIN},
+}
+#: Only with float32 entries, the default.
+_REASONS_IN_FLOAT32: dict[str, dict[str, str]] = {
+    "CuttingPlane": dict.fromkeys(WEIGHTS, ROUNDING),
+    "StructuredSVM": {SUBSETS: ROUNDING},
+}
+
+
+def estimator_names() -> list[str]:
+    """The estimators that can be made without arguments."""
+    others = ["BundleRegressor", "StructuredSVM", "RandomFourierMap"]
+    return [*marginbench.solvers.registry(), *others]
+
+
+def expected_failures(estimator: Any) -> dict[str, str]:
+    """Checks that ask for what a method cannot have, and why."""
+    name = type(estimator).__name__
+    expected = dict(_REASONS.get(name, {}))
+    if estimator.get_params().get("dtype") == "float32":
+        expected.update(_REASONS_IN_FLOAT32.get(name, {}))
+    return expected
+
+
+def failures(estimator: Any) -> tuple[int, dict[str, str]]:
+    """How many checks there are, and the messages of those that fail.
+
+    Parameters
+    ----------
+    estimator : estimator
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(estimator, on_fail=None, on_skip=None)
+    failed = [item for item in results if item["status"] in ("failed", "xfail")]
+    found = {item["check_name"]: str(item["exception"]) for item in failed}
+    return sum(item["status"] != "skipped" for item in results), found
+
+
+def page() -> Iterator[str]:
+    """The lines of docs/conformance.md.
+
+    Raises
+    ------
+    SystemExit
+        If a check fails that is not expected to, or an expected failure does not occur.
+    """
+    yield from (
+        "# Conformance with scikit-learn",
+        "",
+        "<!-- Written by docs/conformance.py. Edit what it reads, not this page. -->",
+        "",
+        "What `sklearn.utils.estimator_checks.check_estimator` of scikit-learn",
+        f"{sklearn.__version__} says of every estimator, made with the default parameters (float32",
+        "kernel entries). A test compares these reasons with what the checks find.",
+        "",
+        "| class | passed | failed | why |",
+        "|---|---|---|---|",
+    )
+    total = passed = 0
+    for name in estimator_names():
+        estimator = getattr(marginbench.solvers, name)()
+        count, failed = failures(estimator)
+        expected = expected_failures(estimator)
+        if failed.keys() != expected.keys():
+            raise SystemExit(f"{name}: failed {sorted(failed)}, expected {sorted(expected)}")
+        total, passed = total + count, passed + count - len(failed)
+        why = "; ".join(
+            ", ".join(f"`{check}`" for check in expected if expected[check] == reason)
+            + f": {reason}"
+            for reason in dict.fromkeys(expected.values())
+        )
+        yield f"| `{name}` | {count - len(failed)} | {len(failed)} | {why} |"
+    yield from ("", f"Together {passed} of {total} checks pass.")
+
+
+def main() -> int:
+    """Write the page, or compare it with what is there; the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
+    check = parser.parse_args().check
+    text = "\n".join(page()) + "\n"
+    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
+        return 0
+    if not check:
+        PAGE.write_text(text, encoding="utf-8")
+    print(f"docs/{PAGE.name}: {'stale; run python docs/conformance.py' if check else 'written'}")
+    return int(check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""A run that ends at its limit before its rule is met warns, with what it achieved."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from marginbench.solvers import (
+    SBP,
+    SDCA,
+    SMO,
+    LinearModel,
+    LinearSDCA,
+    Monitor,
+    Perceptron,
+    Solution,
+    Solver,
+    registry,
+)
+
+#: Methods with a fixed horizon: they have no rule to fall short of.
+WITHOUT_A_RULE = {"SGD", "BSCA", "BSGD", "LinearPegasos"}
+#: Solvers with a rule of their family, whose warnings are tested with it.
+OF_OTHER_FAMILIES = {"BundleClassifier", "CuttingPlane", "MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"}
+#: What each other solver says it achieved, and asks for.
+SHORTFALLS = {
+    "SMO": r"the largest violation is [\d.]+, tol=1e-09",
+    "SBP": r"the certified gap is [\d.]+ of its upper bound, tol=1e-09",
+    "SDCA": r"the duality gap is [\d.]+, tol=1e-09",
+    "LinearSDCA": r"the projected derivatives lie within [\d.]+ of each other, tol=1e-09",
+    "Pegasos": r"the estimated objective changed by inf of itself in the last epoch, tol=1e-09",
+    "SIMBA": r"the certified gap is [\d.]+ of its upper bound, tol=1e-09",
+    "Nystrom": r"the duality gap is [\d.]+, tol=1e-09",
+    "RandomFourierFeatures": r"the duality gap is [\d.]+, tol=1e-09",
+    "Perceptron": r"the last pass made \d+ mistakes at 60 points, tol=1e-09",
+    "BatchPerceptron": (
+        r"\d+ of 60 points are misclassified, the margin is -[\d.]+, target_margin=0"
+    ),
+    "LIBLINEAR": r"the projected derivatives differ by more after 1 passes, tol=1e-09",
+    "LIBSVM": r"a pair violates the conditions by more after 1 iterations, tol=1e-09",
+}
+
+
+@pytest.fixture(scope="module")
+def points():
+    """Two classes that overlap: no method is done with them at once."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(60) % 2, 1, -1)
+    return rng.standard_normal((60, 3)) + 0.3 * y[:, None], y
+
+
+def short(name, **params):
+    """A solver that may take one step or pass, and the limit in words."""
+    solver = registry()[name]()
+    known = solver.get_params()
+    limit = "max_iter" if "max_iter" in known else "max_epochs"
+    given = {limit: 1, "random_state": 0, **params}
+    return solver.set_params(**{key: given[key] for key in given if key in known}), f"{limit}=1"
+
+
+def warnings_of(solver, X, y, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        solver.fit(X, y, **options)
+    return [item for item in caught if issubclass(item.category, ConvergenceWarning)]
+
+
+def test_every_solver_is_looked_at():
+    assert {*SHORTFALLS} | WITHOUT_A_RULE | OF_OTHER_FAMILIES == {*registry()}
+    for name, solver_class in registry().items():
+        rule = {"tol", "target_margin"} & {*solver_class().get_params()}
+        assert bool(rule) == (name not in WITHOUT_A_RULE), name
+
+
+@pytest.mark.parametrize("name", SHORTFALLS)
+def test_a_run_that_ends_at_its_limit_says_what_it_fell_short_of(points, name):
+    solver, limit = short(name, tol=1e-9)
+    ended = f"^{name} ended at {limit} before it converged: {SHORTFALLS[name]}$"
+    with pytest.warns(ConvergenceWarning, match=ended) as caught:
+        solver.fit(*points)
+    assert solver.status_ == "budget"
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_A_RULE))
+def test_a_method_without_a_rule_does_not_warn(points, name):
+    solver, _ = short(name)
+    assert not warnings_of(solver, *points)
+    assert solver.status_ == "budget"
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*SHORTFALLS} - {"Perceptron", "BatchPerceptron", "LIBLINEAR", "LIBSVM"})
+)
+def test_no_tolerance_asks_for_no_more_than_the_limit(points, name):
+    # The peers take no tol=0; the perceptrons ask for a pass without mistakes.
+    solver, _ = short(name, tol=0.0)
+    assert not warnings_of(solver, *points)
+    assert solver.status_ == "budget"
+
+
+@pytest.mark.parametrize("name", SHORTFALLS)
+def test_a_run_that_converges_does_not_warn(name):
+    X = np.array([[2.0, 0.0], [1.5, 1.0], [-2.0, 0.0], [-1.5, -1.0]] * 5)
+    params = {"tol": 0.3} if name in ("SBP", "SIMBA", "Pegasos") else {}
+    solver = registry()[name](**params)
+    assert not warnings_of(solver, X, np.sign(X[:, 0]))
+    assert solver.status_ == "converged"
+
+
+def test_a_run_that_was_stopped_does_not_warn(points):
+    class Impatient(Monitor):
+        next_checkpoint = 0.0
+
+        def record(self, n_iter, snapshot):
+            return True
+
+    for solver in (SMO(working_set="textbook"), SDCA(), LinearSDCA(), Perceptron()):
+        assert not warnings_of(solver, *points, monitor=Impatient())
+        assert solver.status_ == "stopped"
+
+
+def test_the_reported_figures_are_those_of_the_run(points):
+    X, y = points
+    solver = SMO(working_set=1, max_iter=3, tol=1e-4)
+    (warning,) = warnings_of(solver, X, y)
+    assert f"the largest violation is {solver.violation_:.3g}, tol=0.0001" in str(warning.message)
+    solver = SDCA("linear", dtype="float64", max_epochs=2, tol=1e-9, random_state=0)
+    (warning,) = warnings_of(solver, X, y)
+    w = solver.dual_coef_[0] @ solver.support_vectors_
+    primal = 0.5 * w @ w + np.maximum(0, 1 - y * (X @ w)).sum()
+    dual = np.abs(solver.dual_coef_).sum() - 0.5 * w @ w
+    assert f"the duality gap is {(primal - dual) / len(y):.3g}, " in str(warning.message)
+
+
+def test_a_held_out_error_that_has_not_settled_is_told(points):
+    solver = SBP(validation_fraction=0.2, patience=40, max_epochs=30, random_state=0)
+    (warning,) = warnings_of(solver, *points)
+    errors = solver.validation_errors_
+    since = len(errors) - 1 - int(np.argmin(errors))
+    told = f"{since} of 30 checks found no lower held-out error, patience=40"
+    assert str(warning.message).endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("limits", "ended"),
+    [
+        ({}, "its limit"),
+        ({"max_epochs": 3}, "max_epochs=3"),
+        ({"max_iter": None}, r"its default limit \(max_iter=None\)"),
+    ],
+)
+def test_a_custom_solver_warns_in_the_same_way(points, limits, ended):
+    class Bare(Solver):
+        def _solve(self, problem, monitor):
+            return Solution(LinearModel(np.ones(3)), 1, "budget", "the gap is 7")
+
+    for name, value in limits.items():
+        setattr(Bare, name, value)
+    with pytest.warns(ConvergenceWarning, match=f"^Bare ended at {ended} before it .*gap is 7$"):
+        Bare().fit(*points)
+
+
+def test_rounding_that_ends_a_run_is_named_with_what_helps():
+    # A constant feature hides the others in the rounding of float32 entries.
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.standard_normal((300, 3)), np.full(300, 1e4)]
+    noise = np.random.default_rng(1).standard_normal(300)
+    y = np.where(X[:, 0] + 0.5 * noise > 0, 1.0, -1.0)
+    (warning,) = warnings_of(SMO("linear", fit_intercept=True, max_iter=100_000), X, y)
+    assert str(warning.message).startswith(
+        "SMO ended at the rounding of its float32 kernel entries (scale the features or set "
+        "dtype='float64') before it converged: the largest violation is "
+    )

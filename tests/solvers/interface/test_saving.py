@@ -1,0 +1,270 @@
+"""Fitted solvers in files: the same predictions to the bit, no pickle, and errors in one line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+import marginbench
+from marginbench.solvers import (
+    RBF,
+    SMO,
+    BundleClassifier,
+    Hinge,
+    LinearSDCA,
+    Perceptron,
+    load_solver,
+    registry,
+)
+
+
+@pytest.fixture(scope="module")
+def points():
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(40) % 2, 1, -1)
+    return rng.standard_normal((40, 3)) + 0.7 * y[:, None], y
+
+
+def saved_and_loaded(solver, path, cls=None):
+    solver.save(path)
+    return load_solver(path, cls)
+
+
+def assert_one_line(failure, path):
+    assert str(failure.value).startswith(f"{path} ")
+    assert "\n" not in str(failure.value)
+
+
+def small(name, **params):
+    """A solver, with few steps where it has a budget."""
+    known = registry()[name]().get_params()
+    given = {"budget": 8, "random_state": 3, **params}
+    return registry()[name](**{key: given[key] for key in given if key in known})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in ("SMO", "LinearSDCA", "KPCT") else pytest.mark.slow)
+        for name in registry()
+    ],
+)
+def test_a_loaded_solver_is_the_saved_one(name, points, tmp_path):
+    X, y = points
+    for given in (X, sparse.csr_matrix(X)):
+        solver = small(name).fit(given, y)
+        loaded = saved_and_loaded(solver, tmp_path / "solver")
+        assert type(loaded) is type(solver)
+        assert loaded.get_params() == solver.get_params()
+        for attribute in ("n_features_in_", "n_iter_", "status_", "counters_"):
+            assert getattr(loaded, attribute) == getattr(solver, attribute)
+        assert not hasattr(loaded, "feature_names_in_")
+        np.testing.assert_array_equal(
+            loaded.decision_function(given), solver.decision_function(given)
+        )
+        np.testing.assert_array_equal(loaded.predict(given), solver.predict(given))
+        for attribute, value in solver.model_.attributes().items():
+            found = getattr(loaded, attribute)
+            if sparse.issparse(value):
+                found, value = found.toarray(), value.toarray()
+            np.testing.assert_array_equal(found, value)
+        assert loaded.fit(given, y).score(given, y) == solver.score(given, y)
+
+
+@pytest.mark.parametrize("labels", [("ham", "spam"), (3, 7), (False, True), (-1.0, 2.0)])
+@pytest.mark.parametrize("boxed", [False, True], ids=["array", "objects"])
+def test_labels_keep_their_type(points, tmp_path, labels, boxed):
+    X, y = points
+    named = np.array(labels, dtype=object if boxed and labels[0] == "ham" else None)
+    solver = LinearSDCA().fit(X, named[(y > 0).astype(int)])
+    loaded = saved_and_loaded(solver, tmp_path / "solver")
+    assert loaded.classes_.dtype == solver.classes_.dtype
+    assert loaded.classes_.tolist() == list(labels)
+    np.testing.assert_array_equal(loaded.predict(X), solver.predict(X))
+
+
+def test_names_of_features_are_kept(points, tmp_path):
+    X, y = points
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    loaded = saved_and_loaded(SMO().fit(frame, y), tmp_path / "solver")
+    np.testing.assert_array_equal(loaded.predict(frame), SMO().fit(frame, y).predict(frame))
+    with pytest.raises(ValueError, match="should match those that were passed during fit"):
+        loaded.predict(frame[["b", "a", "c"]])
+
+
+def test_parameters_that_json_lacks_are_kept(points, tmp_path):
+    X, y = points
+    solvers = (
+        SMO(RBF(0.3), class_weight={1: 2.0, -1: 0.5}, dtype=np.float64, alpha0=np.full(40, 0.1)),
+        SMO("poly", C=np.float64(2.0), degree=np.int64(2), class_weight="balanced", gamma="auto"),
+        Perceptron(output="voted", random_state=np.int32(4)),
+    )
+    for solver in solvers:
+        loaded = saved_and_loaded(solver.fit(X, y), tmp_path / "solver")
+        for name, value in solver.get_params().items():
+            expected = "float64" if value is np.float64 else value
+            np.testing.assert_array_equal(getattr(loaded, name), expected)
+        np.testing.assert_array_equal(loaded.decision_function(X), solver.decision_function(X))
+
+
+def test_a_kernel_matrix_needs_no_points(points, tmp_path):
+    X, y = points
+    K = X @ X.T
+    solver = SMO("precomputed").fit(K, y)
+    loaded = saved_and_loaded(solver, tmp_path / "solver")
+    np.testing.assert_array_equal(loaded.decision_function(K), solver.decision_function(K))
+
+
+@pytest.mark.slow
+def test_a_fresh_process_predicts_the_same(points, tmp_path):
+    X, y = points
+    solver = SMO(fit_intercept=True).fit(X, y)
+    marginbench.SMO.save(solver, tmp_path / "solver")
+    np.save(tmp_path / "X.npy", X)
+    code = (
+        "import sys, numpy as np, marginbench\n"
+        "solver = marginbench.load_solver('solver')\n"
+        "np.save('scores.npy', solver.decision_function(np.load('X.npy')))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=120)
+    np.testing.assert_array_equal(np.load(tmp_path / "scores.npy"), solver.decision_function(X))
+
+
+def test_what_cannot_be_stored_is_refused_and_leaves_the_file_alone(points, tmp_path):
+    X, y = points
+    path = tmp_path / "solver"
+    path.write_bytes(b"as it was")
+    with pytest.raises(ValueError, match="a callable or custom kernel cannot be saved"):
+        SMO(lambda A, B: A @ B.T).fit(X, y).save(path)
+    with pytest.raises(ValueError, match=r"^random_state=Generator.* cannot be stored.*set_params"):
+        LinearSDCA(random_state=np.random.default_rng(0)).fit(X, y).save(path)
+    with pytest.raises(ValueError, match=r"^loss=.*Hinge.* cannot be stored"):
+        BundleClassifier(loss=Hinge()).fit(X, y).save(path)
+    with pytest.raises(NotFittedError):
+        SMO().save(path)
+    assert path.read_bytes() == b"as it was"
+    assert [file.name for file in tmp_path.iterdir()] == ["solver"]
+
+
+class Own(LinearSDCA):
+    """A solver that marginbench does not know."""
+
+
+def test_a_class_from_elsewhere_is_given_and_never_imported(points, tmp_path):
+    path = tmp_path / "solver"
+    solver = Own().fit(*points)
+    solver.save(path)
+    expected = r"holds a Own, which is no solver of marginbench: give its class, load_solver\("
+    with pytest.raises(ValueError, match=expected) as failure:
+        load_solver(path)
+    assert_one_line(failure, path)
+    loaded = load_solver(path, Own)
+    assert type(loaded) is Own
+    np.testing.assert_array_equal(loaded.coef_, solver.coef_)
+    with pytest.raises(ValueError, match="holds a Own, not a SMO") as failure:
+        load_solver(path, SMO)
+    assert_one_line(failure, path)
+
+
+def rewritten(path, change):
+    """The file with another header."""
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    header = json.loads(str(arrays["header"]))
+    change(header)
+    arrays["header"] = np.array(json.dumps(header))
+    with open(path, "wb") as sink:
+        np.savez(sink, **arrays)
+
+
+FOREIGN = {
+    "version": (
+        lambda h: h.update(version=2),
+        r"holds a solver in format 2 of marginbench '\d.*reads format 1: save",
+    ),
+    "format": (lambda h: h.update(format="song"), "is no saved solver.*says that it is a 'song'"),
+    "class": (lambda h: h.update({"class": "os.system"}), "holds a os.system, which is no solver"),
+    "misspelt": (lambda h: h.update({"class": "SMOO"}), "holds a SMOO.*did you mean SMO"),
+    "parameter": (lambda h: h["parameters"].update(evil=1), "is no saved solver.*'evil'"),
+    "parameter of a kind": (
+        lambda h: h["parameters"].update(kernel={"eval": "1"}),
+        "is no saved solver.*eval",
+    ),
+    "kernel": (
+        lambda h: h["parameters"].update(kernel={"kernel": {"name": "evil"}}),
+        "unknown kernel 'evil'",
+    ),
+    "model": (lambda h: h["model"].update(kind="evil"), "no model of kind 'evil'"),
+    "attribute": (lambda h: h["fitted"].update(predict=1), "has an attribute 'predict'"),
+    "nothing": (lambda h: h.clear(), "is no saved solver"),
+}
+
+
+@pytest.mark.parametrize("change", FOREIGN)
+def test_a_foreign_file_is_an_error_in_one_line(points, tmp_path, change):
+    path = tmp_path / "solver"
+    SMO().fit(*points).save(path)
+    spoil, message = FOREIGN[change]
+    rewritten(path, spoil)
+    with pytest.raises(ValueError, match=message) as failure:
+        load_solver(path)
+    assert_one_line(failure, path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x80\x04N.", b"word,1\n", b"\x93NUMPY"])
+def test_a_file_of_something_else_is_an_error_in_one_line(tmp_path, content):
+    path = tmp_path / "solver"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is no saved solver, or is damaged") as failure:
+        load_solver(path)
+    assert_one_line(failure, path)
+    with pytest.raises(FileNotFoundError):
+        load_solver(tmp_path / "missing")
+
+
+def test_a_pickle_in_the_file_is_not_loaded(points, tmp_path):
+    path = tmp_path / "solver"
+    SMO().fit(*points).save(path)
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    arrays["model.coef"] = np.array([print, 1], dtype=object)
+    with open(path, "wb") as sink:
+        np.savez(sink, allow_pickle=True, **arrays)
+    with pytest.raises(ValueError, match="Object arrays cannot be loaded") as failure:
+        load_solver(path)
+    assert_one_line(failure, path)
+
+
+def test_damage_is_found_or_changes_nothing(points, tmp_path):
+    X, y = points
+    path = tmp_path / "solver"
+    solver = LinearSDCA().fit(X, y)
+    solver.save(path)
+    whole, scores = path.read_bytes(), solver.decision_function(X)
+    assert zipfile.is_zipfile(path)
+    messages = []
+    for position in range(0, len(whole), 37):
+        damaged = bytearray(whole)
+        damaged[position] ^= 0x10
+        path.write_bytes(damaged)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                np.testing.assert_array_equal(load_solver(path).decision_function(X), scores)
+        except ValueError as error:
+            messages.append(str(error))
+    assert len(messages) > 0.5 * len(range(0, len(whole), 37))
+    assert all(text.startswith(f"{path} ") and "\n" not in text for text in messages)
+    for length in range(0, len(whole), 307):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match="is no saved solver"):
+            load_solver(path)
