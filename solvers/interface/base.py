@@ -31,6 +31,9 @@ from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix
 from marginbench.solvers.numeric.validation import check_flag, check_one_of, check_positive
 
+# Attributes that are set before the solve begins.
+_INPUT = ("classes_", "n_features_in_", "feature_names_in_", "counters_")
+
 
 class Solver(ClassifierMixin, BaseEstimator, ABC):
     """Base class of the solvers: checks the input, builds the problem, calls :meth:`_solve`.
@@ -176,7 +179,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             rng = generator(self.random_state)
             return Problem(X, signs, rng, weights, counters, build_oracle, kernel, shared)
 
-        vars(self).pop("estimators_", None)
+        self._forget()
         monitor.start(self.counters_)
         if len(self.classes_) == 2:
             label = self.classes_[1]
@@ -190,6 +193,11 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             warn_unconverged(type(self).__name__, ended_at, solution.shortfall)
         self._take(solution)
         return self
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit, perhaps of another number of classes, has left."""
+        for name in [name for name in vars(self) if name.endswith("_") and name not in _INPUT]:
+            delattr(self, name)
 
     def _checked_solve(self, problem: Problem, monitor: Monitor) -> Solution:
         solution = self._solve(problem, monitor)

@@ -40,9 +40,9 @@ class OneVsRestModel(Model):
     @property
     def n_support(self) -> int:
         """Number of points that the model keeps, those shared by classes once."""
-        supports = [part.attributes().get("support_") for part in self._known]
-        if supports and all(support is not None for support in supports):
-            return len(np.unique(np.concatenate(supports)))
+        each = [part.attributes() for part in self._known]
+        if each and all("support_" in one for one in each):
+            return len(np.unique(np.concatenate([one["support_"] for one in each])))
         return sum(part.n_support for part in self._known)
 
     def decision_function(self, Z: Matrix) -> np.ndarray:

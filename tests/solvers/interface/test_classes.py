@@ -131,6 +131,8 @@ def test_two_classes_after_three_forget_the_estimators(iris):
     solver.fit(X[:100], y[:100])
     assert not hasattr(solver, "estimators_")
     assert solver.decision_function(X).shape == (150,)
+    assert solver.alpha_.shape == (100,)
+    assert not hasattr(solver.fit(X, y), "alpha_")
 
 
 @pytest.mark.parametrize("name", ["SMO", "BSCA", "LinearSDCA", "RandomFourierFeatures"])
