@@ -22,6 +22,7 @@ from marginbench.solvers.budget.pairs import (
 from marginbench.solvers.budget.state import drop
 
 GOLDEN, FIXED_POINT, LOOKUP_WEIGHT, LOOKUP_COST = range(4)
+SAME_LABEL, ANY_TWO, SAME_SIGN = range(3)
 _FARTHEST = np.finfo(np.float64).max
 
 
@@ -50,10 +51,19 @@ class Tables(NamedTuple):
 
 
 class Search(NamedTuple):
-    """How the best merge of a pair is found; see :class:`marginbench.solvers.budget.Merging`."""
+    """Which points are merged and how; see :class:`marginbench.solvers.budget.Merging`.
+
+    Attributes
+    ----------
+    kind : {GOLDEN, FIXED_POINT, LOOKUP_WEIGHT, LOOKUP_COST}
+    pairing : {SAME_LABEL, ANY_TWO, SAME_SIGN}
+    tolerance : float
+    lowest : float
+        That of :class:`Tables`.
+    """
 
     kind: int
-    same_sign: bool
+    pairing: int
     tolerance: float
     lowest: float
 
@@ -104,16 +114,16 @@ def find_partners(model, rule, light):
         _evaluate_from(model, light)
     else:
         model.counts.search_evals += size - 1
-    nearest = _mask(model, light, search.same_sign)
+    nearest = _mask(model, light, search.pairing)
     if entries[nearest] == np.inf and size > 2:
-        # The only one of its sign: the lightest of the others has partners.
+        # The only one of its kind: the lightest of the others has partners.
         for j in range(size):
             scratch[j] = np.inf if j == light else abs(coef[j])
         light = smallest(model.scratch_bits, size)
         _evaluate_from(model, light)
-        nearest = _mask(model, light, search.same_sign)
+        nearest = _mask(model, light, search.pairing)
     elif entries[nearest] == np.inf:
-        nearest = _mask(model, light, False)
+        nearest = _mask(model, light, ANY_TWO)
 
     limit = _FARTHEST
     if search.kind == LOOKUP_COST and len(chosen) == 2:
@@ -150,11 +160,11 @@ def _evaluate_from(model, light):
 
 
 @compiled(forceinline=True)
-def _mask(model, light, same_sign):
+def _mask(model, light, pairing):
     """``entries`` become the distances to possible partners, else infinity; the nearest one.
 
-    Among equal signs a distance counts by the share ``beta_j / (beta_j + beta_light)``: for small
-    ones the loss is twice the square of that.
+    Where only equal signs are paired, a distance counts by the share
+    ``beta_j / (beta_j + beta_light)``: for small ones the loss is twice the square of that.
     """
     coef, distances, entries, size = (
         model.coef,
@@ -162,11 +172,16 @@ def _mask(model, light, same_sign):
         model.entries,
         model.counts.n_points,
     )
-    positive = coef[light] > 0.0
-    if same_sign:
+    if pairing == SAME_SIGN:
+        positive = coef[light] > 0.0
         for j in range(size):
             share = coef[j] / (coef[j] + coef[light])
             entries[j] = distances[j] * share if (coef[j] > 0.0) == positive else np.inf
+    elif pairing == SAME_LABEL:
+        labels = model.labels
+        label = labels[light]
+        for j in range(size):
+            entries[j] = distances[j] if labels[j] == label else np.inf
     else:
         for j in range(size):
             entries[j] = distances[j]
@@ -249,7 +264,9 @@ def merge_chosen(model, rule, count):
         model.counts.search_evals += count - 2
         model.counts.computed += count - 2
         coefficient, lost = _projected(coef, chosen, group, count)
-    _store(model, count, coefficient)
+    # Where parts have two labels, with a budget of 1, that of the partner, the heavier one.
+    label = model.labels[chosen[1]] if len(model.labels) > 0 else 0.0
+    _store(model, count, coefficient, label)
     return lost
 
 
@@ -276,7 +293,7 @@ def _squared_distance(group, a, b):
 
 
 @compiled(forceinline=True)
-def _store(model, count, coefficient):
+def _store(model, count, coefficient, label):
     """Put the merged point in the place of one of the chosen, and drop the others."""
     points, chosen, group = model.points, model.chosen, model.group
     for k in range(count):
@@ -291,3 +308,5 @@ def _store(model, count, coefficient):
         points[f, place] = group[len(group) - 1, f]
     model.coef[place] = coefficient
     model.owner[place] = -1
+    if len(model.labels) > 0:
+        model.labels[place] = label
