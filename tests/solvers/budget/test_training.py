@@ -223,6 +223,22 @@ def test_steps_are_the_literal_ones(rbf_task, method, strategy, pairing, order, 
     assert lost == pytest.approx(twin.lost, rel=1e-5 if isinstance(strategy, Projection) else 1e-9)
 
 
+def test_coincident_points_of_two_labels_keep_the_label_of_the_first(rbf_task):
+    X = np.vstack([rbf_task.X[:60]] * 2)
+    y = np.concatenate([rbf_task.y[:60], -rbf_task.y[:60]])
+    strategy, seed = Merging("golden"), 0
+    twin, alpha = run_twin(
+        BSCA, X, y, 50.0, 0.5, 10, strategy, "label", "permutation", epochs=2, seed=seed
+    )
+    solver = BSCA(
+        gamma=0.5, C=50.0, budget=10, maintenance=strategy, pairing="label", max_epochs=2,
+        dtype="float64", random_state=seed,
+    ).fit(X, y)  # fmt: skip
+    assert sum(record.coalesced for record in solver.trace_) > 0
+    np.testing.assert_allclose(solver.alpha_, alpha, rtol=0, atol=1e-8 * alpha.max())
+    np.testing.assert_allclose(solver.dual_coef_[0], twin.beta, rtol=1e-6)
+
+
 def common_snapshots(first, second):
     """Pairs of models that two monitors recorded at the same iteration."""
     other = dict(zip(second.iterations, second.snapshots, strict=True))
