@@ -90,7 +90,7 @@ def merge_tables(grid: int, same_sign: bool) -> Tables:
     least = np.full((3, grid), np.inf)
     least[0] = (costs * np.square(1.0 - entries)).min(axis=0)
     least[1, 1:] = -np.log(entries[1:])
-    shares = 1.0 / (1.0 + ratios) if same_sign else np.ones(len(ratios))
+    shares = 1.0 / (1.0 + np.maximum(ratios, 0.0))
     # (1 - entry) / exponent goes from 0 to its limit 1.
     slopes = np.zeros(grid)
     slopes[1:-1], slopes[-1] = (1.0 - entries[1:-1]) / least[1, 1:-1], 1.0
@@ -163,8 +163,7 @@ def _evaluate_from(model, light):
 def _mask(model, light, pairing):
     """``entries`` become the distances to possible partners, else infinity; the nearest one.
 
-    Where only equal signs are paired, a distance counts by the share
-    ``beta_j / (beta_j + beta_light)``: for small ones the loss is twice the square of that.
+    Distances count by :func:`_share`: for small ones the loss is then at least twice their square.
     """
     coef, distances, entries, size = (
         model.coef,
@@ -175,18 +174,26 @@ def _mask(model, light, pairing):
     if pairing == SAME_SIGN:
         positive = coef[light] > 0.0
         for j in range(size):
-            share = coef[j] / (coef[j] + coef[light])
-            entries[j] = distances[j] * share if (coef[j] > 0.0) == positive else np.inf
+            near = distances[j] * _share(coef[j], coef[light])
+            entries[j] = near if (coef[j] > 0.0) == positive else np.inf
     elif pairing == SAME_LABEL:
         labels = model.labels
         label = labels[light]
         for j in range(size):
-            entries[j] = distances[j] if labels[j] == label else np.inf
+            near = distances[j] * _share(coef[j], coef[light])
+            entries[j] = near if labels[j] == label else np.inf
     else:
         for j in range(size):
-            entries[j] = distances[j]
+            entries[j] = distances[j] * _share(coef[j], coef[light])
     entries[light] = np.inf
     return smallest(model.entry_bits, size)
+
+
+@compiled()
+def _share(other, light):
+    """The heavy coefficient's share of both, where they have the same sign; else 1."""
+    added = abs(light) if (other > 0.0) == (light > 0.0) else 0.0
+    return abs(other) / (abs(other) + added)
 
 
 @compiled()
