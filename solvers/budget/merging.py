@@ -174,8 +174,9 @@ def _mask(model, light, pairing):
     if pairing == SAME_SIGN:
         positive = coef[light] > 0.0
         for j in range(size):
-            near = distances[j] * _share(coef[j], coef[light])
-            entries[j] = near if (coef[j] > 0.0) == positive else np.inf
+            # _share for equal signs; the others do not count.
+            share = coef[j] / (coef[j] + coef[light])
+            entries[j] = distances[j] * share if (coef[j] > 0.0) == positive else np.inf
     elif pairing == SAME_LABEL:
         labels = model.labels
         label = labels[light]
