@@ -251,7 +251,8 @@ def common_snapshots(first, second):
 
 @pytest.mark.parametrize(
     ("maintenance", "pairing"),
-    [*(("merge", pairing) for pairing in PAIRINGS), ("project", "sign"), ("remove", "sign")],
+    # By label the model keeps labels, too.
+    [("merge", "any"), ("merge", "label"), ("project", "sign"), ("remove", "sign")],
 )
 @pytest.mark.parametrize("order", ["permutation", "iid"])
 def test_bsca_with_room_for_all_is_sdca_step_by_step(
