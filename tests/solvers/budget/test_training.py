@@ -12,7 +12,6 @@ from marginbench.solvers import SDCA, SMO, Monitor, Pegasos
 from marginbench.solvers.budget import BSCA, BSGD, STRATEGIES, Merging, Projection, Removal
 
 METHODS = [BSCA, BSGD]
-PAIRINGS = ["label", "any", "sign"]
 # Each strategy, and the other pairings for what merges.
 MAINTAINED = [
     *((name, "sign") for name in sorted(STRATEGIES)),
@@ -182,12 +181,16 @@ def run_twin(method, X, y, C, gamma, budget, strategy, pairing, order, epochs, s
     [
         *((method, Projection(), "sign") for method in METHODS),
         *((method, Removal(), "sign") for method in METHODS),
-        *((BSCA, Merging("golden"), pairing) for pairing in PAIRINGS),
+        *((BSCA, Merging("golden"), pairing) for pairing in ("any", "sign")),
+        # The test of coincident points is a short form.
+        pytest.param(BSCA, Merging("golden"), "label", marks=pytest.mark.slow),
         (BSCA, Merging("fixed-point", tolerance=1e-12), "sign"),
         # Golden section between equal coefficients, BSGD's, goes where rounding sends it.
         (BSGD, Merging("fixed-point", tolerance=1e-12), "sign"),
         # Their signs are the labels.
-        (BSGD, Merging("fixed-point", tolerance=1e-12), "label"),
+        pytest.param(
+            BSGD, Merging("fixed-point", tolerance=1e-12), "label", marks=pytest.mark.slow
+        ),
     ],
 )
 @pytest.mark.parametrize("budget", [2, 5, 30])
