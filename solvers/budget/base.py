@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginbench.solvers.budget.epochs import BudgetObjectives, EpochRecord, budget_objectives
 from marginbench.solvers.budget.ledger import Ledger
-from marginbench.solvers.budget.maintenance import Maintenance, Rule, strategy_of
+from marginbench.solvers.budget.maintenance import PAIRINGS, Maintenance, Rule, strategy_of
+from marginbench.solvers.budget.merging import SAME_LABEL
 from marginbench.solvers.budget.points import TrainingPoints
 from marginbench.solvers.budget.state import ModelState, empty_state
 from marginbench.solvers.interface.base import Solver
@@ -82,11 +83,14 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
     maintenance : str or Maintenance
         What keeps to the budget: "merge" (only for "rbf"), "project", "remove", a name of
         ``budget.STRATEGIES``, or one of ``Merging``, ``Projection``, ``Removal``.
+    pairing : {"label", "any", "sign"}
+        Which points may be merged: those of the same label, any two, or those whose coefficients
+        have the same sign. See docs/budget.md. Projection and removal do not read it.
     order : {"permutation", "iid"}
         A fresh permutation in each epoch (the authors' code), or independent uniform draws
         (the theory).
     max_epochs : int >= 1
-        Stop after this many epochs of n iterations. [BSCA18]_ runs 20 to 100.
+        Stop after this many epochs of n iterations. [BSCA18]_ states no number.
     record_objectives : bool
         Evaluate primal, duals and drift after each epoch, into ``trace_``. That takes time within
         ``fit``, but none of the time in ``trace_``.
@@ -103,6 +107,7 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
 
     budget: int = 500
     maintenance: str | Maintenance = "merge"
+    pairing: str = "sign"
     order: str = "permutation"
     max_epochs: int = 20
     record_objectives: bool = False
@@ -117,6 +122,7 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
         check_positive("C", self.C)
         check_whole("budget", self.budget, at_least=1)
         strategy_of(self.maintenance)
+        check_one_of("pairing", self.pairing, tuple(PAIRINGS))
         check_one_of("order", self.order, ("permutation", "iid"))
         check_iteration_limit(self.max_epochs)
         check_flag("record_objectives", self.record_objectives)
@@ -124,6 +130,7 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         kernel = problem.kernel
         strategy = self._strategy(kernel, problem.n)
+        rule = strategy.rule(self.pairing)
         # A model of all points needs no room for more.
         budget = min(int(self.budget), problem.n)
         training = TrainingPoints(kernel, problem.X, np.dtype(self.dtype).name)
@@ -135,8 +142,9 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
             training.dtype,
             merged=strategy.points,
             gram=strategy.keeps_gram,
+            labels=rule.search.pairing == SAME_LABEL,
         )
-        iterations = self._iterations(problem, training, model, strategy.rule())
+        iterations = self._iterations(problem, training, model, rule)
         ledger = Ledger(model, problem.counters)
 
         def snapshot() -> BudgetExpansion:

@@ -24,6 +24,12 @@ class BSCA(BudgetSolver):
     a step ``delta`` on alpha_i adds the point x_i with coefficient ``y_i delta``, and one point too
     many is merged with another, projected onto the others, or removed ([BSCA18]_ Algorithm 1).
 
+    Parameters
+    ----------
+    pairing : {"label", "any", "sign"}
+        Which points may be merged: those of the same label, any two, or those whose coefficients
+        have the same sign. "any" is the most accurate; see docs/budget.md.
+
     Attributes
     ----------
     alpha_ : ndarray of float64, shape (n,)
@@ -41,8 +47,8 @@ class BSCA(BudgetSolver):
     The model is a :class:`BudgetExpansion`: ``support_vectors_`` are points of its own, and
     ``dual_coef_`` their signed coefficients. There is no certificate: alpha belongs to another w.
 
-    Deviations: [BSCA18]_ prints the new coefficient without the label; signs to be merged are
-    those of the coefficients, not the labels; a point that stands in the model already has its
+    Deviations: [BSCA18]_ prints the new coefficient without the label, and merges only points of
+    the same class, which is ``pairing="label"``; a point that stands in the model already has its
     coefficient changed there. See docs/budget.md.
 
     References
@@ -55,6 +61,8 @@ class BSCA(BudgetSolver):
     """
 
     scalarization = "C"
+
+    pairing: str = "any"
 
     def _iterations(
         self, problem: Problem, training: TrainingPoints, model: ModelState, rule: Rule

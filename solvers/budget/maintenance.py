@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginbench.solvers.budget.merging import (
+    ANY_TWO,
     FIXED_POINT,
     GOLDEN,
     LOOKUP_COST,
     LOOKUP_WEIGHT,
+    SAME_LABEL,
+    SAME_SIGN,
     Search,
     merge_tables,
 )
@@ -26,6 +29,8 @@ _SEARCHES = {
     "lookup-h": LOOKUP_WEIGHT,
     "lookup-wd": LOOKUP_COST,
 }
+#: Which points may be merged.
+PAIRINGS = {"label": SAME_LABEL, "any": ANY_TWO, "sign": SAME_SIGN}
 
 
 class Rule(NamedTuple):
@@ -62,15 +67,15 @@ class Maintenance(ABC):
         """Raise ValueError for a parameter out of range."""
 
     @abstractmethod
-    def rule(self) -> Rule:
-        """The strategy's compiled form."""
+    def rule(self, pairing: str) -> Rule:
+        """The strategy's compiled form, for one of :data:`PAIRINGS`, which only merging reads."""
 
 
 @dataclass(frozen=True)
 class Removal(Maintenance):
     """Drop the point with the least ``||beta phi(z)||``. Costs no kernel evaluation."""
 
-    def rule(self) -> Rule:
+    def rule(self, pairing: str) -> Rule:
         """The strategy's compiled form."""
         return _rule(REMOVAL)
 
@@ -86,7 +91,7 @@ class Projection(Maintenance):
 
     keeps_gram = True
 
-    def rule(self) -> Rule:
+    def rule(self, pairing: str) -> Rule:
         """The strategy's compiled form."""
         return _rule(PROJECTION)
 
@@ -96,18 +101,17 @@ class Merging(Maintenance):
     """Replace the point with the least |beta| and its best partner by one new point.
 
     The new point lies on the line through both, where the squared distance in feature space that w
-    moves (the weight degradation) is least; its coefficient is the best for it. All other
-    points are tried as partners. Only for the Gaussian kernel.
+    moves (the weight degradation) is least; its coefficient is the best for it. All points that
+    the solver's ``pairing`` allows are tried as partners. Only for the Gaussian kernel.
 
     Parameters
     ----------
     search : {"lookup-wd", "lookup-h", "golden", "fixed-point"}, default="lookup-wd"
         How a pair's best merge is found. "golden": golden section search to ``tolerance``.
-        "fixed-point": the stationarity condition, iterated. "lookup-h": the place of the merge
-        from a table. "lookup-wd": the degradation from a table to choose the
-        partner, then the place of this one merge by Newton's method.
-    partners : {"same", "any"}, default="same"
-        Whether only coefficients of the same sign are merged.
+        "fixed-point": the stationarity condition, iterated; for opposite signs, where that can
+        be arbitrarily slow, by Newton's method. "lookup-h": the place of the merge from a table.
+        "lookup-wd": the degradation from a table to choose the partner, then the place of this
+        one merge by Newton's method.
     points : int >= 2, default=2
         Points that become one: the best ``points - 1`` partners, merged one after the other
         in the order of their degradations. One search then makes room for ``points - 1``.
@@ -119,7 +123,6 @@ class Merging(Maintenance):
     """
 
     search: str = "lookup-wd"
-    partners: str = "same"
     points: int = 2
     tolerance: float = 0.01
     grid: int = 400
@@ -128,19 +131,17 @@ class Merging(Maintenance):
     def check(self) -> None:
         """Raise ValueError for a parameter out of range."""
         check_one_of("search", self.search, tuple(_SEARCHES))
-        check_one_of("partners", self.partners, ("same", "any"))
         check_whole("points", self.points, at_least=2)
         check_positive("tolerance", self.tolerance)
         check_whole("grid", self.grid, at_least=2)
 
-    def rule(self) -> Rule:
+    def rule(self, pairing: str) -> Rule:
         """The strategy's compiled form."""
         kind = _SEARCHES[self.search]
-        same_sign = self.partners == "same"
-        search = Search(kind, same_sign, float(self.tolerance), 0.0)
+        search = Search(kind, PAIRINGS[pairing], float(self.tolerance), 0.0)
         if kind not in (LOOKUP_COST, LOOKUP_WEIGHT):
             return _rule(MERGING)._replace(search=search)
-        tables = merge_tables(int(self.grid), same_sign)
+        tables = merge_tables(int(self.grid), pairing == "sign")
         return Rule(
             MERGING,
             search._replace(lowest=tables.lowest),
@@ -156,7 +157,6 @@ STRATEGIES: dict[str, Maintenance] = {
     "merge-golden-precise": Merging("golden", tolerance=1e-10),
     "merge-fixed-point": Merging("fixed-point", tolerance=1e-10),
     "merge-lookup-h": Merging("lookup-h"),
-    "merge-any-sign": Merging(partners="any"),
     "multimerge-3": Merging(points=3),
     "multimerge-4": Merging(points=4),
     "multimerge-5": Merging(points=5),
@@ -185,4 +185,4 @@ def _rule(kind: int) -> Rule:
     table, least = np.zeros((2, 2), dtype=np.float32), np.zeros((3, 2))
     for array in (table, least):
         array.flags.writeable = False
-    return Rule(kind, Search(GOLDEN, True, 0.0, 0.0), table, least)
+    return Rule(kind, Search(GOLDEN, SAME_SIGN, 0.0, 0.0), table, least)

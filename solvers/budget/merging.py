@@ -22,6 +22,7 @@ from marginbench.solvers.budget.pairs import (
 from marginbench.solvers.budget.state import drop
 
 GOLDEN, FIXED_POINT, LOOKUP_WEIGHT, LOOKUP_COST = range(4)
+SAME_LABEL, ANY_TWO, SAME_SIGN = range(3)
 _FARTHEST = np.finfo(np.float64).max
 
 
@@ -50,10 +51,19 @@ class Tables(NamedTuple):
 
 
 class Search(NamedTuple):
-    """How the best merge of a pair is found; see :class:`marginbench.solvers.budget.Merging`."""
+    """Which points are merged and how; see :class:`marginbench.solvers.budget.Merging`.
+
+    Attributes
+    ----------
+    kind : {GOLDEN, FIXED_POINT, LOOKUP_WEIGHT, LOOKUP_COST}
+    pairing : {SAME_LABEL, ANY_TWO, SAME_SIGN}
+    tolerance : float
+    lowest : float
+        That of :class:`Tables`.
+    """
 
     kind: int
-    same_sign: bool
+    pairing: int
     tolerance: float
     lowest: float
 
@@ -80,7 +90,7 @@ def merge_tables(grid: int, same_sign: bool) -> Tables:
     least = np.full((3, grid), np.inf)
     least[0] = (costs * np.square(1.0 - entries)).min(axis=0)
     least[1, 1:] = -np.log(entries[1:])
-    shares = 1.0 / (1.0 + ratios) if same_sign else np.ones(len(ratios))
+    shares = 1.0 / (1.0 + np.maximum(ratios, 0.0))
     # (1 - entry) / exponent goes from 0 to its limit 1.
     slopes = np.zeros(grid)
     slopes[1:-1], slopes[-1] = (1.0 - entries[1:-1]) / least[1, 1:-1], 1.0
@@ -104,16 +114,16 @@ def find_partners(model, rule, light):
         _evaluate_from(model, light)
     else:
         model.counts.search_evals += size - 1
-    nearest = _mask(model, light, search.same_sign)
+    nearest = _mask(model, light, search.pairing)
     if entries[nearest] == np.inf and size > 2:
-        # The only one of its sign: the lightest of the others has partners.
+        # The only one of its kind: the lightest of the others has partners.
         for j in range(size):
             scratch[j] = np.inf if j == light else abs(coef[j])
         light = smallest(model.scratch_bits, size)
         _evaluate_from(model, light)
-        nearest = _mask(model, light, search.same_sign)
+        nearest = _mask(model, light, search.pairing)
     elif entries[nearest] == np.inf:
-        nearest = _mask(model, light, False)
+        nearest = _mask(model, light, ANY_TWO)
 
     limit = _FARTHEST
     if search.kind == LOOKUP_COST and len(chosen) == 2:
@@ -150,11 +160,10 @@ def _evaluate_from(model, light):
 
 
 @compiled(forceinline=True)
-def _mask(model, light, same_sign):
+def _mask(model, light, pairing):
     """``entries`` become the distances to possible partners, else infinity; the nearest one.
 
-    Among equal signs a distance counts by the share ``beta_j / (beta_j + beta_light)``: for small
-    ones the loss is twice the square of that.
+    Distances count by :func:`_share`: for small ones the loss is then at least twice their square.
     """
     coef, distances, entries, size = (
         model.coef,
@@ -162,16 +171,30 @@ def _mask(model, light, same_sign):
         model.entries,
         model.counts.n_points,
     )
-    positive = coef[light] > 0.0
-    if same_sign:
+    if pairing == SAME_SIGN:
+        positive = coef[light] > 0.0
         for j in range(size):
+            # _share for equal signs; the others do not count.
             share = coef[j] / (coef[j] + coef[light])
             entries[j] = distances[j] * share if (coef[j] > 0.0) == positive else np.inf
+    elif pairing == SAME_LABEL:
+        labels = model.labels
+        label = labels[light]
+        for j in range(size):
+            near = distances[j] * _share(coef[j], coef[light])
+            entries[j] = near if labels[j] == label else np.inf
     else:
         for j in range(size):
-            entries[j] = distances[j]
+            entries[j] = distances[j] * _share(coef[j], coef[light])
     entries[light] = np.inf
     return smallest(model.entry_bits, size)
+
+
+@compiled()
+def _share(other, light):
+    """The heavy coefficient's share of both, where they have the same sign; else 1."""
+    added = abs(light) if (other > 0.0) == (light > 0.0) else 0.0
+    return abs(other) / (abs(other) + added)
 
 
 @compiled()
@@ -249,7 +272,9 @@ def merge_chosen(model, rule, count):
         model.counts.search_evals += count - 2
         model.counts.computed += count - 2
         coefficient, lost = _projected(coef, chosen, group, count)
-    _store(model, count, coefficient)
+    # Where parts have two labels, with a budget of 1, that of the partner, the heavier one.
+    label = model.labels[chosen[1]] if len(model.labels) > 0 else 0.0
+    _store(model, count, coefficient, label)
     return lost
 
 
@@ -276,7 +301,7 @@ def _squared_distance(group, a, b):
 
 
 @compiled(forceinline=True)
-def _store(model, count, coefficient):
+def _store(model, count, coefficient, label):
     """Put the merged point in the place of one of the chosen, and drop the others."""
     points, chosen, group = model.points, model.chosen, model.group
     for k in range(count):
@@ -291,3 +316,5 @@ def _store(model, count, coefficient):
         points[f, place] = group[len(group) - 1, f]
     model.coef[place] = coefficient
     model.owner[place] = -1
+    if len(model.labels) > 0:
+        model.labels[place] = label

@@ -43,6 +43,9 @@ class ModelState(NamedTuple):
         sqrt(k(z_j, z_j)).
     owner : ndarray of int64, shape (capacity,)
         The training point that z_j is; -1 after a merge.
+    labels : ndarray, shape (capacity,) or (0,)
+        The label of the training points that z_j is made of, -1 or +1; kept only where points of
+        the same label are merged.
     distances, entries : ndarray, shape (capacity,)
         Exponents and kernel entries of the point that was evaluated last.
     entry_bits : ndarray of int32 or int64, shape (capacity,)
@@ -75,6 +78,7 @@ class ModelState(NamedTuple):
     coef: np.ndarray
     roots: np.ndarray
     owner: np.ndarray
+    labels: np.ndarray
     distances: np.ndarray
     entries: np.ndarray
     entry_bits: np.ndarray
@@ -91,7 +95,9 @@ class ModelState(NamedTuple):
     degradation: np.ndarray
 
 
-def empty_state(n_features: int, budget: int, dtype: str, *, merged: int, gram: bool) -> ModelState:
+def empty_state(
+    n_features: int, budget: int, dtype: str, *, merged: int, gram: bool, labels: bool
+) -> ModelState:
     """A model of no points, with room for ``budget`` and one more.
 
     Parameters
@@ -103,6 +109,8 @@ def empty_state(n_features: int, budget: int, dtype: str, *, merged: int, gram: 
         Points that are merged at once.
     gram : bool
         Whether the matrix of kernel entries is kept.
+    labels : bool
+        Whether each point's label is kept.
     """
     capacity = padded(budget + 1)
     side = capacity if gram else 0
@@ -114,6 +122,7 @@ def empty_state(n_features: int, budget: int, dtype: str, *, merged: int, gram: 
         coef=aligned((capacity,), "float64"),
         roots=aligned((capacity,), "float64"),
         owner=np.full(capacity, -1),
+        labels=aligned((capacity if labels else 0,), dtype),
         distances=aligned((capacity,), dtype),
         entries=entries,
         entry_bits=entries.view(f"int{8 * entries.itemsize}"),
@@ -159,6 +168,7 @@ def distance_left(kind, distance, coefficient):
 def drop(model, j):
     """Take point j out; the last one moves to its place."""
     points, coef, roots, owner = model.points, model.coef, model.roots, model.owner
+    labels = model.labels
     last = model.counts.n_points - 1
     if j != last:
         for f in range(len(points)):
@@ -166,6 +176,8 @@ def drop(model, j):
         coef[j] = coef[last]
         roots[j] = roots[last]
         owner[j] = owner[last]
+        if len(labels) > 0:
+            labels[j] = labels[last]
     coef[last] = 0.0
     owner[last] = -1
     model.counts.n_points = last

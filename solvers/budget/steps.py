@@ -92,10 +92,7 @@ def iterate(model, kernel, rule, method, drawn, index, done, start, limit):
                 coef[j] += coefficient
                 lost = distance_left(kernel.kind, distances[j], coefficient)
             else:
-                for f in range(len(x)):
-                    points[f, size] = x[f]
-                coef[size], model.roots[size], model.owner[size] = coefficient, math.sqrt(square), i
-                counts.n_points += 1
+                _append(model, x, coefficient, math.sqrt(square), i, y[i])
                 lost = 0.0
                 if size == model.budget or rule.kind == PROJECTION:
                     before = ticks()
@@ -134,6 +131,18 @@ def _descent(violations, i, label, score, step, before):
         return 0.0
     violations[i] += 1.0
     return label * step
+
+
+@compiled(forceinline=True)
+def _append(model, x, coefficient, root, owner, label):
+    """Make x the last point of the model."""
+    points, size = model.points, model.counts.n_points
+    for f in range(len(x)):
+        points[f, size] = x[f]
+    model.coef[size], model.roots[size], model.owner[size] = coefficient, root, owner
+    if len(model.labels) > 0:
+        model.labels[size] = label
+    model.counts.n_points += 1
 
 
 @compiled(forceinline=True)

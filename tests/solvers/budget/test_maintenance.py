@@ -17,27 +17,50 @@ from marginbench.solvers.budget.steps import maintain
 
 GAUSS = KernelCode(0, 0, 0.0, 0.0)
 MERGING = [name for name, strategy in STRATEGIES.items() if isinstance(strategy, Merging)]
+PAIRINGS = ["label", "any", "sign"]
 
 
 def gram(A, B):
     return np.exp(-((A[:, None] - B) ** 2).sum(axis=2))
 
 
-def one_event(points, coef, strategy):
-    """Maintain a model of one point too many; points, coefficients, loss and search evaluations."""
+def maintained(points, coef, strategy, pairing="sign", labels=None):
+    """The state that one event of maintenance leaves of a model of one point too many; its loss."""
     size, d = points.shape
-    model = empty_state(d, size - 1, "float64", merged=strategy.points, gram=strategy.keeps_gram)
+    model = empty_state(
+        d,
+        size - 1,
+        "float64",
+        merged=strategy.points,
+        gram=strategy.keeps_gram,
+        labels=pairing == "label",
+    )
     for j in range(size):
         model.points[:, j], model.coef[j], model.roots[j] = points[j], coef[j], 1.0
         if strategy.keeps_gram and j < size - 1:
             extend_gram(model, GAUSS, j)
+    if pairing == "label":
+        model.labels[:size] = labels
     model.counts["n_points"] = size
     squared_distances(points[-1].copy(), model.points, len(model.coef), model.distances)
-    lost = maintain(model, GAUSS, strategy.rule())
+    return model, maintain(model, GAUSS, strategy.rule(pairing))
+
+
+def one_event(points, coef, strategy, pairing="sign", labels=None):
+    """What such an event leaves: points, coefficients, loss and search evaluations."""
+    model, lost = maintained(points, coef, strategy, pairing, labels)
     left = int(model.counts["n_points"])
     assert not model.coef[left:].any()
     found = model.points[:, :left].T.copy(), model.coef[:left].copy()
     return *found, lost, int(model.counts["search_evals"])
+
+
+def allowed(pairing, coef, labels, i, j):
+    """Whether points i and j may be merged."""
+    if pairing == "any":
+        return True
+    kind = coef if pairing == "sign" else labels
+    return kind[i] * kind[j] > 0
 
 
 def random_model(rng, size, d=3, spread=1.0, signs=True):
@@ -51,11 +74,11 @@ def explicit_loss(points, coef, after, coef_after):
     return float(difference @ gram(everything, everything) @ difference)
 
 
-def pair_losses(points, coef, light, same_sign=True):
+def pair_losses(points, coef, light, pairing="sign", labels=None):
     """The exact loss of merging ``light`` with each other point; infinity where it may not."""
     losses = np.full(len(coef), np.inf)
     for j in range(len(coef)):
-        if j == light or (same_sign and coef[j] * coef[light] < 0):
+        if j == light or not allowed(pairing, coef, labels, light, j):
             continue
         a, b = (light, j) if abs(coef[light]) >= abs(coef[j]) else (j, light)
         r, log_entry = coef[b] / coef[a], -((points[a] - points[b]) ** 2).sum()
@@ -65,13 +88,23 @@ def pair_losses(points, coef, light, same_sign=True):
     return losses
 
 
-@pytest.mark.parametrize("name", sorted(STRATEGIES))
+def with_pairings(names):
+    """Each strategy, with each pairing if it merges."""
+    return [
+        (name, pairing)
+        for name in sorted(names)
+        for pairing in (PAIRINGS if name in MERGING else ["sign"])
+    ]
+
+
+@pytest.mark.parametrize(("name", "pairing"), with_pairings(STRATEGIES))
 @pytest.mark.parametrize("spread", [0.3, 1.0, 30.0])
-def test_the_degradation_is_the_explicit_norm(name, spread):
+def test_the_degradation_is_the_explicit_norm(name, pairing, spread):
     rng = np.random.default_rng(0)
     for size in (2, 3, 4, 7, 20, 33):
         points, coef = random_model(rng, size, spread=spread)
-        after, coef_after, lost, _ = one_event(points, coef, STRATEGIES[name])
+        labels = rng.choice([-1.0, 1.0], size)
+        after, coef_after, lost, _ = one_event(points, coef, STRATEGIES[name], pairing, labels)
         merged = min(STRATEGIES[name].points, size)
         assert size - merged + 1 <= len(coef_after) <= size - 1
         expected = explicit_loss(points, coef, after, coef_after)
@@ -80,12 +113,15 @@ def test_the_degradation_is_the_explicit_norm(name, spread):
 
 
 @pytest.mark.parametrize("signs", [True, False])
-@pytest.mark.parametrize("name", ["project", "merge-golden-precise", "merge", "merge-any-sign"])
-def test_nothing_loses_more_than_removal(name, signs):
+@pytest.mark.parametrize(
+    ("name", "pairing"), with_pairings(["project", "merge-golden-precise", "merge"])
+)
+def test_nothing_loses_more_than_removal(name, pairing, signs):
     rng = np.random.default_rng(1)
     for _ in range(30):
         points, coef = random_model(rng, 12, signs=signs)
-        *_, lost, _ = one_event(points, coef, STRATEGIES[name])
+        labels = rng.choice([-1.0, 1.0], 12)
+        *_, lost, _ = one_event(points, coef, STRATEGIES[name], pairing, labels)
         assert lost <= np.square(coef).min() + 1e-12
         assert one_event(points, coef, STRATEGIES["remove"])[2] == np.square(coef).min()
 
@@ -106,42 +142,52 @@ def test_projection_is_the_best_expression_in_the_other_points():
         assert lost == pytest.approx(coef[p] ** 2 * (1 - K[p, rest] @ share), rel=1e-5)
 
 
-@pytest.mark.parametrize("any_sign", [False, True])
+@pytest.mark.parametrize("pairing", PAIRINGS)
 @pytest.mark.parametrize("search", ["golden", "fixed-point", "lookup-h", "lookup-wd"])
 @pytest.mark.parametrize("spread", [0.2, 0.7, 2.0])
-def test_the_chosen_partner_is_the_best_of_all(search, any_sign, spread):
+def test_the_chosen_partner_is_the_best_of_those_allowed(search, pairing, spread):
     rng = np.random.default_rng(3)
-    strategy = Merging(search, "any" if any_sign else "same", tolerance=1e-10, grid=400)
+    strategy = Merging(search, tolerance=1e-10, grid=400)
     tabulated = search.startswith("lookup")
     for _ in range(40):
         points, coef = random_model(rng, 25, spread=spread)
+        labels = rng.choice([-1.0, 1.0], 25)
         light = int(np.argmin(np.abs(coef)))
-        *_, lost, evals = one_event(points, coef, strategy)
-        best = pair_losses(points, coef, light, not any_sign).min()
+        after, _, lost, evals = one_event(points, coef, strategy, pairing, labels)
+        best = pair_losses(points, coef, light, pairing, labels).min()
         # Tables may mistake one partner for another that loses hardly more.
         assert lost <= best + (2e-3 if tabulated else 1e-9) * coef[light] ** 2
         assert lost >= best - 1e-12
         assert evals == 24
+        gone = [j for j in range(25) if points[j].tolist() not in after.tolist()]
+        assert len(gone) == 2
+        assert light in gone
+        assert allowed(pairing, coef, labels, *gone)
 
 
-def test_the_lookup_prunes_no_partner_that_a_full_search_takes():
+@pytest.mark.parametrize("pairing", PAIRINGS)
+def test_the_lookup_prunes_no_partner_that_a_full_search_takes(pairing):
     rng = np.random.default_rng(4)
     strategy = Merging("lookup-wd")
-    table = strategy.rule().table.astype(float)
-    steps = table.shape[1] - 1
+    table = strategy.rule(pairing).table.astype(float)
+    steps, lowest = table.shape[1] - 1, 0.0 if pairing == "sign" else -1.0
     for d in [1, 2, 3, 18] * 100:
-        points, coef = random_model(rng, 40, d=d, spread=10 ** rng.uniform(-3.0, 0.2), signs=False)
-        light = int(np.argmin(coef))
-        after, *_ = one_event(points, coef, strategy)
+        spread = 10 ** rng.uniform(-3.0, 0.2)
+        points, coef = random_model(rng, 40, d=d, spread=spread, signs=pairing != "sign")
+        labels = rng.choice([-1.0, 1.0], 40)
+        light = int(np.argmin(np.abs(coef)))
+        after, *_ = one_event(points, coef, strategy, pairing, labels)
         # Bilinear interpolation by hand, for every partner.
-        row = coef[light] / coef * steps
+        row = (coef[light] / coef - lowest) * steps
         column = np.exp(-((points - points[light]) ** 2).sum(axis=1)) * steps
-        a, b = np.minimum(row.astype(int), steps - 1), np.minimum(column.astype(int), steps - 1)
+        a = np.minimum(row.astype(int), len(table) - 2)
+        b = np.minimum(column.astype(int), steps - 1)
         u, v = row - a, column - b
         cost = (1 - u) * ((1 - v) * table[a, b] + v * table[a, b + 1]) + u * (
             (1 - v) * table[a + 1, b] + v * table[a + 1, b + 1]
         )
         cost *= np.square(1 - column / steps)
+        cost[[not allowed(pairing, coef, labels, light, j) for j in range(40)]] = np.inf
         cost[light] = np.inf
         gone = {tuple(p) for p in points} - {tuple(p) for p in after}
         # At these two points no other one is better than the chosen one.
@@ -172,17 +218,59 @@ def test_several_points_become_one(points):
         assert lost >= 0
 
 
+@pytest.mark.parametrize("search", ["golden", "fixed-point", "lookup-h", "lookup-wd"])
+def test_a_small_step_back_cancels_its_neighbour_by_label_and_not_by_sign(search):
+    points = np.array([[0.0], [1.0], [1.3], [0.01]])
+    coef, labels = np.array([1.0, 1.0, -1.0, -0.1]), np.array([1.0, 1.0, -1.0, 1.0])
+    after, coef_after, lost, _ = one_event(points, coef, Merging(search), "label", labels)
+    assert lost < 1e-2 * coef[3] ** 2
+    assert set(after[:, 0]) & {0.0, 1.0, 1.3} == {1.0, 1.3}
+    assert sorted(coef_after) == pytest.approx([-1.0, 0.9, 1.0], abs=1e-3)
+    # By the sign of the coefficient it goes to the other class, far away.
+    after, _, lost, _ = one_event(points, coef, Merging(search), "sign", labels)
+    assert lost > 0.5 * coef[3] ** 2
+    assert set(after[:, 0]) & {0.0, 1.0, 1.3} == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("pairing", ["label", "sign"])
 @pytest.mark.parametrize("name", MERGING)
-def test_a_point_alone_with_its_sign_leaves_the_merging_to_the_others(name):
-    if STRATEGIES[name].partners == "any":
-        pytest.skip("any two signs are merged")
+def test_a_point_alone_of_its_kind_leaves_the_merging_to_the_others(name, pairing):
     points = np.array([[0.0], [0.1], [0.3], [2.0], [2.2]])
-    coef = np.array([-0.01, 1.0, 2.0, 3.0, 4.0])
-    after, coef_after, _, evals = one_event(points, coef, STRATEGIES[name])
-    assert -0.01 in coef_after
+    # By label the coefficients' signs say nothing.
+    coef = np.array([-0.01, 1.0, 2.0, 3.0, 4.0]) * (-1.0 if pairing == "label" else 1.0)
+    labels = np.array([-1.0, 1.0, 1.0, 1.0, 1.0])
+    after, coef_after, _, evals = one_event(points, coef, STRATEGIES[name], pairing, labels)
+    assert coef[0] in coef_after
     assert [0.0] in after.tolist()
     # The newest point's row does not serve for the other ones.
     assert evals >= 2 * 4
+
+
+@pytest.mark.parametrize("pairing", ["label", "sign"])
+def test_the_only_two_points_are_merged_whatever_they_are(pairing):
+    points, labels = np.array([[0.0], [0.1]]), np.array([1.0, -1.0])
+    model, lost = maintained(points, np.array([1.0, -0.5]), Merging(), pairing, labels)
+    assert model.counts["n_points"] == 1
+    assert lost < 0.5**2
+    if pairing == "label":
+        # Of two labels the merged point has that of its heavier part.
+        assert model.labels[0] == 1.0
+
+
+def test_a_merged_point_has_the_label_of_its_parts_and_the_others_keep_theirs():
+    rng = np.random.default_rng(7)
+    for n_merged in (2, 3, 5):
+        for _ in range(20):
+            points, coef = random_model(rng, 16)
+            labels = rng.choice([-1.0, 1.0], 16)
+            model, _ = maintained(points, coef, Merging(points=n_merged), "label", labels)
+            known = {tuple(point): label for point, label in zip(points, labels, strict=True)}
+            left = int(model.counts["n_points"])
+            after = [tuple(point) for point in model.points[:, :left].T]
+            parts = {known[point] for point in set(known) - set(after)}
+            assert len(parts) == 1
+            for point, label in zip(after, model.labels, strict=False):
+                assert label == known.get(point, *parts)
 
 
 def test_a_weightless_point_goes_for_free():

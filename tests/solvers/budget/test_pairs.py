@@ -141,7 +141,7 @@ def test_tables_are_shared_and_cannot_be_written_to():
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("search", "gold"), ("partners", "other"), ("points", 1), ("tolerance", 0.0), ("grid", 1)],
+    [("search", "gold"), ("points", 1), ("tolerance", 0.0), ("grid", 1)],
 )
 def test_a_strategys_parameter_out_of_range_is_named(parameter, value):
     with pytest.raises(ValueError, match=parameter) as failure:
