@@ -21,14 +21,23 @@ from pydantic import TypeAdapter
 from marginbench.harness.errors import RecordError
 from marginbench.harness.measures import Measure, column, columns_of
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 Status = Literal[
-    "converged", "budget", "timeout", "memory", "crashed", "failed", "diverged", "wrong", "skipped"
+    "converged",
+    "no_separator",
+    "budget",
+    "timeout",
+    "memory",
+    "crashed",
+    "failed",
+    "diverged",
+    "wrong",
+    "skipped",
 ]
 STATUSES: tuple[Status, ...] = get_args(Status)
 #: Statuses of runs that went as planned; every other one makes the command exit with 1.
-EXPECTED_STATUSES: frozenset[Status] = frozenset({"converged", "budget", "skipped"})
+EXPECTED_STATUSES: frozenset[Status] = frozenset({"converged", "no_separator", "budget", "skipped"})
 
 _WALL = Measure("Time", "solver seconds", "seconds", short="time", table=90)
 CPU = Measure("CPU time", "CPU seconds", "seconds", table=80)
@@ -162,6 +171,9 @@ class RecordBase:
         """A stored row of an older version of the schema as one of this version."""
         if row.get("schema_version") == 4:
             row |= {"key_parts": "{}", "version": "", "claimed": "", "schema_version": 5}
+        if row.get("schema_version") == 5:
+            # Version 6 has another status, and another word in a column of feasibility methods.
+            row["schema_version"] = 6
         return row
 
     @classmethod

@@ -40,6 +40,10 @@ class FeatureSpace(ElementSpace):
     gram_bytes : int
         The kernel matrix is stored if it is not larger; else entries are computed again for each
         product.
+    entry_noise : float
+        A bound on the errors of the entries of the Gram matrix; 0 if it is what it is.
+    problem : FeasibilityProblem, optional
+        The given Gram matrix, if the space is of one.
     """
 
     def __init__(
@@ -48,11 +52,15 @@ class FeatureSpace(ElementSpace):
         factor: np.ndarray,
         index: np.ndarray | None = None,
         gram_bytes: int = 0,
+        entry_noise: float = 0.0,
+        problem: FeasibilityProblem | None = None,
     ) -> None:
         self.oracle = oracle
         self.factor = factor
         self.index = index
         self.gram_bytes = gram_bytes
+        self.entry_noise = entry_noise
+        self.problem = problem
         self.n = self.size = len(factor)
         self.counters = oracle.counters
         self._matrix: np.ndarray | None = None
@@ -72,7 +80,7 @@ class FeatureSpace(ElementSpace):
         G = problem.data
         oracle = KernelOracle("precomputed", G, G.dtype.name, counters=FeasibilityCounters())
         factor = np.ones(problem.n) if problem.scale is None else 1 / problem.scale
-        return cls(oracle, factor, gram_bytes=G.nbytes if stored else 0)
+        return cls(oracle, factor, gram_bytes=G.nbytes if stored else 0, problem=problem)
 
     @classmethod
     def of_points(cls, oracle: KernelOracle, signs: np.ndarray, gram_bytes: int) -> FeatureSpace:
@@ -106,7 +114,11 @@ class FeatureSpace(ElementSpace):
             )
         kept = None if len(index) == len(diag) else index
         factor = signs if kept is None else signs[index]
-        return cls(oracle, factor / np.sqrt(diag[index]), kept, gram_bytes)
+        noise = oracle.kernel.entry_noise(oracle.points, oracle.dtype.name) / float(diag.max())
+        if not math.isfinite(noise):
+            # Of a black box nothing is known but the type of its entries.
+            noise = float(np.finfo(oracle.dtype).eps)
+        return cls(oracle, factor / np.sqrt(diag[index]), kept, gram_bytes, noise)
 
     def with_signs(self, signs: np.ndarray) -> FeatureSpace:
         """The same points with other labels, and the same stored matrix.
@@ -118,7 +130,8 @@ class FeatureSpace(ElementSpace):
         """
         self.load()
         signs = signs if self.index is None else signs[self.index]
-        other = FeatureSpace(self.oracle, signs * np.abs(self.factor), self.index, self.gram_bytes)
+        factor = signs * np.abs(self.factor)
+        other = FeatureSpace(self.oracle, factor, self.index, self.gram_bytes, self.entry_noise)
         other._matrix = self._matrix
         return other
 
@@ -216,10 +229,11 @@ class FeatureSpace(ElementSpace):
     def separates(self, y: np.ndarray, low: float) -> bool:
         # Without the matrix it would cost n^2 entries: running sums must do, if they are positive
         # by more than the rounding of all updates.
-        unit = _EPS * float(np.abs(y).sum())
+        weight = float(np.abs(y).sum())
+        noise = self.entry_noise * weight
         if self._matrix is None:
-            return low > (self.n + 8 + self._updates) * unit
-        bound = (self.n + 8) * unit
+            return low > (self.n + 8 + self._updates) * _EPS * weight + noise
+        bound = (self.n + 8) * _EPS * weight + noise
         return low > bound and float(self._multiply([self.factor * y])[0].min()) > bound
 
     def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:

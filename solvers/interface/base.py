@@ -47,7 +47,10 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
     n_iter_ : int
     counters_ : Counters or None
         What the fit cost; None for a solver that is not instrumented.
-    status_ : {"converged", "budget", "stopped"}
+    status_ : {"converged", "no_separator", "budget", "stopped"}
+        Why the fit ended: its stopping rule was met; a feasibility method met its rule without a
+        separator, so that none has a margin above ``tol`` and the predictions mean nothing; the
+        limit on iterations; the monitor.
     model_ : Model
 
     Notes

@@ -160,8 +160,8 @@ def test_an_impossible_checkpoint_is_refused(tmp_path: Path, kind: str) -> None:
     ("changes", "complaint"),
     [
         ({"key_parts": '{"seed":1}'}, r"\(its key is not that of its key_parts\)"),
-        ({"schema_version": 6}, "schema version 6, this release reads 5"),
-        ({"schema_version": None}, "schema version None, this release reads 5"),
+        ({"schema_version": 7}, "schema version 7, this release reads 6"),
+        ({"schema_version": None}, "schema version None, this release reads 6"),
         ({"kind": "quantum"}, "a record of the kind 'quantum', this release knows svm and "),
         ({"another": 1}, "columns differ from the schema: another"),
         ({"seed": "zero"}, r"not a record of a run \(a value of another type: "),
@@ -271,7 +271,8 @@ def test_an_old_record_of_a_feasibility_method_keeps_its_values() -> None:
         "method_class": "solver_class",
         "solve_s": "wall_s",
     }
-    for column in set(row) - {"schema_version", "trace", *COUNTS}:
+    assert (row["found"], found.found) == ("inseparable", "margin_at_most_tol")
+    for column in set(row) - {"schema_version", "trace", "found", *COUNTS}:
         assert getattr(found, renamed.get(column, column)) == row[column], column
     assert found.counters == counts_of(row)
     assert found.counters["matvecs"] > 0
@@ -297,6 +298,15 @@ def test_a_record_of_version_4_keeps_its_values(name: str) -> None:
     assert len(found.trace) == len(states) > 1
     for checkpoint, state in zip(found.trace, states, strict=True):
         assert asdict(checkpoint) == state | {"counters": dict(state["counters"])}
+
+
+def test_what_passed_for_inseparable_in_version_5_is_a_margin_of_at_most_tol() -> None:
+    row, found = old_row("feasibility-5"), old_record("feasibility-5")
+    assert (row["schema_version"], row["found"]) == (5, "inseparable")
+    assert isinstance(found, FeasibilityRecord)
+    assert (found.schema_version, found.found) == (SCHEMA_VERSION, "margin_at_most_tol")
+    assert found.phi_up == row["phi_up"]
+    assert (found.status, found.key_parts) == ("converged", row["key_parts"])
 
 
 OLD_NAMES = ["svm-1", "svm-2", "svm-3", "svm-4", "feasibility-1", "feasibility-4"]
