@@ -110,7 +110,7 @@ def thin_instance(seed):
     margin; with the column -y besides they are inseparable.
     """
     rng = np.random.default_rng(seed)
-    m = int(rng.integers(2, 5)) if seed % 2 else int(rng.integers(5, 30))
+    m = int(rng.integers(3, 5)) if seed % 2 else int(rng.integers(5, 30))
     n = int(rng.integers(m + 1, 9)) if m < 5 else int(rng.integers(2 * m, 6 * m))
     margin = 10 ** rng.uniform(-11, -4)
     across = lap(m - 1, n, seed=seed).A
@@ -350,8 +350,8 @@ def test_what_only_the_rounding_of_kernel_entries_separates_is_not_separable(met
     A = lap(2, 4, seed=seed).A
     assert not exactly_separable(A)
     y = np.array([1, -1, 1, -1])
+    solver = method("linear", dtype="float32", tol=0.0, max_iter=200, history=1)
     with pytest.warns(ConvergenceWarning):
-        solver = method("linear", dtype="float32", tol=0.0, max_iter=200, history=1)
         solver.fit((A * y).T, y)
     assert max(point.phi_lo for point in solver.result_.history) > 0
     assert solver.result_.status == "budget"
