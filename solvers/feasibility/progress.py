@@ -66,7 +66,7 @@ class Progress:
         self.converged = self.stopped = False
         self._watched = 0
         self.message = self.limit = ""
-        self.started = time.perf_counter()
+        self.started, self.cpu_started = time.perf_counter(), time.process_time()
 
     def ends(
         self, n_iter: int, phi_lo: float, phi_up: float, separator: Callable[[], np.ndarray]
@@ -135,6 +135,7 @@ class Progress:
         x : ndarray of float64, shape (n,)
         """
         seconds = time.perf_counter() - self.started
+        cpu_seconds = time.process_time() - self.cpu_started
         if self.points and self.points[-1].iteration < self.n_iter:
             self._record()
         low, up = self.space.bounds(y, x, self.phi_lo, self.phi_up)
@@ -156,6 +157,7 @@ class Progress:
             status=status, y=y, x=x, phi_lo=low, phi_up=up, n_iter=self.n_iter,
             converged=self.converged, tol=self.tol, message=self.message, counters=counters,
             seconds=seconds, history=tuple(self.points), limit=self.limit,
+            cpu_seconds=cpu_seconds,
         )  # fmt: skip
 
     def _record(self) -> None:

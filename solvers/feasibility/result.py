@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -72,6 +73,8 @@ class FeasibilityResult:
         Empty unless it was asked for.
     limit : str
         The limit that ended it, such as "max_iter=1000"; empty if none did.
+    cpu_seconds : float
+        CPU time of the iterations; NaN if it was not measured.
     """
 
     status: FeasibilityStatus
@@ -87,6 +90,7 @@ class FeasibilityResult:
     seconds: float
     history: tuple[HistoryPoint, ...] = field(default=(), repr=False)
     limit: str = ""
+    cpu_seconds: float = math.nan
 
     @property
     def certificate(self) -> np.ndarray | None:

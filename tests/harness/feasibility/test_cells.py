@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from marginbench.harness.feasibility.records import Stage
 from marginbench.harness.feasibility.work import CellWork
 from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.solvers.feasibility.spaces import Space
 
 EASY = CellWork(
     generator="ldfp", m=8, n=100, kappa=1.5, seed=1, solver="MPLFP",
@@ -112,6 +114,19 @@ def test_a_run_that_is_cut_off_keeps_what_it_has(recwarn: pytest.WarningsRecorde
     assert (found["status"], found["n_iter"]) == ("budget", 1)
     assert found["reason"] == "max_seconds=1e-09 are over"
     assert not recwarn.list  # the record says it
+
+
+def test_a_proof_at_the_end_is_no_time_of_the_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dear(space: Space, x: Any) -> None:
+        started = process_time()
+        while process_time() - started < 0.3:
+            pass
+
+    monkeypatch.setattr(Space, "inseparability_proof", dear)
+    found, _, _ = run(NONE)
+    assert found["found"] == "margin_at_most_tol"
+    assert found["cpu_s"] < 0.3
+    assert found["wall_s"] < 0.3
 
 
 def test_the_seed_gives_the_instance() -> None:
