@@ -66,7 +66,8 @@ def check_certificate(problem: FeasibilityProblem, result: FeasibilityResult) ->
     slack = _EPS * math.sqrt(problem.n) * max(1.0, up)
     if result.status == "separable" and not low > rounding_of_lower_bound(problem, y):
         reasons.append(f"y does not separate: its least response is {low!r}")
-    if result.status == "margin_at_most_tol" and not up <= result.tol + slack:
+    most = math.sqrt(up**2 + _rounding_of_squared_norm(problem, x))
+    if result.status == "margin_at_most_tol" and not most <= result.tol + slack:
         reasons.append(f"||A x|| is {up!r}, above tol={result.tol!r}")
     if result.status == "inseparable" and not proves_inseparable(problem, x):
         reasons.append("x does not prove that nothing separates")

@@ -236,6 +236,10 @@ class FeatureSpace(ElementSpace):
         bound = (self.n + 8) * _EPS * weight + noise
         return low > bound and float(self._multiply([self.factor * y])[0].min()) > bound
 
+    def rounded_up(self, up: float) -> float:
+        # A squared length is known to rounding: of small lengths half the digits are lost.
+        return math.sqrt(up**2 + 2 * (self.n + 8 + self._updates) * _EPS)
+
     def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
         if self._matrix is None:
             return low, up

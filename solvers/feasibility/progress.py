@@ -85,7 +85,8 @@ class Progress:
             self._record()
         if phi_lo > 0 and not self.to_gap and self.space.separates(separator(), phi_lo):
             return self._converged("a separating y was found")
-        residual = phi_up - phi_lo if self.gap_certifies else phi_up
+        up = self.space.rounded_up(phi_up)
+        residual = up - phi_lo if self.gap_certifies else up
         if residual <= self.tol - self.space.noise:
             what = "the saddle point residual" if self.gap_certifies else "||A x||"
             return self._converged(f"{what} is at most tol={self.tol!r}")
@@ -147,7 +148,7 @@ class Progress:
             if proof is not x:
                 x, (low, up) = proof, self.space.bounds(y, proof, low, 0.0)
         else:
-            status = "margin_at_most_tol" if up <= self.tol else "budget"
+            status = "margin_at_most_tol" if self.space.rounded_up(up) <= self.tol else "budget"
         counters = FeasibilityCounters(
             **{name: getattr(self.space.counters, name) for name in _COUNTS},
             iterations=self.n_iter,

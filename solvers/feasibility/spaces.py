@@ -58,6 +58,15 @@ class Space(ABC):
             What running sums say.
         """
 
+    def rounded_up(self, up: float) -> float:
+        """``||A x||`` as it may be where running sums say ``up``, beyond :attr:`noise`.
+
+        Parameters
+        ----------
+        up : float
+        """
+        return up
+
     def inseparability_proof(self, x: np.ndarray) -> np.ndarray | None:
         """A point that proves that nothing separates, x if it does; None if none is known.
 
