@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from marginbench.solvers.feasibility.checking import lower_bound, upper_bound
 from marginbench.solvers.feasibility.problem import FeasibilityProblem
 from marginbench.solvers.feasibility.products import dot2_columns, dot_columns
 from marginbench.solvers.feasibility.simplex import softmax
@@ -241,6 +242,9 @@ class FeatureSpace(ElementSpace):
         return math.sqrt(up**2 + 2 * (self.n + 8 + self._updates) * _EPS)
 
     def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
+        if self.problem is not None:
+            # The given matrix costs no entries, whether the method stores it or not.
+            return lower_bound(self.problem, y), upper_bound(self.problem, x)
         if self._matrix is None:
             return low, up
         Gy, Gx = self._multiply([self.factor * y, self.factor * x])
