@@ -122,9 +122,10 @@ def solvers_page() -> Iterator[str]:
     yield from (
         "## Feasibility methods",
         "",
-        "Methods that look for a separator, or for a certificate that none exists. They take a",
-        "`FeasibilityProblem` and return a `FeasibilityResult`. Methods with a kernel are also",
-        "classifiers.",
+        "Methods that look for a separator, or for a proof that none exists or that no margin is",
+        "above `tol`. They take a `FeasibilityProblem` and return a `FeasibilityResult`, which",
+        "says which of these it is. Methods with a kernel are also classifiers; the others have",
+        "no `fit`.",
         "",
     )
     yield from table(

@@ -24,11 +24,20 @@ from marginbench.harness.measures import Measure, column, columns_of
 SCHEMA_VERSION = 6
 
 Status = Literal[
-    "converged", "budget", "timeout", "memory", "crashed", "failed", "diverged", "wrong", "skipped"
+    "converged",
+    "no_separator",
+    "budget",
+    "timeout",
+    "memory",
+    "crashed",
+    "failed",
+    "diverged",
+    "wrong",
+    "skipped",
 ]
 STATUSES: tuple[Status, ...] = get_args(Status)
 #: Statuses of runs that went as planned; every other one makes the command exit with 1.
-EXPECTED_STATUSES: frozenset[Status] = frozenset({"converged", "budget", "skipped"})
+EXPECTED_STATUSES: frozenset[Status] = frozenset({"converged", "no_separator", "budget", "skipped"})
 
 _WALL = Measure("Time", "solver seconds", "seconds", short="time", table=90)
 CPU = Measure("CPU time", "CPU seconds", "seconds", table=80)
@@ -163,6 +172,7 @@ class RecordBase:
         if row.get("schema_version") == 4:
             row |= {"key_parts": "{}", "version": "", "claimed": "", "schema_version": 5}
         if row.get("schema_version") == 5:
+            # Version 6 has another status, and another word in a column of feasibility methods.
             row["schema_version"] = 6
         return row
 

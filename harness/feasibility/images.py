@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
 from marginbench.data_loaders import DataError, load
@@ -187,7 +189,10 @@ class _Scoring:
 def _trained(work: ImagesWork, gamma: float, max_iter: int, X: Any, y: Any, **params: Any) -> Any:
     cls = load_class(work.solver, kind="feasibility")
     method = cls(kernel="rbf", gamma=gamma, max_iter=max_iter, history=1.0, **work.params)
-    return OneVsRest(method, **params).fit(X, y)
+    with warnings.catch_warnings():
+        # Classes that end at the limit of iterations are counted in the record.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return OneVsRest(method, **params).fit(X, y)
 
 
 def _coefficients(models: list[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

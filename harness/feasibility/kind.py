@@ -105,6 +105,8 @@ class FeasibilityKind:
     def headline(self, record: FeasibilityRecord) -> Iterator[str]:
         if record.found in ("separable", "inseparable"):
             yield record.found
+        if record.found == "margin_at_most_tol" and record.phi_up is not None:
+            yield f"margin at most {record.phi_up:.2g}"
         if record.n_iter is not None:
             yield f"{record.n_iter} iterations"
         if record.wall_s is not None:

@@ -38,7 +38,9 @@ class FeasibilityRecord(RecordBase):
     problem: str = column("all that the cell or the images say", default="{}", json="object")
     fingerprint: str | None = column("images: SHA-256 of the data's content", default=None)
     found: str = column(
-        '"separable", "inseparable" or "budget": proven, and checked',
+        '"separable" or "inseparable": proven, and checked; "margin_at_most_tol": phi_up <= tol, '
+        "whether anything separates is not known; "
+        '"budget": none of these, of images: not all classes are separable',
         default="",
     )
     phi_lo: float | None = column("lower bound on the margin, recomputed", default=None)
@@ -53,7 +55,12 @@ class FeasibilityRecord(RecordBase):
 
     @classmethod
     def upgraded(cls, row: dict[str, Any]) -> dict[str, Any]:
-        """Of version 1, which had names of its own and a column per counter."""
+        """Of version 1, which had names of its own and a column per counter.
+
+        Up to version 5 a margin of at most tol passed for inseparable.
+        """
+        if row.get("schema_version") in range(1, 6) and row.get("found") == "inseparable":
+            row = row | {"found": "margin_at_most_tol"}
         if row.get("schema_version") != 1:
             return super().upgraded(row)
         row = {_RENAMED.get(name, name): value for name, value in row.items()}

@@ -34,9 +34,9 @@ class Cell(TaskEntry):
     kappa : float
         As in :func:`marginbench.data_loaders.ldfp` and :func:`marginbench.data_loaders.lap`.
     tol : float
-        The methods' own: the length of a convex combination that passes for 0. On separable
-        problems it must be far below the margin, or it ends runs before they separate; 0 never
-        does.
+        The methods' own: the length of a convex combination that passes for 0, which bounds the
+        margin. On separable problems it must be far below the margin, or it ends runs before they
+        separate; 0 never does.
     instances : int
         How many; instance i has the seed i.
     published : dict

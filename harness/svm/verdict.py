@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _COMPARED_POINTS = 200
 # Characters of what a solver noted of its epochs.
 _EPOCHS_LIMIT = 2**24
+_NO_SEPARATOR = "no separator has a margin above tol: the predictions mean nothing"
 
 
 class Judgement:
@@ -105,13 +106,16 @@ class Judgement:
             raise EvaluationError(
                 f"the task has no bias, but the model has the intercept {intercept:g}"
             )
-        if claims.status not in ("converged", "budget", "stopped"):
+        if claims.status not in ("converged", "no_separator", "budget", "stopped"):
             raise EvaluationError(
-                f"status_ is {claims.status!r:.40}; expected 'converged', 'budget' or 'stopped'"
+                f"status_ is {claims.status!r:.40}; "
+                "expected 'converged', 'no_separator', 'budget' or 'stopped'"
             )
         self._check_scores(claims)
         if self.certificate:
             self._check_certificate(self.final, claims)
+        if claims.status == "no_separator":
+            return "no_separator", _NO_SEPARATOR
         return ("converged", "") if claims.status == "converged" else ("budget", "")
 
     def columns(self) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def _problem(task: Task) -> str:
         return f"{task.dataset}, {task.n_train:,} training points, widths {widths}"
     assert isinstance(task, CellTask)
     return f"m = {task.m:,}, n = {task.n:,}, κ = {task.kappa:g}, tolerance {task.tol:g}, " + (
-        "separable" if task.generator == "ldfp" else "inseparable"
+        "separable" if task.generator == "ldfp" else "inseparable by construction"
     )
 
 
@@ -93,6 +93,7 @@ def _cell_table(analysis: Analysis, task: Task) -> Table:
     found = analysis.ask(solved)
     published = task.published if isinstance(task, CellTask) else {}
     table = of_task(found.table, task.label)
+    unseparated = isinstance(task, CellTask) and task.generator == "lap"
     rows = []
     for _, solver, group in by_solver(of_task(found.runs, task.label)):
         cells = {
@@ -103,6 +104,7 @@ def _cell_table(analysis: Analysis, task: Task) -> Table:
             [
                 Cell(solver),
                 Cell(f"{group['solved'].sum()} / {len(group)}", incomplete=not group["ok"].all()),
+                *([_proven(group)] if unseparated else []),
                 *(cells | _not_reached(group)).values(),
                 _seconds(group.loc[group["solved"], "wall_s"].mean()),
                 *([_published(published.get(solver))] if published else []),
@@ -112,8 +114,14 @@ def _cell_table(analysis: Analysis, task: Task) -> Table:
         measure.title + (", median" if measure.format == "seconds" else "")
         for measure in found.costs.values()
     ]
-    titles = ["Solved", *titles, "Time, mean", *(["Published mean"] if published else [])]
+    proven = ["Proven inseparable"] if unseparated else []
+    titles = ["Solved", *proven, *titles, "Time, mean", *(["Published mean"] if published else [])]
     return _table(task, titles, rows)
+
+
+def _proven(runs: pd.DataFrame) -> Cell:
+    """Of how many instances it is proven that nothing separates: more than a small ||A x||."""
+    return Cell(f"{(runs['solved'] & (runs['found'] == 'inseparable')).sum()} / {len(runs)}")
 
 
 def _not_reached(runs: pd.DataFrame) -> dict[str, Cell]:

@@ -1,6 +1,8 @@
 """Studies of feasibility methods: which runs solved their problem, and what they needed.
 
-A run has solved its problem if it ended as planned with the certificate that the problem has.
+A run has solved its problem if it ended as planned with the certificate that the problem has: a
+separator, or for a problem without one an epsilon-solution of the alternative (``||A x||`` at most
+the tolerance of the cell, the margin is then at most this, too) or a proof that nothing separates.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from marginbench.reports.frames import json_object, of_task
 from marginbench.reports.statistics.summary import results_table, run_values
 
 #: What a method must have found to have solved a problem of each generator.
-_ANSWERS = {"ldfp": ("separable",), "lap": ("inseparable",)}
-_ANY = ("separable", "inseparable")
+_ANSWERS = {"ldfp": ("separable",), "lap": ("inseparable", "margin_at_most_tol")}
+_ANY = ("separable", "inseparable", "margin_at_most_tol")
 
 
 def with_outcome(runs: pd.DataFrame, tasks: Iterable[Task]) -> pd.DataFrame:

@@ -6,16 +6,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from marginbench.solvers.feasibility.cones import least_spectral_value, unit_value
 from marginbench.solvers.feasibility.problem import FeasibilityProblem
+from marginbench.solvers.feasibility.proofs import proves_inseparable
 from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.feasibility.wide_products import product, transposed_product
 from marginbench.solvers.numeric.matrices import matmul, squared_norms
 
 _EPS = float(np.finfo(np.float64).eps)
-# float32 data are widened in blocks of about this many bytes.
-_BLOCK_BYTES = 16 * 2**20
 # Reported bounds come from running sums; float32 sums of a block are good to about 1e-6.
 _REPORTED = {"float64": 1e-8, "float32": 1e-4}
 
@@ -43,8 +42,10 @@ class Verdict:
 def check_certificate(problem: FeasibilityProblem, result: FeasibilityResult) -> Verdict:
     """Check a result against its problem, from scratch.
 
-    "separable" needs ``A'y > 0`` by more than the rounding of the check itself; "inseparable" needs
-    x in the base and ``||A x|| <= tol``; both points must be where they belong in any case.
+    "separable" needs ``A'y > 0`` by more than the rounding of the check itself;
+    "margin_at_most_tol" needs x in the base and ``||A x|| <= tol``; "inseparable" needs an x from
+    which it follows that some point of the base has the image 0 exactly
+    (:func:`.proofs.proves_inseparable`). Both points must be where they belong in any case.
 
     Parameters
     ----------
@@ -63,10 +64,13 @@ def check_certificate(problem: FeasibilityProblem, result: FeasibilityResult) ->
         reasons.append(f"y has norm {norm!r}, outside the unit ball")
     # Rounding of x, summed over its entries.
     slack = _EPS * math.sqrt(problem.n) * max(1.0, up)
-    if result.status == "separable" and low <= rounding_of_lower_bound(problem, y):
+    if result.status == "separable" and not low > rounding_of_lower_bound(problem, y):
         reasons.append(f"y does not separate: its least response is {low!r}")
-    if result.status == "inseparable" and up > result.tol + slack:
+    most = math.sqrt(up**2 + _rounding_of_squared_norm(problem, x))
+    if result.status == "margin_at_most_tol" and not most <= result.tol + slack:
         reasons.append(f"||A x|| is {up!r}, above tol={result.tol!r}")
+    if result.status == "inseparable" and not proves_inseparable(problem, x):
+        reasons.append("x does not prove that nothing separates")
     near = _REPORTED[problem.data.dtype.name]
     # Coefficients of a y that is almost 0 are noise, divided by a tiny norm.
     noise = rounding_of_lower_bound(problem, y)
@@ -89,11 +93,11 @@ def lower_bound(problem: FeasibilityProblem, y: np.ndarray) -> float:
     """
     A = problem.data
     if problem.kind == "conic":
-        return least_spectral_value(problem.cones, _transposed_product(A, y))
+        return least_spectral_value(problem.cones, transposed_product(A, y))
     if problem.kind == "linear":
-        return float(_transposed_product(A, y).min())
+        return float(transposed_product(A, y).min())
     scale = _gram_scale(problem)
-    return float((_product(A, y / scale) / scale).min())
+    return float((product(A, y / scale) / scale).min())
 
 
 def upper_bound(problem: FeasibilityProblem, x: np.ndarray) -> float:
@@ -106,7 +110,7 @@ def upper_bound(problem: FeasibilityProblem, x: np.ndarray) -> float:
     """
     if problem.kind == "gram":
         return _norm(problem, x)
-    image = _product(problem.data, x)
+    image = product(problem.data, x)
     return math.sqrt(float(matmul(image, image)))
 
 
@@ -146,7 +150,7 @@ def _norm(problem: FeasibilityProblem, y: np.ndarray) -> float:
     if problem.kind != "gram":
         return math.sqrt(float(matmul(y, y)))
     scaled = y / _gram_scale(problem)
-    return math.sqrt(max(float(matmul(scaled, _product(problem.data, scaled))), 0.0))
+    return math.sqrt(max(float(matmul(scaled, product(problem.data, scaled))), 0.0))
 
 
 def _rounding_of_squared_norm(problem: FeasibilityProblem, y: np.ndarray) -> float:
@@ -158,29 +162,3 @@ def _rounding_of_squared_norm(problem: FeasibilityProblem, y: np.ndarray) -> flo
 
 def _gram_scale(problem: FeasibilityProblem) -> np.ndarray:
     return np.ones(problem.n) if problem.scale is None else problem.scale
-
-
-def _transposed_product(A: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """A'y in float64."""
-    if sparse.issparse(A):
-        return np.asarray(A.T @ y, dtype=np.float64)
-    if A.dtype == np.float64:
-        return matmul(y, A)
-    step = max(1, _BLOCK_BYTES // (8 * A.shape[0]))
-    parts = [
-        matmul(y, A[:, lo : lo + step].astype(np.float64)) for lo in range(0, A.shape[1], step)
-    ]
-    return np.concatenate(parts)
-
-
-def _product(A: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """A x in float64."""
-    if sparse.issparse(A):
-        return np.asarray(A @ x, dtype=np.float64)
-    if A.dtype == np.float64:
-        return matmul(A, x)
-    total = np.zeros(A.shape[0])
-    step = max(1, _BLOCK_BYTES // (8 * A.shape[0]))
-    for lo in range(0, A.shape[1], step):
-        total += matmul(A[:, lo : lo + step].astype(np.float64), x[lo : lo + step])
-    return total

@@ -41,7 +41,7 @@ class ColumnSpace(ElementSpace):
     """
 
     def __init__(self, problem: FeasibilityProblem) -> None:
-        self.problem = problem
+        self.problem: FeasibilityProblem = problem
         self.A = problem.data
         self.m, self.n = problem.m, problem.n
         self.size = self.m

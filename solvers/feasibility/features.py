@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from marginbench.solvers.feasibility.checking import lower_bound, upper_bound
 from marginbench.solvers.feasibility.problem import FeasibilityProblem
 from marginbench.solvers.feasibility.products import dot2_columns, dot_columns
 from marginbench.solvers.feasibility.simplex import softmax
@@ -40,6 +41,10 @@ class FeatureSpace(ElementSpace):
     gram_bytes : int
         The kernel matrix is stored if it is not larger; else entries are computed again for each
         product.
+    entry_noise : float
+        A bound on the errors of the entries of the Gram matrix; 0 if it is what it is.
+    problem : FeasibilityProblem, optional
+        The given Gram matrix, if the space is of one.
     stored : dict, optional
         Where the kernel matrix is put, for spaces of the same points with other labels.
     """
@@ -50,12 +55,16 @@ class FeatureSpace(ElementSpace):
         factor: np.ndarray,
         index: np.ndarray | None = None,
         gram_bytes: int = 0,
+        entry_noise: float = 0.0,
+        problem: FeasibilityProblem | None = None,
         stored: dict[str, np.ndarray] | None = None,
     ) -> None:
         self.oracle = oracle
         self.factor = factor
         self.index = index
         self.gram_bytes = gram_bytes
+        self.entry_noise = entry_noise
+        self.problem = problem
         self.n = self.size = len(factor)
         self.counters = oracle.counters
         self._stored = {} if stored is None else stored
@@ -75,7 +84,7 @@ class FeatureSpace(ElementSpace):
         G = problem.data
         oracle = KernelOracle("precomputed", G, G.dtype.name, counters=FeasibilityCounters())
         factor = np.ones(problem.n) if problem.scale is None else 1 / problem.scale
-        return cls(oracle, factor, gram_bytes=G.nbytes if stored else 0)
+        return cls(oracle, factor, gram_bytes=G.nbytes if stored else 0, problem=problem)
 
     @classmethod
     def of_points(
@@ -115,7 +124,12 @@ class FeatureSpace(ElementSpace):
             )
         kept = None if len(index) == len(diag) else index
         factor = signs if kept is None else signs[index]
-        return cls(oracle, factor / np.sqrt(diag[index]), kept, gram_bytes, stored)
+        noise = oracle.kernel.entry_noise(oracle.points, oracle.dtype.name) / float(diag.max())
+        if not math.isfinite(noise):
+            # Of a black box nothing is known but the type of its entries.
+            noise = float(np.finfo(oracle.dtype).eps)
+        factor = factor / np.sqrt(diag[index])
+        return cls(oracle, factor, kept, gram_bytes, noise, stored=stored)
 
     def on_points(self, coefficients: np.ndarray) -> np.ndarray:
         """Coefficients of f(x) = sum_i coef_i k(x_i, x) over all points of the oracle.
@@ -216,13 +230,21 @@ class FeatureSpace(ElementSpace):
     def separates(self, y: np.ndarray, low: float) -> bool:
         # Without the matrix it would cost n^2 entries: running sums must do, if they are positive
         # by more than the rounding of all updates.
-        unit = _EPS * float(np.abs(y).sum())
+        weight = float(np.abs(y).sum())
+        noise = self.entry_noise * weight
         if self._matrix is None:
-            return low > (self.n + 8 + self._updates) * unit
-        bound = (self.n + 8) * unit
+            return low > (self.n + 8 + self._updates) * _EPS * weight + noise
+        bound = (self.n + 8) * _EPS * weight + noise
         return low > bound and float(self._multiply([self.factor * y])[0].min()) > bound
 
+    def rounded_up(self, up: float) -> float:
+        # A squared length is known to rounding: of small lengths half the digits are lost.
+        return math.sqrt(up**2 + 2 * (self.n + 8 + self._updates) * _EPS)
+
     def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
+        if self.problem is not None:
+            # The given matrix costs no entries, whether the method stores it or not.
+            return lower_bound(self.problem, y), upper_bound(self.problem, x)
         if self._matrix is None:
             return low, up
         Gy, Gx = self._multiply([self.factor * y, self.factor * x])

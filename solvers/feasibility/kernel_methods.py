@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from marginbench.solvers.feasibility import greedy, mirror_prox
 from marginbench.solvers.feasibility.features import FeatureSpace
 from marginbench.solvers.feasibility.parameters import FeasibilityParameters
-from marginbench.solvers.feasibility.problem import as_problem
+from marginbench.solvers.feasibility.problem import FeasibilityProblem, as_problem
 from marginbench.solvers.feasibility.progress import Progress, check_limits
+from marginbench.solvers.feasibility.proofs import contradicting_points
 from marginbench.solvers.feasibility.result import FeasibilityResult
 from marginbench.solvers.interface.base import Solver
 from marginbench.solvers.interface.declaration import hyperparameters
@@ -32,7 +34,10 @@ from marginbench.solvers.registration import register
 class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, KernelParameters):
     """Base class: a feasibility method in feature space is also a classifier without bias.
 
-    ``fit`` scales all points to unit length in feature space and leaves out those of length 0.
+    ``fit`` scales all points to unit length in feature space and leaves out those of length 0:
+    ``result_`` is about the others. Its bounds hold for kernel entries as they are computed, in
+    float32 by default. Where ``status_`` is "no_separator", nothing separates the points with a
+    margin above ``tol``, and the classifier is of no use: it is near 0 on all training points.
 
     Parameters
     ----------
@@ -55,13 +60,13 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
     tol: float = 1e-3
 
     def solve(self, A: Any, *, max_seconds: float = math.inf) -> FeasibilityResult:
-        """Find a separating y in feature space, or an epsilon-certificate that there is none.
+        """Find a separating y in feature space, or a proof that its margin is at most tol, or none.
 
         Parameters
         ----------
         A : FeasibilityProblem or array-like, shape (n, n)
-            The Gram matrix ``y_i y_j k(x_i, x_j)``, with a positive diagonal. All its entries count
-            as asked for where the method needs the whole matrix.
+            The Gram matrix ``y_i y_j k(x_i, x_j)``. All its entries count as asked for where the
+            method needs the whole matrix.
         max_seconds : float > 0, default=inf
             Stop after the first iteration that is done later than this.
 
@@ -74,12 +79,24 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
         ------
         ValueError
             For parameters out of range, or a matrix that states no problem.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If it ends at a limit without an answer.
         """
         self._check_parameters()
         check_limits(self.max_iter, self.tol, self.stop, self.history, max_seconds)
-        problem = as_problem(A, "gram", type(self).__name__)
+        result = self._solved(as_problem(A, "gram", type(self).__name__), max_seconds)
+        self._warn(result)
+        return result
+
+    def _solved(self, problem: FeasibilityProblem, max_seconds: float) -> FeasibilityResult:
         space = FeatureSpace.of_problem(problem, stored=self._needs_gram)
-        return self._iterate(space, self._progress(space, max_seconds=max_seconds))
+        progress = self._progress(space, max_seconds=max_seconds)
+        if problem.zero is not None:
+            return progress.known(np.zeros(problem.n), problem.zero)
+        return self._iterate(space, progress)
 
     def _check_parameters(self) -> None:
         check_limits(self.max_iter, self.tol, self.stop, self.history)
@@ -98,12 +115,30 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
             return problem.expansion(space.on_points(y))
 
         progress = self._progress(space, monitor, model_of)
-        self.result_ = result = self._iterate(space, progress)
-        status: SolveStatus = "converged" if result.converged else "budget"
-        if progress.stopped:
-            status = "stopped"
+        result = self._iterate(space, progress)
+        if result.status != "separable":
+            result = _with_contradiction(result, space, problem)
+        self.result_ = result
+        status: SolveStatus = "stopped" if progress.stopped else "budget"
+        if result.converged:
+            status = "converged" if result.status == "separable" else "no_separator"
         # The starting point is work, too: a run that needs no more has done one iteration.
-        return Solution(model_of(result.y), max(1, result.n_iter), status)
+        n_iter = max(1, result.n_iter)
+        model = model_of(result.y)
+        return Solution(model, n_iter, status, self._shortfall(result), result.limit)
+
+
+def _with_contradiction(
+    result: FeasibilityResult, space: FeatureSpace, problem: Problem
+) -> FeasibilityResult:
+    """The result with the proof that points that are the same with both labels are."""
+    index = np.arange(problem.n) if space.index is None else space.index
+    found = contradicting_points(problem.X[index], problem.y[index])
+    if found is None:
+        return result
+    x = np.zeros(space.n)
+    x[list(found)] = 0.5
+    return replace(result, status="inseparable", x=x, phi_up=0.0)
 
 
 @hyperparameters

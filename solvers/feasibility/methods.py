@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from sklearn.base import BaseEstimator
+import numpy as np
 
 from marginbench.solvers.feasibility import greedy, mirror_prox
 from marginbench.solvers.feasibility.columns import ColumnSpace
@@ -20,14 +21,18 @@ from marginbench.solvers.registration import register
 
 
 @hyperparameters
-class FeasibilityMethod(FeasibilityParameters, BaseEstimator, ABC):
-    """Base class: checks the parameters, builds the problem and its space, runs the method."""
+class FeasibilityMethod(FeasibilityParameters, ABC):
+    """Base class: checks the parameters, builds the problem and its space, runs the method.
+
+    A method is no estimator: it is given a problem and returns a result. Its parameters are read
+    and set as those of estimators, so that :func:`sklearn.base.clone` copies it.
+    """
 
     #: The problems that the method takes.
     kind: ClassVar[Literal["linear", "conic"]] = "linear"
 
     def solve(self, A: Any, *, max_seconds: float = math.inf) -> FeasibilityResult:
-        """Find a separating y, or an epsilon-certificate that there is none.
+        """Find a separating y, a proof that there is none, or that its margin is at most tol.
 
         Parameters
         ----------
@@ -45,11 +50,61 @@ class FeasibilityMethod(FeasibilityParameters, BaseEstimator, ABC):
         ------
         ValueError
             For parameters out of range, or a matrix that states no problem.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If it ends at a limit without an answer.
         """
         check_limits(self.max_iter, self.tol, self.stop, self.history, max_seconds)
         self._check_parameters()
-        space = self._space(as_problem(A, self.kind, type(self).__name__))
-        return self._iterate(space, self._progress(space, max_seconds=max_seconds))
+        result = self._solved(as_problem(A, self.kind, type(self).__name__), max_seconds)
+        self._warn(result)
+        return result
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Makes no difference: no parameter has parameters of its own.
+        """
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; returns the method itself.
+
+        Raises
+        ------
+        ValueError
+            For a name that is no parameter.
+        """
+        known = list(self.get_params())
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        """The parameters that are not the defaults."""
+        signature = inspect.signature(type(self)).parameters
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(signature[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _solved(self, problem: FeasibilityProblem, max_seconds: float) -> FeasibilityResult:
+        space = self._space(problem)
+        progress = self._progress(space, max_seconds=max_seconds)
+        if problem.zero is not None:
+            return progress.known(np.zeros(problem.m), problem.zero)
+        return self._iterate(space, progress)
 
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter of the method itself that is out of range."""
@@ -77,8 +132,8 @@ class MPLFP(FeasibilityMethod):
     Parameters
     ----------
     tol
-        The epsilon of the certificate that nothing separates: stop when the residual
-        ``phi_up - phi_lo`` is at most this.
+        Stop when the residual ``phi_up - phi_lo`` is at most this; ``||A x||`` and the margin then
+        are, too.
 
     Notes
     -----
@@ -148,7 +203,7 @@ class PCT(FeasibilityMethod):
     the next mistake in cyclic order. Up to its length this is the classical perceptron, so a
     separable problem ends within ``1 / rho^2`` iterations (Novikoff). A baseline of [MPFP14]_.
     Beyond the paper: y is A x for the visit frequencies x, so ``||y|| <= tol`` is a certificate
-    that nothing separates, and comes within ``1 / tol^2`` iterations where it exists.
+    that the margin is at most tol, and comes within ``1 / tol^2`` iterations where it exists.
 
     Parameters
     ----------

@@ -161,7 +161,8 @@ class ConicSpace(Space):
     """
 
     def __init__(self, problem: FeasibilityProblem) -> None:
-        self.problem = problem
+        self.problem: FeasibilityProblem = problem
+        self.n = problem.n
         self.A: Matrix = problem.data
         self.counters = FeasibilityCounters()
 

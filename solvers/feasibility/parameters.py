@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from marginbench.solvers.feasibility.progress import Progress
+from marginbench.solvers.feasibility.result import FeasibilityResult
 from marginbench.solvers.feasibility.spaces import Space
+from marginbench.solvers.interface.convergence import warn_unconverged
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 
@@ -31,7 +33,7 @@ class FeasibilityParameters:
         Record bounds at iterations that grow by this ratio (1: all of them); None for no history.
     """
 
-    #: Whether "inseparable" is concluded from the saddle point residual; else from ||A x||.
+    #: Whether a run ends by the saddle point residual; else by ||A x||.
     gap_certifies: ClassVar[bool] = False
 
     max_iter: int = 1_000_000
@@ -57,6 +59,24 @@ class FeasibilityParameters:
             monitor=monitor,
             model_of=model_of,
         )
+
+    def _shortfall(self, result: FeasibilityResult) -> str:
+        """What a run fell short of that a limit ended; empty if it has an answer.
+
+        With ``stop="gap"`` and ``tol=0`` a run has no stopping rule but its limits.
+        """
+        if not result.limit or (self.stop == "gap" and self.tol == 0):
+            return ""
+        if self.stop == "certificate" and result.status != "budget":
+            return ""
+        low, up = result.margin_bounds
+        return f"the margin is between {low:.3g} and {up:.3g}, tol={self.tol!r}"
+
+    def _warn(self, result: FeasibilityResult) -> None:
+        """Warn of a run that a limit ended; for :meth:`solve`, whose caller the warning names."""
+        shortfall = self._shortfall(result)
+        if shortfall:
+            warn_unconverged(type(self).__name__, result.limit, shortfall)
 
 
 @hyperparameters

@@ -31,9 +31,16 @@ class FeasibilityProblem:
         "linear": A, shape (m, n), columns of unit length; "gram": the Gram matrix as it was given,
         shape (n, n); "conic": A, shape (m, N).
     scale : ndarray of float64, shape (n,), or None
-        The lengths that the columns had; None if they were 1.
+        The lengths that the columns had, 1 for those of zeros; None if they were 1.
     cones : tuple of Cone
         "conic": the factors of the cone, in the order of A's columns.
+    zero : int or None
+        The first column of zeros (point of length 0), which no y separates; None if there is none.
+
+    Notes
+    -----
+    The problem is the one in ``data``. Scaling rounds entries, so it has the answer of the columns
+    as they were given if their margin exceeds some 1e-16.
 
     References
     ----------
@@ -45,6 +52,7 @@ class FeasibilityProblem:
     data: Matrix
     scale: np.ndarray | None = None
     cones: tuple[Cone, ...] = ()
+    zero: int | None = None
 
     @classmethod
     def linear(cls, A: Any) -> Self:
@@ -55,26 +63,28 @@ class FeasibilityProblem:
         A : array-like or sparse matrix, shape (m, n)
             One column for each point, times its label. An array of unit columns in float32 or
             float64, in C or Fortran order, is used as it is, without a copy. float32 halves the
-            memory, and products are then summed in float32 within a block.
+            memory, and products are then summed in float32 within a block. A column of zeros stays
+            one: it proves that nothing separates.
 
         Raises
         ------
         ValueError
-            If A is not a matrix, holds NaN or infinity, or has a column of zeros, which nothing
-            separates.
+            If A is not a matrix, or holds NaN or infinity.
         """
         A = _columns(A)
         lengths = _lengths(A)
+        zero = _first(lengths == 0)
+        lengths[lengths == 0] = 1.0
         tolerance = np.finfo(A.dtype).eps * max(16, A.shape[0])
         if np.abs(lengths - 1).max() <= tolerance:
-            return cls("linear", A)
+            return cls("linear", A, zero=zero)
         if sparse.issparse(A):
             A = A.copy()
             A.data = (A.data / np.repeat(lengths, np.diff(A.indptr))).astype(A.dtype)
         else:
             # Computed in float64, buffer by buffer, into one array of A's type and order.
             A = np.divide(A, lengths, out=np.empty_like(A), casting="same_kind")
-        return cls("linear", A, lengths)
+        return cls("linear", A, lengths, zero=zero)
 
     @classmethod
     def from_points(cls, X: Any, y: Any) -> Self:
@@ -83,7 +93,7 @@ class FeasibilityProblem:
         Parameters
         ----------
         X : array-like or sparse matrix, shape (n, m)
-            Points, none of them 0.
+            Points.
         y : array-like, shape (n,)
             Labels, -1 or +1.
 
@@ -107,14 +117,15 @@ class FeasibilityProblem:
         Parameters
         ----------
         G : array-like, shape (n, n)
-            ``y_i y_j k(x_i, x_j)``, symmetric and positive semidefinite with a positive diagonal.
-            It is used as it is: where the diagonal is not 1, entries count as divided by the
-            lengths of both points.
+            ``y_i y_j k(x_i, x_j)``, symmetric and positive semidefinite. It is used as it is: where
+            the diagonal is not 1, entries count as divided by the lengths of both points. A point
+            of length 0 proves that nothing separates.
 
         Raises
         ------
         ValueError
-            If G is not a finite symmetric matrix with a positive diagonal.
+            If G is not a finite symmetric matrix, has a negative entry on the diagonal, or an entry
+            of 0 there but not in the rest of its row.
         """
         G = np.asarray(G)
         G = np.ascontiguousarray(G, dtype=_float_type(G))
@@ -123,16 +134,17 @@ class FeasibilityProblem:
         diag = np.diagonal(G).astype(np.float64)
         if not np.isfinite(G.sum(dtype=np.float64)):
             raise ValueError("the Gram matrix holds NaN or infinity, or overflows when summed")
-        if diag.min() <= 0:
-            worst = int(diag.argmin())
+        odd = _first((diag < 0) | ((diag == 0) & G.any(axis=1)))
+        if odd is not None:
             raise ValueError(
-                "the Gram matrix must have a positive diagonal, "
-                f"entry {worst} is {float(diag[worst])!r}; leave that point out"
+                "the Gram matrix is not positive semidefinite: "
+                f"entry {odd} of its diagonal is {float(diag[odd])!r}; leave that point out"
             )
         if not _symmetric(G):
             raise ValueError("the Gram matrix is not symmetric; use (G + G') / 2 if it is rounding")
-        lengths = np.sqrt(diag)
-        return cls("gram", G, None if (diag == 1).all() else lengths)
+        zero = _first(diag == 0)
+        lengths = np.sqrt(np.where(diag == 0, 1.0, diag))
+        return cls("gram", G, None if (lengths == 1).all() else lengths, zero=zero)
 
     @classmethod
     def conic(cls, A: Any, cones: Sequence[Cone]) -> Self:
@@ -231,7 +243,7 @@ def _float_type(A: Any) -> Any:
 
 
 def _lengths(A: Matrix) -> np.ndarray:
-    """Column norms in float64, shape (n,); ValueError unless all are positive and finite."""
+    """Column norms in float64, shape (n,); ValueError unless all are finite."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if sparse.issparse(A):
             squares = np.add.reduceat(
@@ -247,10 +259,13 @@ def _lengths(A: Matrix) -> np.ndarray:
         top = float(np.abs(column).max())
         if not math.isfinite(top):
             raise ValueError(f"A contains NaN or infinity in column {j}; remove it")
-        if top == 0:
-            raise ValueError(f"column {j} of A is zero, which no y separates; remove it")
-        lengths[j] = top * np.sqrt(np.square(column / top).sum())
+        lengths[j] = top * np.sqrt(np.square(column / top).sum()) if top > 0 else 0.0
     return lengths
+
+
+def _first(chosen: np.ndarray) -> int | None:
+    """The first position that is true, if any."""
+    return int(chosen.argmax()) if chosen.any() else None
 
 
 def _symmetric(G: np.ndarray) -> bool:

@@ -31,7 +31,8 @@ class Progress:
     max_seconds : float
         End after the first iteration that is done later than this.
     gap_certifies : bool
-        Whether the method's rule for "inseparable" is the saddle point residual; else ||A x||.
+        Whether the method's rule for a margin of at most tol is the saddle point residual; else
+        ||A x||.
     monitor : Monitor, optional
     model_of : callable, optional
         Makes a model of the coefficients of y, for the monitor.
@@ -64,8 +65,8 @@ class Progress:
         self.n_iter, self.phi_lo, self.phi_up = 0, -math.inf, math.inf
         self.converged = self.stopped = False
         self._watched = 0
-        self.message = ""
-        self.started = time.perf_counter()
+        self.message = self.limit = ""
+        self.started, self.cpu_started = time.perf_counter(), time.process_time()
 
     def ends(
         self, n_iter: int, phi_lo: float, phi_up: float, separator: Callable[[], np.ndarray]
@@ -84,27 +85,46 @@ class Progress:
             self._record()
         if phi_lo > 0 and not self.to_gap and self.space.separates(separator(), phi_lo):
             return self._converged("a separating y was found")
-        residual = phi_up - phi_lo if self.gap_certifies else phi_up
+        up = self.space.rounded_up(phi_up)
+        residual = up - phi_lo if self.gap_certifies else up
         if residual <= self.tol - self.space.noise:
             what = "the saddle point residual" if self.gap_certifies else "||A x||"
             return self._converged(f"{what} is at most tol={self.tol!r}")
         if n_iter >= self.max_iter:
-            self.message = f"max_iter={self.max_iter} iterations are done"
+            self.give_up(f"max_iter={self.max_iter}", "iterations are done")
             return True
         if time.perf_counter() - self.started > self.max_seconds:
-            self.message = f"max_seconds={self.max_seconds!r} are over"
+            self.give_up(f"max_seconds={self.max_seconds!r}", "are over")
             return True
         return self._monitor_ends(separator)
 
-    def give_up(self, message: str) -> None:
-        """End the run without a certificate.
+    def give_up(self, limit: str, rest: str, *, before: str = "") -> None:
+        """End the run at a limit.
 
         Parameters
         ----------
-        message : str
-            Why.
+        limit : str
+            The parameter and its value.
+        rest, before : str
+            What the message says after and before it.
         """
-        self.message = message
+        self.limit, self.message = limit, " ".join(filter(None, (before, limit, rest)))
+
+    def known(self, y: np.ndarray, j: int) -> FeasibilityResult:
+        """The outcome without an iteration, for a problem with a column of zeros.
+
+        Parameters
+        ----------
+        y : ndarray of float64
+            Zeros.
+        j : int
+            The column.
+        """
+        self.phi_lo = self.phi_up = 0.0
+        self._converged(f"column {j} is zero, which no y separates")
+        x = np.zeros(self.space.n)
+        x[j] = 1.0
+        return self.result(y, x)
 
     def result(self, y: np.ndarray, x: np.ndarray) -> FeasibilityResult:
         """The outcome; bounds are recomputed, the status is what they prove.
@@ -116,14 +136,19 @@ class Progress:
         x : ndarray of float64, shape (n,)
         """
         seconds = time.perf_counter() - self.started
+        cpu_seconds = time.process_time() - self.cpu_started
         if self.points and self.points[-1].iteration < self.n_iter:
             self._record()
         low, up = self.space.bounds(y, x, self.phi_lo, self.phi_up)
-        status: FeasibilityStatus = "budget"
+        status: FeasibilityStatus
         if low > 0 and self.space.separates(y, low):
             status = "separable"
-        elif up <= self.tol:
+        elif (proof := self.space.inseparability_proof(x)) is not None:
             status = "inseparable"
+            if proof is not x:
+                x, (low, up) = proof, self.space.bounds(y, proof, low, 0.0)
+        else:
+            status = "margin_at_most_tol" if self.space.rounded_up(up) <= self.tol else "budget"
         counters = FeasibilityCounters(
             **{name: getattr(self.space.counters, name) for name in _COUNTS},
             iterations=self.n_iter,
@@ -132,7 +157,8 @@ class Progress:
         return FeasibilityResult(
             status=status, y=y, x=x, phi_lo=low, phi_up=up, n_iter=self.n_iter,
             converged=self.converged, tol=self.tol, message=self.message, counters=counters,
-            seconds=seconds, history=tuple(self.points),
+            seconds=seconds, history=tuple(self.points), limit=self.limit,
+            cpu_seconds=cpu_seconds,
         )  # fmt: skip
 
     def _record(self) -> None:

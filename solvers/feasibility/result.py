@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from marginbench.solvers.numeric.counters import FeasibilityCounters as FeasibilityCounters
 
-FeasibilityStatus = Literal["separable", "inseparable", "budget"]
+FeasibilityStatus = Literal["separable", "inseparable", "margin_at_most_tol", "budget"]
 
 
 class HistoryPoint(NamedTuple):
@@ -44,9 +45,12 @@ class FeasibilityResult:
 
     Attributes
     ----------
-    status : {"separable", "inseparable", "budget"}
-        "separable": y separates, ``A'y > 0``; "inseparable": x is an epsilon-solution of the
-        alternative, ``||A x|| <= tol``; "budget": a limit was met before either.
+    status : {"separable", "inseparable", "margin_at_most_tol", "budget"}
+        "separable": y separates, ``A'y > 0``. "inseparable": it is proven that nothing separates;
+        the proof follows from x, also where ``||A x||`` is not 0. "margin_at_most_tol": x is an
+        epsilon-solution of the alternative, ``||A x|| <= tol``, so that the margin is at most
+        ``tol``; whether there is a separator is not known. "budget": a limit was met before any of
+        these.
     y : ndarray of float64, shape (m,), or (n,) for a Gram matrix
         The last point of the unit ball; for a Gram matrix, its coefficients on the unit columns.
     x : ndarray of float64, shape (n,)
@@ -67,6 +71,10 @@ class FeasibilityResult:
         Wall-clock time of the iterations.
     history : tuple of HistoryPoint
         Empty unless it was asked for.
+    limit : str
+        The limit that ended it, such as "max_iter=1000"; empty if none did.
+    cpu_seconds : float
+        CPU time of the iterations; NaN if it was not measured.
     """
 
     status: FeasibilityStatus
@@ -81,11 +89,32 @@ class FeasibilityResult:
     counters: FeasibilityCounters
     seconds: float
     history: tuple[HistoryPoint, ...] = field(default=(), repr=False)
+    limit: str = ""
+    cpu_seconds: float = math.nan
 
     @property
     def certificate(self) -> np.ndarray | None:
-        """y if separable, x if inseparable, None if neither is known."""
-        return {"separable": self.y, "inseparable": self.x, "budget": None}[self.status]
+        """y if separable; x if inseparable, or if the margin is at most tol; None for "budget"."""
+        if self.status == "budget":
+            return None
+        return self.y if self.status == "separable" else self.x
+
+    @property
+    def margin_bounds(self) -> tuple[float, float]:
+        """The interval in which ``max(rho, 0)`` is proven to be: 0 only if nothing separates."""
+        if self.status == "inseparable":
+            return 0.0, 0.0
+        return max(self.phi_lo, 0.0), self.phi_up
+
+    def __str__(self) -> str:
+        low, up = (f"{value:.3g}" for value in self.margin_bounds)
+        verdict = {
+            "separable": f"separable: the margin is between {low} and {up}",
+            "inseparable": "inseparable: a convex combination of the columns is 0",
+            "margin_at_most_tol": f"the margin is at most {up} (tol={self.tol!r})",
+            "budget": f"no verdict: the margin is between {low} and {up}",
+        }[self.status]
+        return f"{verdict}; {self.n_iter} iterations, {self.message}"
 
     @property
     def residual(self) -> float:

@@ -44,7 +44,8 @@ def project_to_simplex(point):
             if value - top > threshold:
                 total += value - top
                 count += 1
-        if count == kept:
+        # Fewer are kept each time; rounding may bring some back, and again and again.
+        if count >= kept:
             break
         kept = count
         threshold = (total - 1.0) / count

@@ -97,13 +97,12 @@ def smooth_von_neumann(
         if last.ended:
             break
         if not last.reached:
-            progress.give_up(
-                f"a round did not divide ||A x|| by {factor!r} in max_inner={max_inner} iterations"
-            )
+            before = f"a round did not divide ||A x|| by {factor!r} in"
+            progress.give_up(f"max_inner={max_inner}", "iterations", before=before)
             break
         centre, image, n_iter = last.x, last.image, last.n_iter
     else:
-        progress.give_up(f"max_rounds={max_rounds} rounds are done")
+        progress.give_up(f"max_rounds={max_rounds}", "rounds are done")
     return _result(space, progress, last)
 
 

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from marginbench.solvers.feasibility.problem import FeasibilityProblem
+from marginbench.solvers.feasibility.proofs import inseparability_proof
 from marginbench.solvers.numeric.counters import Counters
 
 
@@ -20,8 +22,14 @@ class Space(ABC):
         Products of a matrix with a vector so far.
     noise : float
         What bounds from running sums may be off by.
+    n : int
+        Entries of x.
+    problem : FeasibilityProblem or None
+        What the space is of; None for points that are known by kernel entries only.
     """
 
+    n: int
+    problem: FeasibilityProblem | None = None
     counters: Counters
     matvecs: int = 0
     noise: float = 1e-12
@@ -50,19 +58,36 @@ class Space(ABC):
             What running sums say.
         """
 
+    def rounded_up(self, up: float) -> float:
+        """``||A x||`` as it may be where running sums say ``up``, beyond :attr:`noise`.
+
+        Parameters
+        ----------
+        up : float
+        """
+        return up
+
+    def inseparability_proof(self, x: np.ndarray) -> np.ndarray | None:
+        """A point that proves that nothing separates, x if it does; None if none is known.
+
+        Not counted.
+
+        Parameters
+        ----------
+        x : ndarray of float64, shape (n,)
+        """
+        return None if self.problem is None else inseparability_proof(self.problem, x)
+
 
 class ElementSpace(Space):
     """A space whose elements are arrays that may be added and scaled.
 
     Attributes
     ----------
-    n : int
-        Number of columns.
     size : int
         Length of the vectors that :meth:`normal_product` takes.
     """
 
-    n: int
     size: int
 
     @abstractmethod

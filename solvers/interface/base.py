@@ -57,7 +57,10 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         Summed over the classes if there are more than two.
     counters_ : Counters or None
         What the fit cost, with all classes; None for a solver that is not instrumented.
-    status_ : {"converged", "budget", "stopped"}
+    status_ : {"converged", "no_separator", "budget", "stopped"}
+        Why the fit ended: its stopping rule was met; a feasibility method met its rule without a
+        separator, so that none has a margin above ``tol`` and the predictions mean nothing; the
+        limit on iterations; the monitor. Of several classes: "converged" if every class did.
     model_ : Model
 
     Notes

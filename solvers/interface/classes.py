@@ -45,7 +45,7 @@ def solve_each(
 
 def _together(solutions: list[Solution], n_classes: int) -> Solution:
     ends = [solution.status for solution in solutions]
-    found: tuple[SolveStatus, ...] = ("stopped", "budget", "converged")
+    found: tuple[SolveStatus, ...] = ("stopped", "budget", "no_separator", "converged")
     short = [solution.shortfall for solution in solutions if solution.shortfall]
     shortfall = ""
     if short:

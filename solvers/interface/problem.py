@@ -15,7 +15,7 @@ from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix
 
 Shared = TypeVar("Shared")
-SolveStatus = Literal["converged", "budget", "stopped"]
+SolveStatus = Literal["converged", "no_separator", "budget", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,9 @@ class Solution:
     model : Model
     n_iter : int
         Iterations done.
-    status : {"converged", "budget", "stopped"}
-        Why they ended there: the stopping rule, the limit on iterations, or the monitor.
+    status : {"converged", "no_separator", "budget", "stopped"}
+        Why they ended there: the stopping rule, the finding that no separator with a margin above
+        ``tol`` exists, the limit on iterations, or the monitor.
     shortfall : str
         For "budget", where the method has a stopping rule: what was achieved and what was asked
         for, such as "the largest violation is 0.2, tol=0.001". It becomes a warning. Empty for a

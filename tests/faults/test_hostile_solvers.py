@@ -116,7 +116,7 @@ METHODS = {
     "raises": ("failed", "ArithmeticError: step size is zero"),
     "loops": ("timeout", "solving took longer than"),
     "turns_its_separator_round": ("wrong", "y does not separate"),
-    "says_that_nothing_separates": ("wrong", "above tol=0.0"),
+    "says_that_nothing_separates": ("wrong", "x does not prove that nothing separates"),
     "has_an_odd_status": ("wrong", "the result's status is 'proven'"),
     "returns_a_long_point": ("wrong", "the result's x has shape (7,), not (100,)"),
     "returns_objects": ("wrong", "y is no array of numbers"),

@@ -83,8 +83,10 @@ def test_who_solved_one_instance_fast_is_not_the_best(make, write_results):
     ("generator", "found", "n_solved"),
     [
         ("ldfp", "separable", 1),
-        ("ldfp", "inseparable", 0),  # an epsilon-certificate does not solve a separable problem
+        ("ldfp", "inseparable", 0),
+        ("ldfp", "margin_at_most_tol", 0),  # a small margin does not solve a separable problem
         ("lap", "inseparable", 1),
+        ("lap", "margin_at_most_tol", 1),  # what is asked for is an epsilon-solution
         ("lap", "separable", 0),
         ("ldfp", "budget", 0),
     ],
@@ -96,6 +98,15 @@ def test_only_the_certificate_that_a_problem_has_solves_it(
     tasks = [make.cell("t", generator=generator)]
     analysis = Analysis(load_results(write_results([record], tasks, [make.method("SPCT")])))
     assert analysis.ask(solved).runs["solved"].sum() == n_solved
+
+
+def test_what_is_proven_has_a_column_of_its_own(make, write_results):
+    found = ("inseparable", "margin_at_most_tol", "margin_at_most_tol", "budget")
+    runs = [make.method_record("t", "VN", seed, found=word) for seed, word in enumerate(found)]
+    tasks = [make.cell("t", generator="lap", instances=4)]
+    page = make.page(report(write_results(runs, tasks, [make.method("VN")]))).text
+    assert "Solved Proven inseparable" in page
+    assert "VN 3 / 4 1 / 4" in page
 
 
 def test_a_run_without_a_record_is_no_success(analysis):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from marginbench.harness.feasibility.records import Stage
 from marginbench.harness.feasibility.work import CellWork
 from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.solvers.feasibility.spaces import Space
 
 EASY = CellWork(
     generator="ldfp", m=8, n=100, kappa=1.5, seed=1, solver="MPLFP",
@@ -21,6 +23,13 @@ NONE = replace(EASY, generator="lap", m=3, n=30, kappa=1.0, params={"tol": 1e-2,
 METHODS = '''
 from dataclasses import replace
 from marginbench import MPLFP, PCT
+
+
+class Prover(MPLFP):
+    """Says that it is proven that nothing separates."""
+
+    def solve(self, A, **limits):
+        return replace(super().solve(A, **limits), status="inseparable", tol=1e9)
 
 
 class Liar(MPLFP):
@@ -87,18 +96,37 @@ def test_a_separator_is_found_counted_and_checked() -> None:
 def test_a_certificate_that_nothing_separates() -> None:
     found, trace, _ = run(NONE)
     assert (found["status"], found["found"]) == ("converged", "inseparable")
+    # With no more columns than rows nothing but rounding keeps a separator away.
+    thin, _, _ = run(replace(NONE, m=9, n=8))
+    assert (thin["status"], thin["found"]) == ("converged", "margin_at_most_tol")
+    assert thin["phi_up"] <= 1e-2
     assert found["phi_up"] <= 1e-2
     assert trace[-1].phi_up == pytest.approx(found["phi_up"], abs=1e-12)
 
 
-def test_a_run_that_is_cut_off_keeps_what_it_has() -> None:
-    found, trace, _ = run(replace(NONE, params={"tol": 0.0, "history": 1.0, "max_iter": 3}))
+def test_a_run_that_is_cut_off_keeps_what_it_has(recwarn: pytest.WarningsRecorder) -> None:
+    cut = replace(NONE, m=9, n=10, params={"tol": 0.0, "history": 1.0, "max_iter": 3})
+    found, trace, _ = run(cut)
     assert (found["status"], found["found"], found["n_iter"]) == ("budget", "budget", 3)
     assert found["reason"] == "max_iter=3 iterations are done"
     assert [stage.n_iter for stage in trace] == [1, 2, 3]
     found, _, _ = run(replace(EASY, max_seconds=1e-9))
     assert (found["status"], found["n_iter"]) == ("budget", 1)
     assert found["reason"] == "max_seconds=1e-09 are over"
+    assert not recwarn.list  # the record says it
+
+
+def test_a_proof_at_the_end_is_no_time_of_the_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dear(space: Space, x: Any) -> None:
+        started = process_time()
+        while process_time() - started < 0.3:
+            pass
+
+    monkeypatch.setattr(Space, "inseparability_proof", dear)
+    found, _, _ = run(NONE)
+    assert found["found"] == "margin_at_most_tol"
+    assert found["cpu_s"] < 0.3
+    assert found["wall_s"] < 0.3
 
 
 def test_the_seed_gives_the_instance() -> None:
@@ -110,6 +138,10 @@ def test_a_false_certificate_is_wrong(methods: Path) -> None:
     found, _, _ = run(replace(EASY, solver=f"{methods}:Liar"))
     assert found["status"] == "wrong"
     assert "y does not separate" in found["reason"]
+    for work in (EASY, replace(NONE, m=9, n=8)):
+        found, _, _ = run(replace(work, solver=f"{methods}:Prover"))
+        assert found["status"] == "wrong"
+        assert "x does not prove that nothing separates" in found["reason"]
 
 
 def test_a_method_that_fails_on_the_few_columns_of_the_warm_up_is_run(methods: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from marginbench.harness.jobs import CheckpointMessage, Message
+from marginbench.harness.records import EXPECTED_STATUSES
 from marginbench.harness.svm.measurement import measure
 from marginbench.harness.svm.records import Checkpoint
 from marginbench.harness.svm.work import FitWork, Problem
@@ -109,6 +110,14 @@ def test_random_features_are_measured_at_their_end() -> None:
     assert len(trace) == 1
     assert result["test_error"] is not None
     assert result["test_error"] < 0.4
+
+
+def test_a_feasibility_method_that_finds_no_separator_has_a_status_of_its_own() -> None:
+    result, trace = run(GAUSSIAN, "MPKFP", gamma=3.0, tol=0.3, max_iter=500)
+    assert result["status"] == "no_separator"
+    assert result["reason"] == ("no separator has a margin above tol: the predictions mean nothing")
+    assert trace[-1].test_error == result["test_error"]
+    assert "no_separator" in EXPECTED_STATUSES
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

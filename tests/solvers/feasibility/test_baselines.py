@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.data_loaders import lap, ldfp
 from marginbench.solvers import (
@@ -247,7 +248,9 @@ def test_separators_come_within_the_proven_numbers_of_iterations(seed):
 @pytest.mark.parametrize("name", LINEAR)
 def test_certificates_of_all_methods_pass_the_one_checker(name):
     method = LINEAR[name](tol=2e-2, history=1.3)
-    for A, status in ((SEPARABLE, "separable"), (INSEPARABLE, "inseparable")):
+    # From few columns with weights the first vertex's run has no proof at this tolerance.
+    proven = "margin_at_most_tol" if name == "VN vertex" else "inseparable"
+    for A, status in ((SEPARABLE, "separable"), (INSEPARABLE, proven)):
         for wrap in (np.asarray, np.asfortranarray, sparse.csc_matrix, np.float32):
             problem = FeasibilityProblem.linear(wrap(A))
             result = method.solve(problem)
@@ -260,7 +263,8 @@ def test_certificates_of_all_methods_pass_the_one_checker(name):
 @pytest.mark.parametrize("name", KERNEL)
 def test_certificates_of_all_kernel_methods_pass_it_too(name):
     method = KERNEL[name](tol=2e-2, max_iter=100_000, history=1.3)
-    for A, status in ((SEPARABLE, "separable"), (INSEPARABLE, "inseparable")):
+    # The rounded entries of a Gram matrix do not tell whether it is singular.
+    for A, status in ((SEPARABLE, "separable"), (INSEPARABLE, "margin_at_most_tol")):
         for dtype in (np.float64, np.float32):
             problem = FeasibilityProblem.gram((A.T @ A).astype(dtype))
             result = method.solve(problem)
@@ -269,6 +273,7 @@ def test_certificates_of_all_kernel_methods_pass_it_too(name):
             assert verdict.valid, verdict.reasons
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # 300 iterations do
 @pytest.mark.parametrize("name", [*LINEAR, *KERNEL])
 def test_the_margin_lies_between_the_bounds(name):
     kernel = name in KERNEL
@@ -314,7 +319,7 @@ def test_the_batch_perceptron_is_the_perceptron_up_to_length():
 @pytest.mark.parametrize("A", [SEPARABLE, INSEPARABLE], ids=["separable", "inseparable"])
 @pytest.mark.parametrize("name", ["SPCT", "SPVN", "ISPVN"])
 def test_long_runs_do_not_overflow(name, A):
-    result = LINEAR[name](max_iter=5000, tol=1e-300, stop="gap").solve(A)
+    result = LINEAR[name](max_iter=5000, tol=0.0, stop="gap").solve(A)
     assert np.isfinite(result.x).all()
     assert np.isfinite(result.y).all()
     if name == "SPCT" and A is SEPARABLE:
@@ -325,21 +330,26 @@ def test_long_runs_do_not_overflow(name, A):
 
 
 @pytest.mark.parametrize(
-    ("method", "message"),
+    ("method", "limit", "message"),
     [
-        (ISPVN(max_inner=3), "a round did not divide ||A x|| by 2.0 in max_inner=3 iterations"),
-        (ISPVN(max_rounds=1, tol=1e-9), "max_rounds=1 rounds are done"),
-        (ISPVN(max_iter=4), "max_iter=4 iterations are done"),
-        (SPVN(max_iter=4), "max_iter=4 iterations are done"),
+        (
+            ISPVN(max_inner=3),
+            "max_inner=3",
+            "a round did not divide ||A x|| by 2.0 in max_inner=3 iterations",
+        ),
+        (ISPVN(max_rounds=1), "max_rounds=1", "max_rounds=1 rounds are done"),
+        (ISPVN(max_iter=4), "max_iter=4", "max_iter=4 iterations are done"),
+        (SPVN(max_iter=4), "max_iter=4", "max_iter=4 iterations are done"),
     ],
 )
-def test_inner_loops_end_with_a_reason(method, message):
-    A = INSEPARABLE if "rounds" in message else ldfp(30, 300, seed=0).A
+def test_inner_loops_end_with_a_reason(method, limit, message):
+    A = lap(10, 15, seed=0).A if "rounds" in limit else ldfp(30, 300, seed=0).A
     problem = FeasibilityProblem.linear(A)
-    result = method.solve(problem)
+    with pytest.warns(ConvergenceWarning, match=f"ended at {limit} before it converged"):
+        result = method.solve(problem)
     assert result.status == "budget"
     assert not result.converged
-    assert result.message == message
+    assert (result.limit, result.message) == (limit, message)
     assert check_certificate(problem, result).valid
 
 

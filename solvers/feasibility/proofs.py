@@ -1,0 +1,317 @@
+"""Proofs that nothing separates: bounds on rounding included, or in rational arithmetic.
+
+``||A x|| <= tol`` alone says that the margin is at most ``tol``. That nothing separates, so that
+some x' of the cone other than 0 has ``A x' = 0`` exactly, is proven here in one of two ways:
+
+- x has its weight on few columns, and these have an exact combination of 0 with positive
+  weights, in rational arithmetic. Columns of zeros and opposite columns are of this sort.
+- x can be corrected: the part of A x that is not 0 is made up for by columns that span the space,
+  by less than their weights in x.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import islice
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
+
+from marginbench.solvers.feasibility.cones import Orthant
+from marginbench.solvers.feasibility.problem import FeasibilityProblem
+from marginbench.solvers.feasibility.wide_products import product, transposed_product
+from marginbench.solvers.numeric.matrices import Matrix, as_dense, matmul, squared_norms
+
+_EPS = float(np.finfo(np.float64).eps)
+# Rational arithmetic is for a few columns; weights below this share of the largest one are none.
+_FEW_COLUMNS = 8
+_FEW_NUMBERS = 20_000
+_SHARE = 1e-6
+# Corrections solve with a matrix of this order at most, made by so many multiply-adds at most.
+_MOST_ROWS = 2000
+_MOST_WORK = 1e10
+_MOST_SPARSE_WORK = 2e9
+# The correction uses the heaviest columns, so many for each row: enough where LAP's n is 50 m.
+_COLUMNS_PER_ROW = 8
+_LEAST_COLUMNS = 64
+# A correction may take this share of a weight; the rest is for what rounding leaves of A x.
+_TAKEN = 0.75
+# Pairs of columns that are compared in full; columns whose projections agree by accident are rare.
+_MOST_PAIRS = 64
+# So many projections at a time are looked up.
+_CHUNK = 2**14
+
+
+def inseparability_proof(problem: FeasibilityProblem, x: np.ndarray) -> np.ndarray | None:
+    """A point of the base that proves that nothing separates: x itself, or opposite columns.
+
+    Parameters
+    ----------
+    problem : FeasibilityProblem
+    x : ndarray of float64, shape (n,)
+        Where a method has arrived.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,), or None
+        None if no proof is found, which proves nothing.
+    """
+    if proves_inseparable(problem, x):
+        return x
+    return opposite_columns(problem)
+
+
+def proves_inseparable(problem: FeasibilityProblem, x: np.ndarray) -> bool:
+    """Whether it follows from x that no y separates, rounding included.
+
+    The problem is that of ``problem.data`` as stored. A correction holds as well for all matrices
+    whose entries differ from the stored ones by one rounding, such as the columns before they were
+    scaled. Cones other than the orthant have no proof here.
+
+    Parameters
+    ----------
+    problem : FeasibilityProblem
+    x : ndarray of float64, shape (n,)
+    """
+    if not _is_orthant(problem) or x.shape != (problem.n,) or not np.isfinite(x).all():
+        return False
+    x = np.maximum(x, 0.0)
+    if _combines_to_zero(_exact_columns(problem), x):
+        return True
+    # Points in a feature space of more dimensions than points have a Gram matrix of full rank.
+    # That of others is singular, but rounded entries do not tell.
+    return problem.kind != "gram" and _can_be_corrected(problem, x)
+
+
+def opposite_columns(problem: FeasibilityProblem) -> np.ndarray | None:
+    """The point of the base on two columns that are exactly opposite, if there are such columns.
+
+    Parameters
+    ----------
+    problem : FeasibilityProblem
+
+    Returns
+    -------
+    ndarray of float64, shape (n,), or None
+    """
+    if not _is_orthant(problem):
+        return None
+    columns = _exact_columns(problem)
+    direction = np.random.default_rng(0).standard_normal(problem.m)
+    along = transposed_product(columns, direction)
+    if problem.kind == "gram" and problem.scale is not None:
+        along /= problem.scale
+    near = 1e3 * _EPS * math.sqrt(float(matmul(direction, direction)))
+    for i, j in islice(_opposite_numbers(along, near), _MOST_PAIRS):
+        x = np.zeros(problem.n)
+        x[[i, j]] = 0.5
+        if _combines_to_zero(columns, x):
+            return x
+    return None
+
+
+def contradicting_points(X: Matrix, signs: np.ndarray) -> tuple[int, int] | None:
+    """Two points that are the same and have different labels, if there are such points.
+
+    Parameters
+    ----------
+    X : ndarray or csr_matrix, shape (n, n_features)
+    signs : ndarray of float64, shape (n,)
+    """
+    seen: dict[bytes, int] = {}
+    for i in range(X.shape[0]):
+        first = seen.setdefault(hashlib.sha256(_row_bytes(X, i)).digest(), i)
+        if signs[first] != signs[i]:
+            return first, i
+    return None
+
+
+def _row_bytes(X: Matrix, i: int) -> bytes:
+    """The same for the same points: 0 has no sign, zeros are not stored, indices ascend."""
+    if not sparse.issparse(X):
+        return bytes((X[i] + 0).tobytes())
+    here = slice(X.indptr[i], X.indptr[i + 1])
+    order = np.argsort(X.indices[here], kind="stable")
+    kept = order[X.data[here][order] != 0]
+    return bytes(X.indices[here][kept].tobytes() + X.data[here][kept].tobytes())
+
+
+def _is_orthant(problem: FeasibilityProblem) -> bool:
+    return all(isinstance(cone, Orthant) for cone in problem.cones)
+
+
+def _exact_columns(problem: FeasibilityProblem) -> Matrix:
+    """Columns whose combination z >= 0 is 0 only if nothing separates.
+
+    For a Gram matrix its rows: ``z'G = 0`` makes some response ``(G g)_i`` with z_i > 0 no more
+    than 0, whatever the coefficients g. Lengths of columns do not matter.
+    """
+    return problem.data.T if problem.kind == "gram" else problem.data
+
+
+def _opposite_numbers(values: np.ndarray, near: float) -> Iterator[tuple[int, int]]:
+    """Pairs whose sum is almost 0: for each value below 0 its neighbours on the other side."""
+    order = np.argsort(values)
+    ascending = values[order]
+    split = int(np.searchsorted(ascending, 0.0))
+    others = ascending[split:]
+    for lo in range(0, split if len(others) else 0, _CHUNK):
+        wanted = -ascending[lo : min(lo + _CHUNK, split)]
+        after = np.searchsorted(others, wanted)
+        for place in (after - 1, after):
+            np.clip(place, 0, len(others) - 1, out=place)
+            for k in np.flatnonzero(np.abs(others[place] - wanted) <= near):
+                yield int(order[lo + k]), int(order[split + place[k]])
+
+
+def _combines_to_zero(A: Matrix, x: np.ndarray) -> bool:
+    """Whether the columns that carry x have an exact combination of 0, weights of one sign."""
+    support = np.flatnonzero(x > _SHARE * x.max(initial=0.0))
+    if not 0 < len(support) <= _FEW_COLUMNS:
+        return False
+    columns = as_dense(A[:, support]).astype(np.float64)
+    columns = columns[columns.any(axis=1)]
+    if len(support) == 2 and not (columns[:, 0] + columns[:, 1]).any():
+        return True
+    return columns.size <= _FEW_NUMBERS and _positive_null_vector(columns)
+
+
+def _positive_null_vector(columns: np.ndarray) -> bool:
+    """Whether a matrix maps a vector with entries >= 0, not all 0, to 0.
+
+    Only vectors with one free entry are tried: where the null space is a line, this decides.
+
+    Parameters
+    ----------
+    columns : ndarray of float64, shape (n_rows, n_columns)
+    """
+    n = columns.shape[1]
+    basis: dict[int, list[Fraction]] = {}  # rows in reduced form, by their leading columns
+    for given in columns:
+        row = [Fraction(float(value)) for value in given]
+        for lead, other in basis.items():
+            row = _without(row, other, lead)
+        lead = next((k for k, value in enumerate(row) if value), -1)
+        if lead < 0:
+            continue
+        row = [value / row[lead] for value in row]
+        basis = {k: _without(other, row, lead) for k, other in basis.items()} | {lead: row}
+        if len(basis) == n:
+            return False
+    # One free entry is 1, the other free ones 0; the rest follow from their rows.
+    free = [k for k in range(n) if k not in basis]
+    return any(all(row[k] <= 0 for row in basis.values()) for k in free)
+
+
+def _without(row: list[Fraction], other: list[Fraction], lead: int) -> list[Fraction]:
+    """The row less a multiple of another, whose entry at ``lead`` is 1, so that it is 0 there."""
+    factor = row[lead]
+    return [a - factor * b for a, b in zip(row, other, strict=True)] if factor else row
+
+
+def _can_be_corrected(problem: FeasibilityProblem, x: np.ndarray) -> bool:
+    """Whether a point x' >= 0 near x has A x' = 0 exactly.
+
+    With B = A_K diag(w), w = x_K > 0, every z on the columns K with ``||z / w||_2 <= 1`` keeps
+    x + z >= 0. If s is the least singular value of B, the least z with ``A (x + z) = 0`` has
+    ``||z / w||_2 <= ||A x|| / s``. Before that, x is moved to where A x is rounding.
+    """
+    A = sparse.csc_matrix(problem.data) if sparse.issparse(problem.data) else problem.data
+    columns = _movable(A, x)
+    rows = _rows_of(A, x, columns)
+    if not _affordable(A, rows, columns):
+        return False
+    w = x[columns]
+    B = _scaled(A[:, columns][rows], w)
+    M = as_dense(B @ B.T) if sparse.issparse(B) else matmul(B, B.T)
+    moved = x.copy()
+    try:
+        factor = cho_factor(M, lower=True)
+    except np.linalg.LinAlgError:
+        return False
+    for _ in range(2):
+        step = cho_solve(factor, product(A, moved)[rows], check_finite=False)
+        moved[columns] -= w * (B.T @ step if sparse.issparse(B) else matmul(step, B))
+    # Not true for NaN either.
+    if not (np.abs(moved[columns] - w) / w).max() <= _TAKEN * (1 - 1e-9):
+        return False
+    unit = float(np.finfo(A.dtype).eps)
+    bound = _image_bound(problem, moved, unit) / (1 - _TAKEN)
+    return _singular_values_exceed(bound, M, len(columns), unit)
+
+
+def _movable(A: Matrix, x: np.ndarray) -> np.ndarray:
+    """The columns whose weights are to change: the heaviest ones, of a sparse matrix all."""
+    m, n = A.shape
+    affordable = min(_COLUMNS_PER_ROW * m, int(_MOST_WORK / m**2))
+    wanted = n if sparse.issparse(A) else min(n, max(_LEAST_COLUMNS, affordable))
+    columns = np.argpartition(x, n - wanted)[n - wanted :]
+    return np.sort(columns[x[columns] > 1e-12 * x.max()])
+
+
+def _rows_of(A: Matrix, x: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The rows that are not 0 on the support of x: A x is exactly 0 elsewhere."""
+    if sparse.issparse(A):
+        carried = A[:, np.flatnonzero(x)]
+        return np.flatnonzero(np.bincount(carried.indices[carried.data != 0], minlength=A.shape[0]))
+    here = A[:, columns].any(axis=1)
+    blank = np.flatnonzero(~here)
+    here[blank] = A[blank][:, x != 0].any(axis=1)
+    return np.flatnonzero(here)
+
+
+def _affordable(A: Matrix, rows: np.ndarray, columns: np.ndarray) -> bool:
+    """Whether A_K A_K' can have full rank, and is cheap beside a run of a method."""
+    if not 0 < len(rows) <= min(_MOST_ROWS, len(columns)):
+        return False
+    if sparse.issparse(A):
+        each = np.diff(A.indptr)[columns].astype(np.float64)
+        return bool(np.square(each).sum() <= _MOST_SPARSE_WORK)
+    return True
+
+
+def _scaled(A: Matrix, w: np.ndarray) -> Matrix:
+    """A diag(w), in float64."""
+    if sparse.issparse(A):
+        return A.astype(np.float64).multiply(w).tocsr()
+    return A.astype(np.float64) * w
+
+
+def _image_bound(problem: FeasibilityProblem, x: np.ndarray, unit: float) -> float:
+    """An upper bound on ||A x||, x >= 0: rounding of the product, and of the entries of A."""
+    image = product(problem.data, x)
+    norm = math.sqrt(float(matmul(image, image)))
+    lengths = 1.0 if problem.kind == "linear" else np.sqrt(squared_norms(problem.data.T))
+    rounding = ((problem.n + 8) * _EPS + unit) * float((x * lengths).sum())
+    return (norm + rounding) * (1 + 1e-6)
+
+
+def _singular_values_exceed(bound: float, M: np.ndarray, n_columns: int, unit: float) -> bool:
+    """Whether all singular values of B are larger, M being B B' as it was computed.
+
+    If a Cholesky factorisation runs to its end, no eigenvalue is below minus its rounding error,
+    a small multiple of the trace (Rump: Verification of positive definiteness, BIT 46, 2006).
+
+    Parameters
+    ----------
+    bound : float
+    M : ndarray of float64, shape (n_rows, n_rows)
+    n_columns : int
+        Of B.
+    unit : float
+        The relative error of the entries of B.
+    """
+    trace = float(np.trace(M))
+    rounding = 4 * (len(M) + n_columns + 16) * _EPS * trace
+    shift = (bound + 2 * unit * math.sqrt(trace)) ** 2 * (1 + 1e-6) + rounding
+    if not shift < trace:
+        return False
+    try:
+        np.linalg.cholesky(M - shift * np.eye(len(M)))
+    except np.linalg.LinAlgError:
+        return False
+    return True

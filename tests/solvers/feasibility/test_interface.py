@@ -1,0 +1,106 @@
+"""Methods as objects: no estimators without fit, and warnings where a limit ends a run."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+
+from marginbench.data_loaders import lap, ldfp
+from marginbench.solvers import (
+    ISNKPVN,
+    ISPVN,
+    KPCT,
+    KVN,
+    MPCFP,
+    MPKFP,
+    MPLFP,
+    PCT,
+    SNKP,
+    SPCT,
+    SPVN,
+    VN,
+)
+from marginbench.solvers.feasibility.simplex import project_to_simplex
+
+COLUMNS = [MPLFP, SPCT, PCT, VN, ISPVN, SPVN]
+KERNEL = [MPKFP, KPCT, KVN, SNKP, ISNKPVN]
+
+
+@pytest.mark.parametrize(
+    ("method", "limits", "limit"),
+    [
+        (MPLFP(max_iter=3), {}, "max_iter=3"),
+        (PCT(), {"max_seconds": 1e-9}, "max_seconds=1e-09"),
+        (ISPVN(max_inner=2), {}, "max_inner=2"),
+        (SPVN(max_iter=3, stop="gap"), {}, "max_iter=3"),
+    ],
+)
+def test_a_limit_without_an_answer_is_a_warning(method, limits, limit):
+    with pytest.warns(ConvergenceWarning) as caught:
+        result = method.solve(ldfp(30, 300, seed=0).A, **limits)
+    (warning,) = caught
+    low, up = result.margin_bounds
+    assert str(warning.message) == (
+        f"{type(method).__name__} ended at {limit} before it converged: "
+        f"the margin is between {low:.3g} and {up:.3g}, tol=0.0001"
+    )
+    assert warning.filename == __file__
+    assert f"no verdict: the margin is between 0 and {up:.3g}" in str(result)
+
+
+@pytest.mark.parametrize("method", KERNEL)
+def test_a_fit_at_its_limit_is_a_warning_too(method):
+    A = ldfp(30, 300, seed=0).A
+    y = np.where(np.arange(300) % 2, 1, -1)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 before it converged: the margin"):
+        solver = method("linear", max_iter=2).fit((A * y).T, y)
+    assert (solver.status_, solver.result_.limit) == ("budget", "max_iter=2")
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 before it converged: the margin") as w:
+        method(max_iter=2).solve(A.T @ A)
+    assert w[0].filename == __file__
+    if method is ISNKPVN:
+        with pytest.warns(ConvergenceWarning, match="ended at max_inner=1 before"):
+            method("linear", max_inner=1).fit((A * y).T, y)
+
+
+def test_an_answer_at_a_limit_is_none():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Proven, though ||A x|| is above tol; nothing but the limit ends the second.
+        result = VN(max_iter=6, tol=1e-9).solve(lap(5, 60, seed=2).A)
+        MPLFP(max_iter=3, tol=0.0, stop="gap").solve(lap(5, 60, seed=2).A)
+    assert (result.status, result.converged, result.limit) == ("inseparable", False, "max_iter=6")
+
+
+@pytest.mark.parametrize("cls", [*COLUMNS, MPCFP])
+def test_methods_without_fit_are_no_estimators(cls):
+    method = cls(tol=1e-3, history=2)
+    assert not isinstance(method, BaseEstimator)
+    assert not hasattr(method, "__sklearn_tags__")
+    assert not hasattr(method, "fit")
+    assert repr(method) == f"{cls.__name__}(tol=0.001, history=2)"
+    assert repr(cls()) == f"{cls.__name__}()"
+    copy = clone(method)
+    assert copy is not method
+    assert copy.get_params() == method.get_params()
+    assert copy.set_params(tol=0.5, max_iter=7) is copy
+    assert (copy.tol, copy.max_iter, method.tol) == (0.5, 7, 1e-3)
+    with pytest.raises(ValueError, match=f"{cls.__name__} has no parameter 'C'; it has .*max_iter"):
+        copy.set_params(C=1.0)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("seed", [2, 11, 12])
+def test_the_projection_ends_where_entries_are_0_up_to_rounding(seed):
+    rng = np.random.default_rng(seed)
+    point = rng.dirichlet(np.ones(40))
+    point[:6] = rng.uniform(-2e-17, 0, 6)
+    point /= point.sum()
+    projected = point.copy()
+    project_to_simplex(projected)
+    assert projected.min() >= 0
+    np.testing.assert_allclose(projected, point, rtol=0, atol=1e-15)

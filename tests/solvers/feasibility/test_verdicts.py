@@ -1,0 +1,364 @@
+"""What a run may say of separability: never a wrong word, however small the margin is."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
+
+from marginbench.data_loaders import lap, ldfp
+from marginbench.solvers import (
+    ISNKPVN,
+    ISPVN,
+    KPCT,
+    KVN,
+    MPCFP,
+    MPKFP,
+    MPLFP,
+    PCT,
+    SNKP,
+    SPCT,
+    SPVN,
+    VN,
+    FeasibilityProblem,
+    Orthant,
+    SecondOrder,
+    check_certificate,
+)
+from marginbench.solvers.feasibility.proofs import opposite_columns, proves_inseparable
+
+COLUMNS = [MPLFP, SPCT, PCT, VN, ISPVN, SPVN]
+KERNEL = [MPKFP, KPCT, KVN, SNKP, ISNKPVN]
+STORAGE = [
+    np.asarray,
+    np.float32,
+    pytest.param(np.asfortranarray, marks=pytest.mark.slow),
+    pytest.param(sparse.csc_matrix, marks=pytest.mark.slow),
+]
+each_method = pytest.mark.parametrize("method", [*COLUMNS, *KERNEL])
+
+#: Its margin is 9.6e-6: below the default tolerance of all methods, and positive.
+THIN = np.array([[1e-5, 1e-5, 1e-5], [1.0, -0.9, 0.3], [0.2, 0.5, -1.0]])
+
+
+def as_problem(method, A):
+    A = FeasibilityProblem.linear(A).data
+    if method in COLUMNS:
+        return FeasibilityProblem.linear(A)
+    return FeasibilityProblem.gram(A.T @ A)
+
+
+def fractions(A):
+    return [[Fraction(float(value)) for value in column] for column in np.asarray(A).T]
+
+
+def determinant(rows):
+    """By cofactors, exactly."""
+    if not rows:
+        return Fraction(1)
+    rest = [row[1:] for row in rows]
+    return sum(
+        (-1) ** i * rows[i][0] * determinant(rest[:i] + rest[i + 1 :]) for i in range(len(rows))
+    )
+
+
+def exactly_separable(A):
+    """Whether some y has A'y > 0, for columns of which no m + 1 lie in a hyperplane through 0.
+
+    Nothing separates exactly if 0 is a convex combination of m + 1 columns (Caratheodory).
+    """
+    m, columns = A.shape[0], fractions(A)
+    for chosen in combinations(columns, m + 1):
+        # The combinations of m + 1 vectors that are 0 have the signed minors as weights.
+        weights = [
+            (-1) ** i * determinant([*chosen[:i], *chosen[i + 1 :]]) for i in range(len(chosen))
+        ]
+        assert any(weights), "m + 1 columns in a hyperplane"
+        if len({weight > 0 for weight in weights if weight}) == 1:
+            return False
+    return True
+
+
+def separable_by_linear_programming(A):
+    """Whether max t with A'y >= t, |y_k| <= 1, is positive."""
+    m, n = A.shape
+    found = linprog(
+        np.append(np.zeros(m), -1.0),
+        A_ub=np.column_stack((-A.T, np.ones(n))),
+        b_ub=np.zeros(n),
+        bounds=[(-1, 1)] * m + [(None, 1)],
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert found.status == 0
+    return -found.fun > 1e-9
+
+
+def thin_instance(seed):
+    """Columns, whether they are separable, and the size of the margin, or of what is missing.
+
+    Columns ``margin y + v_j`` with 0 in the hull of the v_j, which are orthogonal to y, have this
+    margin; with the column -y besides they are inseparable.
+    """
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(3, 5)) if seed % 2 else int(rng.integers(5, 30))
+    n = int(rng.integers(m + 1, 9)) if m < 5 else int(rng.integers(2 * m, 6 * m))
+    margin = 10 ** rng.uniform(-11, -4)
+    across = lap(m - 1, n, seed=seed).A
+    A = np.vstack((np.full(n, margin), across))
+    separable = seed % 4 < 2
+    if not separable:
+        A = np.column_stack((A, -np.eye(m)[0]))
+    rotation = np.linalg.qr(rng.standard_normal((m, m)))[0]
+    A = FeasibilityProblem.linear((rotation @ A)[:, rng.permutation(A.shape[1])]).data
+    return A, separable, margin / math.hypot(1, margin)
+
+
+def check_words(seed, max_iter):
+    """The words of all methods on an instance, none of which is wrong."""
+    A, separable, margin = thin_instance(seed)
+    if A.shape[0] < 5:
+        assert exactly_separable(A) == separable
+    if margin >= 1e-7:
+        assert separable_by_linear_programming(A) == separable
+    words = {}
+    for method in (*COLUMNS, *KERNEL):
+        problem = as_problem(method, A)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            # Above the margin, and far below it.
+            tol = 1e-4 if seed % 8 < 4 else margin / 10
+            result = method(tol=tol, max_iter=max_iter).solve(problem)
+        where = f"{method.__name__}, seed {seed}"
+        assert result.status != ("inseparable" if separable else "separable"), where
+        verdict = check_certificate(problem, result)
+        assert verdict.valid, (where, verdict.reasons)
+        low, up = result.margin_bounds
+        # A squared length from a Gram matrix is known to 1e-16 or so.
+        slack = 1e-13 if method in COLUMNS else 1e-7
+        assert low - slack <= (margin if separable else 0.0) <= up + slack, where
+        if separable:
+            # Neither the method's x nor the centre is a proof.
+            for x in (result.x, np.full(problem.n, 1 / problem.n)):
+                forged = replace(result, status="inseparable", x=x)
+                assert not check_certificate(problem, forged).valid, where
+        words[method.__name__] = result.status
+    return words
+
+
+def test_no_word_is_wrong_on_thin_problems():
+    words = [check_words(seed, max_iter=200) for seed in range(4)]
+    assert {"inseparable", "margin_at_most_tol"} <= {
+        word for each in words for word in each.values()
+    }
+
+
+@pytest.mark.slow
+def test_no_word_is_wrong_on_200_thin_problems():
+    words = [check_words(seed, max_iter=2000) for seed in range(200)]
+    found = {word for each in words for word in each.values()}
+    assert {"inseparable", "margin_at_most_tol", "budget"} <= found
+
+
+@each_method
+def test_a_margin_below_the_tolerance_is_not_called_inseparable(method):
+    problem = as_problem(method, THIN)
+    result = method(tol=1e-4, max_iter=100_000).solve(problem)
+    assert exactly_separable(FeasibilityProblem.linear(THIN).data)
+    assert result.status == "margin_at_most_tol"
+    assert result.converged
+    assert result.margin_bounds == (0.0, result.phi_up)
+    assert 9e-6 < result.phi_up <= 1e-4
+    assert f"the margin is at most {result.phi_up:.3g} (tol=0.0001)" in str(result)
+    assert check_certificate(problem, result).valid
+    forged = replace(result, status="inseparable")
+    assert check_certificate(problem, forged).reasons == (
+        "x does not prove that nothing separates",
+    )
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csc_matrix])
+@each_method
+def test_a_column_of_zeros_is_itself_a_certificate(method, wrap):
+    A = np.array([[1.0, 0.0, 2.0], [1.0, 0.0, 0.0]])
+    if method in COLUMNS:
+        problem = FeasibilityProblem.linear(wrap(A))
+    elif wrap is np.asarray:
+        problem = FeasibilityProblem.gram(A.T @ A)
+    else:
+        pytest.skip("Gram matrices are dense")
+    result = method().solve(problem)
+    assert (result.status, result.n_iter, result.phi_up) == ("inseparable", 0, 0.0)
+    np.testing.assert_array_equal(result.x, [0.0, 1.0, 0.0])
+    assert result.message == "column 1 is zero, which no y separates"
+    assert result.margin_bounds == (0.0, 0.0)
+    assert check_certificate(problem, result).valid
+
+
+@pytest.mark.parametrize("wrap", STORAGE)
+@each_method
+def test_opposite_columns_are_found_wherever_they_are(method, wrap):
+    # But for these two there is a separator, and they are orthogonal to it: 0 is on the boundary
+    # of the hull, where no correction leads.
+    found = ldfp(6, 40, kappa=2, seed=3)
+    A = found.A
+    A[:, 17] -= (found.y @ A[:, 17]) * found.y
+    A = FeasibilityProblem.linear(np.column_stack((A, -A[:, 17]))).data
+    if method in KERNEL:
+        G = A[:, :-1].T @ A[:, :-1]
+        G = np.block([[G, -G[:, [17]]], [-G[[17]], G[17:18, 17:18]]])
+        if wrap is sparse.csc_matrix:
+            pytest.skip("Gram matrices are dense")
+        problem = FeasibilityProblem.gram(wrap(G))
+    else:
+        problem = FeasibilityProblem.linear(wrap(A))
+    result = method(tol=1e-2, max_iter=10_000).solve(problem)
+    assert result.status == "inseparable"
+    # Where x has its weight on few columns it is itself the proof.
+    assert result.x[[17, 40]].sum() > 0.9
+    assert check_certificate(problem, result).valid
+    pair = opposite_columns(problem)
+    assert set(np.flatnonzero(pair)) == {17, 40}
+    verdict = check_certificate(problem, replace(result, x=pair, phi_up=0.0))
+    assert (verdict.valid, verdict.phi_up) == (True, 0.0)
+    other = replace(result, x=np.eye(41)[17])
+    assert not check_certificate(problem, other).valid
+
+
+def test_opposite_columns_are_inseparable_at_once():
+    result = MPLFP(tol=1e-6).solve(np.array([[1.0, -1.0]]))
+    assert (result.status, result.n_iter) == ("inseparable", 1)
+    np.testing.assert_allclose(result.x, 0.5)
+
+
+@pytest.mark.parametrize("factor", [1 + 2**-50, 1 - 2**-52])
+def test_almost_opposite_columns_prove_nothing(factor):
+    a = np.array([0.6, 0.8])
+    problem = FeasibilityProblem.linear(np.column_stack((a, [-0.6, -0.8 * factor], [1.0, 0.0])))
+    assert opposite_columns(problem) is None
+    assert not proves_inseparable(problem, np.array([0.5, 0.5, 0.0]))
+
+
+def test_a_gram_matrix_that_rounding_made_singular_proves_nothing():
+    # Two points with both labels at the distance 1e-9: the Gaussian kernel rounds to 1.
+    X, y = np.array([[0.0], [1e-9], [1.0]]), np.array([1.0, -1.0, 1.0])
+    G = np.outer(y, y) * np.exp(-np.square(X - X.T))
+    assert G[0, 1] == -1.0
+    problem = FeasibilityProblem.gram(G)
+    for method in KERNEL:
+        assert method().solve(problem).status == "margin_at_most_tol"
+
+
+def test_few_columns_with_an_exact_combination_of_zero_prove_it():
+    # 0 is on the boundary of the hull: the other columns are above the plane of the first three.
+    flat = np.array([[1.0, -0.5, -0.5], [0.0, 0.75, -0.75], [0.0, 0.0, 0.0]])
+    problem = FeasibilityProblem.conic(np.column_stack((flat, [0.3, 0.1, 1.0])), [Orthant(4)])
+    x = np.array([1.0, 1.0, 1.0, 0.0]) / 3
+    assert proves_inseparable(problem, x)
+    lifted = np.column_stack((flat + [[0.0], [0.0], [2**-60]], [0.3, 0.1, 1.0]))
+    assert not proves_inseparable(FeasibilityProblem.conic(lifted, [Orthant(4)]), x)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_correction_is_never_accepted_where_exact_arithmetic_says_no(seed):
+    # 0 is within some 1e-16 to 1e-9 of the boundary of the hull, on either side.
+    rng = np.random.default_rng(seed)
+    m, n = (2, 6) if seed % 2 else (3, 7)
+    across = lap(m - 1, n, seed=seed).A
+    lift = 10 ** rng.uniform(-17, -9, n + 1)
+    A = np.vstack((lift[:n], across))
+    A = np.column_stack((A, np.append(-1.0, 0.1 * rng.standard_normal(m - 1))))
+    if seed % 3 == 0:
+        A[0, n] = 1.0
+    A = FeasibilityProblem.linear(np.linalg.qr(rng.standard_normal((m, m)))[0] @ A).data
+    problem = FeasibilityProblem.linear(A)
+    separable = exactly_separable(A)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        results = [method(max_iter=300).solve(problem) for method in (VN, SPCT, MPLFP)]
+    weights = [result.x for result in results] + [rng.dirichlet(np.ones(n + 1)) for _ in range(20)]
+    assert not (separable and any(proves_inseparable(problem, x) for x in weights))
+
+
+@pytest.mark.parametrize("wrap", STORAGE)
+@pytest.mark.parametrize(
+    "shape", [(3, 30), (20, 60), pytest.param((40, 2000), marks=pytest.mark.slow)]
+)
+def test_generated_problems_that_nothing_separates_are_proven_to_be(shape, wrap):
+    problem = FeasibilityProblem.linear(wrap(lap(*shape, seed=7).A))
+    for method in (MPLFP, SPCT, VN, ISPVN):
+        result = method(tol=1e-3).solve(problem)
+        assert result.status == "inseparable", method.__name__
+        assert check_certificate(problem, result).valid
+        # The proof is about the problem: a column more, and all columns to one side.
+        other = FeasibilityProblem.linear(wrap(ldfp(*shape, seed=7).A))
+        assert not proves_inseparable(other, result.x)
+
+
+def test_rows_of_zeros_do_not_keep_a_proof_away():
+    A = np.zeros((12, 40))
+    A[[2, 5, 7]] = lap(3, 40, seed=1).A
+    for wrap in (np.asarray, sparse.csc_matrix):
+        assert MPLFP().solve(wrap(A)).status == "inseparable"
+
+
+@pytest.mark.parametrize("x", [[math.nan] * 3, [math.inf, 0, 0], [0, 0, 0], [-1, 1, 1], [1.0]])
+def test_points_that_are_none_prove_nothing(x):
+    problem = FeasibilityProblem.linear(THIN)
+    assert not proves_inseparable(problem, np.array(x, dtype=float))
+
+
+def test_other_cones_have_no_proof():
+    # e is in the kernel: the second row is 0 on it, and the cone is not the orthant.
+    problem = FeasibilityProblem.conic(np.array([[1.0, 0.0]]), [SecondOrder(2)])
+    assert not proves_inseparable(problem, np.array([0.0, 1.0]))
+    result = MPCFP().solve(problem)
+    assert result.status == "margin_at_most_tol"
+    assert check_certificate(problem, result).valid
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
+@pytest.mark.parametrize("method", KERNEL)
+def test_contradicting_points_have_a_status_of_their_own(method, kernel, wrap):
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    X, y = np.vstack((X, X[:20])), np.repeat([1, -1], [30, 20])
+    if kernel == "precomputed":
+        X = np.exp(-0.5 * np.square(X[:, None] - X).sum(axis=2))
+    solver = method(kernel, gamma=0.5, dtype="float64", max_iter=5000).fit(wrap(X), y)
+    assert solver.status_ == "no_separator"
+    assert solver.result_.status == "inseparable"
+    i, j = np.flatnonzero(solver.result_.x)
+    np.testing.assert_array_equal(X[i], X[j])
+    assert y[i] != y[j]
+
+
+def test_the_same_points_with_labels_that_agree_contradict_nothing():
+    X = np.repeat(np.random.default_rng(1).standard_normal((20, 3)), 2, axis=0)
+    y = np.repeat(np.where(np.arange(20) % 2, 1, -1), 2)
+    solver = MPKFP(gamma=20.0, dtype="float64").fit(X, y)
+    assert (solver.status_, solver.result_.status) == ("converged", "separable")
+    # 0.0 and -0.0 are one number.
+    X[:2] = [[0.0, 1.0, 2.0], [-0.0, 1.0, 2.0]]
+    y[:2] = [1, -1]
+    assert MPKFP(gamma=20.0, max_iter=5000).fit(X, y).result_.status == "inseparable"
+
+
+@pytest.mark.parametrize(("method", "seed"), [(KVN, 10), (KVN, 26), (ISNKPVN, 0), (ISNKPVN, 24)])
+def test_what_only_the_rounding_of_kernel_entries_separates_is_not_separable(method, seed):
+    A = lap(2, 4, seed=seed).A
+    assert not exactly_separable(A)
+    y = np.array([1, -1, 1, -1])
+    solver = method("linear", dtype="float32", tol=0.0, max_iter=200, history=1)
+    with pytest.warns(ConvergenceWarning):
+        solver.fit((A * y).T, y)
+    assert max(point.phi_lo for point in solver.result_.history) > 0
+    assert solver.result_.status == "budget"
