@@ -39,10 +39,16 @@ ORIGIN = (
     "a line through the origin cannot predict one class everywhere, as a heavy class weight asks "
     "for"
 )
+SEPARATOR = (
+    "nothing separates the three blobs, so a method that looks for a separator ends at its limit; "
+    "the check asks for an accuracy above 0.83, it has 0.81 or 0.82, as has scikit-learn's own "
+    "`OneVsRestClassifier` around it"
+)
 
 WEIGHTS = tuple(f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse"))
 CLASSES = "check_class_weight_classifiers"
 SUBSETS = "check_methods_subset_invariance"
+TRAINING = "check_classifiers_train"
 
 _REASONS: dict[str, dict[str, str]] = {
     "SMO": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
@@ -55,26 +61,40 @@ _REASONS: dict[str, dict[str, str]] = {
     "SGD": dict.fromkeys(WEIGHTS, DRAWN),
     "LinearPegasos": {**dict.fromkeys(WEIGHTS, DRAWN), CLASSES: ORIGIN},
     "BundleClassifier": {CLASSES: ORIGIN},
+    "BatchPerceptron": {TRAINING: SEPARATOR},
+    "KVN": {TRAINING: SEPARATOR},
 }
 #: Only with float32 entries, the default.
 _REASONS_IN_FLOAT32: dict[str, dict[str, str]] = {
     "CuttingPlane": dict.fromkeys(WEIGHTS, ROUNDING),
     "StructuredSVM": {SUBSETS: ROUNDING},
 }
+#: Only with float64 entries.
+_REASONS_IN_FLOAT64: dict[str, dict[str, str]] = {"KPCT": {TRAINING: SEPARATOR}}
+#: What depends on the last bits, and may hold on another processor.
+UNCERTAIN = (ROUNDING, SEPARATOR)
 
 
-def estimator_names() -> list[str]:
-    """The estimators that can be made without arguments."""
-    others = ["BundleRegressor", "StructuredSVM", "RandomFourierMap"]
-    return [*marginbench.solvers.registry(), *others]
+def estimators() -> dict[str, Any]:
+    """All estimators, with their default parameters, by what the page calls them."""
+    names = [
+        *marginbench.solvers.registry(),
+        "BundleRegressor",
+        "StructuredSVM",
+        "RandomFourierMap",
+    ]
+    found = {name: getattr(marginbench.solvers, name)() for name in names}
+    for name in ("SMO", "MPKFP"):
+        found[f"OneVsRest({name}())"] = marginbench.solvers.OneVsRest(found[name])
+    return found
 
 
 def expected_failures(estimator: Any) -> dict[str, str]:
     """Checks that ask for what a method cannot have, and why."""
     name = type(estimator).__name__
     expected = dict(_REASONS.get(name, {}))
-    if estimator.get_params().get("dtype") == "float32":
-        expected.update(_REASONS_IN_FLOAT32.get(name, {}))
+    by_type = {"float32": _REASONS_IN_FLOAT32, "float64": _REASONS_IN_FLOAT64}
+    expected.update(by_type.get(estimator.get_params().get("dtype"), {}).get(name, {}))
     return expected
 
 
@@ -114,8 +134,7 @@ def page() -> Iterator[str]:
         "|---|---|---|---|",
     )
     total = passed = 0
-    for name in estimator_names():
-        estimator = getattr(marginbench.solvers, name)()
+    for name, estimator in estimators().items():
         count, failed = failures(estimator)
         expected = expected_failures(estimator)
         if failed.keys() != expected.keys():
