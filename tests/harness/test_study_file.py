@@ -118,7 +118,7 @@ def test_a_feasibility_study_is_read_with_its_defaults() -> None:
         (
             "n_train = 100",
             "dataset_params = { size = 3 }",
-            "images[1]: digits: takes no parameters, got 'size'",
+            "images[1]: digits: unknown parameter 'size' (known: positive)",
         ),
         (
             'name = "mplfp"',
