@@ -108,15 +108,8 @@ class Evaluator:
         self.dual_certificate = dual_certificate
         self.y_train = np.asarray(y_train, dtype=np.float64)
         self.y_test = np.asarray(y_test, dtype=np.float64)
+        self.n_train, self.n_test = len(y_train), len(y_test)
         self._points = points
-
-    @property
-    def n_train(self) -> int:
-        return len(self.y_train)
-
-    @property
-    def n_test(self) -> int:
-        return len(self.y_test)
 
     def evaluate(self, model: Model | PlainModel, dtype: str = "float64") -> Evaluation:
         """Scores, errors and objectives of a model.

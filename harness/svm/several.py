@@ -39,19 +39,9 @@ class ClassesEvaluator:
             evaluator_of(np.where(y_train == label, 1, -1), np.where(y_test == label, 1, -1))
             for label in self.classes
         ]
-        self._known: list[tuple[bytes, str, Scored] | None] = [None] * len(self._parts)
-
-    @property
-    def n_problems(self) -> int:
-        return len(self._parts)
-
-    @property
-    def n_train(self) -> int:
-        return len(self.y_train)
-
-    @property
-    def n_test(self) -> int:
-        return len(self.y_test)
+        self.n_problems = len(self._parts)
+        self.n_train, self.n_test = len(y_train), len(y_test)
+        self._known: list[tuple[bytes, str, Scored] | None] = [None] * self.n_problems
 
     def evaluate(self, model: Model | PlainModel, dtype: str = "float64") -> Evaluation:
         """As :meth:`Evaluator.evaluate`."""
