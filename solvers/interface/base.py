@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from marginbench.solvers.interface.classes import Solve, solve_each
 from marginbench.solvers.interface.convergence import warn_unconverged
@@ -30,9 +30,6 @@ from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix
 from marginbench.solvers.numeric.validation import check_flag, check_one_of, check_positive
-
-# Attributes that are set before the solve begins.
-_INPUT = ("classes_", "n_features_in_", "feature_names_in_", "counters_")
 
 
 class Solver(ClassifierMixin, BaseEstimator, ABC):
@@ -66,8 +63,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
     Notes
     -----
     Of more than two classes each is trained against the rest, one after the other and all with one
-    oracle: kernel entries that it holds are not computed again. The draws of every class have the
-    same seed. A point is of the class with the largest score.
+    oracle: kernel entries that it holds are not computed again. With a whole number as seed the
+    draws of every class are the same. A point is of the class with the largest score.
 
     A model that is no expansion over training points sets its own attributes instead of
     ``dual_coef_``, ``support_`` and ``support_vectors_`` (:meth:`marginbench.Model.attributes`).
@@ -152,6 +149,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         watch: Callable[[Any, Monitor], Monitor] | None = None,
     ) -> Solver:
         """Train; ``watch`` makes another monitor for each class of the one that it would have."""
+        self._forget()
         self._check_common_parameters()
         self._check_parameters()
         X, y = self._check_training_set(X, y)
@@ -182,7 +180,6 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             rng = generator(self.random_state)
             return Problem(X, signs, rng, weights, counters, build_oracle, kernel, shared)
 
-        self._forget()
         monitor.start(self.counters_)
         if len(self.classes_) == 2:
             label = self.classes_[1]
@@ -191,15 +188,15 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         else:
             solution = self._solve_classes(problem_of, monitor, watch)
         monitor.finish(solution.n_iter, solution.model)
+        self._take(solution)
         if solution.status == "budget" and solution.shortfall:
             ended_at = solution.ended_at or self._limit()
             warn_unconverged(type(self).__name__, ended_at, solution.shortfall)
-        self._take(solution)
         return self
 
     def _forget(self) -> None:
         """Drop what an earlier fit, perhaps of another number of classes, has left."""
-        for name in [name for name in vars(self) if name.endswith("_") and name not in _INPUT]:
+        for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
     def _checked_solve(self, problem: Problem, monitor: Monitor) -> Solution:
@@ -258,6 +255,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of float64, shape (n_points,) or (n_points, n_classes)
         """
+        check_is_fitted(self, "model_")
         X = new_points(self, X)
         return self.model_.decision_function(X)
 

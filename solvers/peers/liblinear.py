@@ -83,7 +83,7 @@ class LIBLINEAR(WeightedSolver, SolverParameters, SoftMarginParameters):
         n_iter = int(svc.n_iter_)
         # LIBLINEAR does not tell how far apart they are.
         shortfall = short_of(
-            f"the projected derivatives differ by more after {n_iter} passes", self.tol
+            f"after {n_iter} passes the projected derivatives may differ by more", self.tol
         )
         status: SolveStatus = "budget" if n_iter >= self.max_epochs else "converged"
         return Solution(model, n_iter, status, shortfall)

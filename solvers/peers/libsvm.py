@@ -107,7 +107,7 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
         n_iter = int(svc.n_iter_[0])
         # LIBSVM does not tell by how much.
         shortfall = short_of(
-            f"a pair violates the conditions by more after {n_iter} iterations", self.tol
+            f"after {n_iter} iterations a pair may violate the conditions by more", self.tol
         )
         status: SolveStatus = "budget" if svc.fit_status_ == 1 else "converged"
         return Solution(model, n_iter, status, shortfall)

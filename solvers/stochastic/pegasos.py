@@ -104,5 +104,9 @@ class Pegasos(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKern
             if change < self.tol:
                 return Solution(snapshot(), t, "converged")
             before = estimate
-        achieved = f"the estimated objective changed by {change:.3g} of itself in the last epoch"
+        achieved = "one epoch has no other to compare its estimated objective with"
+        if math.isfinite(change):
+            achieved = (
+                f"the estimated objective changed by {change:.3g} of itself in the last epoch"
+            )
         return Solution(snapshot(), t, "budget", short_of(achieved, self.tol))

@@ -117,7 +117,7 @@ class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelP
             if measure <= self.tol:
                 status = "converged"
                 break
-        shortfall = ascent_short_of(self.stopping, last, self.tol)
+        shortfall = ascent_short_of(self.stopping, last, self.tol, then=True)
         return Solution(snapshot(), ascent.n_iter, status, shortfall)
 
 
