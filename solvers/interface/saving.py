@@ -16,6 +16,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from marginbench.data_loaders.atomic import replacing
+from marginbench.solvers.interface.base import Solver
+from marginbench.solvers.interface.restored import check_classes, check_restored
 from marginbench.solvers.kernels import Kernel, is_registered, kernel_of
 from marginbench.solvers.models import Model
 from marginbench.solvers.numeric.counters import Counters, FeasibilityCounters
@@ -25,6 +27,8 @@ _FORMAT = "marginbench solver"
 _VERSION = 1
 # Arrays of the file by what they belong to.
 _MODEL, _PARAMETER = "model.", "parameter."
+#: How an archive begins; anything else NumPy would take for an array or for a pickle.
+_ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06")
 #: Fitted attributes that are plain values; a solver without names of features lacks the last.
 _PLAIN = ("n_features_in_", "n_iter_", "status_", "feature_names_in_")
 #: What reading a damaged file raises, on the way from its bytes to a model.
@@ -90,6 +94,9 @@ def load_solver(path: str | Path, cls: type[Any] | None = None) -> Any:
     ValueError
         If it is no file of a solver, is damaged, or holds another class.
     """
+    with _explained(path), open(path, "rb") as source:
+        if source.read(4) not in _ARCHIVE:
+            raise ValueError("it is no .npz archive")
     with _explained(path), np.load(path, allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
         header = json.loads(str(arrays.pop("header")))
@@ -103,6 +110,8 @@ def load_solver(path: str | Path, cls: type[Any] | None = None) -> Any:
         )
     found = _class_of(path, str(header["class"]), cls)
     with _explained(path):
+        if not issubclass(found, Solver):
+            raise ValueError(f"a {found.__name__} cannot be saved")
         return _restored(found, header, arrays)
 
 
@@ -113,7 +122,7 @@ def _explained(path: str | Path) -> Iterator[None]:
         yield
     except _DAMAGE as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise ValueError(f"{path} is no saved solver, or is damaged: {reason}") from None
+        raise ValueError(f"{path} is not a saved solver ({reason})") from None
 
 
 def _class_of(path: str | Path, name: str, cls: type[Any] | None) -> type[Any]:
@@ -141,14 +150,17 @@ def _restored(cls: type[Any], header: dict[str, Any], arrays: dict[str, np.ndarr
     kind = description.pop("kind")
     model = Model.of_kind(kind)._restored(description, _with_prefix(arrays, _MODEL))
     solver.model_ = model
-    for name, value in model.attributes().items():
-        setattr(solver, name, value)
-    solver.classes_ = np.array(header["classes"]["values"], dtype=header["classes"]["dtype"])
+    labels = header["classes"]["values"]
+    solver.classes_ = np.array(labels, dtype=header["classes"]["dtype"])
+    check_classes(solver.classes_, labels)
     for name in header["fitted"]:
         if name not in _PLAIN:
             raise ValueError(f"it has an attribute {name!r}")
         value = header["fitted"][name]
         setattr(solver, name, np.array(value, dtype=object) if isinstance(value, list) else value)
+    check_restored(solver)
+    for name, value in model.attributes().items():
+        setattr(solver, name, value)
     counters = header["counters"]
     solver.counters_ = None if counters is None else _counters(counters)
     return solver
@@ -178,7 +190,14 @@ def _with_prefix(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.
 def _stored_classes(classes: np.ndarray) -> dict[str, Any]:
     if classes.dtype == object and not all(isinstance(label, str) for label in classes):
         raise ValueError(f"classes of mixed types cannot be stored: {classes.tolist()!r}")
-    return {"values": classes.tolist(), "dtype": classes.dtype.str}
+    labels = classes.tolist()
+    try:
+        json.dumps(labels)
+    except TypeError:
+        raise ValueError(
+            f"classes of type {classes.dtype} cannot be stored: fit with text or numbers as labels"
+        ) from None
+    return {"values": labels, "dtype": classes.dtype.str}
 
 
 def _listed(value: Any) -> Any:
