@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, get_args
 
 import numpy as np
 
 from marginbench.solvers.feasibility.cones import least_spectral_value, unit_value
 from marginbench.solvers.feasibility.problem import FeasibilityProblem
 from marginbench.solvers.feasibility.proofs import proves_inseparable
-from marginbench.solvers.feasibility.result import FeasibilityResult
+from marginbench.solvers.feasibility.result import FeasibilityResult, FeasibilityStatus
 from marginbench.solvers.feasibility.wide_products import product, transposed_product
 from marginbench.solvers.numeric.matrices import matmul, squared_norms
 
 _EPS = float(np.finfo(np.float64).eps)
 # Reported bounds come from running sums; float32 sums of a block are good to about 1e-6.
 _REPORTED = {"float64": 1e-8, "float32": 1e-4}
+# A squared norm known less well than this does not show that y lies in the unit ball.
+_MOST_ROUNDING = 1e-3
+# Points of the ball and of the base are far smaller than this.
+_LARGEST = 1e140
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Verdict:
     reasons : tuple of str
         Why not.
     phi_lo, phi_up : float
-        The bounds, recomputed.
+        The bounds, recomputed; NaN if y or x is not a finite vector of the right length.
     """
 
     valid: bool
@@ -45,7 +50,10 @@ def check_certificate(problem: FeasibilityProblem, result: FeasibilityResult) ->
     "separable" needs ``A'y > 0`` by more than the rounding of the check itself;
     "margin_at_most_tol" needs x in the base and ``||A x|| <= tol``; "inseparable" needs an x from
     which it follows that some point of the base has the image 0 exactly
-    (:func:`.proofs.proves_inseparable`). Both points must be where they belong in any case.
+    (:func:`.proofs.proves_inseparable`). Both points must be where they belong in any case, and
+    phi_lo at most phi_up. What has another status, or points that are not finite vectors of the
+    right length, is invalid too. So are coefficients of a Gram matrix that cancel to the point
+    where their norm is lost in rounding.
 
     Parameters
     ----------
@@ -56,20 +64,63 @@ def check_certificate(problem: FeasibilityProblem, result: FeasibilityResult) ->
     -------
     Verdict
     """
+    unknown = []
+    statuses = get_args(FeasibilityStatus)
+    if not isinstance(result.status, str) or result.status not in statuses:
+        unknown = [f"the status {result.status!r} is none of {', '.join(statuses)}"]
+    wrong = [
+        *_not_a_vector("y", result.y, problem.n if problem.kind == "gram" else problem.m),
+        *_not_a_vector("x", result.x, problem.n),
+    ]
+    if wrong:
+        return Verdict(False, (*unknown, *wrong), math.nan, math.nan)
+    # What overflows compares as false below, which is a reason.
+    with np.errstate(over="ignore", invalid="ignore"):
+        reasons, low, up = _examine(problem, result)
+    reasons = [*unknown, *reasons]
+    return Verdict(not reasons, tuple(reasons), low, up)
+
+
+def _not_a_vector(name: str, given: Any, size: int) -> list[str]:
+    try:
+        found = np.asarray(given)
+    except (TypeError, ValueError):
+        return [f"{name} is not an array of numbers"]
+    if found.dtype.kind not in "biuf":
+        return [f"{name} is not an array of real numbers"]
+    if found.shape != (size,):
+        return [f"{name} has shape {found.shape}, not {(size,)}"]
+    if not np.isfinite(found).all():
+        return [f"{name} contains NaN or infinity"]
+    if not np.abs(found.astype(np.float64)).max() <= _LARGEST:
+        return [f"{name} has entries above {_LARGEST!r}, whose squares overflow"]
+    return []
+
+
+def _examine(
+    problem: FeasibilityProblem, result: FeasibilityResult
+) -> tuple[list[str], float, float]:
+    """The reasons against finite points of the right shapes, and their bounds."""
     y, x = np.asarray(result.y, np.float64), np.asarray(result.x, np.float64)
     low, up = lower_bound(problem, y), upper_bound(problem, x)
-    reasons = [*_outside_base(problem, x)]
-    norm = _norm(problem, y)
-    if norm > math.sqrt(1 + 1e-9 + _rounding_of_squared_norm(problem, y)):
+    outside = _outside_base(problem, x)
+    reasons = [*outside]
+    norm, allowance = _norm(problem, y), _rounding_of_squared_norm(problem, y)
+    if not allowance <= _MOST_ROUNDING:
+        reasons.append(
+            f"y has coefficients so large that rounding hides whether it is outside the unit ball: "
+            f"its squared norm is known to {allowance:.2g} only"
+        )
+    elif not norm <= math.sqrt(1 + 1e-9 + allowance):
         reasons.append(f"y has norm {norm!r}, outside the unit ball")
     # Rounding of x, summed over its entries.
     slack = _EPS * math.sqrt(problem.n) * max(1.0, up)
     if result.status == "separable" and not low > rounding_of_lower_bound(problem, y):
         reasons.append(f"y does not separate: its least response is {low!r}")
-    most = math.sqrt(up**2 + _rounding_of_squared_norm(problem, x))
+    most = math.sqrt(up * up + _rounding_of_squared_norm(problem, x))
     if result.status == "margin_at_most_tol" and not most <= result.tol + slack:
         reasons.append(f"||A x|| is {up!r}, above tol={result.tol!r}")
-    if result.status == "inseparable" and not proves_inseparable(problem, x):
+    if result.status == "inseparable" and (outside or not proves_inseparable(problem, x)):
         reasons.append("x does not prove that nothing separates")
     near = _REPORTED[problem.data.dtype.name]
     # Coefficients of a y that is almost 0 are noise, divided by a tiny norm.
@@ -80,7 +131,13 @@ def check_certificate(problem: FeasibilityProblem, result: FeasibilityResult) ->
     ):
         if not abs(reported - found) <= near * max(1.0, abs(found)) + rounding:
             reasons.append(f"{name} is {found!r}, reported as {reported!r}")
-    return Verdict(not reasons, tuple(reasons), low, up)
+    # No least response of a y in the unit ball is above a norm over the base. The entries of a
+    # float32 Gram matrix are themselves rounded, which counts most where the norm is almost 0.
+    stored = 8 * float(np.finfo(problem.data.dtype).eps) if problem.kind == "gram" else 0.0
+    most = math.sqrt(most * most + stored)
+    if not low <= most * math.sqrt(1 + 1e-9 + min(allowance, _MOST_ROUNDING)) + noise + near:
+        reasons.append(f"phi_lo {low!r} is above phi_up {up!r}")
+    return reasons, low, up
 
 
 def lower_bound(problem: FeasibilityProblem, y: np.ndarray) -> float:
@@ -157,7 +214,8 @@ def _rounding_of_squared_norm(problem: FeasibilityProblem, y: np.ndarray) -> flo
     """Coefficients that cancel leave a norm known to few digits only."""
     if problem.kind != "gram":
         return 0.0
-    return (problem.n + 8) * _EPS * float(np.abs(y).sum()) ** 2
+    total = float(np.abs(y).sum())
+    return (problem.n + 8) * _EPS * total * total
 
 
 def _gram_scale(problem: FeasibilityProblem) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -138,7 +139,7 @@ def test_a_method_refuses_problems_of_another_kind():
         MPKFP().solve(FeasibilityProblem.linear(np.eye(3)))
 
 
-@pytest.fixture(params=["linear", "float32", "sparse", "gram", "conic"])
+@pytest.fixture(scope="module", params=["linear", "float32", "sparse", "gram", "conic"])
 def problems(request):
     """A separable and an inseparable problem, with their results."""
     solved = []
@@ -207,3 +208,88 @@ def test_a_response_lost_in_rounding_separates_nothing():
     )
     assert check_certificate(problem, result).phi_lo > 0
     assert not check_certificate(problem, result).valid
+
+
+@pytest.fixture(scope="module")
+def equal_points():
+    """A separable Gram problem whose points 0 and 8 are equal, and its result."""
+    A = ldfp(5, 9).A
+    A[:, 8] = A[:, 0]
+    G = A.T @ A
+    G[8], G[:, 8] = G[0], G[:, 0]
+    G[8, 8] = G[0, 8] = G[8, 0] = G[0, 0]
+    problem = FeasibilityProblem.gram(G)
+    result = MPKFP(tol=1e-3).solve(problem)
+    assert result.status == "separable"
+    assert check_certificate(problem, result).valid
+    return problem, result
+
+
+@pytest.mark.parametrize(("factor", "size"), [(10, 1e8), (1.001, 1e6), (1, 1e8), (1, 1e100)])
+def test_coefficients_that_cancel_do_not_hide_a_long_y(equal_points, factor, size):
+    problem, result = equal_points
+    y = factor * result.y
+    y[[0, 8]] += [size, -size]
+    forged = replace(result, y=y, phi_lo=factor * result.phi_lo)
+    verdict = check_certificate(problem, forged)
+    assert not verdict.valid
+    assert "rounding hides whether it is outside the unit ball" in " ".join(verdict.reasons)
+
+
+def test_coefficients_that_cancel_within_reason_are_accepted(equal_points):
+    problem, result = equal_points
+    y = result.y.copy()
+    y[[0, 8]] += [1e3, -1e3]
+    assert check_certificate(problem, replace(result, y=y)).valid
+
+
+def test_a_lower_bound_above_the_upper_one_is_refused(equal_points):
+    problem, result = equal_points
+    crossed = replace(result, y=1e3 * result.y, phi_lo=1e3 * result.phi_lo)
+    verdict = check_certificate(problem, crossed)
+    assert verdict.phi_lo > verdict.phi_up
+    assert f"phi_lo {verdict.phi_lo!r} is above phi_up {verdict.phi_up!r}" in verdict.reasons
+
+
+@pytest.mark.parametrize("status", ["perfect", "", "Separable", None, 1, ["separable"]])
+def test_a_status_that_is_none_is_refused(equal_points, status):
+    problem, result = equal_points
+    assert check_certificate(problem, replace(result, status=status)).reasons == (
+        f"the status {status!r} is none of separable, inseparable, margin_at_most_tol, budget",
+    )
+
+
+@pytest.mark.parametrize("name", ["y", "x"])
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda v: v[:-1], "has shape"),
+        (lambda v: v[:, None], "has shape"),
+        (lambda v: v[0], "has shape"),
+        (lambda v: [[1.0], [1.0, 2.0]], "is not an array of"),
+        (lambda v: None, "is not an array of real numbers"),
+        (lambda v: v.astype(str), "is not an array of real numbers"),
+        (lambda v: v + 0j, "is not an array of real numbers"),
+        (lambda v: np.where(np.arange(v.size) == 0, np.nan, v), "contains NaN or infinity"),
+        (lambda v: np.where(np.arange(v.size) == 0, -np.inf, v), "contains NaN or infinity"),
+    ],
+)
+def test_what_is_no_finite_vector_of_the_length_is_refused(problems, name, spoil, reason):
+    for problem, result in problems:
+        verdict = check_certificate(
+            problem, replace(result, **{name: spoil(getattr(result, name))})
+        )
+        assert not verdict.valid
+        assert len(verdict.reasons) == 1
+        assert verdict.reasons[0].startswith(f"{name} {reason}")
+        assert math.isnan(verdict.phi_lo)
+        assert math.isnan(verdict.phi_up)
+
+
+def test_numbers_that_overflow_are_refused(problems):
+    for problem, result in problems:
+        for name in ("y", "x"):
+            huge = np.full_like(getattr(result, name), 1e300)
+            verdict = check_certificate(problem, replace(result, **{name: huge}))
+            assert not verdict.valid
+            assert f"{name} has entries above 1e+140" in verdict.reasons[0]
