@@ -39,7 +39,7 @@ NO_OBJECTIVE = ["Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures",
 #: One solver of each family, on which the quick tests run all of scikit-learn's checks.
 REPRESENTATIVES = [
     *("SMO", "Pegasos", "Perceptron", "BSCA", "LinearSDCA", "BundleClassifier"),
-    *("RandomFourierFeatures", "MPKFP", "CuttingPlane", "LIBSVM"),
+    *("RandomFourierFeatures", "KPCT", "LIBSVM"),
 ]
 KERNELS = {
     "rbf": lambda A, B: np.exp(-0.7 * np.square(A[:, None] - B).sum(axis=2)),
