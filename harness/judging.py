@@ -45,4 +45,5 @@ PLUMBING = {
     "harness/worker.py": "takes jobs and sends results",
     "data_loaders/cache.py": "the fingerprint of the data is in the key",
     "data_loaders/errors.py": "classes of errors",
+    "solvers/interface/convergence.py": "words of warnings, and their silence",
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -16,7 +15,6 @@ from time import perf_counter, process_time
 from typing import Any, get_args
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.data_loaders.feasibility import FeasibilityInstance, lap, ldfp
 from marginbench.harness.errors import EvaluationError
@@ -31,6 +29,7 @@ from marginbench.solvers.feasibility.result import (
     FeasibilityResult,
     FeasibilityStatus,
 )
+from marginbench.solvers.interface.convergence import without_convergence_warnings
 
 # Bounds are recorded at numbers of iterations that grow by this.
 _HISTORY = 1.25
@@ -101,9 +100,7 @@ def separate(work: CellWork, send: Send) -> CellResult:
 
 
 def _solved(method: Any, problem: FeasibilityProblem, max_seconds: float) -> Any:
-    with warnings.catch_warnings():
-        # A run that ends at a limit has a record that says so.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with without_convergence_warnings():
         return method.solve(problem, max_seconds=max_seconds)
 
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
 from marginbench.data_loaders import DataError, load
@@ -23,6 +21,7 @@ from marginbench.harness.feasibility.records import Stage
 from marginbench.harness.feasibility.work import ImagesResult, ImagesWork, Votes
 from marginbench.harness.jobs import CheckpointMessage, PhaseMessage, Send
 from marginbench.harness.loading import load_class
+from marginbench.solvers.interface.convergence import without_convergence_warnings
 from marginbench.solvers.interface.one_vs_rest import OneVsRest
 from marginbench.solvers.kernels import make_kernel
 from marginbench.solvers.models.scoring import expansion_scores
@@ -189,9 +188,7 @@ class _Scoring:
 def _trained(work: ImagesWork, gamma: float, max_iter: int, X: Any, y: Any, **params: Any) -> Any:
     cls = load_class(work.solver, kind="feasibility")
     method = cls(kernel="rbf", gamma=gamma, max_iter=max_iter, history=1.0, **work.params)
-    with warnings.catch_warnings():
-        # Classes that end at the limit of iterations are counted in the record.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with without_convergence_warnings():
         return OneVsRest(method, **params).fit(X, y)
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -19,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.jobs import PhaseMessage, Send
@@ -27,6 +24,7 @@ from marginbench.harness.loading import load_class
 from marginbench.harness.svm.tracing import Judge, TraceMonitor
 from marginbench.harness.svm.verdict import Judgement, compared_rows, load_task_data
 from marginbench.harness.svm.work import DEFAULT_TOL, Claims, FitWork
+from marginbench.solvers.interface.convergence import without_convergence_warnings
 
 if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset
@@ -133,14 +131,6 @@ class Prepared:
         X_test = self.dataset.X_test
         scores = self.estimator.decision_function(X_test[compared_rows(X_test.shape[0])])
         return Claims(str(self.estimator.status_), scores=scores)
-
-
-@contextmanager
-def without_convergence_warnings() -> Iterator[None]:
-    """What runs inside may end at a limit silently: the status of the run says so."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
 
 
 def _warm_up(estimator: Solver, dataset: Dataset) -> None:

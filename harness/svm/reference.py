@@ -26,10 +26,10 @@ from marginbench.harness.jobs import PhaseMessage, Send
 from marginbench.harness.keys import canonical_json, hash_json
 from marginbench.harness.storage import storing
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
-from marginbench.harness.svm.measurement import without_convergence_warnings
 from marginbench.harness.svm.several import ClassesEvaluator
 from marginbench.harness.svm.verdict import build_evaluator, load_task_data
 from marginbench.harness.svm.work import Problem, ReferenceInfo, ReferenceWork
+from marginbench.solvers.interface.convergence import without_convergence_warnings
 
 if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from marginbench.solvers.interface.classes import Solve, solve_each
+from marginbench.solvers.interface.classes import ClassMonitor, together
 from marginbench.solvers.interface.convergence import warn_unconverged
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.inputs import (
@@ -146,9 +146,9 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         y: Any,
         sample_weight: Any,
         monitor: Monitor | None,
-        watch: Callable[[Any, Monitor], Monitor] | None = None,
+        monitor_of: Callable[[Monitor], Monitor] = lambda monitor: monitor,
     ) -> Solver:
-        """Train; ``watch`` makes another monitor for each class of the one that it would have."""
+        """Train; ``monitor_of`` makes what watches a class of the monitor that it would have."""
         self._forget()
         self._check_common_parameters()
         self._check_parameters()
@@ -182,11 +182,9 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
 
         monitor.start(self.counters_)
         if len(self.classes_) == 2:
-            label = self.classes_[1]
-            watcher = monitor if watch is None else watch(label, monitor)
-            solution = self._checked_solve(problem_of(label), watcher)
+            solution = self._checked_solve(problem_of(self.classes_[1]), monitor_of(monitor))
         else:
-            solution = self._solve_classes(problem_of, monitor, watch)
+            solution = self._solve_classes(problem_of, monitor_of, monitor)
         monitor.finish(solution.n_iter, solution.model)
         self._take(solution)
         if solution.status == "budget" and solution.shortfall:
@@ -211,29 +209,26 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
     def _solve_classes(
         self,
         problem_of: Callable[[Any], Problem],
+        monitor_of: Callable[[Monitor], Monitor],
         monitor: Monitor,
-        watch: Callable[[Any, Monitor], Monitor] | None,
     ) -> Solution:
         """Each class against the rest, by copies of the estimator that become ``estimators_``."""
-        parts: list[Solver] = [clone(self) for _ in self.classes_]
-
-        def solver_of(part: Solver, label: Any) -> Solve:
-            def solve(problem: Problem, monitor: Monitor) -> Solution:
-                before = replace(problem.counters)
-                watcher = monitor if watch is None else watch(label, monitor)
-                solution = part._checked_solve(problem, watcher)
-                part.classes_ = np.array([0, 1])
-                part.n_features_in_ = self.n_features_in_
-                part.counters_ = problem.counters.since(before) if self.instrumented else None
-                part._take(solution)
-                return solution
-
-            return solve
-
-        solvers = [solver_of(part, label) for part, label in zip(parts, self.classes_, strict=True)]
-        solutions, whole = solve_each(solvers, map(problem_of, self.classes_), monitor)
-        self.estimators_ = parts[: len(solutions)]
-        return whole
+        solutions: list[Solution] = []
+        self.estimators_: list[Solver] = []
+        for label in self.classes_:
+            part, problem = clone(self), problem_of(label)
+            before = replace(problem.counters)
+            watcher = monitor_of(ClassMonitor(monitor, solutions, len(self.classes_)))
+            solution = part._checked_solve(problem, watcher)
+            part.classes_ = np.array([0, 1])
+            part.n_features_in_ = self.n_features_in_
+            part.counters_ = problem.counters.since(before) if self.instrumented else None
+            part._take(solution)
+            solutions.append(solution)
+            self.estimators_.append(part)
+            if solution.status == "stopped":
+                break
+        return together(solutions, len(self.classes_))
 
     def _take(self, solution: Solution) -> None:
         """Set the fitted attributes."""

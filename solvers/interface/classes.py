@@ -2,48 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
+from marginbench.solvers.interface.problem import Solution, SolveStatus
 from marginbench.solvers.models import Model, OneVsRestModel
 
-#: Solves one problem: what ``_solve`` of a solver does.
-Solve = Callable[[Problem, Monitor], Solution]
 
-
-def solve_each(
-    solvers: Sequence[Solve], problems: Iterator[Problem], monitor: Monitor
-) -> tuple[list[Solution], Solution]:
-    """Solve the problem of each class, and put the solutions together.
+def together(solutions: list[Solution], n_classes: int) -> Solution:
+    """The solutions of the classes as one; "converged" if every class did.
 
     Parameters
     ----------
-    solvers : sequence of callables
-        One for each class.
-    problems : iterator of Problem
-    monitor : Monitor
-        Sees one run: iterations are added up, and a class that has not been reached has w = 0.
-
-    Returns
-    -------
     solutions : list of Solution
-        One for each class, fewer if the monitor stopped the run.
-    whole : Solution
-        "converged" if every class did.
+        Fewer than there are classes if the run was stopped: the others have w = 0.
+    n_classes : int
     """
-    solutions: list[Solution] = []
-    for solve, problem in zip(solvers, problems, strict=True):
-        watch = _ClassMonitor(monitor, solutions, len(solvers))
-        solutions.append(solve(problem, watch))
-        if solutions[-1].status == "stopped":
-            break
-    whole = _together(solutions, len(solvers))
-    return solutions, whole
-
-
-def _together(solutions: list[Solution], n_classes: int) -> Solution:
     ends = [solution.status for solution in solutions]
     found: tuple[SolveStatus, ...] = ("stopped", "budget", "no_separator", "converged")
     short = [solution.shortfall for solution in solutions if solution.shortfall]
@@ -63,8 +38,8 @@ def _joined(models: list[Model], n_classes: int) -> OneVsRestModel:
     return OneVsRestModel((*models, *[None] * (n_classes - len(models))))
 
 
-class _ClassMonitor(Monitor):
-    """Shows the run of one class as a part of that of all.
+class ClassMonitor(Monitor):
+    """Shows the run of one class as a part of that of all: iterations are added up.
 
     Parameters
     ----------

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -58,3 +60,11 @@ def warn_unconverged(name: str, limit: str, shortfall: str, *, stacklevel: int =
         ConvergenceWarning,
         stacklevel=stacklevel,
     )
+
+
+@contextmanager
+def without_convergence_warnings() -> Iterator[None]:
+    """What runs inside may end at a limit silently: whoever runs it looks at its status."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield

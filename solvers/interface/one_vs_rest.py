@@ -96,12 +96,13 @@ class OneVsRest(ClassifierMixin, BaseEstimator):
             check_whole("stages", stage, at_least=1)
         watches: list[_Stages] = []
 
-        def watch(label: Any, monitor: Monitor) -> Monitor:
+        def stages_of(monitor: Monitor) -> Monitor:
+            # Without stages nobody is to be asked at every iteration.
             watches.append(_Stages(stages))
-            return watches[-1]
+            return watches[-1] if stages else monitor
 
         fitted = clone(self.estimator)
-        fitted._fit(X, y, None, None, watch if stages else None)
+        fitted._fit(X, y, None, None, stages_of)
         self.estimator_ = fitted
         self.estimators_ = getattr(fitted, "estimators_", [fitted])
         for name in ("classes_", "n_iter_", "counters_", "n_features_in_", "feature_names_in_"):

@@ -207,8 +207,12 @@ class KernelOracle:
         entries = np.empty((len(index), width), dtype=self.dtype)
         slots = self._cache.slots(index)
         stored = np.flatnonzero(slots >= 0)
-        wanted = np.arange(self.n) if columns is None else columns
-        in_parts(_gather, len(stored), self._cache.rows, slots, stored, wanted, entries, smallest=8)
+        rows = self._cache.rows
+        if columns is None:
+            for position in stored:
+                entries[position] = rows[slots[position]]
+        else:
+            in_parts(_gather, len(stored), rows, slots, stored, columns, entries, smallest=8)
         missing = np.flatnonzero(slots < 0)
         if len(missing):
             _, first, inverse = np.unique(index[missing], return_index=True, return_inverse=True)

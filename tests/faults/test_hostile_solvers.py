@@ -120,7 +120,7 @@ METHODS = {
     "has_an_odd_status": ("wrong", "the result's status is 'proven'"),
     "returns_a_long_point": ("wrong", "the result's x has shape (7,), not (100,)"),
     "returns_objects": ("wrong", "y is no array of numbers"),
-    "returns_nan": ("wrong", "phi_lo is nan"),
+    "returns_nan": ("wrong", "y contains NaN or infinity"),
     "reports_other_bounds": ("wrong", "phi_lo is "),
     "patches_the_check": ("wrong", "y does not separate"),
     "works_for_nothing": ("converged", "recorded is what passed outside"),
