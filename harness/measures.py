@@ -39,6 +39,8 @@ class Measure:
         A trait that the solver must have ("instrumented", "minimises"); empty for none.
     absent : str
         Why there is no value of a solver without that trait.
+    unknown : str
+        Why there may be no value otherwise; empty: it was not counted, or is not known.
     """
 
     title: str
@@ -49,6 +51,7 @@ class Measure:
     table: int = 0
     needs: str = ""
     absent: str = ""
+    unknown: str = ""
 
 
 @dataclass(frozen=True)

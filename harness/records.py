@@ -39,8 +39,8 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 #: Statuses of runs that went as planned; every other one makes the command exit with 1.
 EXPECTED_STATUSES: frozenset[Status] = frozenset({"converged", "no_separator", "budget", "skipped"})
 
-_WALL = Measure("Time", "solver seconds", "seconds", short="time", table=90)
-CPU = Measure("CPU time", "CPU seconds", "seconds", table=80)
+_WALL = Measure("Wall time", "wall-clock seconds", "seconds", table=90)
+CPU = Measure("CPU time", "CPU seconds", "seconds", short="CPU", table=80)
 _TEST_ERROR = Measure(
     "Test error", "test error", "percent", better="lower", short="test error", table=10
 )

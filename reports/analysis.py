@@ -184,4 +184,9 @@ class Analysis:
         columns = [name for name in self.shown if name in finals]
         values = [summary.run_values(finals, name) for name in columns]
         table = pd.concat([*values, self.derived_values], ignore_index=True)
-        return summary.results_table(self.runs, table, self.shown)
+        return summary.results_table(
+            self.runs,
+            table,
+            self.shown,
+            rank_times=integrity.times_compare(self.runs, self.environments),
+        )

@@ -112,8 +112,9 @@ def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
     notes = []
     if 0 < row["n_reached"] < row["n"]:
         notes.append(f"{row['n_reached']} of {row['n']} runs")
-    if row["n_kept"] < row["n_reached"]:
-        notes.append(f"{row['n_reached'] - row['n_kept']} ended above")
+    first = formatting.say(measure, row["first"])
+    if row["first"] < row["median"] and first != value:
+        notes.append(f"first at {first}")
     if row["claimed"]:
         notes.append("claimed")
     bound = f"≤{formatting.THIN}" if row["upper_bound"] and value != formatting.NEVER else ""

@@ -27,8 +27,9 @@ class LateSpread(Derived):
     def values(self, runs: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
         """Of runs that ended as planned; NaN without a checkpoint at each of these ends."""
         finals = runs[runs["ok"]]
-        found = finals[["task", "solver", "seed"]].assign(kept=True, upper_bound=False)
-        return found.assign(value=late_spreads(finals, traces))
+        spreads = late_spreads(finals, traces)
+        found = finals[["task", "solver", "seed"]]
+        return found.assign(value=spreads, first=spreads, upper_bound=False)
 
 
 def late_spreads(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.Series:

@@ -1,37 +1,81 @@
-"""What a run spends until it reaches the target error of its task."""
+"""What a run spends until it stays at a fixed target: one that no solver of the study sets."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from marginbench.harness.measures import Measure
+from marginbench.reports import formatting
 from marginbench.reports.derived import Derived
+from marginbench.reports.frames import first_known
 
-#: The target error of a task is this factor times the task's best error.
-TARGET_FACTOR = 1.01
-
-# So that 1.01 x best in floating point includes an equal error.
+# So that a margin added in floating point includes an equal error.
 _ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Target:
+    """A value that runs are asked to reach and keep.
+
+    Attributes
+    ----------
+    value : {"test_error", "suboptimality"}
+    margin : float
+        Test errors may exceed that of the task's reference optimum by so much, as a fraction of
+        the test points; a suboptimality may be so large.
+    """
+
+    value: str
+    margin: float
+
+    def levels(self, runs: pd.DataFrame) -> dict[str, float]:
+        """The largest value that reaches the target, by task.
+
+        A task without a reference optimum has no targets.
+        """
+        base = "reference_test_error" if self.value == "test_error" else "reference_primal"
+        found: dict[str, float] = {}
+        for task, group in runs.groupby("task", sort=False):
+            known = first_known(group[base])
+            if known is not None:
+                found[str(task)] = self.margin + (known if self.value == "test_error" else 0.0)
+        return found
+
+    @property
+    def words(self) -> str:
+        """The target in a few words: "within 1 % of the optimum"."""
+        if self.value == "test_error":
+            return f"{100 * self.margin:g} point of the optimum's error"
+        return f"{100 * self.margin:g}{formatting.THIN}% of the optimum"
+
+
+#: The targets that have columns in the table of results.
+ERROR_TARGET = Target("test_error", 0.01)
+OBJECTIVE_TARGET = Target("suboptimality", 0.01)
 
 
 class _CostToTarget(Derived):
     kinds = ("svm",)
-    group = "To the target error"
+    target: ClassVar[Target]
     cost: ClassVar[str]
 
     def values(self, runs: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
         """Of all runs that were not skipped: see :func:`costs_to_target`."""
-        return costs_to_target(runs, traces, target_errors(runs), self.cost)
+        return costs_to_target(runs, traces, self.target, self.cost)
 
 
-class EvaluationsToTarget(_CostToTarget):
-    """All that a run evaluated up to its first checkpoint at the target error."""
+class EvaluationsToError(_CostToTarget):
+    """All that a run evaluated until its test error stays near that of the optimum."""
 
-    name = "evals_to_target"
-    cost = titled_as = "evaluations"
+    name = "evals_to_error"
+    group = f"To stay within {ERROR_TARGET.words}"
+    target, cost = ERROR_TARGET, "evaluations"
+    titled_as = "evaluations"
     measure = Measure(
         *("", "evaluations to the target error", "count"),
         better="lower",
@@ -39,80 +83,110 @@ class EvaluationsToTarget(_CostToTarget):
         table=110,
         needs="instrumented",
         absent="not instrumented",
+        unknown="no target",
     )
 
 
-class SecondsToTarget(_CostToTarget):
-    """Seconds of a run up to its first checkpoint at the target error."""
+class SecondsToError(_CostToTarget):
+    """CPU seconds of a run until its test error stays near that of the optimum."""
 
-    name = "seconds_to_target"
-    cost = titled_as = "wall_s"
+    name = "seconds_to_error"
+    group = EvaluationsToError.group
+    target, cost = ERROR_TARGET, "cpu_s"
+    titled_as = "cpu_s"
     measure = Measure(
-        "", "solver seconds to the target error", "seconds", better="lower", table=120
+        *("", "CPU seconds to the target error", "seconds"),
+        better="lower",
+        table=120,
+        unknown="no target",
     )
 
 
-def target_errors(runs: pd.DataFrame) -> pd.DataFrame:
-    """The test error that each task's solvers are asked to reach.
+class EvaluationsToObjective(_CostToTarget):
+    """All that a run evaluated until its objective stays near the optimum."""
 
-    The best error of a task is the lowest median final test error among its solvers, the target
-    ``TARGET_FACTOR`` times it. A best error of zero makes the target zero: no test error at all.
+    name = "evals_to_objective"
+    group = f"To stay within {OBJECTIVE_TARGET.words}"
+    target, cost = OBJECTIVE_TARGET, "evaluations"
+    titled_as = "evaluations"
+    measure = Measure(
+        *("", "evaluations to the target objective", "count"),
+        better="lower",
+        table=130,
+        needs="instrumented",
+        absent="not instrumented",
+        unknown="no target",
+    )
 
-    Returns
-    -------
-    DataFrame
-        Columns task, best_error, target_error, solvers (that attain the best), n (solvers
-        compared). Tasks without a result are absent.
-    """
-    finals = runs[runs["ok"] & runs["test_error"].notna()]
-    rows = []
-    for task, group in finals.groupby("task", sort=False):
-        medians = group.groupby("solver", sort=False)["test_error"].median()
-        best = float(medians.min())
-        rows.append(
-            {
-                "task": task,
-                "best_error": best,
-                "target_error": TARGET_FACTOR * best,
-                "solvers": ", ".join(str(name) for name in medians.index[medians == best]),
-                "n": len(medians),
-            }
-        )
-    return pd.DataFrame(rows, columns=["task", "best_error", "target_error", "solvers", "n"])
+
+class SecondsToObjective(_CostToTarget):
+    """CPU seconds of a run until its objective stays near the optimum."""
+
+    name = "seconds_to_objective"
+    group = EvaluationsToObjective.group
+    target, cost = OBJECTIVE_TARGET, "cpu_s"
+    titled_as = "cpu_s"
+    measure = Measure(
+        *("", "CPU seconds to the target objective", "seconds"),
+        better="lower",
+        table=140,
+        needs="minimises",
+        absent="not minimised",
+        unknown="no target",
+    )
 
 
 def costs_to_target(
-    runs: pd.DataFrame, traces: pd.DataFrame, targets: pd.DataFrame, cost: str
+    runs: pd.DataFrame, traces: pd.DataFrame, target: Target, cost: str
 ) -> pd.DataFrame:
-    """What each run spent up to its first checkpoint at or below the target error.
+    """What each run spent until it stayed at a target.
+
+    That is the cost of the first checkpoint from which on all checkpoints, and the end, are at or
+    below the target. A run that passes the target and ends above it never stays.
 
     Parameters
     ----------
     runs, traces : DataFrame
-        Of :class:`marginbench.reports.results.Results`.
-    targets : DataFrame
-        Of :func:`target_errors`.
+        Of :class:`marginbench.reports.results.Results`; for an objective with the suboptimality of
+        the checkpoints.
+    target : Target
     cost : str
         A column of ``traces``.
 
     Returns
     -------
     DataFrame
-        One row per planned run that was not skipped: task, solver, seed, value (infinite where the
-        target was not reached or the run failed, NaN where the count is unknown), kept (the run
-        also ended at or below the target) and upper_bound (reached at the run's only checkpoint).
+        One row per planned run that was not skipped, of a task and a solver that have the target:
+        task, solver, seed, value (infinite where the run never stayed there or failed, NaN where
+        the count is unknown), first (the cost of the first checkpoint at the target, perhaps not
+        the one from which it stays) and upper_bound (there at the run's only checkpoint).
     """
-    target_of = dict(zip(targets["task"], targets["target_error"], strict=True))
+    levels = target.levels(runs)
     trace_of = dict(iter(traces[traces["ok"]].groupby(["task", "solver", "seed"])))
     rows = []
     for run in runs[runs["status"] != "skipped"].itertuples(index=False):
+        if run.task not in levels or (target.value == "suboptimality" and not run.minimises):
+            continue
         identity = (run.task, run.solver, run.seed)
-        target = target_of.get(run.task, np.nan) + _ROUNDING
         trace = trace_of.get(identity, traces[:0])
-        hits = trace[trace["test_error"] <= target]
-        reached = not hits.empty
-        spent = hits[cost].iloc[0] if reached else np.inf
-        kept = reached and run.test_error <= target
-        rows.append((*identity, spent, kept, reached and len(trace) == 1))
-    columns = ["task", "solver", "seed", "value", "kept", "upper_bound"]
+        reached = _reached(trace, target, levels[run.task])
+        staying = _staying(reached)
+        spent = trace[cost].to_numpy(np.float64)
+        first = spent[np.argmax(reached)] if reached.any() else np.inf
+        stays = spent[staying] if staying < len(spent) else np.inf
+        rows.append((*identity, stays, first, staying < len(spent) == 1))
+    columns = ["task", "solver", "seed", "value", "first", "upper_bound"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _reached(trace: pd.DataFrame, target: Target, level: float) -> npt.NDArray[np.bool_]:
+    """Which checkpoints are at or below the target."""
+    if trace.empty:
+        return np.zeros(0, bool)
+    return trace[target.value].to_numpy(np.float64) <= level + _ROUNDING
+
+
+def _staying(reached: npt.NDArray[np.bool_]) -> int:
+    """The first place from which on all are; the length if the last one is not."""
+    above = np.flatnonzero(~reached)
+    return int(above[-1]) + 1 if len(above) else 0

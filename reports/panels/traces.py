@@ -16,9 +16,9 @@ from marginbench.reports.wording import capitalised
 #: A value against a cost (columns of the traces), in reading order.
 PANELS = (
     ("evaluations", "test_error"),
-    ("wall_s", "test_error"),
+    ("cpu_s", "test_error"),
     ("evaluations", "suboptimality"),
-    ("wall_s", "suboptimality"),
+    ("cpu_s", "suboptimality"),
 )
 
 # Why a solver without a trait is not shown, where its measure says it too briefly.

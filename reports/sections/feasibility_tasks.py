@@ -115,7 +115,13 @@ def _cell_table(analysis: Analysis, task: Task) -> Table:
         for measure in found.costs.values()
     ]
     proven = ["Proven inseparable"] if unseparated else []
-    titles = ["Solved", *proven, *titles, "Time, mean", *(["Published mean"] if published else [])]
+    titles = [
+        "Solved",
+        *proven,
+        *titles,
+        "Wall time, mean",
+        *(["Published mean"] if published else []),
+    ]
     return _table(task, titles, rows)
 
 
@@ -165,7 +171,7 @@ def _images_table(analysis: Analysis, task: ImagesTask) -> Table:
         )
     errors_at = [f"Error, {stage}" for stage in task.stages]
     counted = [costs[name].title for name in counters]
-    titles = ["Runs", "Width", *errors_at, "Train error", "At the end", *counted, "Time"]
+    titles = ["Runs", "Width", *errors_at, "Train error", "At the end", *counted, "Wall time"]
     return _table(task, titles, rows)
 
 
@@ -178,7 +184,12 @@ def _percent(value: float) -> Cell:
     return NONE if math.isnan(value) else Cell(formatting.percent(value))
 
 
+def _short(title: str) -> str:
+    """A heading for the terminal: "CPU time, median" is "CPU"."""
+    return title.lower().replace(" time", "").removesuffix(", median").replace("cpu", "CPU")
+
+
 def _table(task: Task, titles: list[str], rows: list[list[Cell]]) -> Table:
     headings = [Heading("Method", short="method")]
-    headings += [Heading(title, "number", short=title.lower()) for title in titles]
+    headings += [Heading(title, "number", short=_short(title)) for title in titles]
     return Table(f"Results on {task.label}", headings, rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import pandas as pd
 from rich.console import RenderableType
@@ -12,7 +11,7 @@ from rich.text import Text
 from marginbench.reports import formatting, wording
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.derived import derived_measures
-from marginbench.reports.derived.to_target import TARGET_FACTOR, target_errors
+from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
 from marginbench.reports.described import SvmTask
 from marginbench.reports.frames import first_known, of_task, records
 from marginbench.reports.panels import gallery
@@ -108,21 +107,18 @@ def _unbroken(statuses: str) -> str:
     return ", ".join(part.replace(" ", formatting.FIXED) for part in statuses.split(", "))
 
 
-def _targets(analysis: Analysis) -> pd.DataFrame:
-    return target_errors(analysis.runs)
-
-
 def _target_sentence(analysis: Analysis, task: str) -> str:
-    rows = records(of_task(analysis.ask(_targets), task))
-    if not rows:
-        return "No run ended as planned, so there is no target error."
-    row: dict[str, Any] = rows[0]
-    best = formatting.percent(row["best_error"])
-    if row["best_error"] == 0:
-        return f"Target: no test error at all, as the median of {row['solvers']} reaches."
+    runs = of_task(analysis.runs, task)
+    error = first_known(runs["reference_test_error"])
+    if error is None:
+        return "Without a reference optimum the task has no targets."
+    level = error + ERROR_TARGET.margin
     return (
-        f"Target: a test error of {formatting.percent(row['target_error'])}, "
-        f"{TARGET_FACTOR} times the best median ({best}, {row['solvers']})."
+        f"Targets come from the reference optimum: a test error of at most "
+        f"{formatting.percent(level)} (its {formatting.percent(error)} plus "
+        f"{100 * ERROR_TARGET.margin:g} point), and an objective within {OBJECTIVE_TARGET.words}. "
+        "A cost counts up to the checkpoint from which a run stays there; “first at” is the cost "
+        "of touching the target before that."
     )
 
 

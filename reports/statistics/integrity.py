@@ -14,6 +14,10 @@ from marginbench.reports.frames import by_solver, json_object, records
 from marginbench.reports.statistics.objective import resolution
 
 _UNKNOWN = "unknown"
+#: Below this share of CPU in wall-clock seconds something else had the processor.
+QUIET = 0.9
+# Seconds of solving below which the clocks' own granularity decides the share.
+_MEASURABLE = 0.05
 
 
 def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -90,6 +94,27 @@ def cautions(runs: pd.DataFrame, traces: pd.DataFrame, distinct: pd.DataFrame) -
     ]
 
 
+def cpu_share(runs: pd.DataFrame) -> float | None:
+    """CPU seconds per wall-clock second of all runs that ended as planned; None if unknown.
+
+    A solver has one thread, so that a share well below 1 tells of a machine that did other work.
+    Runs of several threads say nothing, and are left out.
+    """
+    timed = runs[runs["ok"] & (runs["threads"] == 1) & (runs["wall_s"] >= _MEASURABLE)]
+    timed = timed[timed["cpu_s"].notna()]
+    return None if timed.empty else float(timed["cpu_s"].sum() / timed["wall_s"].sum())
+
+
+def times_compare(runs: pd.DataFrame, distinct: pd.DataFrame) -> bool:
+    """Whether CPU seconds of different solvers may be ranked.
+
+    Not if several runs took place at a time, in several environments, or beside other work.
+    """
+    share = cpu_share(runs)
+    alone = bool((_took_place(runs)["jobs"].fillna(1) == 1).all())
+    return alone and len(distinct) <= 1 and (share is None or share >= QUIET)
+
+
 def _code_cautions(distinct: pd.DataFrame) -> list[str]:
     found = []
     if len(distinct) > 1:
@@ -146,7 +171,13 @@ def _timing_cautions(runs: pd.DataFrame) -> list[str]:
     measured = _took_place(runs)
     jobs = sorted(int(value) for value in measured["jobs"].dropna().unique())
     threads = sorted(int(value) for value in measured["threads"].dropna().unique())
+    share = cpu_share(runs)
     found = []
+    if share is not None and share < QUIET:
+        found.append(
+            f"The solvers had the processor for {100 * share:.0f} % of the wall-clock time: the "
+            "machine did other work meanwhile. Look at counts and CPU seconds; no time is ranked."
+        )
     if len(jobs) > 1:
         listed = ", ".join(map(str, jobs))
         found.append(

@@ -21,7 +21,7 @@ NOT_COUNTED = "not counted"
 UNKNOWN = "unknown"
 
 #: Columns of the values of runs: see :func:`run_values`.
-VALUE_COLUMNS = ["task", "solver", "seed", "measure", "value", "kept", "upper_bound"]
+VALUE_COLUMNS = ["task", "solver", "seed", "measure", "value", "first", "upper_bound"]
 
 
 def run_values(runs: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -38,12 +38,12 @@ def run_values(runs: pd.DataFrame, measure: str) -> pd.DataFrame:
     -------
     DataFrame
         One row per run: task, solver, seed, measure, value (NaN: unknown; infinite: never
-        reached), kept (a target that was reached was also kept to the end) and upper_bound (the
-        value is only known to be at most this).
+        reached), first (the cost at which a target was first touched; else the value) and
+        upper_bound (the value is only known to be at most this).
     """
     bound = runs.get(f"{measure}_is_bound", False)
     found = runs[["task", "solver", "seed"]].assign(
-        measure=measure, value=runs[measure], kept=True, upper_bound=bound
+        measure=measure, value=runs[measure], first=runs[measure], upper_bound=bound
     )
     return found[VALUE_COLUMNS]
 
@@ -53,6 +53,8 @@ def results_table(
     values: pd.DataFrame,
     measures: Mapping[str, Measure],
     success: str = "ok",
+    *,
+    rank_times: bool = True,
 ) -> pd.DataFrame:
     """Aggregate the values of each measure over the runs of a task and solver.
 
@@ -66,16 +68,17 @@ def results_table(
         The measures of the table, in its order.
     success : str
         The column of ``runs`` that says whether a run succeeded.
+    rank_times : bool
+        Whether one time may be called the best.
 
     Returns
     -------
     DataFrame
         One row per task, solver and measure: median, low (minimum), high (maximum), n (values),
-        n_reached (finite values) and n_kept (of those, the runs that kept to the target),
-        upper_bound (the median is only known to be at most this), absent (why there is no value),
-        complete (all runs succeeded), claimed (only the solver's own process vouches for it) and
-        best (the lowest median, where lower is better, among the
-        complete solvers of the task).
+        n_reached (finite values), first (the median cost of first touching a target), upper_bound
+        (the median is only known to be at most this), absent (why there is no value), complete
+        (all runs succeeded), claimed (only the solver's own process vouches for it) and best (the
+        lowest median, where lower is better, among the complete solvers of the task).
     """
     found = dict(iter(values.groupby(["task", "solver", "measure"])))
     rows: list[dict[str, Any]] = []
@@ -85,15 +88,16 @@ def results_table(
             row |= _aggregate(found.get((task, solver, name), values[:0]))
             row["absent"] = _absent(measure, group, success, known=row["n"] > 0)
             row["complete"] = bool(group[success].all())
-            row["ranked"] = measure.better == "lower"
+            is_time = measure.format == "seconds"
+            row["ranked"] = measure.better == "lower" and (rank_times or not is_time)
             row["claimed"] = _is_claimed(name, measure, group)
             rows.append(row)
     return _mark_best(pd.DataFrame(rows, columns=_TABLE_COLUMNS))
 
 
 _TABLE_COLUMNS = [
-    *("task", "solver", "measure", "median", "low", "high", "n", "n_reached", "n_kept"),
-    *("upper_bound", "absent", "complete", "ranked", "claimed"),
+    *("task", "solver", "measure", "median", "low", "high", "n", "n_reached"),
+    *("first", "upper_bound", "absent", "complete", "ranked", "claimed"),
 ]
 
 
@@ -114,7 +118,7 @@ def _aggregate(values: pd.DataFrame) -> dict[str, Any]:
         "high": float(known["value"].max()),
         "n": len(numbers),
         "n_reached": int(reached.sum()),
-        "n_kept": int((reached & known["kept"].to_numpy(bool)).sum()),
+        "first": float(known["first"].median()),
         # A bound below the median leaves the median what it is.
         "upper_bound": bool((known["upper_bound"] & (known["value"] >= median)).any()),
     }
@@ -128,6 +132,8 @@ def _absent(measure: Measure, group: pd.DataFrame, success: str, known: bool) ->
         return measure.absent
     if known:
         return ""
+    if measure.unknown:
+        return measure.unknown
     if not group[success].any():
         return NO_RUN
     return NOT_COUNTED if measure.format == "count" else UNKNOWN

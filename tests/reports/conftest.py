@@ -147,7 +147,7 @@ def make_method_record(
         "n_iter": n_iter,
         "counters": counted,
         "wall_s": None if n_iter is None else n_iter / 1000,
-        "cpu_s": None if n_iter is None else n_iter / 2000,
+        "cpu_s": None if n_iter is None else n_iter / 1000,
         "environment": ENVIRONMENT,
         "trace": [make_stage(1), make_stage(10)],
     }

@@ -47,7 +47,7 @@ class Checkpoints(Derived):
 
     def values(self, runs, traces):
         n = traces.groupby(["task", "solver", "seed"]).size().rename("value").reset_index()
-        return n.assign(kept=True, upper_bound=False)
+        return n.assign(first=n["value"], upper_bound=False)
 """
 
 

@@ -101,7 +101,7 @@ def test_counts_that_only_the_solver_vouches_for_are_called_claimed(make, write_
     table = analysis.table.set_index(["solver", "measure"])
     claimed = table[table["claimed"]].index
     assert {solver for solver, _ in claimed} == {"Mine"}
-    assert {"evaluations", "evals_to_target"} <= {measure for _, measure in claimed}
+    assert {"evaluations", "evals_to_error"} <= {measure for _, measure in claimed}
     assert not {"test_error", "suboptimality", "wall_s", "n_support"} & set(dict(claimed).values())
     for name in ("test_error", "wall_s"):
         assert not table.loc[("Mine", name), "claimed"]

@@ -11,7 +11,7 @@ import pytest
 
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.derived.late_spread import late_spreads
-from marginbench.reports.derived.to_target import costs_to_target, target_errors
+from marginbench.reports.derived.to_target import Target, costs_to_target
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import objective, outcomes
 from marginbench.reports.tables import measure_cell
@@ -25,7 +25,10 @@ def value(table, solver, measure, column="median"):
 
 @pytest.fixture
 def mixed(make, write_results):
-    """SMO: three good runs. SBP: two good runs, a timeout. Pegasos: skipped. LIBSVM: no counts."""
+    """SMO: three good runs. SBP: two good runs, a timeout. Pegasos: skipped. LIBSVM: no counts.
+
+    The optimum has a test error of 0.09, so that the target of the table is 0.1.
+    """
     records = [
         make.finished("a", "SMO", 0, make.trace([10, 100, 1000], [0.4, 0.2, 0.1])),
         make.finished("a", "SMO", 1, make.trace([10, 200, 3000], [0.4, 0.101, 0.1])),
@@ -39,6 +42,8 @@ def mixed(make, write_results):
         *(make.record("a", "Pegasos", s, status="skipped", reason="no bias") for s in range(3)),
         make.finished("a", "LIBSVM", 0, make.trace([None], [0.1], seconds=[2.0])),
     ]  # fmt: skip
+    for record in records:
+        record.reference_test_error = 0.09
     solvers = [make.solver(name) for name in ("SMO", "SBP", "Pegasos")]
     solvers.append(make.solver("LIBSVM", instrumented=False))
     return load_results(write_results(records, [make.task("a")], solvers))
@@ -90,19 +95,19 @@ def test_late_spread_is_the_range_over_the_ends_of_the_last_ten_epochs(make, wri
     assert value(table, "SMO", "late_spread", "absent") == "unknown"
 
 
-def test_target_is_a_factor_times_the_lowest_median_error(mixed):
-    (target,) = target_errors(mixed.runs).to_dict("records")
-    assert target["best_error"] == 0.1
-    assert target["target_error"] == pytest.approx(0.101)
-    assert target["solvers"] == "SMO, LIBSVM"
-    assert target["n"] == 3
+def test_targets_come_from_the_reference_alone(mixed):
+    assert Target("test_error", 0.01).levels(mixed.runs) == {"a": pytest.approx(0.1)}
+    assert Target("suboptimality", 0.01).levels(mixed.runs) == {"a": 0.01}
+    alone = mixed.runs[mixed.runs["solver"] == "SBP"]
+    assert Target("test_error", 0.01).levels(alone) == {"a": pytest.approx(0.1)}
+    unknown = mixed.runs.assign(reference_test_error=np.nan)
+    assert Target("test_error", 0.01).levels(unknown) == {}
 
 
-def test_cost_to_target_is_of_the_first_checkpoint_there(mixed):
-    targets = target_errors(mixed.runs)
-    costs = costs_to_target(mixed.runs, mixed.traces, targets, "evaluations")
+def test_the_cost_is_that_of_the_checkpoint_from_which_a_run_stays(mixed):
+    costs = costs_to_target(mixed.runs, mixed.traces, Target("test_error", 0.01), "evaluations")
     by_run = costs.set_index(["solver", "seed"])["value"].to_dict()
-    assert [by_run["SMO", seed] for seed in range(3)] == [1000, 200, math.inf]
+    assert [by_run["SMO", seed] for seed in range(3)] == [1000, 3000, math.inf]
     # The timeout passed the target's error, but failed: infinity.
     assert [by_run["SBP", seed] for seed in range(3)] == [math.inf, 70, math.inf]
     assert math.isnan(by_run["LIBSVM", 0])
@@ -110,48 +115,67 @@ def test_cost_to_target_is_of_the_first_checkpoint_there(mixed):
 
 
 @pytest.mark.parametrize(
-    ("best", "errors", "cost"),
+    ("reference", "errors", "cost", "first"),
     [
-        (0.1, [0.4, 0.101, 0.1], 20),
-        (0.009, [0.4, 0.00909, 0.009], 20),  # 1.01 x 0.009 is less than 0.00909 in floating point
-        (0.1, [0.4, 0.1011, 0.1], 30),
-        (0.3, [0.4, 0.303, 0.3], 20),
-        (0.0, [0.4, 1e-9, 0.0], 30),  # a target of zero is no error at all
+        (0.1, [0.4, 0.11, 0.1], 20, 20),
+        (0.29, [0.4, 0.30, 0.29], 20, 20),  # 0.29 + 0.01 is less than 0.3 in floating point
+        (0.1, [0.4, 0.1101, 0.1], 30, 30),
+        (0.0, [0.4, 0.01, 0.0], 20, 20),
+        (0.1, [0.1, 0.4, 0.1], 30, 10),  # touched, left, reached again
+        (0.1, [0.1, 0.1, 0.2], math.inf, 10),  # touched and left for good
+        (0.1, [0.4, 0.3, 0.2], math.inf, math.inf),
     ],
 )
-def test_an_error_equal_to_the_target_reaches_it(make, write_results, best, errors, cost):
-    records = [
-        make.finished("a", "SBP", 0, make.trace([10], [best])),
-        make.finished("a", "SMO", 0, make.trace([10, 20, 30], errors)),
-    ]
-    solvers = [make.solver("SBP"), make.solver("SMO")]
-    results = load_results(write_results(records, [make.task("a")], solvers))
+def test_staying_at_a_target(make, write_results, reference, errors, cost, first):
+    trace = make.trace([10, 20, 30], errors)
+    record = make.finished("a", "SMO", 0, trace, reference_test_error=reference)
+    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
     table = Analysis(results).table
-    assert value(table, "SMO", "evals_to_target") == cost
-    assert value(table, "SMO", "evals_to_target", "n_kept") == 1
-    assert value(table, "SBP", "evals_to_target", "n_kept") == 1
+    assert value(table, "SMO", "evals_to_error") == cost
+    assert value(table, "SMO", "evals_to_error", "first") == first
+    cell = measure_cell(
+        table[table["measure"] == "evals_to_error"].iloc[0],
+        Analysis(results).shown["evals_to_error"],
+    )
+    assert cell.note == ("first at 10" if first < cost else "")
+
+
+def test_staying_near_the_optimum(make, write_results):
+    # The optimum is 100: 1 % above it is 101.
+    rising = make.trace([10, 20, 30, 40], [0.1] * 4, [150.0, 100.5, 101.5, 101.0])
+    records = [
+        make.finished("a", "SMO", 0, rising),
+        make.finished("a", "Perceptron", 0, rising, suboptimality=None),
+    ]
+    solvers = [make.solver("SMO"), make.solver("Perceptron", scalarization=None)]
+    table = Analysis(load_results(write_results(records, [make.task("a")], solvers))).table
+    assert value(table, "SMO", "evals_to_objective") == 40
+    assert value(table, "SMO", "evals_to_objective", "first") == 20
+    assert value(table, "SMO", "seconds_to_objective") == pytest.approx(4e-5)
+    assert value(table, "Perceptron", "evals_to_objective", "absent") == "no target"
+    assert value(table, "Perceptron", "seconds_to_objective", "absent") == "not minimised"
 
 
 def test_median_cost_to_target_counts_the_runs_that_never_reach_it(mixed):
     table = Analysis(mixed).table
-    assert value(table, "SMO", "evals_to_target") == 1000
-    assert value(table, "SMO", "evals_to_target", "high") == math.inf
-    assert value(table, "SMO", "evals_to_target", "n_reached") == 2
-    assert value(table, "SBP", "evals_to_target") == math.inf
-    assert value(table, "SBP", "evals_to_target", "n") == 3
-    assert value(table, "SMO", "seconds_to_target") == pytest.approx(1e-3)
+    assert value(table, "SMO", "evals_to_error") == 3000
+    assert value(table, "SMO", "evals_to_error", "high") == math.inf
+    assert value(table, "SMO", "evals_to_error", "n_reached") == 2
+    assert value(table, "SBP", "evals_to_error") == math.inf
+    assert value(table, "SBP", "evals_to_error", "n") == 3
+    assert value(table, "SMO", "seconds_to_error") == pytest.approx(3e-3)
 
 
 def test_a_cost_seen_only_at_the_end_is_an_upper_bound(mixed):
     table = Analysis(mixed).table
-    assert value(table, "LIBSVM", "seconds_to_target") == 2.0
-    assert value(table, "LIBSVM", "seconds_to_target", "upper_bound")
-    assert not value(table, "SMO", "seconds_to_target", "upper_bound")
+    assert value(table, "LIBSVM", "seconds_to_error") == 2.0
+    assert value(table, "LIBSVM", "seconds_to_error", "upper_bound")
+    assert not value(table, "SMO", "seconds_to_error", "upper_bound")
 
 
 def test_absent_values_say_why(mixed):
     table = Analysis(mixed).table
-    for measure in ("evaluations", "evaluations_computed", "evals_to_target"):
+    for measure in ("evaluations", "evaluations_computed", "evals_to_error"):
         assert value(table, "LIBSVM", measure, "absent") == "not instrumented"
         assert math.isnan(value(table, "LIBSVM", measure))
     for measure in Analysis(mixed).shown:
@@ -165,7 +189,7 @@ def test_best_is_marked_among_solvers_without_a_failed_run(mixed):
     found = {(row.solver, row.measure) for row in best.itertuples()}
     assert ("SMO", "test_error") in found
     assert ("LIBSVM", "test_error") in found  # a tie
-    assert ("SMO", "evals_to_target") in found
+    assert ("SMO", "evals_to_error") in found
     assert not any(solver in ("SBP", "Pegasos") for solver, _ in found)
     assert not any(measure in ("evaluations", "wall_s", "train_error") for _, measure in found)
 
@@ -184,25 +208,47 @@ def test_a_model_without_support_vectors_is_not_the_sparsest(make, write_results
     assert value(table, "LinearSDCA", "n_support") == 0
 
 
-def test_a_best_error_of_zero_asks_for_no_error_at_all(make, write_results):
-    records = [
-        make.finished("a", "SMO", 0, make.trace([10, 100, 500], [0.4, 0.005, 0.0])),
-        make.finished("a", "SBP", 0, make.trace([10, 100], [0.4, 0.005])),
-    ]
-    solvers = [make.solver("SMO"), make.solver("SBP")]
-    results = load_results(write_results(records, [make.task("a")], solvers))
-    table = Analysis(results).table
-    assert value(table, "SMO", "evals_to_target") == 500
-    assert value(table, "SBP", "evals_to_target") == math.inf
-
-
 def test_without_any_result_nothing_reaches_a_target(make, write_results):
     record = make.record("a", "SMO", 0, status="crashed", trace=make.trace([10], [0.0]))
     results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
     table = Analysis(results).table
-    assert target_errors(results.runs).empty
-    assert value(table, "SMO", "evals_to_target") == math.inf
+    assert value(table, "SMO", "evals_to_error") == math.inf
     assert not table["best"].any()
+
+
+def test_a_task_without_a_reference_has_no_targets(make, write_results):
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10], [0.1])),
+        make.finished(
+            "b", "SMO", 0, make.trace([10], [0.1]), reference_primal=None,
+            reference_gap=None, reference_test_error=None, suboptimality=None,
+        ),
+    ]  # fmt: skip
+    tasks = [make.task("a"), make.task("b")]
+    table = Analysis(load_results(write_results(records, tasks, [make.solver("SMO")]))).table
+    for measure in ("evals_to_error", "seconds_to_error", "seconds_to_objective"):
+        assert value(table[table["task"] == "b"], "SMO", measure, "absent") == "no target"
+
+
+@pytest.mark.parametrize(
+    ("fields", "ranked"),
+    [
+        ({}, True),
+        ({"jobs": 2}, False),
+        ({"cpu_s": 0.5, "wall_s": 1.0}, False),
+        ({"cpu_s": 0.95, "wall_s": 1.0}, True),
+        ({"environment": '{"processor": "another"}'}, False),
+    ],
+)
+def test_no_time_is_ranked_that_does_not_compare(make, write_results, fields, ranked):
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.01])),
+        make.finished("a", "SBP", 0, make.trace([10, 40], [0.4, 0.01]), **fields),
+    ]
+    solvers = [make.solver("SMO"), make.solver("SBP")]
+    table = Analysis(load_results(write_results(records, [make.task("a")], solvers))).table
+    assert value(table, "SMO", "seconds_to_error", "best") == ranked
+    assert value(table, "SMO", "evals_to_error", "best")
 
 
 def test_failures_and_skips_are_grouped_by_reason(make, write_results):
@@ -248,30 +294,6 @@ def test_solvers_of_another_problem_have_no_suboptimality(make, write_results):
     table = Analysis(results).table
     assert value(table, "Perceptron", "suboptimality", "absent") == "not minimised"
     assert value(table, "Perceptron", "suboptimality", "n") == 0
-
-
-def test_a_run_that_passes_the_target_and_ends_above_it_is_told(make, write_results):
-    through = make.finished("a", "SMO", 0, make.trace([10, 20, 30], [0.4, 0.1, 0.2]))
-    stays = make.finished("a", "SMO", 1, make.trace([10, 20, 30], [0.4, 0.3, 0.1]))
-    best = make.finished("a", "SBP", 0, make.trace([10, 20], [0.4, 0.1]))
-    solvers = [make.solver("SMO"), make.solver("SBP")]
-    results = load_results(write_results([through, stays, best], [make.task("a")], solvers))
-    table = Analysis(results).table
-    assert value(table, "SMO", "evals_to_target") == 25
-    assert value(table, "SMO", "evals_to_target", "n_reached") == 2
-    assert value(table, "SMO", "evals_to_target", "n_kept") == 1
-    rows = table[(table["solver"] == "SMO") & (table["measure"] == "evals_to_target")]
-    assert (
-        measure_cell(rows.iloc[0], Analysis(results).shown["evals_to_target"]).note
-        == "1 ended above"
-    )
-
-
-def test_targets_are_in_the_order_of_the_study(make, write_results):
-    records = [make.finished(task, "SMO", 0, make.trace([1], [0.1])) for task in ("b", "a")]
-    tasks = [make.task("b"), make.task("a")]
-    results = load_results(write_results(records, tasks, [make.solver("SMO")]))
-    assert list(target_errors(results.runs)["task"]) == ["b", "a"]
 
 
 def test_a_suboptimality_equal_to_the_resolution_is_a_bound():
