@@ -37,6 +37,7 @@ PLUMBING = {
     "harness/jobs.py": "messages between processes",
     "harness/loading.py": "finds the class that the key names",
     "harness/measures.py": "declarations of columns",
+    "harness/mistakes.py": "the form in which mistakes are stored",
     "harness/records.py": "columns of records",
     "harness/timing.py": "chooses between two clocks",
     "harness/wire.py": "the form in which messages travel",

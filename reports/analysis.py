@@ -14,7 +14,7 @@ from marginbench.harness.measures import Measure, counter_measures, measures_of
 from marginbench.reports import derived, wording
 from marginbench.reports.drawing.styles import SolverStyle, solver_styles
 from marginbench.reports.results import SUMS, Results
-from marginbench.reports.statistics import integrity, objective, outcomes, summary
+from marginbench.reports.statistics import errors, integrity, objective, outcomes, summary
 
 # Titles of sums of several counters, and their places in the table of results.
 _SUMS_IN_TABLE = {"evaluations": ("Evals", 60), "evaluations_computed": ("Evals computed", 61)}
@@ -177,16 +177,26 @@ class Analysis:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Medians and ranges of the measures shown: :func:`.summary.results_table`."""
+        """Medians and ranges of the measures shown: :func:`.summary.results_table`.
+
+        The ranges of test errors are intervals, and those that are not separable from the best
+        are marked: :func:`.errors.intervals`.
+        """
         finals = self.runs[self.runs["ok"]]
         if "suboptimality" in finals:
             finals = objective.floor_suboptimality(finals)
         columns = [name for name in self.shown if name in finals]
         values = [summary.run_values(finals, name) for name in columns]
         table = pd.concat([*values, self.derived_values], ignore_index=True)
-        return summary.results_table(
+        found = summary.results_table(
             self.runs,
             table,
             self.shown,
             rank_times=integrity.times_compare(self.runs, self.environments),
         )
+        return errors.with_intervals(found, self.errors) if "mistakes" in self.runs else found
+
+    @cached_property
+    def errors(self) -> pd.DataFrame:
+        """The intervals of the test errors: :func:`.errors.intervals`."""
+        return errors.intervals(self.runs)

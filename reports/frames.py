@@ -6,7 +6,14 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
+
+#: Of fewer runs each one is shown, or their range: quartiles would be guesses.
+FEWEST_FOR_QUARTILES = 5
+#: What :func:`spread_of` is, in the words that captions use.
+SPREAD = "quartiles over the runs, or their range where there are fewer than five"
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -52,14 +59,27 @@ def first_known(values: pd.Series) -> float | None:
 
 
 def medians(frame: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
-    """Median, minimum and maximum of a column for each combination of the keys.
+    """Median and spread of a column for each combination of the keys.
 
     Returns
     -------
     DataFrame
-        The keys in order of first appearance, median, low, high and n_runs (values that are not
-        NaN); no row where there is none.
+        The keys in order of first appearance, median, low and high (:func:`spread_of`) and n_runs
+        (values that are not NaN); no row where there is none.
     """
-    known = frame.dropna(subset=value)
-    found = known.groupby(list(keys), sort=False)[value].agg(["median", "min", "max", "count"])
-    return found.reset_index().set_axis([*keys, "median", "low", "high", "n_runs"], axis=1)
+    rows = []
+    for found, group in frame.dropna(subset=value).groupby(list(keys), sort=False)[value]:
+        low, high = spread_of(group.to_numpy(np.float64))
+        rows.append((*found, float(group.median()), float(low), float(high), len(group)))
+    return pd.DataFrame(rows, columns=[*keys, "median", "low", "high", "n_runs"])
+
+
+def spread_of(values: npt.NDArray[np.float64]) -> tuple[Any, Any]:
+    """The quartiles of values along their first axis; of too few, the least and the largest.
+
+    Quartiles are interpolated linearly between the values.
+    """
+    if len(values) >= FEWEST_FOR_QUARTILES:
+        low, high = np.quantile(values, (0.25, 0.75), axis=0)
+        return low, high
+    return values.min(axis=0), values.max(axis=0)

@@ -6,7 +6,7 @@ arrays of its model (:mod:`marginbench.harness.svm.predictors`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,8 @@ class Evaluation:
         ||w||^2.
     mean_hinge : float
         Mean hinge loss on the training set.
+    mistakes : ndarray of bool, shape (n_test,)
+        Which test points are misclassified.
     """
 
     train_error: float
@@ -54,6 +56,9 @@ class Evaluation:
     dual: float | None
     squared_norm: float | None
     mean_hinge: float
+    mistakes: Array = field(
+        default_factory=lambda: np.zeros(0, dtype=bool), compare=False, repr=False
+    )
 
     @property
     def gap(self) -> float | None:
@@ -140,14 +145,16 @@ class Evaluator:
         scores = responses + predictor.intercept
         test_scores = predictor.test_scores(dtype) + predictor.intercept
         margins = self.y_train * scores
+        mistakes = (test_scores > 0) != (self.y_test > 0)
         evaluation = Evaluation(
             train_error=float(np.mean((scores > 0) != (self.y_train > 0))),
-            test_error=float(np.mean((test_scores > 0) != (self.y_test > 0))),
+            test_error=float(np.mean(mistakes)),
             n_support=predictor.n_support,
             primal=None if squared_norm is None else primal_value(squared_norm, margins, self.C),
             dual=None if squared_norm is None else self._dual(predictor, squared_norm),
             squared_norm=squared_norm,
             mean_hinge=float(hinge(margins).mean()),
+            mistakes=mistakes,
         )
         return Scored(evaluation, scores, test_scores)
 

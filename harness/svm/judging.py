@@ -9,6 +9,7 @@ JUDGING = Judging(
     harness=(
         "harness/svm/apart.py",
         "harness/svm/comparison.py",
+        "harness/svm/compiling.py",
         "harness/svm/evaluation.py",
         "harness/svm/measurement.py",
         "harness/svm/plain.py",

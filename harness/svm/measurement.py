@@ -21,6 +21,7 @@ from sklearn.base import clone
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.jobs import PhaseMessage, Send
 from marginbench.harness.loading import load_class
+from marginbench.harness.svm.compiling import compiling_untimed
 from marginbench.harness.svm.tracing import Judge, TraceMonitor
 from marginbench.harness.svm.verdict import Judgement, compared_rows, load_task_data
 from marginbench.harness.svm.work import DEFAULT_TOL, Claims, FitWork
@@ -67,7 +68,8 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
     )
     monitor = prepared.monitor(judgement, send)
     try:
-        claims = prepared.fit(monitor, send)
+        with compiling_untimed(monitor):
+            claims = prepared.fit(monitor, send)
         status, reason = judgement.verdict(claims)
     except EvaluationError as error:
         status, reason = "wrong", str(error)
@@ -142,10 +144,10 @@ def _warm_up(estimator: Solver, dataset: Dataset) -> None:
         ]
     )
     X, y = dataset.X_train[rows], dataset.y_train[rows]
-    if not sparse.issparse(X):
-        # Compiled code distinguishes arrays that may not be written to.
-        X.flags.writeable = False
-    y.flags.writeable = False
+    # Compiled code distinguishes arrays that may not be written to.
+    arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    for array in (*arrays, y):
+        array.flags.writeable = False
     trial: Solver = clone(estimator)
     known = trial.get_params()
     for name, most in (("max_epochs", 1), ("max_iter", len(y))):

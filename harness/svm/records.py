@@ -70,6 +70,11 @@ class Record(RecordBase):
             absent="not minimised",
         ),
     )
+    mistakes: str = column(
+        "test points that the returned model gets wrong: base64 of the deflated bits, one a point; "
+        "empty: not known",
+        default="",
+    )
     # the task's frozen reference optimum
     reference_primal: float | None = column("its primal value, C units", default=None)
     reference_gap: float | None = column(
@@ -91,7 +96,7 @@ class Record(RecordBase):
         """A stored row of an older version.
 
         Version 1 had no inner products, 2 no epochs, 3 a column for each counter, 5 no number of
-        classes.
+        classes, 6 no mistakes.
         """
         if row.get("schema_version") == 1:
             for place in (row, *filter(None, row.get("trace") or [])):
@@ -109,4 +114,5 @@ class Record(RecordBase):
             row["schema_version"] = 4
         if row.get("schema_version") in (4, 5):
             row.setdefault("n_classes", None)
+        row.setdefault("mistakes", "")
         return super().upgraded(row)

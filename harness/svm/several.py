@@ -48,14 +48,17 @@ class ClassesEvaluator:
         models = self._models(model)
         each = [self._scored(c, part, dtype) for c, part in enumerate(models)]
         found = [one.evaluation for one in each]
+        mistakes = self._mistakes([one.test_scores for one in each], self.y_test)
+        on_train = self._mistakes([one.train_scores for one in each], self.y_train)
         return Evaluation(
-            train_error=self._error([one.train_scores for one in each], self.y_train),
-            test_error=self._error([one.test_scores for one in each], self.y_test),
+            train_error=float(np.mean(on_train)),
+            test_error=float(np.mean(mistakes)),
             n_support=_kept(models, found),
             primal=_sum([one.primal for one in found]),
             dual=_sum([one.dual for one in found]),
             squared_norm=_sum([one.squared_norm for one in found]),
             mean_hinge=sum(one.mean_hinge for one in found),
+            mistakes=mistakes,
         )
 
     def test_scores(self, model: Model | PlainModel, rows: Array) -> Array:
@@ -90,11 +93,12 @@ class ClassesEvaluator:
             self._known[c] = known
         return known[2]
 
-    def _error(self, scores: list[Array], y: Array) -> float:
+    def _mistakes(self, scores: list[Array], y: Array) -> Array:
         stacked = np.stack(scores)
         # Of a diverged model nothing is right: NaN is the largest number for argmax.
         finite = np.isfinite(stacked).all(axis=0)
-        return float(np.mean((self.classes[stacked.argmax(axis=0)] != y) | ~finite))
+        wrong: Array = (self.classes[stacked.argmax(axis=0)] != y) | ~finite
+        return wrong
 
 
 def _sum(values: list[float | None]) -> float | None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.jobs import CheckpointMessage, Send
+from marginbench.harness.mistakes import packed
 from marginbench.harness.records import is_json
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
 from marginbench.harness.svm.predictors import TaskPoints
@@ -126,6 +127,7 @@ class Judgement:
             "n_iter": None if last is None else last.n_iter,
             "counters": None if last is None else last.counters,
             **{name: None if final is None else getattr(final, name) for name in scores},
+            "mistakes": "" if final is None else packed(final.mistakes),
         }
 
     def _check_scores(self, claims: Claims) -> None:

@@ -22,7 +22,7 @@ from marginbench.reports.drawing.canvas import (
     panel_axes,
 )
 from marginbench.reports.drawing.styles import SolverStyle
-from marginbench.reports.frames import of_task, records
+from marginbench.reports.frames import FEWEST_FOR_QUARTILES, of_task, records
 
 Array = npt.NDArray[np.float64]
 
@@ -53,12 +53,13 @@ class TraceCurves:
     """The statistics that a panel draws: :mod:`marginbench.reports.statistics.curves`."""
 
     curves: pd.DataFrame
+    singles: pd.DataFrame
     points: pd.DataFrame
     unfinished: pd.DataFrame
 
     def of_task(self, task: str) -> TraceCurves:
         """The part of one task."""
-        frames = (self.curves, self.points, self.unfinished)
+        frames = (self.curves, self.singles, self.points, self.unfinished)
         return TraceCurves(*(of_task(frame, task) for frame in frames))
 
     def solvers(self) -> set[str]:
@@ -202,6 +203,9 @@ class _Canvas:
         curve = self.data.curves[self.data.curves["solver"] == solver]
         if not curve.empty:
             self._draw_curve(curve, style, offset)
+        singles = self.data.singles[self.data.singles["solver"] == solver]
+        for _, run in singles.groupby("seed"):
+            self._draw_run(run, style, lw=0.5, alpha=0.45)
         for point in records(self.data.points[self.data.points["solver"] == solver]):
             self._draw_point(point, style)
         failed = self.data.unfinished[self.data.unfinished["solver"] == solver]
@@ -211,7 +215,8 @@ class _Canvas:
     def _draw_curve(self, curve: pd.DataFrame, style: SolverStyle, offset: float) -> None:
         cost = curve["cost"].to_numpy(float)
         low, high = self.drawn(curve["low"]), self.drawn(curve["high"])
-        if (high > low).any():
+        banded = curve["n_runs"].iloc[0] >= FEWEST_FOR_QUARTILES
+        if banded and (high > low).any():
             self.axes.fill_between(
                 cost, low, high, step="post", color=style.color, alpha=0.13, lw=0
             )
@@ -245,14 +250,19 @@ class _Canvas:
             markeredgecolor=GROUND, markeredgewidth=0.9,
         )  # fmt: skip
 
-    def _draw_failed(self, run: pd.DataFrame, style: SolverStyle) -> None:
-        """One failed run as a thin line that ends in a cross."""
+    def _draw_run(self, run: pd.DataFrame, style: SolverStyle, *, lw: float, alpha: float) -> float:
+        """One run as a thin line; the last value that is drawn."""
         values = self.drawn(run["value"])
         self.axes.plot(
-            run["cost"], values, drawstyle="steps-post", color=style.color, lw=0.8, alpha=0.65
+            run["cost"], values, drawstyle="steps-post", color=style.color, lw=lw, alpha=alpha
         )
+        return float(values[-1])
+
+    def _draw_failed(self, run: pd.DataFrame, style: SolverStyle) -> None:
+        """One failed run as a thin line that ends in a cross."""
+        last = self._draw_run(run, style, lw=0.8, alpha=0.65)
         self.axes.plot(
-            [run["cost"].iloc[-1]], [values[-1]], ls="", color=style.color,
+            [run["cost"].iloc[-1]], [last], ls="", color=style.color,
             marker="x", ms=6.5, markeredgewidth=1.6,
         )  # fmt: skip
 

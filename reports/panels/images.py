@@ -9,7 +9,7 @@ from marginbench.reports import formatting
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.described import ImagesTask
 from marginbench.reports.drawing.medians import Against, draw_medians
-from marginbench.reports.frames import medians, of_task
+from marginbench.reports.frames import SPREAD, medians, of_task
 from marginbench.reports.panels import Panels, PanelView
 
 _AXES = {
@@ -50,7 +50,7 @@ class Images(Panels):
 
     def marks(self, analysis: Analysis, task: str) -> str:
         """What lines and bands are."""
-        return "Medians; bands from the least to the largest value."
+        return f"Lines are medians, bands {SPREAD}."
 
 
 def _stages(traces: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -43,7 +43,7 @@ class Traces(Panels):
     def marks(self, analysis: Analysis, task: str) -> str:
         """What lines, bands, lone markers and crosses are."""
         data = [analysis.ask(trace_curves, *panel).of_task(task) for panel in PANELS]
-        sentences = [f"Lines are medians over seeds, bands {curves.BAND}."]
+        sentences = [f"Lines are medians over seeds, {curves.BAND}."]
         if any(not panel.points.empty for panel in data):
             names = sorted({str(name) for panel in data for name in panel.points["solver"]})
             sentences.append(
@@ -67,6 +67,7 @@ def trace_curves(analysis: Analysis, cost: str, value: str) -> TraceCurves:
     runs, traces = analysis.runs, analysis.traces
     return TraceCurves(
         curves=curves.curves(runs, traces, cost, value),
+        singles=curves.singles(runs, traces, cost, value),
         points=curves.points(runs, traces, cost, value),
         unfinished=curves.unfinished(traces, cost, value),
     )

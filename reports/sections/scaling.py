@@ -15,11 +15,10 @@ from marginbench.reports import formatting, wording
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.described import SvmTask
 from marginbench.reports.drawing.medians import Against, draw_medians
-from marginbench.reports.frames import records
+from marginbench.reports.frames import SPREAD, records
 from marginbench.reports.panels import Gallery, PanelView, legend
 from marginbench.reports.sections import Section
 from marginbench.reports.statistics import scaling
-from marginbench.reports.statistics.curves import BAND
 from marginbench.reports.tables import NONE, Cell, Heading, Table
 
 _DRAWN = ("cpu_s", "evaluations", "test_error", "train_error")
@@ -78,7 +77,7 @@ def _view(analysis: Analysis, family: int, tasks: pd.DataFrame) -> FamilyView:
         gallery=Gallery(
             legend=legend(analysis, anchor, dict.fromkeys(drawn, "")),
             panels=panels,
-            marks=f"Lines join medians over the runs at each n, bands are {BAND}.",
+            marks=f"Lines join medians over the runs at each n, bands are {SPREAD}.",
         ),
         table=_table(analysis, label, members),
         left_out=_left_out_sentence(scaling.left_out(members)),

@@ -73,7 +73,9 @@ def solved_table(
     values = [run_values(solved, name) for name in measures if name in solved]
     if not derived.empty:
         values.append(derived.merge(solved[["task", "solver", "seed"]]))
-    return results_table(runs, pd.concat(values, ignore_index=True), ranked, success="solved")
+    return results_table(
+        runs, pd.concat(values, ignore_index=True), ranked, success="solved", overlap=False
+    )
 
 
 def gap_ratio(traces: pd.DataFrame, columns: Mapping[str, int]) -> tuple[float, int]:

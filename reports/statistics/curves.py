@@ -1,8 +1,9 @@
 """The curves of a report's figures: pure functions from DataFrame to DataFrame.
 
 A curve shows, for one task and solver, the median over seeds of a value against a cost, and a
-band from the minimum to the maximum over seeds. Between checkpoints a run keeps the value of its
-last checkpoint (step interpolation); after its end it keeps its final value.
+band between the quartiles; of fewer than five runs each one is a curve too. Between checkpoints a
+run keeps the value of its last checkpoint (step interpolation); after its end it keeps its final
+value.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from marginbench.reports.frames import by_solver, n_planned
+from marginbench.reports.frames import FEWEST_FOR_QUARTILES, by_solver, n_planned, spread_of
 
 Array = npt.NDArray[np.float64]
 
-#: What the band of a curve is, in the words that captions use.
-BAND = "minimum to maximum over seeds"
+#: What stands around a median, in the words that captions use.
+BAND = "bands are quartiles; of fewer than five runs each is a thin line"
 
 _SHARED = ["task", "solver", "n_runs", "n_planned", "cost", "median", "low", "high"]
 _CURVE_COLUMNS = [*_SHARED, "n_running"]
@@ -47,7 +48,7 @@ def step_values(costs: Array, values: Array, grid: Array) -> Array:
 def curves(
     runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str, n_points: int = 200
 ) -> pd.DataFrame:
-    """Median and range over seeds of a value against a cost, per task and solver.
+    """Median and spread over seeds of a value against a cost, per task and solver.
 
     Runs that failed do not contribute (:func:`unfinished` gives their checkpoints). A curve starts
     where every contributing run has its first checkpoint and ends with its longest run. Solvers
@@ -65,8 +66,9 @@ def curves(
     Returns
     -------
     DataFrame
-        Columns task, solver, cost, median, low, high, n_runs (that contribute), n_running (of
-        them, not yet ended at this cost) and n_planned.
+        Columns task, solver, cost, median, low and high (of
+        :func:`marginbench.reports.frames.spread_of`), n_runs (that contribute), n_running (of them,
+        not yet ended at this cost) and n_planned.
     """
     parts = []
     for shared, group in _groups(runs, traces, cost, value):
@@ -83,17 +85,37 @@ def curves(
         steps = np.stack(
             [step_values(run[cost].to_numpy(), run[value].to_numpy(), grid) for run in group]
         )
+        low, high = spread_of(steps)
         part = pd.DataFrame(
             {
                 "cost": grid,
                 "median": np.median(steps, axis=0),
-                "low": steps.min(axis=0),
-                "high": steps.max(axis=0),
+                "low": low,
+                "high": high,
                 "n_running": (ends[:, None] > grid).sum(axis=0),
             }
         )
         parts.append(part.assign(**shared))
     return _concat(parts, _CURVE_COLUMNS)
+
+
+def singles(runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
+    """The runs of curves that are of too few for quartiles; a lone run is its own median.
+
+    Returns
+    -------
+    DataFrame
+        Columns task, solver, seed, cost, value.
+    """
+    parts = []
+    for shared, group in _groups(runs, traces, cost, value):
+        if not 1 < len(group) < FEWEST_FOR_QUARTILES or all(len(run) == 1 for run in group):
+            continue
+        for run in group:
+            part = run.loc[run[cost] > 0, ["seed", cost, value]]
+            part = part.set_axis(["seed", "cost", "value"], axis=1)
+            parts.append(part.assign(task=shared["task"], solver=shared["solver"]))
+    return _concat(parts, ["task", "solver", "seed", "cost", "value"])
 
 
 def points(runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:

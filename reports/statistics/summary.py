@@ -55,6 +55,7 @@ def results_table(
     success: str = "ok",
     *,
     rank_times: bool = True,
+    overlap: bool = True,
 ) -> pd.DataFrame:
     """Aggregate the values of each measure over the runs of a task and solver.
 
@@ -70,6 +71,9 @@ def results_table(
         The column of ``runs`` that says whether a run succeeded.
     rank_times : bool
         Whether one time may be called the best.
+    overlap : bool
+        Whether whoever's range overlaps with that of the best is called the best as well. Ranges
+        over seeds tell what is by chance; those over instances do not.
 
     Returns
     -------
@@ -78,7 +82,8 @@ def results_table(
         n_reached (finite values), first (the median cost of first touching a target), upper_bound
         (the median is only known to be at most this), absent (why there is no value), complete
         (all runs succeeded), claimed (only the solver's own process vouches for it) and best (the
-        lowest median, where lower is better, among the complete solvers of the task).
+        lowest median, where lower is better, among the complete solvers of the task, and all of
+        them whose range overlaps with that of the lowest).
     """
     found = dict(iter(values.groupby(["task", "solver", "measure"])))
     rows: list[dict[str, Any]] = []
@@ -92,7 +97,7 @@ def results_table(
             row["ranked"] = measure.better == "lower" and (rank_times or not is_time)
             row["claimed"] = _is_claimed(name, measure, group)
             rows.append(row)
-    return _mark_best(pd.DataFrame(rows, columns=_TABLE_COLUMNS))
+    return _mark_best(pd.DataFrame(rows, columns=_TABLE_COLUMNS), "high" if overlap else "median")
 
 
 _TABLE_COLUMNS = [
@@ -139,10 +144,14 @@ def _absent(measure: Measure, group: pd.DataFrame, success: str, known: bool) ->
     return NOT_COUNTED if measure.format == "count" else UNKNOWN
 
 
-def _mark_best(table: pd.DataFrame) -> pd.DataFrame:
+def _mark_best(table: pd.DataFrame, end: str) -> pd.DataFrame:
     # A model without support vectors is of another kind, or empty: not the sparsest one.
     counted = (table["measure"] != "n_support") | (table["median"] > 0)
     eligible = table[table["ranked"] & counted & table["complete"] & (table["absent"] == "")]
-    lowest = eligible.groupby(["task", "measure"])["median"].transform("min")
-    best = (eligible["median"] == lowest) & np.isfinite(lowest)
-    return table.assign(best=best.reindex(table.index, fill_value=False)).drop(columns="ranked")
+    eligible = eligible[np.isfinite(eligible["median"])]
+    keys = ["task", "measure"]
+    best = eligible.sort_values("median", kind="stable").groupby(keys)[end].first()
+    reach = eligible.join(best.rename("reach"), on=keys)["reach"]
+    # Runs of the best reach up to there: who has one below cannot be told from it.
+    marked = eligible["low" if end == "high" else "median"] <= reach
+    return table.assign(best=marked.reindex(table.index, fill_value=False)).drop(columns="ranked")

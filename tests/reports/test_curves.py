@@ -44,6 +44,33 @@ def test_curve_is_the_median_and_range_over_finished_runs(two_of_three):
         assert at(curve, cost, "median") == pytest.approx((low + high) / 2)
 
 
+def test_of_few_runs_each_is_shown(two_of_three):
+    singles = curves.singles(two_of_three.runs, two_of_three.traces, "evaluations", "test_error")
+    first = singles[singles["seed"] == 0]
+    assert first["cost"].tolist() == [10, 100, 1000]
+    assert first["value"].tolist() == [0.4, 0.2, 0.1]
+    assert set(singles["seed"]) == {0, 1}  # the crashed one is drawn apart
+
+
+@pytest.mark.parametrize("n", [1, 4, 5, 7])
+def test_bands_are_quartiles_of_five_runs_and_more(make, write_results, n):
+    errors = np.linspace(0.1, 0.7, 7)[:n]
+    records = [
+        make.finished("a", "SMO", seed, make.trace([10, 20], [0.9, error]))
+        for seed, error in enumerate(errors)
+    ]
+    results = load_results(write_results(records, [make.task("a")], [make.solver("SMO")]))
+    curve = curves.curves(results.runs, results.traces, "evaluations", "test_error")
+    low, high = (at(curve, 20, name) for name in ("low", "high"))
+    if n < 5:
+        assert (low, high) == (errors.min(), errors.max())
+    else:
+        expected = {5: (0.2, 0.4), 7: (0.25, 0.55)}[n]
+        assert (low, high) == pytest.approx(expected)
+    singles = curves.singles(results.runs, results.traces, "evaluations", "test_error")
+    assert len(singles) == (2 * n if 1 < n < 5 else 0)
+
+
 def test_every_point_of_a_curve_carries_its_number_of_runs(two_of_three):
     curve = curves.curves(two_of_three.runs, two_of_three.traces, "evaluations", "test_error")
     assert set(curve["n_runs"]) == {2}

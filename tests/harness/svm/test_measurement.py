@@ -167,6 +167,42 @@ def test_a_run_that_ends_at_its_limit_says_so_in_its_status_alone() -> None:
     assert result["status"] == "budget"
 
 
+LATE = """
+import numba
+import numpy as np
+from marginbench.solvers import KernelParameters, Solution, Solver, hyperparameters
+
+
+@numba.njit
+def spin(steps):
+    total = 0.0
+    for i in range(steps):
+        total += np.sin(i) * np.cos(i)
+    return total
+
+
+@hyperparameters
+class CompilesLate(Solver, KernelParameters):
+    scalarization = None
+
+    def _solve(self, problem, monitor):
+        if len(problem.y) > 100:  # the warm-up does not come here
+            spin(10)
+        return Solution(problem.expansion(problem.y.astype(float)), 1, "converged")
+"""
+
+
+def test_code_that_is_compiled_in_the_run_is_not_timed(tmp_path: Path) -> None:
+    file = tmp_path / "late.py"
+    file.write_text(LATE)
+    result, _ = run(GAUSSIAN, f"{file}:CompilesLate", gamma=3.0)
+    assert result["status"] == "converged"
+    # Compiling takes a tenth of a second and more; the solver itself next to nothing.
+    assert result["evaluation_s"] > 0.05
+    assert result["wall_s"] < 0.02
+    assert result["cpu_s"] < 0.02
+
+
 def test_what_a_solver_notes_at_each_epoch_is_kept() -> None:
     result, trace = run(
         GAUSSIAN, "BSCA", gamma=3.0, budget=10, max_epochs=3, record_objectives=True, random_state=0

@@ -1,0 +1,214 @@
+"""How sure test errors are: intervals of one solver's error, and of the difference of two.
+
+Two things make the error of a solver uncertain: the test points are a sample, and its runs differ
+by seed. Solvers are compared on the same test points, so that the errors which they share do not
+blur their difference.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import binomtest, t as student
+
+from marginbench.harness.mistakes import unpacked
+from marginbench.reports.frames import by_solver
+
+#: Of all intervals here.
+CONFIDENCE = 0.95
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class SolverErrors:
+    """The test errors of a solver's runs on a task.
+
+    Attributes
+    ----------
+    rates : ndarray, shape (n_runs,)
+        Fractions.
+    n_test : int
+    mistakes : ndarray of bool, shape (n_runs, n_test), or None
+        Which points each run gets wrong; None where that is not recorded.
+    """
+
+    rates: npt.NDArray[np.float64]
+    n_test: int
+    mistakes: Mask | None = None
+
+    @classmethod
+    def of(cls, runs: pd.DataFrame) -> SolverErrors | None:
+        """Those of runs on one task; None without any."""
+        known = runs[runs["test_error"].notna() & (runs["n_test"] > 0)]
+        if known.empty or known["n_test"].nunique() > 1:
+            return None
+        n_test = int(known["n_test"].iloc[0])
+        masks = [unpacked(text, n_test) for text in known["mistakes"]]
+        whole = [mask for mask in masks if mask is not None]
+        mistakes = np.stack(whole) if len(whole) == len(masks) else None
+        return cls(known["test_error"].to_numpy(np.float64), n_test, mistakes)
+
+    @property
+    def seed_variance(self) -> float:
+        """Of the mean error, as far as it comes from the seeds; 0 of a single run."""
+        n = len(self.rates)
+        return float(self.rates.var(ddof=1)) / n if n > 1 else 0.0
+
+
+def error_interval(errors: SolverErrors) -> Interval:
+    """The mean error of a solver with its interval.
+
+    The Wilson interval of a proportion for the sample of test points, widened by the t interval of
+    the mean over the seeds, the two taken as independent.
+    """
+    mean = float(errors.rates.mean())
+    low, high = _wilson(mean * errors.n_test, errors.n_test)
+    seeds = _seed_width(errors.seed_variance, len(errors.rates) - 1)
+    return Interval(
+        mean, max(0.0, mean - math.hypot(mean - low, seeds)), mean + math.hypot(high - mean, seeds)
+    )
+
+
+def difference(first: SolverErrors, second: SolverErrors) -> Interval:
+    """Error of the first solver less that of the second, on the same test points.
+
+    Newcombe's score interval for paired proportions (Newcombe 1998, Statistics in Medicine 17,
+    2635-2650, method 10), of the counts averaged over the runs; widened by the spread over the
+    seeds as in :func:`error_interval`. Where mistakes are not recorded the points count as not
+    paired, which makes the interval wider, never too narrow for solvers that agree.
+    """
+    n = first.n_test
+    p, q = float(first.rates.mean()), float(second.rates.mean())
+    correlation = _correlation(first, second)
+    (low_p, high_p), (low_q, high_q) = _wilson(p * n, n), _wilson(q * n, n)
+    below = _newcombe(p - low_p, high_q - q, correlation)
+    above = _newcombe(high_p - p, q - low_q, correlation)
+    variance = first.seed_variance + second.seed_variance
+    seeds = _seed_width(variance, _welch(first, second))
+    return Interval(p - q, p - q - math.hypot(below, seeds), p - q + math.hypot(above, seeds))
+
+
+def intervals(runs: pd.DataFrame) -> pd.DataFrame:
+    """The interval of each solver's error, and whether it may be the best of its task.
+
+    The best is the solver with the lowest mean error among those whose runs all ended as planned.
+    Whoever's difference to it has an interval that holds zero is not separable from it.
+
+    Returns
+    -------
+    DataFrame
+        Columns task, solver, value, low, high and best (not separable from the best).
+    """
+    rows: list[dict[str, Any]] = []
+    for task, group in runs[runs["status"] != "skipped"].groupby("task", sort=False):
+        found: dict[str, SolverErrors] = {}
+        complete = set()
+        for _, solver, mine in by_solver(group):
+            errors = SolverErrors.of(mine[mine["ok"]])
+            if errors is not None:
+                found[solver] = errors
+                if mine["ok"].all():
+                    complete.add(solver)
+        equals = _not_separable({name: found[name] for name in found if name in complete})
+        for solver, errors in found.items():
+            shown = error_interval(errors)
+            rows.append(
+                {"task": task, "solver": solver, "value": shown.value}
+                | {"low": shown.low, "high": shown.high, "best": solver in equals}
+            )
+    return pd.DataFrame(rows, columns=["task", "solver", "value", "low", "high", "best"])
+
+
+def with_intervals(table: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """The table of results with the intervals of the test errors in place of their ranges.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`marginbench.reports.statistics.summary.results_table`.
+    found : DataFrame
+        Of :func:`intervals`.
+    """
+    keys = ["task", "solver"]
+    names = ["low", "high", "best"]
+    mine = table[keys].merge(found[[*keys, *names]], on=keys, how="left").set_index(table.index)
+    chosen = (table["measure"] == "test_error") & mine["low"].notna()
+    changed = table.copy()
+    for name in names:
+        changed[name] = table[name].where(~chosen, mine[name])
+    return changed.astype({"best": bool})
+
+
+def _not_separable(found: dict[str, SolverErrors]) -> set[str]:
+    if not found:
+        return set()
+    best = min(found, key=lambda name: float(found[name].rates.mean()))
+    return {
+        name
+        for name, errors in found.items()
+        if name == best
+        or errors.n_test != found[best].n_test
+        or difference(errors, found[best]).low <= 0
+    }
+
+
+def _wilson(count: float, n: int) -> tuple[float, float]:
+    """The Wilson score interval of a proportion; the count may be a mean of counts."""
+    if count == round(count):
+        found = binomtest(round(count), n).proportion_ci(CONFIDENCE, method="wilson")
+        return float(found.low), float(found.high)
+    z2 = float(student.ppf(0.5 + CONFIDENCE / 2, np.inf)) ** 2
+    p = count / n
+    middle = p + z2 / (2 * n)
+    half = math.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n)))
+    return (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
+
+
+def _newcombe(one: float, other: float, correlation: float) -> float:
+    return math.sqrt(max(0.0, one * one - 2 * correlation * one * other + other * other))
+
+
+def _correlation(first: SolverErrors, second: SolverErrors) -> float:
+    """Of the mistakes of both, from the four-fold table averaged over the pairs of runs."""
+    if first.mistakes is None or second.mistakes is None:
+        return 0.0
+    n = first.n_test
+    one, other = first.mistakes.mean(axis=0), second.mistakes.mean(axis=0)
+    both, p, q = float(one @ other), float(one.sum()), float(other.sum())
+    only_one, only_other, neither = p - both, q - both, n - p - q + both
+    product = p * (n - p) * q * (n - q)
+    if product <= 0:
+        return 0.0
+    excess = both * neither - only_one * only_other
+    # Newcombe's correction for continuity.
+    excess = max(excess - n / 2, 0.0) if excess > 0 else excess
+    return excess / math.sqrt(product)
+
+
+def _seed_width(variance: float, freedom: float) -> float:
+    if variance <= 0:
+        return 0.0
+    return float(student.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance)
+
+
+def _welch(first: SolverErrors, second: SolverErrors) -> float:
+    """Degrees of freedom of the difference of two means (Welch and Satterthwaite)."""
+    parts = [(each.seed_variance, len(each.rates) - 1) for each in (first, second)]
+    total = sum(variance for variance, _ in parts)
+    below = sum(variance**2 / freedom for variance, freedom in parts if freedom > 0)
+    return total**2 / below if below > 0 else 1.0

@@ -1,0 +1,111 @@
+"""Intervals of test errors and of their differences, against published and hand-computed cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from marginbench.harness.mistakes import packed, unpacked
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.results import load_results
+from marginbench.reports.statistics.errors import SolverErrors, difference, error_interval
+
+
+def fourfold(both: int, only_first: int, only_second: int, neither: int):
+    """The mistakes of two solvers with these counts, one run each."""
+    first = np.repeat([True, True, False, False], (both, only_first, only_second, neither))
+    second = np.repeat([True, False, True, False], (both, only_first, only_second, neither))
+    return tuple(
+        SolverErrors(np.array([mask.mean()]), len(mask), mask[None]) for mask in (first, second)
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "low", "high"),
+    # Newcombe (1998), Table III, method 10: e, f, g, h of n.
+    [
+        ((36, 12, 2, 0), 0.0569, 0.3404),
+        ((20, 12, 2, 16), 0.0562, 0.3292),
+        ((18, 12, 2, 18), 0.0562, 0.3290),
+    ],
+)
+def test_intervals_of_paired_differences_are_those_published(counts, low, high):
+    found = difference(*fourfold(*counts))
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-4)
+
+
+def test_three_and_five_errors_of_189_cannot_be_told_apart():
+    found = difference(*fourfold(2, 3, 1, 183))
+    assert found.value == pytest.approx(2 / 189)
+    assert found.low < 0 < found.high
+
+
+def test_sharing_mistakes_separates_what_rates_alone_do_not():
+    shared = difference(*fourfold(80, 20, 2, 898))
+    apart = difference(*fourfold(0, 100, 82, 818))
+    assert shared.value == pytest.approx(apart.value)
+    assert shared.low > 0 > apart.low
+
+
+def test_the_interval_of_an_error_is_wilson_s():
+    mask = np.arange(200) < 7
+    found = error_interval(SolverErrors(np.array([0.035]), 200, mask[None]))
+    exact = binomtest(7, 200).proportion_ci(0.95, method="wilson")
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+
+
+def test_seeds_that_differ_widen_the_interval():
+    one = error_interval(SolverErrors(np.array([0.1]), 1000))
+    same = error_interval(SolverErrors(np.array([0.1, 0.1, 0.1]), 1000))
+    spread = error_interval(SolverErrors(np.array([0.05, 0.1, 0.15]), 1000))
+    assert (one.low, one.high) == pytest.approx((same.low, same.high))
+    # The t interval of the mean of three: 4.303 * 0.05 / sqrt(3) = 0.1242.
+    assert spread.high == pytest.approx(0.1 + np.hypot(one.high - 0.1, 0.1242), abs=1e-4)
+    assert spread.low == 0.0
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(400):
+        draws = rng.random((3, 300))
+        first = draws[0] < 0.2
+        second = np.where(draws[1] < 0.7, first, draws[2] < 0.1)
+        # P(first) = 0.2, P(second) = 0.7 * 0.2 + 0.3 * 0.1 = 0.17.
+        pair = [SolverErrors(np.array([m.mean()]), 300, m[None]) for m in (first, second)]
+        found = difference(*pair)
+        hits += found.low <= 0.03 <= found.high
+    assert 0.92 <= hits / 400 <= 0.99
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 1000])
+def test_mistakes_come_back(n):
+    mask = np.random.default_rng(n).random(n) < 0.3
+    assert np.array_equal(unpacked(packed(mask), n), mask)
+    assert unpacked(packed(mask), n + 8) is None
+    assert unpacked("", n) is None
+    assert unpacked("no base64!", n) is None
+    assert unpacked("AAAA", n) is None
+
+
+def test_bold_are_all_who_cannot_be_told_from_the_best(make, write_results):
+    def run(solver, wrong, **fields):
+        mask = np.isin(np.arange(200), wrong)
+        trace = make.trace([10], [mask.mean()])
+        return make.finished("a", solver, 0, trace, mistakes=packed(mask), **fields)
+
+    records = [
+        run("Best", range(3)),
+        run("Close", range(5)),
+        run("Far", range(30)),
+        run("Lucky", range(1)),
+        make.record("a", "Lucky", 1, status="crashed"),
+    ]
+    solvers = [make.solver(name) for name in ("Best", "Close", "Far", "Lucky")]
+    results = load_results(write_results(records, [make.task("a")], solvers))
+    table = Analysis(results).table
+    errors = table[table["measure"] == "test_error"].set_index("solver")
+    assert errors["best"].to_dict() == {"Best": True, "Close": True, "Far": False, "Lucky": False}
+    exact = binomtest(3, 200).proportion_ci(0.95, method="wilson")
+    assert errors.loc["Best", ["low", "high"]].tolist() == pytest.approx([exact.low, exact.high])
