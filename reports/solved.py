@@ -10,6 +10,7 @@ from marginbench.harness.measures import Measure
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.derived import derived_measures
 from marginbench.reports.described import CellTask
+from marginbench.reports.formatting import plural
 from marginbench.reports.statistics import certificates
 
 
@@ -44,13 +45,16 @@ def solved(analysis: Analysis) -> Solved:
     return Solved(runs, costs, certificates.solved_table(runs, costs, analysis.derived_values))
 
 
-def not_beaten(analysis: Analysis, task: str) -> tuple[str, list[str]]:
-    """Mirror prox's label, empty without it, and who needed as few iterations on some instance."""
-    labels = mirror_prox(analysis)
-    if not labels:
-        return "", []
-    ahead = certificates.not_beaten(analysis.ask(solved).runs, task, labels[0])
-    return ("", []) if ahead is None else (labels[0], ahead)
+def fewest_sentence(analysis: Analysis, task: str) -> str:
+    """Which methods needed the fewest iterations on how many instances of a task."""
+    counts, n = certificates.fewest_iterations(analysis.ask(solved).runs, task)
+    if not counts:
+        return "No method solved an instance."
+    if list(counts.values()) == [n]:
+        (name,) = counts
+        return f"{name} needed the fewest iterations on each of {plural(n, 'solved instance')}."
+    listed = ", ".join(f"{name} on {count}" for name, count in counts.items())
+    return f"The fewest iterations, of {plural(n, 'solved instance')}: {listed}."
 
 
 def gap_sentence(analysis: Analysis) -> str:

@@ -15,7 +15,7 @@ from marginbench.reports.described import CellTask, ImagesTask, Task
 from marginbench.reports.frames import by_solver, of_task, records
 from marginbench.reports.panels import gallery
 from marginbench.reports.sections import Part, Section
-from marginbench.reports.solved import gap_sentence, not_beaten, solved
+from marginbench.reports.solved import fewest_sentence, gap_sentence, solved
 from marginbench.reports.tables import NONE, Cell, Heading, Table, measure_cell, terminal_table
 
 _IMAGES_NOTE = "Test errors after so many iterations for each class, training error at the end."
@@ -78,15 +78,8 @@ def _problem(task: Task) -> str:
 
 
 def _note(analysis: Analysis, task: Task) -> str:
-    """Whether mirror prox needed the fewest iterations; of images what the errors are."""
-    if isinstance(task, ImagesTask):
-        return _IMAGES_NOTE
-    ours, ahead = not_beaten(analysis, task.label)
-    if not ours:
-        return ""
-    if not ahead:
-        return f"{ours} needed the fewest iterations on every instance."
-    return f"On some instance as few iterations as {ours} or fewer: {', '.join(ahead)}."
+    """Which methods needed the fewest iterations; of images what the errors are."""
+    return _IMAGES_NOTE if isinstance(task, ImagesTask) else fewest_sentence(analysis, task.label)
 
 
 def _cell_table(analysis: Analysis, task: Task) -> Table:

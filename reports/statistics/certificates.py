@@ -97,29 +97,28 @@ def gap_ratio(traces: pd.DataFrame, columns: Mapping[str, int]) -> tuple[float, 
     return float(((mine["phi_up"] - mine["phi_lo"]) / bound).max()), len(mine)
 
 
-def not_beaten(runs: pd.DataFrame, task: str, solver: str) -> list[str] | None:
-    """The methods that needed as few iterations as a solver, or fewer, on some instance of a task.
+def fewest_iterations(runs: pd.DataFrame, task: str) -> tuple[dict[str, int], int]:
+    """On how many instances of a task each method needed the fewest iterations.
 
-    An instance that the other method did not solve counts for the solver if that solved it.
+    Methods that needed equally many both count. Only instances that some method solved do, and of
+    these only the methods that solved them.
 
     Parameters
     ----------
     runs : DataFrame
         Of :func:`with_outcome`.
-    task, solver : str
+    task : str
 
     Returns
     -------
-    list of str or None
-        None if the solver has no run that ended as planned.
+    counts : dict of str to int
+        Those above zero, the most frequent first.
+    n : int
+        Instances that some method solved.
     """
-    mine = of_task(runs[runs["ok"]], task)
-    counts = mine.assign(n_iter=mine["n_iter"].where(mine["solved"], math.inf)).pivot_table(
-        index="seed", columns="solver", values="n_iter"
-    )
-    if solver not in counts:
-        return None
-    others = [name for name in mine["solver"].unique() if name in counts and name != solver]
-    return [
-        name for name in others if not (counts[solver] < counts[name])[counts[name].notna()].all()
-    ]
+    mine = of_task(runs, task)
+    solved = mine[mine["solved"]]
+    fewest = solved.groupby("seed")["n_iter"].transform("min")
+    first = solved.loc[solved["n_iter"] == fewest, "solver"]
+    counts = first.value_counts(sort=False).sort_values(ascending=False, kind="stable")
+    return {str(name): int(count) for name, count in counts.items()}, solved["seed"].nunique()

@@ -13,7 +13,7 @@ from marginbench.reports.analysis import Analysis
 from marginbench.reports.command import write_report
 from marginbench.reports.frames import of_task
 from marginbench.reports.results import load_results
-from marginbench.reports.solved import not_beaten, solved
+from marginbench.reports.solved import fewest_sentence, solved
 from marginbench.reports.statistics import certificates
 from marginbench.reports.statistics.certificates import gap_ratio
 
@@ -117,7 +117,9 @@ def test_a_run_without_a_record_is_no_success(analysis):
 
 def test_who_needs_fewer_iterations_is_decided_on_every_instance(analysis):
     # On the second instance SPCT needed 210 against 220; an unsolved instance is no lead.
-    assert not_beaten(analysis, "kappa = 1.0") == ("MPLFP", ["SPCT"])
+    assert fewest_sentence(analysis, "kappa = 1.0") == (
+        "The fewest iterations, of 3 solved instances: MPLFP on 2, SPCT on 1."
+    )
 
 
 def test_the_gap_is_measured_at_every_checkpoint_of_cells(analysis):
@@ -137,7 +139,7 @@ def test_page_and_terminal_show_the_same_numbers(folder, make, capsys):
     for words in (
         *("ended with a certificate 19", "ended at a limit 5", "failed 3", "problems 3"),
         *("Published mean", "Published: A paper.", "Takes", "columns", "Instances"),
-        "On some instance as few iterations as MPLFP or fewer: SPCT.",
+        "The fewest iterations, of 3 solved instances: MPLFP on 2, SPCT on 1.",
     ):
         assert words in page, words
 
@@ -199,18 +201,19 @@ def test_images_are_shown_stage_by_stage(make, write_results):
         assert words in page.text, words
 
 
-def test_as_many_iterations_on_an_instance_is_no_lead():
+def test_methods_that_need_equally_few_iterations_both_count():
     runs = pd.DataFrame(
         {
             "task": "t",
-            "solver": ["MPLFP", "SPCT", "PCT"] * 2,
-            "seed": [0, 0, 0, 1, 1, 1],
-            "n_iter": [5.0, 5.0, 6.0, 7.0, 9.0, 8.0],
+            "solver": ["MPLFP", "SPCT", "PCT"] * 3,
+            "seed": [0, 0, 0, 1, 1, 1, 2, 2, 2],
+            "n_iter": [5.0, 5.0, 6.0, 7.0, 9.0, 1.0, 3.0, 3.0, 3.0],
             "ok": True,
-            "solved": True,
+            "solved": [True] * 5 + [False] * 4,
         }
     )
-    assert certificates.not_beaten(runs, "t", "MPLFP") == ["SPCT"]
+    assert certificates.fewest_iterations(runs, "t") == ({"MPLFP": 2, "SPCT": 1}, 2)
+    assert certificates.fewest_iterations(runs[6:], "t") == ({}, 0)
 
 
 def test_the_gap_ratio_is_the_largest():
