@@ -33,6 +33,8 @@ class Cell:
         Whether it is a name of the code or a hash.
     hint : str
         What a short value stands for, in full.
+    shade : int or None
+        How far it is from the best, from 0 on; None: not shaded.
     """
 
     value: str
@@ -43,6 +45,7 @@ class Cell:
     incomplete: bool = False
     code: bool = False
     hint: str = ""
+    shade: int | None = None
 
 
 #: Stands for no value.

@@ -48,7 +48,9 @@ class Target:
 
     @property
     def words(self) -> str:
-        """The target in a few words: "within 1 % of the optimum"."""
+        """What to be within, in a few words: "1 % of the optimum"."""
+        if self.value == "test_error" and self.margin == 0:
+            return "the optimum's error"
         if self.value == "test_error":
             return f"{100 * self.margin:g} point of the optimum's error"
         return f"{100 * self.margin:g}{formatting.THIN}% of the optimum"

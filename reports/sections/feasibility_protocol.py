@@ -13,7 +13,7 @@ from marginbench.reports.solved import gap_sentence, solved
 class FeasibilityProtocol(Section):
     """What a run is, when a problem is solved, and what is counted."""
 
-    anchor, title, place = "protocol", "Protocol", 10
+    anchor, title, place = "protocol", "Protocol", 55
     template = "feasibility_protocol.html"
     kinds = ("feasibility",)
 

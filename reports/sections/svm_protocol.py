@@ -15,7 +15,7 @@ from marginbench.reports.statistics.curves import BAND
 class SvmProtocol(Section):
     """What a run is, what is counted, and what curves and tables are."""
 
-    anchor, title, place = "protocol", "Protocol", 10
+    anchor, title, place = "protocol", "Protocol", 55
     template = "svm_protocol.html"
     kinds = ("svm",)
 

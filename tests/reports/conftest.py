@@ -180,7 +180,7 @@ def describe_method(label: str, **fields: Any) -> dict[str, Any]:
 class Page(HTMLParser):
     """Tags, attributes and visible text of a page; checks that tags nest."""
 
-    _VOID = ("meta", "link", "br")
+    _VOID = ("meta", "link", "br", "input")
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -64,6 +64,33 @@ def test_the_page_fits_loads_nothing_and_shows_its_figures(browser, realistic_pa
     context.close()
 
 
+def test_a_reader_chooses_target_and_cost_without_a_script(browser, realistic_page):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(realistic_page.as_uri())
+
+    def shown() -> list[str]:
+        matrices = tab.locator(".choice")
+        return [
+            matrices.nth(place).locator("p").inner_text()
+            for place in range(matrices.count())
+            if matrices.nth(place).is_visible()
+        ]
+
+    (first,) = shown()
+    assert first.startswith("Kernel evaluations to stay within 1\N{NARROW NO-BREAK SPACE}%")
+    tab.get_by_role("radio", name="CPU seconds").check()
+    tab.get_by_role("radio", name="within 1 point of the optimum's error").check()
+    (other,) = shown()
+    assert other.startswith("CPU seconds to stay within 1 point of the optimum's error")
+    # The protocol is folded, and opens.
+    protocol = tab.locator("details.folded dl")
+    assert not protocol.is_visible()
+    tab.get_by_text("How runs are made").click()
+    assert protocol.is_visible()
+    context.close()
+
+
 def test_a_page_of_feasibility_methods_fits(browser, make, tmp_path):
     cells = [make.cell(f"kappa = {kappa}", kappa=kappa) for kappa in (1.0, 2.0, 3.0)]
     records = [make.method_record(cell["label"], "MPLFP", s) for cell in cells for s in range(2)]

@@ -70,7 +70,7 @@ def columns(page) -> list[str]:
     """The headings of the first table of results."""
     headings, inside = [], False
     for word in page.words:
-        inside = inside or word.startswith("To stay within 1\N{NARROW NO-BREAK SPACE}%")
+        inside = inside or word == "To stay within 1\N{NARROW NO-BREAK SPACE}% of the optimum"
         if inside and word.strip():
             headings.append(word)
         if word == "Status":

@@ -1,0 +1,311 @@
+"""What a study found: who is first, on how many tasks, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import RenderableType
+from rich.text import Text
+
+from marginbench.reports import formatting
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET, Target
+from marginbench.reports.described import SvmTask
+from marginbench.reports.formatting import plural
+from marginbench.reports.frames import first_known, of_task, records
+from marginbench.reports.sections import Section
+from marginbench.reports.statistics import leading
+from marginbench.reports.statistics.integrity import times_compare
+from marginbench.reports.tables import NONE, Cell, Heading, Table
+from marginbench.reports.wording import capitalised
+
+_TARGETS = (
+    OBJECTIVE_TARGET,
+    Target("suboptimality", 0.1),
+    Target("suboptimality", 0.001),
+    ERROR_TARGET,
+    Target("test_error", 0.0),
+)
+_SECONDS = (0.01, 0.1, 1.0, 10.0)
+_SQUARES = (0.1, 1.0)
+# Shades of a cell: up to these ratios to the best.
+_SHADES = (1.0, 1.5, 3.0, 10.0, 100.0)
+# More leaders than this are a crowd.
+_MOST_NAMED = 2
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the matrices that a reader can choose.
+
+    Attributes
+    ----------
+    target, cost : int
+        Places among the targets and the costs.
+    table : Table
+    caption : str
+    """
+
+    target: int
+    cost: int
+    table: Table
+    caption: str
+
+
+class Findings(Section):
+    """Sentences from the data, who is first to which target, and who leads at which budget."""
+
+    anchor, title, place = "findings", "Findings", 5
+    template = "findings.html"
+    kinds = ("svm",)
+
+    def applies(self, analysis: Analysis) -> bool:
+        """Where some run has a result, and there is more than one solver to compare."""
+        return bool(analysis.runs["ok"].any()) and len(analysis.study.solvers) > 1
+
+    def data(self, analysis: Analysis) -> Mapping[str, Any]:
+        """The sentences, a matrix for each target and cost, and the table of budgets."""
+        costs = _costs(analysis)
+        return {
+            "sentences": sentences(analysis),
+            "targets": [_within(target) for target in _TARGETS],
+            "costs": [words for _, words in costs],
+            "choices": [
+                _choice(analysis, target, cost)
+                for target in range(len(_TARGETS))
+                for cost in range(len(costs))
+            ],
+            "budgets": _budget_table(analysis),
+        }
+
+    def terminal(self, analysis: Analysis) -> Iterable[RenderableType]:
+        """The sentences."""
+        for sentence in sentences(analysis):
+            yield Text(sentence)
+        yield Text()
+
+
+def sentences(analysis: Analysis) -> list[str]:
+    """What the data say, in two or three sentences."""
+    return analysis.ask(_sentences)
+
+
+def _sentences(analysis: Analysis) -> list[str]:
+    found = [_first_sentence(analysis, target) for target in (OBJECTIVE_TARGET, ERROR_TARGET)]
+    return [sentence for sentence in (*found, _error_sentence(analysis)) if sentence]
+
+
+def _within(target: Target) -> str:
+    """The target with its preposition: "within 1 % of the optimum"."""
+    return f"{'within' if target.margin else 'at'} {target.words}"
+
+
+def _costs(analysis: Analysis) -> list[tuple[str, str]]:
+    """The costs that there are matrices of: columns of the traces, and their names."""
+    counted = [("evaluations", analysis.measures["evaluations"].words)]
+    return [*(counted if analysis.counters else []), ("cpu_s", "CPU seconds")]
+
+
+def _matrix(analysis: Analysis, target: Target, cost: str) -> pd.DataFrame:
+    return leading.costs(analysis.runs, analysis.traces, target, cost)
+
+
+def _first_sentence(analysis: Analysis, target: Target) -> str:
+    """Who is first to a target, on how many tasks, and by what factor."""
+    cost, words = _costs(analysis)[0]
+    if cost == "cpu_s" and not times_compare(analysis.runs, analysis.environments):
+        return ""
+    table = analysis.ask(_matrix, target, cost)
+    competing = table[table["absent"] == ""].groupby("task")["solver"].nunique()
+    tasks = [str(task) for task in competing.index[competing > 1]]
+    if not tasks:
+        return ""
+    firsts: dict[str, list[float]] = {}
+    undecided = reached = 0
+    for task in tasks:
+        mine = of_task(table, task)
+        leaders = mine.loc[mine["first"], "solver"]
+        reached += not leaders.empty
+        undecided += len(leaders) > 1
+        if len(leaders) == 1:
+            firsts.setdefault(str(leaders.iloc[0]), []).append(_lead(mine))
+    if not reached:
+        return f"No solver stays {_within(target)} on any task."
+    ranked = sorted(firsts.items(), key=lambda item: -len(item[1]))
+    parts = [
+        f"{name} is first on {len(leads)} of {plural(len(tasks), 'task')}{_by(leads)}"
+        for name, leads in ranked
+    ]
+    if undecided:
+        parts.append(f"runs of several solvers overlap on {undecided}")
+    if reached < len(tasks):
+        parts.append(f"nobody stays there on {len(tasks) - reached}")
+    return f"To stay {_within(target)}, in {words}: {'; '.join(parts)}."
+
+
+def _lead(table: pd.DataFrame) -> float:
+    """By what factor the first of a task is ahead of the next; infinite if it is alone there."""
+    others = table.loc[~table["first"] & (table["absent"] == ""), "ratio"]
+    return float(others.min()) if len(others) else math.inf
+
+
+def _by(leads: list[float]) -> str:
+    """How far ahead: the factor of a lead with its range over the tasks, and where it is alone."""
+    known = [lead for lead in leads if math.isfinite(lead)]
+    alone = len(leads) - len(known)
+    words = []
+    if known:
+        middle = f"{leading.geometric_mean(known):.2g}{formatting.TIMES}"
+        spread = formatting.spread(f"{min(known):.2g}", f"{max(known):.2g}")
+        ahead = f"{middle} ({spread})" if spread else middle
+        words.append(f"{ahead} ahead of the next" + (f" on {len(known)}" if alone else ""))
+    if alone:
+        words.append("alone there" + (f" on {alone}" if known else ""))
+    return f" ({', '.join(words)})"
+
+
+def _error_sentence(analysis: Analysis) -> str:
+    """Whom the test errors tell apart."""
+    table = analysis.errors
+    ok = analysis.counts.set_index(["task", "solver"])["n_failed"] == 0
+    table = table[[bool(ok[key]) for key in zip(table["task"], table["solver"], strict=True)]]
+    compared = table.groupby("task")["solver"].nunique()
+    tasks = compared.index[compared > 1]
+    table = table[table["task"].isin(tasks)]
+    if table.empty:
+        return ""
+    worse = table[~table["best"]].groupby("solver", sort=False)["task"].nunique()
+    worse = worse.sort_values(ascending=False, kind="stable")
+    if worse.empty:
+        return f"On test error nothing separates the solvers on {_of_all(len(tasks))}."
+    listed = ", ".join(f"{name} on {count}" for name, count in worse.items())
+    return (
+        f"On test error, of {plural(len(tasks), 'task')}, these are worse than the best by more "
+        f"than chance: {listed}. Nothing separates the others."
+    )
+
+
+def _of_all(n: int) -> str:
+    return "the only task" if n == 1 else f"any of {n} tasks"
+
+
+def _choice(analysis: Analysis, target: int, cost: int) -> Choice:
+    column, words = _costs(analysis)[cost]
+    table = analysis.ask(_matrix, _TARGETS[target], column)
+    ranked = column != "cpu_s" or times_compare(analysis.runs, analysis.environments)
+    tasks = [task.label for task in analysis.tasks_of(SvmTask)]
+    rows = []
+    for solver in analysis.study.solvers:
+        mine = {row["task"]: row for row in records(table[table["solver"] == solver.label])}
+        if mine and not all(row["absent"] == leading.SKIPPED for row in mine.values()):
+            cells = [_ratio_cell(mine.get(task), ranked) for task in tasks]
+            rows.append([Cell(solver.label), *cells])
+    headings = [Heading("Solver"), *(Heading(task, "number") for task in tasks)]
+    best = _best_words(analysis, table, column)
+    title = f"{capitalised(words)} to stay {_within(_TARGETS[target])}"
+    caption = (
+        f"{title}, as a ratio to the best median of the task, with the range over the runs. {best}"
+    )
+    return Choice(target, cost, Table(title, headings, rows, style="matrix"), caption)
+
+
+def _best_words(analysis: Analysis, table: pd.DataFrame, column: str) -> str:
+    """What a ratio of 1 stands for on each task."""
+    measure = analysis.measures[column]
+    reached = table[table["ratio"] == 1.0].drop_duplicates("task")
+    listed = ", ".join(
+        f"{formatting.say(measure, row['median'])} on {row['task']}" for row in records(reached)
+    )
+    return f"1 is {listed}." if listed else "No solver gets there."
+
+
+def _ratio_cell(row: Mapping[str, Any] | None, ranked: bool) -> Cell:
+    if row is None or row["absent"] == leading.SKIPPED:
+        return NONE
+    failed = f"{row['n_failed']} of {row['n']} failed" if row["n_failed"] else ""
+    if row["absent"]:
+        return Cell(str(row["absent"]), note=failed, absent=True)
+    if not math.isfinite(row["median"]):
+        some = f"{row['n_reached']} of {row['n']} runs do" if row["n_reached"] else ""
+        return Cell(formatting.NEVER, note=failed or some, absent=True)
+    if math.isnan(row["ratio"]):
+        return Cell(formatting.DASH, note=failed, absent=True)
+    value, low, high = (_ratio(row[name]) for name in ("ratio", "ratio_low", "ratio_high"))
+    return Cell(
+        value=value,
+        range=formatting.spread(low, high),
+        note=failed,
+        best=bool(row["first"]) and ranked,
+        shade=int(np.searchsorted(_SHADES, row["ratio"] * (1 - 1e-9))),
+    )
+
+
+def _ratio(value: float) -> str:
+    if not math.isfinite(value):
+        return formatting.NEVER
+    return f"{value:.2f}" if value < 9.995 else f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
+
+
+def _budgets(analysis: Analysis, cost: str) -> pd.DataFrame:
+    """The budgets of each task, and the names that they have in the table."""
+    rows = []
+    for task in analysis.tasks_of(SvmTask):
+        if cost == "cpu_s":
+            rows += [
+                (task.label, f"{value:g}{formatting.THIN}s of CPU time", value)
+                for value in _SECONDS
+            ]
+            continue
+        n = first_known(of_task(analysis.runs, task.label)["n_train"])
+        if n is not None:
+            rows += [(task.label, f"{share:g} n² evaluations", share * n * n) for share in _SQUARES]
+    return pd.DataFrame(rows, columns=["task", "budget", "amount"])
+
+
+def _budget_table(analysis: Analysis) -> Table | None:
+    """Who has the lowest test error after so many evaluations, or seconds."""
+    columns = [column for column, _ in _costs(analysis)]
+    parts = []
+    for column in columns:
+        budgets = _budgets(analysis, column)
+        found = leading.leaders(analysis.runs, analysis.traces, column, budgets)
+        parts.append((_told_apart(analysis, budgets, column), found))
+    tasks = [task.label for task in analysis.tasks_of(SvmTask)]
+    rows = []
+    for names, found in parts:
+        for budget in names:
+            mine = found[found["budget"] == budget]
+            if not mine.empty:
+                cells = [_leader_cell(of_task(mine, task)) for task in tasks]
+                rows.append([Cell(budget), *cells])
+    if not rows:
+        return None
+    headings = [Heading("After"), *(Heading(task) for task in tasks)]
+    return Table("Lowest median test error after a budget", headings, rows)
+
+
+def _told_apart(analysis: Analysis, budgets: pd.DataFrame, column: str) -> list[str]:
+    """The names of the budgets, without those that a smaller one exceeds all runs like."""
+    ends = analysis.traces.groupby("task")[column].max()
+    names = list(dict.fromkeys(budgets["budget"]))
+    cut = budgets["amount"] < budgets["task"].map(ends)
+    beyond = [name for name in names if not cut[budgets["budget"] == name].any()]
+    return [name for name in names if name not in beyond[1:]]
+
+
+def _leader_cell(found: pd.DataFrame) -> Cell:
+    ahead = found[found["first"]]
+    if ahead.empty:
+        return NONE
+    names = [str(name) for name in ahead["solver"]]
+    shown = ", ".join(names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
+    return Cell(
+        shown + (f" and {more} more" if more > 0 else ""),
+        range=formatting.percent(float(ahead["error"].iloc[0])),
+    )

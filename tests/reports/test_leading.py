@@ -1,0 +1,122 @@
+"""Who is first: matrices, budgets and sentences against cases computed by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.derived.to_target import OBJECTIVE_TARGET
+from marginbench.reports.results import load_results
+from marginbench.reports.sections.findings import Findings, sentences
+from marginbench.reports.statistics import leading
+
+SOLVERS = ("Fast", "Slow", "Flaky", "Other", "Peer")
+
+
+@pytest.fixture
+def analysis(make, write_results):
+    """On "a" Fast is first, 4 times ahead; on "b" Fast and Slow overlap; Flaky once failed."""
+
+    def run(task, solver, seed, costs, primals, **fields):
+        return make.finished(task, solver, seed, make.trace(costs, [0.3] * 3, primals), **fields)
+
+    near = [200.0, 101.0, 100.5]
+    records = [
+        *(run("a", "Fast", s, [10, 100 + s, 1000], near) for s in range(3)),
+        *(run("a", "Slow", s, [10, 404 + s, 5000], near) for s in range(3)),
+        run("b", "Fast", 0, [10, 100, 1000], near),
+        run("b", "Fast", 1, [10, 300, 1000], near),
+        run("b", "Slow", 0, [10, 200, 1000], near),
+        run("b", "Slow", 1, [10, 400, 1000], near),
+        run("a", "Flaky", 0, [1, 2, 3], near),
+        make.record("a", "Flaky", 1, status="crashed"),
+        run("a", "Other", 0, [1, 2, 3], near, suboptimality=None),
+        make.finished("a", "Peer", 0, make.trace([None], [0.3], [100.5], [2.0])),
+        make.record("b", "Peer", 0, status="skipped", reason="no"),
+    ]
+    solvers = [make.solver(name) for name in SOLVERS[:3]]
+    solvers += [make.solver("Other", scalarization=None)]
+    solvers += [make.solver("Peer", instrumented=False)]
+    tasks = [make.task("a"), make.task("b")]
+    return Analysis(load_results(write_results(records, tasks, solvers)))
+
+
+def test_costs_are_compared_with_the_best_complete_solver(analysis):
+    table = leading.costs(analysis.runs, analysis.traces, OBJECTIVE_TARGET, "evaluations")
+    rows = {(row.task, row.solver): row for row in table.itertuples()}
+    assert rows["a", "Fast"].median == 101
+    assert rows["a", "Fast"].first
+    assert rows["a", "Slow"].ratio == pytest.approx(405 / 101)
+    assert rows["a", "Slow"].ratio_high == pytest.approx(406 / 101)
+    assert not rows["a", "Slow"].first
+    # Cheaper than all, but a run of it failed, which counts as never.
+    assert (rows["a", "Flaky"].n_failed, rows["a", "Flaky"].n_reached) == (1, 1)
+    assert rows["a", "Flaky"].median == math.inf
+    assert not rows["a", "Flaky"].first
+    assert rows["b", "Fast"].first
+    assert rows["b", "Slow"].first  # 200 to 400 against 100 to 300
+    assert rows["a", "Other"].absent == "no target"
+    assert rows["a", "Peer"].absent == "not counted"
+    assert rows["b", "Peer"].absent == "skipped"
+
+
+def test_a_peer_that_counts_nothing_has_its_seconds(analysis):
+    table = leading.costs(analysis.runs, analysis.traces, OBJECTIVE_TARGET, "cpu_s")
+    (peer,) = table[(table["solver"] == "Peer") & (table["task"] == "a")].itertuples()
+    assert peer.absent == ""
+    assert peer.median == 2.0
+
+
+def test_the_sentences_say_what_the_matrix_shows(analysis):
+    found = sentences(analysis)
+    assert found[0] == (
+        "To stay within 1\N{NARROW NO-BREAK SPACE}% of the optimum, in kernel evaluations: Fast is "
+        "first on 1 of 2 tasks (4\N{MULTIPLICATION SIGN} ahead of the next); runs of several "
+        "solvers overlap on 1."
+    )
+    # Every test error is 0.3, which is far above that of the optimum.
+    assert found[1].startswith("No solver stays within 1 point of the optimum's error")
+    assert found[2] == "On test error nothing separates the solvers on any of 2 tasks."
+
+
+def test_who_leads_is_decided_by_the_state_at_the_budget(make, write_results):
+    records = [
+        make.finished("a", "Early", 0, make.trace([10, 100], [0.2, 0.15])),
+        make.finished("a", "Late", 0, make.trace([50, 1000], [0.3, 0.1])),
+        make.finished("a", "Failed", 0, make.trace([1], [0.0])),
+        make.record("a", "Failed", 1, status="timeout"),
+    ]
+    solvers = [make.solver(name) for name in ("Early", "Late", "Failed")]
+    results = load_results(write_results(records, [make.task("a")], solvers))
+    budgets = pd.DataFrame(
+        [("a", str(amount), amount) for amount in (5, 20, 60, 999, 1000, 9999)],
+        columns=["task", "budget", "amount"],
+    )
+    found = leading.leaders(results.runs, results.traces, "evaluations", budgets)
+    first = found[found["first"]].groupby("budget")["solver"].agg(list).to_dict()
+    assert first == {
+        "20": ["Early"], "60": ["Early"], "999": ["Early"], "1000": ["Late"], "9999": ["Late"],
+    }  # fmt: skip
+    assert found.loc[found["budget"] == "60", "error"].tolist() == [0.2, 0.3]
+
+
+def test_the_matrix_marks_the_first_and_shades_the_others(analysis):
+    choice = Findings().data(analysis)["choices"][0]
+    cells = {row[0].value: row[1:] for row in choice.table.rows}
+    assert (cells["Fast"][0].value, cells["Fast"][0].best, cells["Fast"][0].shade) == (
+        *("1.00", True, 0),
+    )
+    assert (cells["Slow"][0].value, cells["Slow"][0].best) == ("4.01", False)
+    assert cells["Slow"][0].shade == 3
+    assert cells["Flaky"][0].value == "never"
+    assert cells["Flaky"][0].note == "1 of 2 failed"
+    assert "1 is 101 on a" in choice.caption
+
+
+def test_one_solver_or_no_result_has_no_findings(make, write_results):
+    record = make.finished("a", "SMO", 0, make.trace([10], [0.1]))
+    alone = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    assert not Findings().applies(Analysis(alone))
