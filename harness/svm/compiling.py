@@ -21,7 +21,7 @@ def compiling_untimed(monitor: TraceMonitor) -> Iterator[None]:
         yield
 
 
-class _Compiling(Listener):
+class _Compiling(Listener):  # type: ignore[misc] # numba has no types
     """Told by numba of the beginning and the end of each compilation; some lie within others."""
 
     def __init__(self, monitor: TraceMonitor) -> None:

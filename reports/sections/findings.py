@@ -14,13 +14,14 @@ from rich.text import Text
 
 from marginbench.reports import formatting
 from marginbench.reports.analysis import Analysis
-from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET, Target
+from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
 from marginbench.reports.described import SvmTask
 from marginbench.reports.formatting import plural
 from marginbench.reports.frames import first_known, of_task, records
 from marginbench.reports.sections import Section
 from marginbench.reports.statistics import leading
 from marginbench.reports.statistics.integrity import times_compare
+from marginbench.reports.statistics.targets import Target
 from marginbench.reports.tables import NONE, Cell, Heading, Table
 from marginbench.reports.wording import capitalised
 

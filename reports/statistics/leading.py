@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginbench.reports.derived.to_target import Target, costs_to_target
 from marginbench.reports.frames import by_solver
 from marginbench.reports.statistics.curves import step_values
+from marginbench.reports.statistics.targets import Target, costs_to_target
 
 #: Why a solver has no cost on a task.
 SKIPPED, NO_TARGET, NOT_COUNTED, FAILED = "skipped", "no target", "not counted", "failed"

@@ -11,9 +11,9 @@ import pytest
 
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.derived.late_spread import late_spreads
-from marginbench.reports.derived.to_target import Target, costs_to_target
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import objective, outcomes
+from marginbench.reports.statistics.targets import Target, costs_to_target
 from marginbench.reports.tables import measure_cell
 
 
