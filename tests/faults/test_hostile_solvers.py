@@ -79,7 +79,7 @@ SOLVERS = {
     "floods": ("timeout", "took longer than"),
     "sends_long_texts": ("crashed", "no valid message: a message with "),
     "blames_the_disk": ("failed", "No space left on device"),
-    "replaces_its_spool": ("crashed", "the file with the states of the run was replaced"),
+    "replaces_its_spool": ("converged", ""),
     "replaces_its_log": ("crashed", "killed by SIGABRT while solving"),
     "hangs_up": ("crashed", "the process closed its connection"),
     "closes_everything": ("crashed", "the process closed its connection"),
@@ -133,7 +133,13 @@ METHODS = {
 #: Those whose work is hidden from the clocks inside.
 HIDE = {name for name, (_, reason) in SOLVERS.items() if "passed outside" in reason}
 #: Those that lie about errors or data, or about nothing.
-AS_SMO = {"patches_the_mean", "patches_the_evaluator", "changes_its_labels", "prints_much"}
+AS_SMO = {
+    "replaces_its_spool",
+    "patches_the_mean",
+    "patches_the_evaluator",
+    "changes_its_labels",
+    "prints_much",
+}
 
 STUDY = """
 name = "hostile"
