@@ -18,7 +18,7 @@ from filelock import FileLock
 from platformdirs import user_cache_dir
 
 from marginbench.data_loaders import store
-from marginbench.data_loaders.content import Content, Labels, Matrix, check, fingerprint
+from marginbench.data_loaders.content import Labels, Matrix, check, fingerprint
 from marginbench.data_loaders.errors import CacheError, DataError, DataWarning
 from marginbench.data_loaders.files import LocalFile, gather
 from marginbench.data_loaders.parameters import Parameters
@@ -132,7 +132,8 @@ def load(
         If the cached file was damaged and has been made anew.
     """
     entry = _Entry.of(name, params, cache_dir)
-    content, content_fingerprint = _obtain(entry)
+    stored = _obtain(entry)
+    content = stored.content
     return Dataset(
         name=entry.source.name,
         params=entry.header.params,
@@ -140,7 +141,7 @@ def load(
         y_train=content.train.y,
         X_test=content.test.X,
         y_test=content.test.y,
-        fingerprint=content_fingerprint,
+        fingerprint=stored.fingerprint,
         citation=entry.source.citation,
         licence=entry.source.licence,
     )
@@ -211,10 +212,10 @@ def verify(
     """
     entry = _Entry.of(name, params, cache_dir)
     try:
-        _, content_fingerprint = store.read(entry.path, entry.header)
+        stored = store.read(entry.path, entry.header)
     except store.Unusable as error:
         return Verification(error.state, str(error), entry.path)
-    return Verification("ok", f"{entry.path}: fingerprint {content_fingerprint}", entry.path)
+    return Verification("ok", f"{entry.path}: fingerprint {stored.fingerprint}", entry.path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +248,7 @@ def _folder(cache_dir: str | Path | None) -> Path:
     return Path(root).expanduser().absolute() / "datasets"
 
 
-def _obtain(entry: _Entry) -> tuple[Content, str]:
+def _obtain(entry: _Entry) -> store.Stored:
     """The content from the cache, after making the cached file anew where it is unusable."""
     try:
         return store.read(entry.path, entry.header)

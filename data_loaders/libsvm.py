@@ -181,20 +181,65 @@ def read_rows(files: Sequence[LocalFile], width: int, classes: tuple[int, ...] |
     DataError
         As `read_file`.
     """
-    if width > _MAX_WIDTH:
+    parts = list(blocks(files, width=width, classes=classes))
+    data, indices = (
+        np.concatenate([getattr(part.X, name) for part in parts]) for name in ("data", "indices")
+    )
+    lengths = np.concatenate([np.diff(part.X.indptr) for part in parts])
+    indptr = np.concatenate(([0], np.cumsum(lengths)))
+    X = csr_matrix((data, indices, indptr), shape=(len(lengths), width))
+    return Part(X, np.concatenate([part.y for part in parts]))
+
+
+def blocks(
+    files: Sequence[LocalFile],
+    *,
+    width: int | None = None,
+    classes: tuple[int, ...] | None = None,
+) -> Iterator[Part]:
+    """Read files one after another, some thousand lines at a time.
+
+    Parameters
+    ----------
+    files : sequence of LocalFile
+    width : int, optional
+        Number of features. Without it a block is as wide as the largest index so far, so later
+        blocks may be wider.
+    classes : tuple of int, optional
+        The labels that may occur; without it, any integer.
+
+    Yields
+    ------
+    Part
+        float64 CSR matrix without explicit zeros, int64 labels, perhaps of one class.
+
+    Raises
+    ------
+    DataError
+        As `read_file`.
+    """
+    limit = _MAX_WIDTH if width is None else width
+    if limit > _MAX_WIDTH:
         raise DataError(
             f"{files[0].origin}: a width of {width} features was asked for; at most {_MAX_WIDTH} "
             "are supported"
         )
-    blocks = [rows for file in files for rows in _parse_file(file, width, classes)]
-    lengths = np.concatenate([rows.lengths for rows in blocks])
-    indices = np.concatenate([rows.indices for rows in blocks])
-    values = np.concatenate([rows.values for rows in blocks])
-    indices -= 1
-    indptr = np.concatenate(([0], np.cumsum(lengths)))
-    X = csr_matrix((values, indices, indptr), shape=(len(lengths), width))
-    X.eliminate_zeros()
-    return Part(X, np.concatenate([rows.labels for rows in blocks]).astype(np.int64))
+    widest = 1 if width is None else width
+    for file in files:
+        for rows in _parse_file(file, limit, classes):
+            widest = max(widest, int(rows.indices.max(initial=0)))
+            yield Part(_matrix(rows, widest), rows.labels.astype(np.int64))
+
+
+def _matrix(rows: _Rows, width: int) -> csr_matrix:
+    stored = rows.values != 0
+    before = np.concatenate(([0], np.cumsum(stored)))
+    indptr = before[np.concatenate(([0], np.cumsum(rows.lengths)))]
+    X = csr_matrix(
+        (rows.values[stored], rows.indices[stored] - 1, indptr), shape=(len(indptr) - 1, width)
+    )
+    X.has_canonical_format = True  # as was checked
+    return X
 
 
 def _parse_file(file: LocalFile, width: int, classes: tuple[int, ...] | None) -> Iterator[_Rows]:

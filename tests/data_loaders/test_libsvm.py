@@ -215,3 +215,28 @@ def test_the_largest_integer_labels_are_exact(tmp_path):
     path.write_bytes(b"9007199254740992 1:1\n-9007199254740992 2:1\n")
     part = libsvm.read_rows([LocalFile(path, "it")], 4, None)
     assert part.y.tolist() == [2**53, -(2**53)]
+
+
+def test_blocks_without_a_width_grow(tmp_path, monkeypatch):
+    monkeypatch.setattr(libsvm, "BLOCK_BYTES", 8)
+    texts = [b"3 2:1\n-7 1:0\n", b"3 9:1 20:2.5\n5\n"]
+    for name, text in zip("ab", texts, strict=True):
+        (tmp_path / name).write_bytes(text)
+    parts = list(libsvm.blocks([LocalFile(tmp_path / name, name) for name in "ab"]))
+    widths = [part.X.shape[1] for part in parts]
+    assert widths == sorted(widths)
+    assert (widths[0], widths[-1]) == (2, 20)
+    assert [label for part in parts for label in part.y] == [3, -7, 3, 5]
+    rows = [row.todok() for part in parts for row in part.X]
+    found = [{int(j): value for (_, j), value in row.items()} for row in rows]
+    assert found == [{1: 1.0}, {}, {8: 1.0, 19: 2.5}, {}]
+
+
+def test_blocks_take_classes_and_a_width(tmp_path):
+    (tmp_path / "a").write_bytes(b"3 2:1\n-7 1:1\n")
+    file = LocalFile(tmp_path / "a", "a")
+    assert [part.X.shape for part in libsvm.blocks([file], width=6)] == [(2, 6)]
+    with pytest.raises(DataError, match="a, line 2: label '-7' is not one of the 2 classes 3, 4"):
+        list(libsvm.blocks([file], classes=(3, 4)))
+    with pytest.raises(DataError, match="a, line 1: index 2 is over the number of features, 1"):
+        list(libsvm.blocks([file], width=1))
