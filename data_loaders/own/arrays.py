@@ -134,6 +134,11 @@ def read_npz(path: Path, origin: str) -> Parts:
     except MemoryError as error:
         raise DataError(f"{origin}: does not fit into memory ({first_line(error)})") from None
     except Exception as error:  # noqa: BLE001 - of a damaged file NumPy and zipfile raise anything
+        if "pickle" in str(error):
+            raise DataError(
+                f"{origin}: holds pickled objects, or is no NumPy file; save arrays of numbers and "
+                "texts with numpy.savez"
+            ) from None
         raise DataError(f"{origin}: not a NumPy file of arrays ({first_line(error)})") from None
     return parts_of_mapping(found, origin)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
@@ -184,9 +185,9 @@ def find_own(
         train, test = (_file_in(name, path, role) for role in ("train", "test"))
         found = Files(name, train, test, options)
     else:
-        tests = options.test_file
+        train, tests = OwnFile(name, path).checked(), options.test_file
         test_file = OwnFile(tests, _at(tests, folder)).checked() if tests else None
-        found = Files(name, OwnFile(name, path).checked(), test_file, options)
+        found = Files(name, train, test_file, options)
     for each in found.files:
         each.format(options)
     return found
@@ -206,11 +207,12 @@ def _file_in(name: str, folder: Path, role: str) -> OwnFile:
 
 def _near_file(path: Path) -> str:
     try:
-        names = [each.name for each in path.parent.iterdir()]
+        # By stems: all names with the same ending are alike.
+        names = {each.stem: each.name for each in path.parent.iterdir() if each.is_file()}
     except OSError:
         return ""
-    hint = suggest(path.name, names)
-    return hint if hint.startswith(" (did") else ""
+    near = difflib.get_close_matches(path.stem, names, n=1)
+    return f" (did you mean '{names[near[0]]}'?)" if near else ""
 
 
 def _check_defines(code: Code) -> None:

@@ -121,11 +121,13 @@ class SVMKind:
 
 
 def _with_gammas(study: Study, datasets: Mapping[str, DatasetInfo | str]) -> Study:
-    tasks = []
-    for task in study.task:
+    def one(task: Task) -> Task:
         info = datasets[task.label]
-        tasks.append(task if isinstance(info, str) else task.with_gamma(info.default_gamma))
-    return study.with_tasks(tasks)
+        # A study that was built in Python was never completed.
+        task = task if task.C is not None else task.completed(folder=task.folder)
+        return task if isinstance(info, str) else task.with_gamma(info.default_gamma)
+
+    return study.with_tasks([one(task) for task in study.task])
 
 
 def _references(
