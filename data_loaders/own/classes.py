@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -114,8 +114,7 @@ class Labelling:
                         "set positive to tell one class from the rest"
                     )
         table = np.array([self.values.get(word, self.rest or 0) for word in target.words])
-        found: Labels = table.astype(kind)[codes]
-        return found
+        return cast(Labels, table.astype(kind)[codes])
 
 
 def decide(words: Sequence[str], counts: Sequence[int], positive: str, origin: str) -> Labelling:

@@ -11,7 +11,7 @@ import io
 import itertools
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -164,7 +164,7 @@ def _looks_like_names(first: list[str], second: list[str]) -> bool:
 def _records(file: LocalFile, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Each record that is not an empty line, with the line that it begins in."""
     with reading(file) as stream:
-        text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+        text = io.TextIOWrapper(cast(BinaryIO, stream), "utf-8-sig", errors="replace", newline="")
         try:
             reader: Any = csv.reader(text, delimiter=separator)
             line = 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
+
+from scipy.sparse import csr_matrix
 
 from marginbench.data_loaders import libsvm
 from marginbench.data_loaders.errors import DataError
@@ -28,7 +30,7 @@ def read_libsvm(file: LocalFile) -> SparseRows:
     def batches() -> Iterator[Any]:
         try:
             for part in libsvm.blocks([file]):
-                X = part.X
+                X = cast(csr_matrix, part.X)
                 yield sparse_batch(list(map(str, part.y.tolist())), X.indptr, X.indices, X.data)
         except DataError as error:
             if "is not an integer" in str(error):

@@ -121,7 +121,7 @@ def parts_of(result: Any, origin: str) -> Parts:
         return parts_of_mapping(result, origin)
     if isinstance(result, tuple | list):
         if len(result) == 2:
-            return rows_of_arrays(*result, origin), None
+            return rows_of_arrays(result[0], result[1], origin), None
         if len(result) == 4:
             train = rows_of_arrays(result[0], result[1], origin)
             return train, rows_of_arrays(result[2], result[3], f"{origin} (test part)")

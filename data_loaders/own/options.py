@@ -214,8 +214,10 @@ def _fraction(name: str, key: str, value: object) -> float:
 
 
 def _count(name: str, key: str, value: object) -> int:
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and 0 <= value < 2**63:
-        return int(value)
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        number = int(value)
+        if 0 <= number < 2**63:
+            return number
     raise DataError(f"{name}: {key} must be an integer, 0 or more, got {value!r}")
 
 

@@ -80,6 +80,12 @@ def divide(
     DataError
         If a part has no rows.
     """
+    for each, rows in zip(data, kept, strict=True):
+        if not rows.any():
+            raise DataError(
+                f"{each.origin}: no rows are left: each has a missing value; set missing to 'mean' "
+                "or drop the columns without values"
+            )
     if len(data) > 1:
         nothing = [np.zeros(len(each), dtype=bool) for each in kept]
         train = Source(data[0], targets[0], kept[0], nothing[0])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix, issparse
 
 from marginbench.data_loaders.content import Matrix
 
@@ -29,7 +29,7 @@ def scale_gamma(X: Matrix) -> float:
         Of few digits, which no order of summation changes.
     """
     size = X.shape[0] * X.shape[1]
-    values = X.data if issparse(X) else np.ravel(X)
+    values: NDArray[Any] = cast(csr_matrix, X).data if issparse(X) else np.ravel(X)
     mean = math.fsum(float(piece.sum()) for piece in _pieces(values)) / size
     squares = math.fsum(float(((piece - mean) ** 2).sum()) for piece in _pieces(values))
     variance = (squares + (size - len(values)) * mean**2) / size

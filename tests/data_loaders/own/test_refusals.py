@@ -87,6 +87,16 @@ def test_tables_of_text(refusal: Callable[..., str], content: str | bytes, messa
     assert refusal(content).startswith(message)
 
 
+def test_no_row_without_a_missing_value(refusal: Callable[..., str]) -> None:
+    content = "age,job,y\n" + ",a,no\n,b,yes\n" * 4
+    assert refusal(content, missing="drop").startswith(
+        "x.csv: no rows are left: each has a missing"
+    )
+    assert refusal(content, missing="mean") == (
+        "x.csv: column 'age' has no value in the training part; add it to drop"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
