@@ -237,7 +237,7 @@ def verify(
     """
     entry = _Entry.of(name, params, folder, cache_dir)
     try:
-        stored = store.read(entry.path, entry.header)
+        stored = store.verify(entry.path, entry.header)
     except store.Unusable as error:
         return Verification(error.state, str(error), entry.path)
     return Verification("ok", f"{entry.path}: fingerprint {stored.fingerprint}", entry.path)

@@ -163,48 +163,38 @@ def _fixed_lists(X: Any) -> pa.FixedSizeListArray:
 
 
 def _labels(file: pq.ParquetFile, shape: Shape) -> Labels:
-    table = file.read(["y", "split"], use_threads=False)
-    is_test = pc.equal(table["split"], "test").combine_chunks().to_numpy(zero_copy_only=False)
-    expected = np.arange(shape.n_train + shape.n_test) >= shape.n_train
-    if not np.array_equal(is_test, expected):
-        raise ValueError(
-            f"the rows are not {shape.n_train} of the training and {shape.n_test} of the test part"
-        )
-    y: Labels = _numbers(table["y"].combine_chunks())
+    y = _filled(file, "y", shape.n_train + shape.n_test)
     if y.dtype not in (np.int8, np.int64):
         raise ValueError(f"the labels are of type {y.dtype}")
-    return y
+    _check_split(file, shape)
+    labels: Labels = y
+    return labels
+
+
+def _check_split(file: pq.ParquetFile, shape: Shape) -> None:
+    """Raise ValueError unless the rows of the training part, and they alone, come first."""
+    start = 0
+    for chunk in _chunks(file, "split"):
+        is_test = pc.equal(chunk, "test").to_numpy(zero_copy_only=False)
+        stop = start + len(chunk)
+        if not np.array_equal(is_test, np.arange(start, stop) >= shape.n_train):
+            raise ValueError(
+                f"the rows are not {shape.n_train} of the training and {shape.n_test} of the test "
+                "part"
+            )
+        start = stop
 
 
 def _dense_rows(file: pq.ParquetFile, shape: Shape) -> Any:
-    kind = file.schema_arrow.field("X").type.value_type
     n, width = shape.n_train + shape.n_test, shape.n_features
-    X = np.empty((n, width), dtype=kind.to_pandas_dtype())
-    stop = 0
-    for chunk in _chunks(file, "X"):
-        start, stop = stop, stop + len(chunk)
-        X[start:stop] = _numbers(chunk.flatten()).reshape(-1, width)
-    if stop != n:
-        raise ValueError(f"{stop} rows in place of {n}")
-    X.setflags(write=False)
-    return X
+    return _filled(file, "X", n * width).reshape(n, width)
 
 
 def _sparse_rows(file: pq.ParquetFile, shape: Shape) -> tuple[Any, Any, Any]:
     n = shape.n_train + shape.n_test
     indptr = np.zeros(n + 1, dtype=np.int64)
-    stop = 0
-    for chunk in _chunks(file, "indices"):
-        start, stop = stop, stop + len(chunk)
-        np.cumsum(_numbers(chunk.value_lengths()), out=indptr[start + 1 : stop + 1])
-        indptr[start + 1 : stop + 1] += indptr[start]
-    if stop != n or indptr[-1] != shape.n_stored:
-        raise ValueError(
-            f"{stop} rows of {indptr[-1]} numbers in place of {n} rows of {shape.n_stored}"
-        )
-    kind = file.schema_arrow.field("values").type.value_type
-    columns = _flattened(file, "indices", np.dtype(np.int32), shape.n_stored)
-    data = _flattened(file, "values", np.dtype(kind.to_pandas_dtype()), shape.n_stored)
+    columns = _filled(file, "indices", shape.n_stored, indptr)
+    data = _filled(file, "values", shape.n_stored)
     # Compiled solvers do not check bounds, and the fingerprint does not know them.
     width = shape.n_features
     if len(columns) and not (columns.min() >= 0 and columns.max() < width):
@@ -212,17 +202,27 @@ def _sparse_rows(file: pq.ParquetFile, shape: Shape) -> tuple[Any, Any, Any]:
     return indptr, columns, data
 
 
-def _flattened(file: pq.ParquetFile, name: str, dtype: np.dtype[Any], size: int) -> Any:
-    """All items of a column of lists."""
-    items = np.empty(size, dtype=dtype)
-    stop = 0
+def _filled(file: pq.ParquetFile, name: str, size: int, indptr: Any = None) -> Any:
+    """All numbers of a column, of its lists one after another; where the lists end, in `indptr`."""
+    items = np.empty(size, dtype=_kind(file.schema_arrow.field(name).type))
+    row, stop = 0, 0
     for chunk in _chunks(file, name):
-        found = _numbers(chunk.flatten())
+        if indptr is not None:
+            ends = indptr[row + 1 : row + len(chunk) + 1]
+            np.cumsum(_numbers(chunk.value_lengths()), out=ends)
+            ends += stop
+            row += len(chunk)
+        found = _numbers(chunk.flatten() if pa.types.is_nested(chunk.type) else chunk)
         start, stop = stop, stop + len(found)
         items[start:stop] = found
-    if stop != size:
-        raise ValueError(f"{stop} {name} in place of {size}")
+    if stop != size or (indptr is not None and row + 1 != len(indptr)):
+        raise ValueError(f"the column {name!r} has not the numbers that the file tells")
+    items.setflags(write=False)
     return items
+
+
+def _kind(column: pa.DataType) -> Any:
+    return (column.value_type if pa.types.is_nested(column) else column).to_pandas_dtype()
 
 
 def _chunks(file: pq.ParquetFile, name: str) -> Iterator[Any]:

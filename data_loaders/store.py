@@ -1,4 +1,4 @@
-"""The Parquet file of a dataset: written at once or not at all, verified whenever it is read.
+"""The Parquet file of a dataset: written at once or not at all, verified before it is used.
 
 `layout` has the columns. The file's metadata hold a JSON object under the key ``marginbench``: the
 `Header`, the shape, and the fingerprint of the content.
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import DTypeLike
 from scipy.sparse import issparse
 
-from marginbench.data_loaders import layout
+from marginbench.data_loaders import layout, stamps
 from marginbench.data_loaders.atomic import replacing
 from marginbench.data_loaders.content import Content, Fingerprint, Part, canonical, fingerprint
 from marginbench.data_loaders.errors import CacheError, first_line
@@ -327,7 +327,7 @@ def read_header(path: Path) -> Header:
 
 
 def read(path: Path, header: Header) -> Stored:
-    """Read a dataset and verify its fingerprint.
+    """Read a dataset that was verified before, or verify it and leave a stamp that says so.
 
     Parameters
     ----------
@@ -344,13 +344,39 @@ def read(path: Path, header: Header) -> Stored:
     Unusable
         If the file is missing, damaged or outdated.
     """
-    with _opened(path) as file:
-        about = _about(file)
-        _compare(path, about, header)
-        shape = layout.Shape(**{name: about[name] for name in layout.Shape.__annotations__})
-        content = layout.read(file, shape)
-        found = Stored(content, str(about["fingerprint"]), _header(about))
-        got = fingerprint(content)
+    file = stamps.identity(path)
+    stamped = stamps.fingerprint(path, file)
+    if stamped is not None:
+        found = _read(path, header)
+        # Another process may have replaced the file while it was read.
+        if found.fingerprint == stamped and stamps.identity(path) == file:
+            return found
+        file = stamps.identity(path)
+    found = verify(path, header)
+    stamps.leave(path, file, found.fingerprint)
+    return found
+
+
+def verify(path: Path, header: Header) -> Stored:
+    """Read a dataset and compare its content with its fingerprint, whatever a stamp says.
+
+    Parameters
+    ----------
+    path : Path
+    header : Header
+        What the file should be.
+
+    Returns
+    -------
+    Stored
+
+    Raises
+    ------
+    Unusable
+        If the file is missing, damaged or outdated.
+    """
+    found = _read(path, header)
+    got = fingerprint(found.content)
     if got != found.fingerprint:
         raise Unusable(
             "damaged",
@@ -359,13 +385,24 @@ def read(path: Path, header: Header) -> Stored:
     return found
 
 
+def _read(path: Path, header: Header) -> Stored:
+    with _opened(path) as file:
+        about = _about(file)
+        _compare(path, about, header)
+        shape = layout.Shape(**{name: about[name] for name in layout.Shape.__annotations__})
+        return Stored(layout.read(file, shape), str(about["fingerprint"]), _header(about))
+
+
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
         if not path.exists():
             raise Unusable("missing", f"{path}: not fetched yet")
-        # Arrow checks the checksum of every page before it decodes it.
-        with pq.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
+        # Arrow checks the checksum of every page before it decodes it. A mapped file would count as
+        # memory of the process.
+        with pq.ParquetFile(
+            path, page_checksum_verification=True, read_dictionary=["split"]
+        ) as file:
             yield file
     except _DAMAGE as error:
         what = f"{type(error).__name__}: {first_line(error)}"

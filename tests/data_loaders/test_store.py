@@ -132,7 +132,7 @@ def test_blocks_out_of_order_or_of_another_kind_are_refused(tmp_path):
         with pytest.raises(ValueError, match=r"it: points .* in a file of"):
             write_blocks(tmp_path / "it", [dense], [wrong])
     # The file that was written first is still there, and nothing else.
-    assert store.read(tmp_path / "it", HEADER).content.train.y.tolist() == dense.y.tolist()
+    assert store.verify(tmp_path / "it", HEADER).content.train.y.tolist() == dense.y.tolist()
     assert [path.name for path in tmp_path.iterdir()] == ["it"]
 
 
