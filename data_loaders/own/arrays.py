@@ -63,7 +63,7 @@ def read_parquet(path: Path, origin: str) -> Table:
         except (*_DAMAGE, MemoryError) as error:
             raise DataError(f"{origin}: cannot be read ({first_line(error)})") from None
 
-    return Table(origin, tuple(schema.names), batches())
+    return Table(origin, tuple(schema.names), batches(), nominal=_declared(schema))
 
 
 def table_of_frame(frame: Any, origin: str) -> Table:
@@ -86,7 +86,8 @@ def table_of_frame(frame: Any, origin: str) -> Table:
             f"{origin}: not a table of numbers and texts ({first_line(error)})"
         ) from None
     batches = (_plain(batch, origin) for batch in table.to_batches(BLOCK_ROWS) if batch.num_rows)
-    return Table(origin, tuple(table.schema.names), batches)
+    names = tuple(table.schema.names)
+    return Table(origin, names, batches, nominal=_declared(table.schema))
 
 
 def rows_of_arrays(
@@ -205,6 +206,11 @@ def _class_word(value: Any, origin: str) -> str | None:
     raise DataError(f"{origin}: the class {shown_word(str(value))} is neither a number nor a text")
 
 
+def _declared(schema: Any) -> frozenset[str]:
+    """The columns that are categories by their type, of numbers too."""
+    return frozenset(field.name for field in schema if pa.types.is_dictionary(field.type))
+
+
 def _plain(batch: Any, origin: str) -> Any:
     """The batch with float64 for numbers and texts for all else; nulls for missing values."""
     columns = [
@@ -287,7 +293,8 @@ def _with_column(table: Table, name: str, words: list[str | None]) -> Table:
             start += batch.num_rows
             yield batch.append_column(name, classes)
 
-    return Table(table.origin, (*table.names, name), batches(), target=name)
+    names = (*table.names, name)
+    return Table(table.origin, names, batches(), target=name, nominal=table.nominal)
 
 
 def _sparse_batches(X: csr_matrix, words: list[str | None]) -> Iterator[Any]:

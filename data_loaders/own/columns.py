@@ -97,9 +97,14 @@ def is_categorical(data: Spooled, name: str, listed_columns: Sequence[str]) -> b
     if n_numeric == n_words:
         return False
     odd = pc.unique(column.filter(pc.fill_null(pc.invert(is_numeric), False))).to_pylist()
+    row = first_row(pc.invert(is_numeric))
+    if row == 0 and n_numeric == n_words - 1 > 1:
+        raise DataError(
+            f"{data.origin}, {data.place(row)}: column {shown_word(name)} is {shown_word(odd[0])} "
+            "above numbers alone; if this line holds names, set header = true"
+        )
     only_infinite = all(word.lower().lstrip("+-") in _NOT_FINITE for word in odd)
     if n_numeric and (only_infinite or n_numeric >= _MOSTLY * n_words):
-        row = first_row(pc.invert(is_numeric))
         remedy = (
             "mend it or drop the column"
             if only_infinite

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from marginbench.data_loaders import store
+from marginbench.data_loaders import stamps, store
 from marginbench.data_loaders.cache import datasets_folder, locked
 from marginbench.data_loaders.errors import DataError, suggest
 from marginbench.data_loaders.own.arrays import rows_of_arrays
@@ -153,8 +152,9 @@ def remove_imported(name: str, cache_dir: str | Path | None = None) -> None:
         If there are none of this name.
     """
     path = _existing(name, datasets_folder(cache_dir))
-    with locked(path, name), contextlib.suppress(FileNotFoundError):
-        path.unlink()
+    with locked(path, name):
+        for each in (path, stamps.place(path)):
+            each.unlink(missing_ok=True)
 
 
 def _existing(name: str, datasets: Path) -> Path:

@@ -17,6 +17,7 @@ from marginbench.data_loaders.own import columns, rows
 from marginbench.data_loaders.own.blocks import Spooled, listed, shown_word
 from marginbench.data_loaders.own.classes import read_target
 from marginbench.data_loaders.own.columns import Categorical, Encoder, Numeric
+from marginbench.data_loaders.own.numerals import is_number
 from marginbench.data_loaders.own.options import Options
 from marginbench.data_loaders.own.rows import Role, Source
 
@@ -26,6 +27,8 @@ TARGET_NAMES = ("target", "class", "label", "y")
 SPARSE_BELOW = 0.05
 #: Features of one dataset.
 MAX_FEATURES = 1_000_000
+#: Classes that are numbers, of which more are perhaps none.
+_MANY_CLASSES = 20
 #: Numbers of a block of features.
 _BLOCK_NUMBERS = 1 << 22
 
@@ -100,9 +103,8 @@ def prepare(data: Sequence[Spooled], options: Options) -> Prepared:
     listed_columns = [column_of(first, each, "categorical") for each in options.categorical]
     kinds = {name: columns.is_categorical(first, name, listed_columns) for name in chosen.features}
     for table in data:
-        for name, categorical in kinds.items():
-            if not categorical:
-                columns.check_numbers(table, name)
+        for name in (name for name, categorical in kinds.items() if not categorical):
+            columns.check_numbers(table, name)
     used = [chosen.target, *chosen.features]
     kept, missing = _kept_rows(data, used, chosen.target, options)
     targets = [
@@ -124,7 +126,11 @@ def prepare(data: Sequence[Spooled], options: Options) -> Prepared:
             f"{first.origin}: the columns make {n_features} features; at most {MAX_FEATURES} are "
             "stored, drop the columns with the most categories"
         )
-    hints = [
+    hints = [] if first.named else ["header: none; columns are numbered"]
+    n_classes = len(targets[0].words)
+    if n_classes > _MANY_CLASSES and all(map(is_number, targets[0].words)):
+        hints.append(f"hint: {n_classes} classes that are numbers; is it a regression target?")
+    hints += [
         f"hint: column {shown_word(name)} only numbers the rows; add it to drop"
         for name, categorical in kinds.items()
         if not categorical and columns.numbers_rows(first, name)

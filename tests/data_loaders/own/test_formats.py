@@ -76,7 +76,8 @@ def test_a_table_is_the_same_in_every_format(frame: pd.DataFrame, here: Path, na
     assert data.decided == plain.decided
     # Its own file, and nothing of what was needed on the way.
     folder = here.parent / "cache" / "datasets" / "own"
-    assert {path.suffix for path in folder.iterdir()} == {".parquet", ".lock"}
+    kept = {path.suffix for path in folder.iterdir()} - {".verified"}
+    assert kept == {".parquet", ".lock"}
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "arrays", "bunch"])
@@ -92,6 +93,15 @@ def test_tables_in_memory(frame: pd.DataFrame, here: Path, kind: str) -> None:
     }
     assert import_data("people", *given[kind]) == "people"
     assert load("people").fingerprint == load("plain.csv").fingerprint
+
+
+def test_categories_of_numbers_are_declared_by_their_type(here: Path) -> None:
+    frame = pd.DataFrame({"code": [10, 2, 10, 3] * 5, "y": ["a", "b"] * 10})
+    import_data("codes", frame.astype({"code": "category"}), test="last 4")
+    frame.to_csv("codes.csv", index=False)
+    listed = load("codes.csv", {"test": "last 4", "categorical": ["code"]})
+    assert load("codes").fingerprint == listed.fingerprint
+    np.testing.assert_array_equal(listed.X_test, [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
 
 
 def test_arrays_are_the_same_from_numpy_files(here: Path) -> None:
@@ -173,6 +183,10 @@ def test_a_table_without_names(here: Path) -> None:
     data = load("x.csv", {"scale": "none"})
     assert data.n_train + data.n_test == 20
     assert data.decided[0].startswith("target: column 'column 3': +1 = 'p'")
+    assert data.decided[-2:] == (
+        "header: none; columns are numbered",
+        "hint: column 'column 1' only numbers the rows; add it to drop",
+    )
     numbered = load("x.csv", {"scale": "none", "target": -1, "drop": 2})
     assert numbered.n_features == 1
 

@@ -118,6 +118,7 @@ def test_no_row_without_a_missing_value(refusal: Callable[..., str]) -> None:
         ({"test": "last 4"}, "x.csv: no rows are left for the training part"),
         ({"separator": ";;"}, "x.csv: separator must be one character, such as ';', got ';;'"),
         ({"separator": ";"}, "x.csv: there is no column beside the target"),
+        ({"header": False}, "x.csv, line 1: column 'column 1' is 'age' above numbers alone; if "),
         ({"header": "yes"}, "x.csv: header must be true or false, got 'yes'"),
         ({"taget": "y"}, "x.csv: unknown option 'taget' (did you mean 'target'?)"),
         ({"format": "xlsx"}, "x.csv: format must be one of 'csv', 'tsv', 'parquet', 'npz', "),
