@@ -207,9 +207,16 @@ def shown_word(word: str) -> str:
     return text if len(text) <= 40 else text[:36] + "...'"
 
 
+def printable(text: str) -> str:
+    """A text on one line, with escapes for what cannot be seen."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
 def listed(words: Sequence[str], most: int = 8) -> str:
     """Words separated by commas; no more than `most` of them."""
-    told = ", ".join(words[:most])
+    told = ", ".join(map(printable, words[:most]))
     return told if len(words) <= most else f"{told} and {len(words) - most} more"
 
 

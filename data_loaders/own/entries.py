@@ -14,6 +14,7 @@ from typing import Any
 from marginbench.data_loaders import store
 from marginbench.data_loaders.conversion import make_of_source
 from marginbench.data_loaders.errors import DataError, suggest
+from marginbench.data_loaders.own.blocks import printable
 from marginbench.data_loaders.own.finding import Code, find_own, is_own
 from marginbench.data_loaders.own.options import VERSION, Options
 from marginbench.data_loaders.source import Source
@@ -147,6 +148,7 @@ def _make_of_code(code: Code, header: store.Header, path: Path, downloads: Path)
     result = result_of(code)
     if isinstance(result, Source):
         told = [f"source: {result.summary} ({result.format})", f"split: {result.split}"]
+        told = list(map(printable, told))
         params = result.resolve(code.params)
         make_of_source(result, params, replace(header, decided=told), path, downloads)
         return

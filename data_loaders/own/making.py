@@ -26,7 +26,7 @@ from marginbench.data_loaders.own.arrays import (
     rows_of_arrays,
     table_of_frame,
 )
-from marginbench.data_loaders.own.blocks import SparseRows, Table, spool
+from marginbench.data_loaders.own.blocks import SparseRows, Table, printable, spool
 from marginbench.data_loaders.own.csv_table import read_csv
 from marginbench.data_loaders.own.finding import Code, Files, OwnFile
 from marginbench.data_loaders.own.libsvm_rows import read_libsvm
@@ -175,7 +175,8 @@ def _write_prepared(
     prepared: tables.Prepared | sparse_rows.Prepared = (
         sparse_rows.prepare(spooled, options) if sparse else tables.prepare(spooled, options)
     )
-    header = store.Header(name, dict(params), None, VERSION, prepared.decided)
+    decided = list(map(printable, prepared.decided))
+    header = store.Header(name, dict(params), None, VERSION, decided)
     with store.Writer(
         path,
         header,

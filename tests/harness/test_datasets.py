@@ -24,7 +24,7 @@ from marginbench.harness.progress import SilentProgress
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
 from marginbench.harness.study import run_limits
-from marginbench.harness.study_file import load_study
+from marginbench.harness.study_file import load_study, parse_study
 from marginbench.harness.svm.study import Study, Task
 from marginbench.harness.svm.verdict import load_task_data
 from marginbench.harness.workbench import InProcess
@@ -199,6 +199,28 @@ def test_an_imported_dataset_is_like_the_file(folder: Path) -> None:
         file.write_text(f"name = 'mine'\n{tables}")
         keys.append([run.key for run in planned(load_study(file))[0]])
     assert keys[0] == keys[1]
+
+
+def test_images_of_ones_own(folder: Path) -> None:
+    rows = "".join(f"{k % 9},{k % 7},{'abc'[k % 3]}\n" for k in range(90))
+    keys = set()
+    for name in ("here.csv", "there.csv"):
+        (folder / name).write_text("u,v,y\n" + rows)
+        study = parse_study(
+            (
+                "kind = 'feasibility'\nname = 'mine'\n[[images]]\nlabel = 'abc'\n"
+                f"dataset = '{name}'\nn_train = 30\nn_validation = 15\ngammas = [1.0]\n"
+                "stages = [2]\ntuning_iterations = 2\n[[method]]\nname = 'MPKFP'\n"
+            ).encode(),
+            where="mine.toml",
+            folder=str(folder),
+        )
+        (found,), _ = planned(study)
+        keys.add(found.key)
+        assert json.loads(found.known["problem"])["dataset"] == name
+        columns = found.work.run(lambda message: None)
+        assert columns["status"] == "budget"
+    assert len(keys) == 1
 
 
 @pytest.mark.slow

@@ -87,6 +87,27 @@ def test_tables_of_text(refusal: Callable[..., str], content: str | bytes, messa
     assert refusal(content).startswith(message)
 
 
+def test_text_of_a_file_cannot_break_a_line(here: Path, refusal: Callable[..., str]) -> None:
+    content = '"a\nb",\x1b[31mred,y\n' + "".join(f"{k},u{k % 3},{k % 2}\n" for k in range(20))
+    assert refusal(content, target="zzzzz").endswith("(columns: a\\nb, \\x1b[31mred, y)")
+    data = load("x.csv")
+    assert "one-hot: \\x1b[31mred (3)" in data.decided[2]
+    assert all(line.isprintable() for line in data.decided)
+
+
+def test_what_a_killed_process_left_is_removed(here: Path) -> None:
+    Path("x.csv").write_text(GOOD)
+    options = {"test": "last 2"}
+    load("x.csv", options)
+    (path,) = (here.parent / "cache" / "datasets" / "own").glob("*.parquet")
+    left = path.with_name(f".{path.stem}.partial-train.arrow")
+    left.write_bytes(b"half a file")
+    path.unlink()
+    load("x.csv", options)
+    assert path.exists()
+    assert not left.exists()
+
+
 def test_no_row_without_a_missing_value(refusal: Callable[..., str]) -> None:
     content = "age,job,y\n" + ",a,no\n,b,yes\n" * 4
     assert refusal(content, missing="drop").startswith(
