@@ -9,6 +9,13 @@
 from marginbench.data_loaders.cache import Dataset, Verification, fetch, load, verify
 from marginbench.data_loaders.errors import DataError, DataWarning, suggest
 from marginbench.data_loaders.feasibility import FeasibilityInstance, lap, ldfp
+from marginbench.data_loaders.own.importing import (
+    Imported,
+    import_data,
+    imported,
+    imported_info,
+    remove_imported,
+)
 from marginbench.data_loaders.sources import Source, find, sources
 
 __all__ = [
@@ -16,13 +23,18 @@ __all__ = [
     "DataWarning",
     "Dataset",
     "FeasibilityInstance",
+    "Imported",
     "Source",
     "Verification",
     "fetch",
     "find",
+    "import_data",
+    "imported",
+    "imported_info",
     "lap",
     "ldfp",
     "load",
+    "remove_imported",
     "sources",
     "suggest",
     "verify",

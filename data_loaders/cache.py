@@ -9,20 +9,21 @@ import os
 import shutil
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from filelock import FileLock
 from platformdirs import user_cache_dir
 
 from marginbench.data_loaders import store
-from marginbench.data_loaders.content import Content, Labels, Matrix, check, fingerprint
+from marginbench.data_loaders.content import Labels, Matrix
+from marginbench.data_loaders.conversion import make_of_source
 from marginbench.data_loaders.errors import CacheError, DataError, DataWarning
-from marginbench.data_loaders.files import LocalFile, gather
 from marginbench.data_loaders.parameters import Parameters
-from marginbench.data_loaders.sources import Source, find
+from marginbench.data_loaders.sources import Source, find, sources
 
 CACHE_VARIABLE = "MARGINBENCH_CACHE"
 #: Seconds that the files of an interrupted download are kept.
@@ -48,8 +49,15 @@ class Dataset:
     fingerprint : str
         SHA-256 of the content, equal for dense and sparse storage.
     citation : str
-        BibTeX.
+        BibTeX; empty for one's own data.
     licence : str
+    decided : tuple of str
+        What was decided when one's own data were read, a line each: target and classes, split,
+        features, missing values, scale. Empty for registered datasets.
+    default_gamma : float or None
+        The registered kernel width; None for one's own data.
+    new : bool
+        Whether this call made the cached file.
     """
 
     name: str
@@ -61,6 +69,9 @@ class Dataset:
     fingerprint: str
     citation: str
     licence: str
+    decided: tuple[str, ...] = ()
+    default_gamma: float | None = None
+    new: bool = False
 
     @property
     def n_train(self) -> int:
@@ -101,6 +112,7 @@ def load(
     name: str | Source,
     params: Mapping[str, object] | None = None,
     *,
+    folder: str | Path | None = None,
     cache_dir: str | Path | None = None,
 ) -> Dataset:
     """Load a dataset, fetching it first where it is not cached.
@@ -108,9 +120,13 @@ def load(
     Parameters
     ----------
     name : str or Source
-        A name of :func:`sources`, or a source of one's own.
+        A name of :func:`sources`, or one's own data: an imported name, the path of a file or of a
+        folder with a training and a test file, "file.py:name", or a source.
     params : mapping, optional
-        Parameters of the dataset; those left out have their defaults.
+        Parameters of the dataset, or options of one's own data; those left out have their
+        defaults.
+    folder : path, optional
+        Where the path of one's own file begins if it is relative; by default the current folder.
     cache_dir : path, optional
         By default the folder named by the environment variable MARGINBENCH_CACHE, or else the
         user's cache folder.
@@ -131,18 +147,22 @@ def load(
     DataWarning
         If the cached file was damaged and has been made anew.
     """
-    entry = _Entry.of(name, params, cache_dir)
-    content, content_fingerprint = _obtain(entry)
+    entry = _Entry.of(name, params, folder, cache_dir)
+    stored, new = _obtain(entry)
+    content = stored.content
     return Dataset(
-        name=entry.source.name,
-        params=entry.header.params,
+        name=entry.name,
+        params=entry.params,
         X_train=content.train.X,
         y_train=content.train.y,
         X_test=content.test.X,
         y_test=content.test.y,
-        fingerprint=content_fingerprint,
-        citation=entry.source.citation,
-        licence=entry.source.licence,
+        fingerprint=stored.fingerprint,
+        citation=entry.citation,
+        licence=entry.licence,
+        decided=tuple(stored.header.decided),
+        default_gamma=entry.default_gamma,
+        new=new,
     )
 
 
@@ -150,6 +170,7 @@ def fetch(
     name: str | Source,
     params: Mapping[str, object] | None = None,
     *,
+    folder: str | Path | None = None,
     cache_dir: str | Path | None = None,
 ) -> Path:
     """Make sure that a dataset is in the cache.
@@ -159,6 +180,8 @@ def fetch(
     name : str or Source
         As in `load`.
     params : mapping, optional
+        As in `load`.
+    folder : path, optional
         As in `load`.
     cache_dir : path, optional
         As in `load`.
@@ -178,7 +201,7 @@ def fetch(
     DataWarning
         As `load`.
     """
-    entry = _Entry.of(name, params, cache_dir)
+    entry = _Entry.of(name, params, folder, cache_dir)
     _obtain(entry)
     return entry.path
 
@@ -187,6 +210,7 @@ def verify(
     name: str | Source,
     params: Mapping[str, object] | None = None,
     *,
+    folder: str | Path | None = None,
     cache_dir: str | Path | None = None,
 ) -> Verification:
     """Check the cached file of a dataset, and change nothing.
@@ -196,6 +220,8 @@ def verify(
     name : str or Source
         As in `load`.
     params : mapping, optional
+        As in `load`.
+    folder : path, optional
         As in `load`.
     cache_dir : path, optional
         As in `load`.
@@ -209,87 +235,119 @@ def verify(
     DataError
         If the name or a parameter is not valid.
     """
-    entry = _Entry.of(name, params, cache_dir)
+    entry = _Entry.of(name, params, folder, cache_dir)
     try:
-        _, content_fingerprint = store.read(entry.path, entry.header)
+        stored = store.verify(entry.path, entry.header)
     except store.Unusable as error:
         return Verification(error.state, str(error), entry.path)
-    return Verification("ok", f"{entry.path}: fingerprint {content_fingerprint}", entry.path)
+    return Verification("ok", f"{entry.path}: fingerprint {stored.fingerprint}", entry.path)
 
 
 @dataclass(frozen=True, eq=False)
 class _Entry:
-    """A dataset that is asked for, and its place in the cache."""
+    """A dataset that is asked for, its place in the cache, and how it is made."""
 
-    source: Source
+    name: str
+    params: Parameters
     header: store.Header
     path: Path
+    make: Callable[[Path], None]
+    citation: str = ""
+    licence: str = ""
+    default_gamma: float | None = None
 
     @classmethod
     def of(
         cls,
         name: str | Source,
         params: Mapping[str, object] | None,
+        folder: str | Path | None,
         cache_dir: str | Path | None,
     ) -> _Entry:
-        source = name if isinstance(name, Source) else find(name)
+        datasets = datasets_folder(cache_dir)
+        if isinstance(name, Source):
+            return cls._of_source(name, params, datasets)
+        registered = tuple(source.name for source in sources())
+        if name in registered:
+            return cls._of_source(find(name), params, datasets)
+        # Imported here: registered datasets need none of it.
+        from marginbench.data_loaders.own.entries import entry_of
+
+        own = entry_of(name, params, folder, datasets, registered)
+        options: dict[str, Any] = dict(params or {})
+        return cls(name, options, own.header, own.path, own.make)
+
+    @classmethod
+    def _of_source(
+        cls, source: Source, params: Mapping[str, object] | None, datasets: Path
+    ) -> _Entry:
         resolved = source.resolve(params)
         stem = source.name
         if resolved:
             digest = hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()
             stem += f"-{digest[:16]}"
         header = store.Header(source.name, resolved, source.fingerprint, source.transform_version)
-        return cls(source, header, _folder(cache_dir) / f"{stem}.parquet")
+        path = datasets / f"{stem}.parquet"
+        make = partial(make_of_source, source, resolved, header, path)
+        return cls(
+            source.name,
+            resolved,
+            header,
+            path,
+            make,
+            source.citation,
+            source.licence,
+            source.default_gamma,
+        )
 
 
-def _folder(cache_dir: str | Path | None) -> Path:
+def datasets_folder(cache_dir: str | Path | None = None) -> Path:
+    """The folder of the cached files."""
     root = cache_dir or os.environ.get(CACHE_VARIABLE) or user_cache_dir("marginbench")
     return Path(root).expanduser().absolute() / "datasets"
 
 
-def _obtain(entry: _Entry) -> tuple[Content, str]:
-    """The content from the cache, after making the cached file anew where it is unusable."""
+def _obtain(entry: _Entry) -> tuple[store.Stored, bool]:
+    """What the cached file holds, and whether it was unusable and made anew."""
     try:
-        return store.read(entry.path, entry.header)
+        return store.read(entry.path, entry.header), False
     except store.Unusable:
         pass
-    with _locked(entry) as downloads:
+    with locked(entry.path, entry.name) as downloads:
         # Another process may have made the file while this one waited.
         try:
-            return store.read(entry.path, entry.header)
+            return store.read(entry.path, entry.header), False
         except store.Unusable as error:
             unusable = error
         if unusable.state == "damaged":
             warnings.warn(
-                f"{entry.source.name}: the cached file is damaged and will be made anew "
-                f"({unusable})",
+                f"{entry.name}: the cached file is damaged and will be made anew ({unusable})",
                 DataWarning,
                 stacklevel=3,
             )
         try:
-            _make(entry, downloads)
-            return store.read(entry.path, entry.header)
+            entry.make(downloads)
+            return store.read(entry.path, entry.header), True
         except DataError as error:
             if unusable.state == "damaged":
                 raise DataError(f"{error}; the cached file is damaged ({unusable})") from None
             raise
         except store.Unusable as error:
             raise DataError(
-                f"{entry.source.name}: the file just written cannot be read ({error}); "
-                "check the disk"
+                f"{entry.name}: the file just written cannot be read ({error}); check the disk"
             ) from None
 
 
 @contextlib.contextmanager
-def _locked(entry: _Entry) -> Iterator[Path]:
+def locked(path: Path, name: str) -> Iterator[Path]:
     """Hold the lock of a cached file; yield its folder of downloads, perhaps interrupted ones."""
-    folder = entry.path.parent
-    downloads = folder / f".{entry.path.stem}.downloads"
-    prefix = store.partial_prefix(entry.path)
+    folder = path.parent
+    downloads = folder / f".{path.stem}.downloads"
+    prefix = store.partial_prefix(path)
     with contextlib.ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(FileLock(folder / f".{entry.path.stem}.lock"))
+            stack.enter_context(FileLock(folder / f".{path.stem}.lock"))
             # Whoever was killed with the lock in hand could not tidy up.
             for leftover in folder.glob(prefix + "*"):
                 if leftover.is_dir():
@@ -302,7 +360,7 @@ def _locked(entry: _Entry) -> Iterator[Path]:
             stack.callback(_remove_empty, downloads)
         except OSError as error:
             raise CacheError(
-                f"{entry.source.name}: cannot write to the cache folder {folder} "
+                f"{name}: cannot write to the cache folder {folder} "
                 f"({error.strerror or error}); set {CACHE_VARIABLE} to a folder that can be "
                 "written"
             ) from None
@@ -312,36 +370,3 @@ def _locked(entry: _Entry) -> Iterator[Path]:
 def _remove_empty(folder: Path) -> None:
     with contextlib.suppress(OSError):  # it is not empty, or gone
         folder.rmdir()
-
-
-def _make(entry: _Entry, downloads: Path) -> None:
-    """Fetch what is missing, and turn it into the cached file."""
-    files = gather(entry.source.name, entry.source.files, downloads, entry.source.mirror_folder)
-    try:
-        _convert(entry, files)
-    except DataError:
-        # Files that cannot be used must not be used again.
-        shutil.rmtree(downloads, ignore_errors=True)
-        raise
-    shutil.rmtree(downloads, ignore_errors=True)
-
-
-def _convert(entry: _Entry, files: Mapping[str, LocalFile]) -> None:
-    """Parse, check, transform and write."""
-    source = entry.source
-    try:
-        raw = source.read(files, entry.header.params)
-    except MemoryError as error:
-        raise DataError(f"{source.name}: does not fit into memory ({error})") from None
-    if source.fingerprint is not None:
-        got = fingerprint(raw)
-        if got != source.fingerprint:
-            origins = ", ".join(file.origin for file in files.values()) or source.format
-            raise DataError(
-                f"{source.name}: the content of {origins} is not the expected one: "
-                f"expected fingerprint {source.fingerprint}, got {got}"
-            )
-    content = source.transform(raw, entry.header.params)
-    del raw  # as large as the content, and writing takes memory too
-    check(content, source.name)
-    store.write(entry.path, entry.header, content)

@@ -50,11 +50,67 @@ class Content:
         return ("train", self.train), ("test", self.test)
 
 
-def fingerprint(content: Content) -> str:
-    """SHA-256 of the canonical form of a dataset's content.
+class Fingerprint:
+    """The SHA-256 of the canonical form of a dataset's content, part of rows by part of rows.
 
     Dense and sparse storage of the same values, in float32 or float64 (where float32 holds the
     values exactly), have the same fingerprint; explicit zeros do not count.
+
+    Notes
+    -----
+    For the training part, then the test part: the shape; the SHA-256 of the number of non-zeros
+    of each row; that of their columns, ascending in a row; that of their values; that of the
+    labels. Integers are 64 bits and values IEEE doubles, all little-endian. The streams are
+    hashed apart so that the result does not depend on the size of a chunk.
+    """
+
+    def __init__(self) -> None:
+        self._roles = {"train": _RoleHash(), "test": _RoleHash()}
+
+    def update(self, role: str, part: Part) -> None:
+        """Add rows to the training or to the test part.
+
+        Parameters
+        ----------
+        role : {"train", "test"}
+        part : Part
+            Rows of the same width each time.
+        """
+        self._roles[role].update(part)
+
+    def hexdigest(self) -> str:
+        """The fingerprint of the rows so far: 64 hexadecimal digits."""
+        total = hashlib.sha256(b"marginbench content 1\n")
+        for role in self._roles.values():
+            role.finish(total)
+        return total.hexdigest()
+
+
+class _RoleHash:
+    """Of one part: its shape and the hashes of its four streams of numbers."""
+
+    def __init__(self) -> None:
+        self._shape = (0, 0)
+        self._lengths, self._columns, self._values, self._labels = (
+            hashlib.sha256() for _ in range(4)
+        )
+
+    def update(self, part: Part) -> None:
+        self._shape = (self._shape[0] + part.X.shape[0], part.X.shape[1])
+        for lengths, columns, values in _nonzeros(part.X):
+            self._lengths.update(_bytes(lengths, "<i8"))
+            self._columns.update(_bytes(columns, "<i8"))
+            self._values.update(_bytes(values, "<f8"))
+        self._labels.update(_bytes(part.y, "<i8"))
+
+    def finish(self, total: Any) -> None:
+        total.update(np.asarray(self._shape, dtype="<i8").tobytes())
+        for stream in (self._lengths, self._columns, self._values, self._labels):
+            total.update(stream.digest())
+
+
+def fingerprint(content: Content) -> str:
+    """The fingerprint of a dataset's content; see `Fingerprint`.
 
     Parameters
     ----------
@@ -64,25 +120,10 @@ def fingerprint(content: Content) -> str:
     -------
     str
         64 hexadecimal digits.
-
-    Notes
-    -----
-    For the training part, then the test part: the shape; the SHA-256 of the number of non-zeros
-    of each row; that of their columns, ascending in a row; that of their values; that of the
-    labels. Integers are 64 bits and values IEEE doubles, all little-endian. The streams are
-    hashed apart so that the result does not depend on the size of a chunk.
     """
-    total = hashlib.sha256(b"marginbench content 1\n")
-    for _, part in content.parts():
-        total.update(np.asarray(part.X.shape, dtype="<i8").tobytes())
-        lengths, columns, values = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
-        for chunk_lengths, chunk_columns, chunk_values in _nonzeros(part.X):
-            lengths.update(_bytes(chunk_lengths, "<i8"))
-            columns.update(_bytes(chunk_columns, "<i8"))
-            values.update(_bytes(chunk_values, "<f8"))
-        labels = hashlib.sha256(_bytes(part.y, "<i8"))
-        for stream in (lengths, columns, values, labels):
-            total.update(stream.digest())
+    total = Fingerprint()
+    for role, part in content.parts():
+        total.update(role, part)
     return total.hexdigest()
 
 

@@ -1,8 +1,9 @@
 """A strict reader of the LIBSVM text format, plain or compressed.
 
-A line is a label and then ``index:value`` pairs, indices from 1 and increasing. Regular text is
-split and converted as arrays. A block of text with anything unusual in it goes through a plain
-line-by-line parser, which accepts the same language and knows the number of a wrong line.
+A line is a label and then ``index:value`` pairs, indices from 1 and increasing. Compiled code
+(`libsvm_tokens`) reads regular text. A block of text with anything unusual in it goes through a
+plain line-by-line parser, which accepts the same language and knows the number of a wrong line; so
+does a small block, which is read before numba is imported.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_matrix
 
 from marginbench.data_loaders import splits
@@ -25,7 +26,7 @@ from marginbench.data_loaders.parameters import Parameters
 from marginbench.data_loaders.streams import reading, shown, whole_lines
 
 #: Bytes of text that are parsed together.
-BLOCK_BYTES = 1 << 22
+BLOCK_BYTES = 1 << 21
 
 #: Indices are stored in 32 bits.
 _MAX_WIDTH = 2**31 - 1
@@ -34,13 +35,30 @@ _MAX_LABEL = 2**53
 _INDEX = re.compile(rb"[0-9]+")
 _NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
-# Kinds of bytes for the array parser. _OTHER sends a block to the line parser.
-_NUMERIC, _BLANK, _NEWLINE, _COLON, _OTHER = range(5)
-_KIND = np.full(256, _OTHER, dtype=np.uint8)
-_KIND[np.frombuffer(b"0123456789+-.eE", dtype=np.uint8)] = _NUMERIC
-_KIND[np.frombuffer(b" \t\r", dtype=np.uint8)] = _BLANK
-_KIND[ord("\n")] = _NEWLINE
-_KIND[ord(":")] = _COLON
+#: Bytes of a block for which numba is worth its import.
+_COMPILED_BYTES = 1 << 17
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """What a file may hold.
+
+    Parameters
+    ----------
+    width : int
+        The largest index.
+    classes : tuple of int or None
+        The labels; None for any integer.
+    comments : bool
+        Whether ``#`` begins a comment.
+    labelled : bool
+        Whether lines begin with a label; without one, all labels are 0.
+    """
+
+    width: int
+    classes: tuple[int, ...] | None
+    comments: bool = False
+    labelled: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +67,7 @@ class _Rows:
 
     labels: NDArray[np.float64]
     lengths: NDArray[np.int64]
-    indices: NDArray[np.int64] | NDArray[np.int32]
+    indices: NDArray[np.int32]
     values: NDArray[np.float64]
 
 
@@ -181,110 +199,153 @@ def read_rows(files: Sequence[LocalFile], width: int, classes: tuple[int, ...] |
     DataError
         As `read_file`.
     """
-    if width > _MAX_WIDTH:
+    return joined(blocks(files, width=width, classes=classes), width)
+
+
+def joined(parts: Iterator[Part], width: int) -> Part:
+    """Put blocks of CSR rows below each other, in little more memory than the result takes.
+
+    Parameters
+    ----------
+    parts : iterator of Part
+        At most `width` features wide.
+    width : int
+    """
+    data, indices = _Growing(np.float64), _Growing(np.int32)
+    lengths, labels = _Growing(np.int64), _Growing(np.int64)
+    for part in parts:
+        data.extend(part.X.data)
+        indices.extend(part.X.indices)
+        lengths.extend(np.diff(part.X.indptr))
+        labels.extend(part.y)
+    indptr = np.concatenate(([0], np.cumsum(lengths.whole())))
+    shape = (len(indptr) - 1, width)
+    return Part(csr_matrix((data.whole(), indices.whole(), indptr), shape=shape), labels.whole())
+
+
+class _Growing:
+    """An array that others are appended to, in place where the system can do that."""
+
+    def __init__(self, dtype: DTypeLike) -> None:
+        self._items: NDArray[Any] = np.empty(0, dtype=dtype)
+        self._used = 0
+
+    def extend(self, items: NDArray[Any]) -> None:
+        start, self._used = self._used, self._used + len(items)
+        if self._used > len(self._items):
+            self._items.resize(self._used + self._used // 4, refcheck=False)
+        self._items[start : self._used] = items
+
+    def whole(self) -> NDArray[Any]:
+        self._items.resize(self._used, refcheck=False)
+        return self._items
+
+
+def blocks(
+    files: Sequence[LocalFile],
+    *,
+    width: int | None = None,
+    classes: tuple[int, ...] | None = None,
+    comments: bool = False,
+    labelled: bool = True,
+) -> Iterator[Part]:
+    """Read files one after another, some thousand lines at a time.
+
+    Parameters
+    ----------
+    files : sequence of LocalFile
+    width : int, optional
+        Number of features. Without it a block is as wide as the largest index so far, so later
+        blocks may be wider.
+    classes : tuple of int, optional
+        The labels that may occur; without it, any integer.
+    comments : bool, default False
+        Whether ``#`` begins a comment, to the end of its line, as in SVM-light's files.
+    labelled : bool, default True
+        Whether lines begin with a label. In SVMlin's files they do not; the labels are then 0.
+
+    Yields
+    ------
+    Part
+        float64 CSR matrix without explicit zeros, int64 labels, perhaps of one class.
+
+    Raises
+    ------
+    DataError
+        As `read_file`.
+    """
+    limit = _MAX_WIDTH if width is None else width
+    if limit > _MAX_WIDTH:
         raise DataError(
             f"{files[0].origin}: a width of {width} features was asked for; at most {_MAX_WIDTH} "
             "are supported"
         )
-    blocks = [rows for file in files for rows in _parse_file(file, width, classes)]
-    lengths = np.concatenate([rows.lengths for rows in blocks])
-    indices = np.concatenate([rows.indices for rows in blocks])
-    values = np.concatenate([rows.values for rows in blocks])
-    indices -= 1
-    indptr = np.concatenate(([0], np.cumsum(lengths)))
-    X = csr_matrix((values, indices, indptr), shape=(len(lengths), width))
-    X.eliminate_zeros()
-    return Part(X, np.concatenate([rows.labels for rows in blocks]).astype(np.int64))
+    dialect = _Dialect(limit, classes, comments, labelled)
+    widest = 1 if width is None else width
+    for file in files:
+        for rows in _parse_file(file, dialect):
+            widest = max(widest, int(rows.indices.max(initial=0)))
+            yield Part(_matrix(rows, widest), rows.labels.astype(np.int64))
 
 
-def _parse_file(file: LocalFile, width: int, classes: tuple[int, ...] | None) -> Iterator[_Rows]:
-    line = 1
+def _matrix(rows: _Rows, width: int) -> csr_matrix:
+    ends = np.concatenate(([0], np.cumsum(rows.lengths)))
+    values, indices = rows.values, rows.indices - np.int32(1)
+    stored = values != 0
+    if not stored.all():
+        ends = np.concatenate(([0], np.cumsum(stored)))[ends]
+        values, indices = values[stored], indices[stored]
+    X = csr_matrix((values, indices, ends), shape=(len(ends) - 1, width))
+    X.has_canonical_format = True  # as was checked
+    return X
+
+
+def _parse_file(file: LocalFile, dialect: _Dialect) -> Iterator[_Rows]:
+    line, n_rows = 1, 0
     with reading(file) as stream:
-        for text in whole_lines(stream, BLOCK_BYTES, file.origin):
-            rows = _parse_regular(text, width, classes)
+        for block in whole_lines(stream, BLOCK_BYTES, file.origin):
+            text = block if dialect.labelled else _labelled(block)
+            rows = _parse_regular(text, dialect) if len(text) >= _COMPILED_BYTES else None
             if rows is None:
-                rows = _parse_lines(text, width, classes, file.origin, line)
-            line += len(rows.labels)
-            # Checked to be in 1..width: half the memory will do.
-            yield replace(rows, indices=rows.indices.astype(np.int32))
-    if line == 1:
+                rows = _parse_lines(text, dialect, file.origin, line)
+            line += text.count(b"\n")
+            n_rows += len(rows.labels)
+            yield rows
+    if not n_rows:
         raise DataError(f"{file.origin}: the file is empty")
 
 
-def _parse_regular(text: bytes, width: int, classes: tuple[int, ...] | None) -> _Rows | None:
-    """Parse a block with array operations; None if anything in it is irregular."""
-    chars = np.frombuffer(text, dtype=np.uint8)
-    kind = _KIND[chars]
-    if (kind == _OTHER).any():
-        return None
-    # The plus sign of a label goes: not every release of Arrow converts "+1".
-    newlines = np.flatnonzero(kind == _NEWLINE)
-    first = np.concatenate(([0], newlines[:-1] + 1))
-    first = first[kind[first] == _NUMERIC]
-    plus = first[chars[first] == ord("+")]
-    digit = chars[plus + 1] - ord("0") < 10  # unsigned: anything below "0" wraps around
-    kind[plus[digit]] = _BLANK
-
-    numeric = kind == _NUMERIC
-    edges = np.diff(numeric.view(np.int8), prepend=0)
-    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    # `before` of the block's first token is its last byte, a newline.
-    before, after = kind[starts - 1], kind[ends]
-    is_index, is_value = after == _COLON, before == _COLON
-    is_label = ~(is_index | is_value)
-    n_pairs = np.count_nonzero(kind == _COLON)
-    if not (np.count_nonzero(is_index) == np.count_nonzero(is_value) == n_pairs):
-        return None
-    # Every line's first token, and no other, is a label.
-    first_tokens = np.searchsorted(starts, np.concatenate(([0], newlines[:-1])))
-    if (is_index & is_value).any() or not np.array_equal(np.flatnonzero(is_label), first_tokens):
-        return None
-
-    offsets = np.concatenate(([0], np.cumsum(ends - starts))).astype(np.int32)
-    tokens = pa.StringArray.from_buffers(
-        len(starts), pa.py_buffer(offsets), pa.py_buffer(chars[numeric])
-    )
-    try:
-        labels, values = (
-            tokens.filter(pa.array(which)).cast(pa.float64()).to_numpy()
-            for which in (is_label, is_value)
-        )
-        indices = tokens.filter(pa.array(is_index)).cast(pa.int64()).to_numpy()
-    except pa.ArrowInvalid:
-        return None
-    lengths = np.diff(np.append(first_tokens, len(starts))) // 2
-    rows = _Rows(labels, lengths, indices, values)
-    return rows if _is_valid(rows, width, classes) else None
+def _labelled(text: bytes) -> bytes:
+    """The lines, each with the label 0."""
+    return b"0 " + text[:-1].replace(b"\n", b"\n0 ") + b"\n"
 
 
-def _is_valid(rows: _Rows, width: int, classes: tuple[int, ...] | None) -> bool:
-    rises = np.diff(rows.indices) > 0
-    row_starts = np.cumsum(rows.lengths)[:-1]
-    inner = (row_starts > 0) & (row_starts < len(rows.indices))
-    rises[row_starts[inner] - 1] = True
-    if classes is None:
-        known = (rows.labels % 1 == 0) & (np.abs(rows.labels) <= _MAX_LABEL)
+def _parse_regular(text: bytes, dialect: _Dialect) -> _Rows | None:
+    """Parse a block by compiled code; None if anything in it is irregular."""
+    # Imported here: numba would slow down every start of the command line.
+    from marginbench.data_loaders.libsvm_tokens import tokens
+
+    found = tokens(text, dialect.width, dialect.comments)
+    if found is None:
+        return None
+    if dialect.classes is None:
+        known = (found.labels % 1 == 0) & (np.abs(found.labels) <= _MAX_LABEL)
     else:
-        known = np.isin(rows.labels, classes)
-    return bool(
-        known.all()
-        and np.isfinite(rows.values).all()
-        and rises.all()
-        and (rows.indices >= 1).all()
-        and (rows.indices <= width).all()
-    )
+        known = np.isin(found.labels, dialect.classes)
+    return _Rows(*found) if known.all() else None
 
 
-def _parse_lines(
-    text: bytes, width: int, classes: tuple[int, ...] | None, origin: str, first: int
-) -> _Rows:
+def _parse_lines(text: bytes, dialect: _Dialect, origin: str, first: int) -> _Rows:
     """Parse a block line by line; `first` is the number of its first line in the file."""
     labels, lengths = [], []
     indices: list[int] = []
     values: list[float] = []
     for number, line in enumerate(text.split(b"\n")[:-1], start=first):
+        content, mark, _ = line.partition(b"#") if dialect.comments else (line, b"", b"")
+        if mark and not content.strip(b" \t\r"):
+            continue
         try:
-            label, pairs = _parse_line(line, width, classes)
+            label, pairs = _parse_line(content, dialect)
         except ValueError as error:
             raise DataError(f"{origin}, line {number}: {error}") from None
         labels.append(label)
@@ -294,15 +355,14 @@ def _parse_lines(
     return _Rows(
         np.array(labels, dtype=np.float64),
         np.array(lengths, dtype=np.int64),
-        np.array(indices, dtype=np.int64),
+        np.array(indices, dtype=np.int32),
         np.array(values, dtype=np.float64),
     )
 
 
-def _parse_line(
-    line: bytes, width: int, classes: tuple[int, ...] | None
-) -> tuple[float, dict[int, float]]:
+def _parse_line(line: bytes, dialect: _Dialect) -> tuple[float, dict[int, float]]:
     """The label and the pairs of a line; ValueError says what is wrong."""
+    classes = dialect.classes
     label_text, *pair_texts = re.split(rb"[ \t\r]+", line.strip(b" \t\r"))
     if not label_text:
         raise ValueError("empty line; expected a label and index:value pairs")
@@ -333,8 +393,8 @@ def _parse_line(
             raise ValueError(f"index {index} in {shown(text)}; indices start at 1")
         if index <= last:
             raise ValueError(f"index {index} after {last}; indices must increase in a line")
-        if index > width:
-            raise ValueError(f"index {index} is over the number of features, {width}")
+        if index > dialect.width:
+            raise ValueError(f"index {index} is over the number of features, {dialect.width}")
         pairs[index] = value
         last = index
     return label, pairs

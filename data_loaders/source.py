@@ -55,9 +55,11 @@ class Source:
         ``params -> dict``: all parameters, checked and in plain int, float and str.
     mirror_folder : str, optional
         The folder of the files in a mirror; by default `name`.
-    default_gamma, default_C : float
-        A task to start from: the RBF kernel exp(-gamma ||x - z||^2), C as in
-        1/2 ||w||^2 + C sum hinge.
+    default_gamma : float or None
+        A task to start from: the RBF kernel exp(-gamma ||x - z||^2). None: 1 / (d var(X)) of the
+        training part, once it is loaded.
+    default_C : float
+        C as in 1/2 ||w||^2 + C sum hinge.
     """
 
     name: str
@@ -67,8 +69,8 @@ class Source:
     read: Reader
     licence: str
     citation: str
-    default_gamma: float
-    default_C: float
+    default_gamma: float | None = None
+    default_C: float = 1.0
     files: tuple[RemoteFile, ...] = ()
     transform: Transform = unchanged
     transform_version: int = 1

@@ -1,34 +1,33 @@
-"""The Parquet file of a dataset: written at once or not at all, verified whenever it is read.
+"""The Parquet file of a dataset: written at once or not at all, verified before it is used.
 
-One row per point, training part first. Columns: ``X``, a fixed-size list per row (dense), or
-``indices`` (from 0) and ``values``, lists (sparse); ``y``; ``split``, "train" or "test". The
-schema's metadata holds a JSON object under the key ``marginbench``: see `Header`.
+`layout` has the columns. The file's metadata hold a JSON object under the key ``marginbench``: the
+`Header`, the shape, and the fingerprint of the content.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from types import TracebackType
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from scipy.sparse import csr_matrix, issparse
+from numpy.typing import DTypeLike
+from scipy.sparse import issparse
 
+from marginbench.data_loaders import layout, stamps
 from marginbench.data_loaders.atomic import replacing
-from marginbench.data_loaders.content import Content, Part, canonical, fingerprint
+from marginbench.data_loaders.content import Content, Fingerprint, Part, canonical, fingerprint
 from marginbench.data_loaders.errors import CacheError, first_line
 from marginbench.data_loaders.parameters import Value
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _KEY = b"marginbench"
-#: Rows that are written, and read, together: fewer where they are wide, as Arrow needs several
-#: times the memory of what it decodes.
-_ROW_GROUP = 1 << 15
-_ROW_GROUP_ENTRIES = 1 << 22
 
 #: What Arrow, json and NumPy raise when they meet bytes that are not what was written.
 _DAMAGE = (
@@ -56,6 +55,9 @@ class Header:
     source_fingerprint : str or None
         The pinned fingerprint of the raw content.
     transform_version : int
+    decided : list of str
+        What was decided when a user's file was read, a line each; empty for registered sources.
+        Not compared when a file is read.
     schema_version : int
         Of this layout.
     """
@@ -64,7 +66,27 @@ class Header:
     params: dict[str, Value]
     source_fingerprint: str | None
     transform_version: int
+    decided: list[str] = field(default_factory=list)
     schema_version: int = SCHEMA_VERSION
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """What a file holds.
+
+    Parameters
+    ----------
+    content : Content
+        Read-only arrays.
+    fingerprint : str
+        Of the content.
+    header : Header
+        As it stands in the file.
+    """
+
+    content: Content
+    fingerprint: str
+    header: Header
 
 
 class Unusable(Exception):
@@ -79,6 +101,179 @@ class Unusable(Exception):
     def __init__(self, state: Literal["missing", "damaged", "outdated"], detail: str) -> None:
         super().__init__(detail)
         self.state = state
+
+
+class Writer:
+    """Writes a dataset block by block; the file gets its name once all of it is on the disk.
+
+    A context manager. If its block raises, what stood at `path` stays. The caller holds the lock
+    of `path`.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder exists.
+    header : Header
+    n_features : int
+    sparse : bool
+        Whether parts are CSR matrices.
+    dtype : dtype
+        Of the points: float32 or float64.
+
+    Attributes
+    ----------
+    fingerprint : str
+        Of the content, once the file is written.
+
+    Examples
+    --------
+    The training part in blocks, then the test part::
+
+        with Writer(path, header, n_features=8, sparse=False, dtype=np.float32) as writer:
+            for block in blocks:
+                writer.append("train", block)
+            writer.append("test", Part(X_test, y_test))
+    """
+
+    fingerprint: str
+
+    def __init__(
+        self, path: Path, header: Header, *, n_features: int, sparse: bool, dtype: DTypeLike
+    ) -> None:
+        self._path = path
+        self._header = header
+        self._n_features = n_features
+        self._sparse = sparse
+        self._dtype = np.dtype(dtype)
+        self._hash = Fingerprint()
+        self._n_rows = {"train": 0, "test": 0}
+        self._n_stored = 0
+        self._open = contextlib.ExitStack()
+        self._sink: Any = None
+        self._parquet: pq.ParquetWriter | None = None
+        self._group: list[pa.RecordBatch] = []
+        self._group_rows = self._group_entries = 0
+
+    def __enter__(self) -> Self:
+        unfinished = self._path.with_name(partial_prefix(self._path) + "parquet")
+        with self._explained():
+            self._sink = self._open.enter_context(replacing(self._path, unfinished))
+        return self
+
+    def append(self, role: Literal["train", "test"], part: Part) -> None:
+        """Add rows; those of the training part come first.
+
+        Parameters
+        ----------
+        role : {"train", "test"}
+        part : Part
+            Any number of rows. Labels are int8 or int64, of one type in all blocks. The arrays must
+            not change until the file is written.
+
+        Raises
+        ------
+        CacheError
+            If the file cannot be written.
+        ValueError
+            If the storage, type or width of the points is not that of the file, or training rows
+            come after test rows.
+        """
+        self._check(role, part)
+        if issparse(part.X):
+            part = Part(canonical(part.X), part.y)
+            self._n_stored += layout.n_entries(part)
+        self._hash.update(role, part)
+        self._n_rows[role] += len(part.y)
+        room = layout.GROUP_ROWS - self._group_rows, layout.GROUP_ENTRIES - self._group_entries
+        for piece in layout.pieces(part, *room):
+            self._add(role, piece)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self._abandon(error)
+            return
+        try:
+            with self._explained():
+                self._finish()
+                self._open.close()
+        except BaseException as failure:
+            self._abandon(failure)
+            raise
+
+    def _check(self, role: str, part: Part) -> None:
+        found = (issparse(part.X), part.X.dtype, part.X.shape[1])
+        expected = (self._sparse, self._dtype, self._n_features)
+        if found != expected:
+            raise ValueError(
+                f"{self._header.name}: points (sparse, type, features) {found} in a file of "
+                f"{expected}"
+            )
+        if role == "train" and self._n_rows["test"]:
+            raise ValueError(f"{self._header.name}: training rows after test rows")
+
+    def _add(self, role: str, piece: Part) -> None:
+        """Put a piece into the current row group, which is written first if there is no room."""
+        rows, entries = len(piece.y), layout.n_entries(piece)
+        if self._group and (
+            self._group_rows + rows > layout.GROUP_ROWS
+            or self._group_entries + entries > layout.GROUP_ENTRIES
+        ):
+            self._flush()
+        self._group.append(layout.batch(role, piece))
+        self._group_rows += rows
+        self._group_entries += entries
+
+    def _flush(self) -> None:
+        table = pa.Table.from_batches(self._group)
+        self._group, self._group_rows, self._group_entries = [], 0, 0
+        with self._explained():
+            if self._parquet is None:
+                self._parquet = pq.ParquetWriter(
+                    self._sink,
+                    table.schema,
+                    compression="lz4",
+                    use_dictionary=["split"],
+                    write_statistics=False,
+                    write_page_checksum=True,
+                )
+            self._parquet.write_table(table, row_group_size=max(1, len(table)))
+
+    def _finish(self) -> None:
+        if self._group:
+            self._flush()
+        if self._parquet is None:
+            raise ValueError(f"{self._header.name}: no rows to write")
+        self.fingerprint = self._hash.hexdigest()
+        shape = layout.Shape(
+            self._n_rows["train"], self._n_rows["test"], self._n_features, self._n_stored
+        )
+        about = asdict(self._header) | asdict(shape) | {"fingerprint": self.fingerprint}
+        self._parquet.add_key_value_metadata({_KEY: json.dumps(about, sort_keys=True).encode()})
+        self._parquet.close()
+
+    def _abandon(self, error: BaseException) -> None:
+        if self._parquet is not None:
+            # Otherwise it would write its end to a closed file when it is collected.
+            with contextlib.suppress(OSError, pa.ArrowException, ValueError):
+                self._parquet.close()
+        with contextlib.suppress(type(error)):
+            self._open.__exit__(type(error), error, error.__traceback__)
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise CacheError(
+                f"{self._header.name}: cannot write the cache file {self._path} "
+                f"({error.strerror or error}); set MARGINBENCH_CACHE to a folder with room that "
+                "can be written"
+            ) from None
 
 
 def write(path: Path, header: Header, content: Content) -> None:
@@ -99,24 +294,10 @@ def write(path: Path, header: Header, content: Content) -> None:
     CacheError
         If the file cannot be written.
     """
-    table = _table(header, content)
-    unfinished = path.with_name(partial_prefix(path) + "parquet")
-    try:
-        with replacing(path, unfinished) as sink:
-            pq.write_table(
-                table,
-                sink,
-                compression="zstd",
-                use_dictionary=["split"],
-                write_statistics=False,
-                write_page_checksum=True,
-                row_group_size=_row_group(content),
-            )
-    except OSError as error:
-        raise CacheError(
-            f"{header.name}: cannot write the cache file {path} ({error.strerror or error}); "
-            "set MARGINBENCH_CACHE to a folder with room that can be written"
-        ) from None
+    X = content.train.X
+    with Writer(path, header, n_features=X.shape[1], sparse=issparse(X), dtype=X.dtype) as writer:
+        writer.append("train", content.train)
+        writer.append("test", content.test)
 
 
 def partial_prefix(path: Path) -> str:
@@ -124,8 +305,29 @@ def partial_prefix(path: Path) -> str:
     return f".{path.stem}.partial-"
 
 
-def read(path: Path, header: Header) -> tuple[Content, str]:
-    """Read a dataset and verify its fingerprint.
+def read_header(path: Path) -> Header:
+    """Read what a file says of itself, and nothing else of it.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Header
+        Of any version.
+
+    Raises
+    ------
+    Unusable
+        If the file is missing or its metadata cannot be read.
+    """
+    with _opened(path) as file:
+        return _header(_about(file))
+
+
+def read(path: Path, header: Header) -> Stored:
+    """Read a dataset that was verified before, or verify it and leave a stamp that says so.
 
     Parameters
     ----------
@@ -135,42 +337,86 @@ def read(path: Path, header: Header) -> tuple[Content, str]:
 
     Returns
     -------
-    content : Content
-        Read-only arrays.
-    fingerprint : str
+    Stored
 
     Raises
     ------
     Unusable
         If the file is missing, damaged or outdated.
     """
+    file = stamps.identity(path)
+    stamped = stamps.fingerprint(path, file)
+    if stamped is not None:
+        found = _read(path, header)
+        # Another process may have replaced the file while it was read.
+        if found.fingerprint == stamped and stamps.identity(path) == file:
+            return found
+        file = stamps.identity(path)
+    found = verify(path, header)
+    stamps.leave(path, file, found.fingerprint)
+    return found
+
+
+def verify(path: Path, header: Header) -> Stored:
+    """Read a dataset and compare its content with its fingerprint, whatever a stamp says.
+
+    Parameters
+    ----------
+    path : Path
+    header : Header
+        What the file should be.
+
+    Returns
+    -------
+    Stored
+
+    Raises
+    ------
+    Unusable
+        If the file is missing, damaged or outdated.
+    """
+    found = _read(path, header)
+    got = fingerprint(found.content)
+    if got != found.fingerprint:
+        raise Unusable(
+            "damaged",
+            f"{path}: the content's fingerprint is {got}, its metadata say {found.fingerprint!r}",
+        )
+    return found
+
+
+def _read(path: Path, header: Header) -> Stored:
+    with _opened(path) as file:
+        about = _about(file)
+        _compare(path, about, header)
+        shape = layout.Shape(**{name: about[name] for name in layout.Shape.__annotations__})
+        return Stored(layout.read(file, shape), str(about["fingerprint"]), _header(about))
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
         if not path.exists():
             raise Unusable("missing", f"{path}: not fetched yet")
-        # Arrow checks the checksum of every page before it decodes it.
-        with pq.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
-            found = json.loads(file.schema_arrow.metadata[_KEY])
-            _compare(path, found, header)
-            names = file.schema_arrow.names
-            dense = _dense_rows(file, found["n_features"]) if "X" in names else None
-            table = file.read([name for name in names if name != "X"], use_threads=False)
-        content = _content(table, dense, found["n_features"])
-        stored, got = str(found["fingerprint"]), fingerprint(content)
+        # Arrow checks the checksum of every page before it decodes it. A mapped file would count as
+        # memory of the process.
+        with pq.ParquetFile(
+            path, page_checksum_verification=True, read_dictionary=["split"]
+        ) as file:
+            yield file
     except _DAMAGE as error:
         what = f"{type(error).__name__}: {first_line(error)}"
         raise Unusable("damaged", f"{path}: not a dataset that can be read ({what})") from None
-    if got != stored:
-        raise Unusable(
-            "damaged",
-            f"{path}: the content's fingerprint is {got}, its metadata say {stored!r}",
-        )
-    return content, got
 
 
-def _row_group(content: Content) -> int:
-    X = content.train.X
-    width = 1 if issparse(X) else X.shape[1]
-    return max(1, min(_ROW_GROUP, _ROW_GROUP_ENTRIES // width))
+def _about(file: pq.ParquetFile) -> dict[str, Any]:
+    about: dict[str, Any] = json.loads(file.metadata.metadata[_KEY])
+    return about
+
+
+def _header(about: dict[str, Any]) -> Header:
+    # Files of earlier layouts lack what was decided.
+    return Header(**{name: about[name] for name in Header.__annotations__ if name in about})
 
 
 def _compare(path: Path, found: dict[str, Any], header: Header) -> None:
@@ -184,92 +430,3 @@ def _compare(path: Path, found: dict[str, Any], header: Header) -> None:
             raise Unusable(
                 state, f"{path}: {key} is {found[key]!r}, this release needs {expected[key]!r}"
             )
-
-
-def _table(header: Header, content: Content) -> pa.Table:
-    X, y = zip(*((part.X, part.y) for _, part in content.parts()), strict=True)
-    columns: dict[str, pa.ChunkedArray] = {}
-    if issparse(X[0]):
-        rows = [canonical(part) for part in X]
-        columns["indices"] = pa.chunked_array(
-            [_lists(part.indptr, part.indices.astype(np.int32)) for part in rows]
-        )
-        columns["values"] = pa.chunked_array([_lists(part.indptr, part.data) for part in rows])
-    else:
-        columns["X"] = pa.chunked_array([_fixed_lists(part) for part in X])
-    columns["y"] = pa.chunked_array([pa.array(part) for part in y])
-    columns["split"] = pa.chunked_array(
-        [pa.repeat(role, len(part.y)) for role, part in content.parts()]
-    )
-    about = asdict(header) | {
-        "n_features": X[0].shape[1],
-        "fingerprint": fingerprint(content),
-    }
-    # Arrow reads columns without nulls markedly faster when the schema says so.
-    schema = pa.schema(
-        [pa.field(name, column.type, nullable=False) for name, column in columns.items()],
-        metadata={_KEY: json.dumps(about, sort_keys=True).encode()},
-    )
-    return pa.table(list(columns.values()), schema=schema)
-
-
-def _lists(indptr: Any, items: Any) -> pa.LargeListArray:
-    values = pa.array(items)
-    kind = pa.large_list(pa.field("element", values.type, nullable=False))
-    return pa.LargeListArray.from_arrays(pa.array(indptr, pa.int64()), values, type=kind)
-
-
-def _fixed_lists(X: Any) -> pa.FixedSizeListArray:
-    values = pa.array(np.ascontiguousarray(X).ravel())
-    kind = pa.list_(pa.field("element", values.type, nullable=False), X.shape[1])
-    return pa.FixedSizeListArray.from_arrays(values, type=kind)
-
-
-def _dense_rows(file: pq.ParquetFile, width: int) -> Any:
-    """The column X, a row group at a time: Arrow's copy of all of it would double the memory."""
-    kind = file.schema_arrow.field("X").type.value_type
-    X = np.empty((file.metadata.num_rows, width), dtype=kind.to_pandas_dtype())
-    stop = 0
-    for group in range(file.num_row_groups):
-        for chunk in file.read_row_group(group, ["X"], use_threads=False)["X"].chunks:
-            start, stop = stop, stop + len(chunk)
-            X[start:stop] = _numbers(chunk.flatten()).reshape(-1, width)
-    X.setflags(write=False)
-    return X
-
-
-def _content(table: pa.Table, X: Any, width: int) -> Content:
-    is_test = pc.equal(table["split"], "test").combine_chunks().to_numpy(zero_copy_only=False)
-    n_train = int(np.count_nonzero(~is_test))
-    if is_test[:n_train].any():
-        raise ValueError("the rows of the training and the test part are mixed")
-    y = _numbers(table["y"].combine_chunks())
-    if y.dtype not in (np.int8, np.int64):
-        raise ValueError(f"the labels are of type {y.dtype}")
-    if X is not None:
-        return Content(Part(X[:n_train], y[:n_train]), Part(X[n_train:], y[n_train:]))
-    indices, values = table["indices"].combine_chunks(), table["values"].combine_chunks()
-    indptr = np.concatenate(([0], np.cumsum(_numbers(indices.value_lengths()))))
-    columns, data = _numbers(indices.flatten()), _numbers(values.flatten())
-    # Compiled solvers do not check bounds, and the fingerprint does not know them.
-    if len(columns) and not (columns.min() >= 0 and columns.max() < width):
-        raise ValueError(f"a feature is outside 0 to {width - 1}")
-    train, test = (
-        Part(_csr(indptr[part.start : part.stop + 1], columns, data, width), y[part])
-        for part in (slice(0, n_train), slice(n_train, len(y)))
-    )
-    return Content(train, test)
-
-
-def _csr(indptr: Any, columns: Any, data: Any, width: int) -> csr_matrix:
-    items = slice(indptr[0], indptr[-1])
-    indptr = (indptr - indptr[0]).astype(columns.dtype if indptr[-1] < 2**31 else np.int64)
-    X = csr_matrix((data[items], columns[items], indptr), shape=(len(indptr) - 1, width))
-    # SciPy copies what is a small piece of a large array.
-    for array in (X.data, X.indices, X.indptr):
-        array.setflags(write=False)
-    return X
-
-
-def _numbers(array: Any) -> Any:
-    return array.to_numpy(zero_copy_only=True)

@@ -107,12 +107,17 @@ class Ask:
         Parameters
         ----------
         tasks : sequence
-            With ``label``, ``dataset`` and ``dataset_params``.
+            With ``label``, ``dataset``, ``dataset_params``, ``folder`` and ``runs_code``.
         """
-        wanted = {_dataset_tag(task): task for task in tasks}
+        tags = _dataset_tags(tasks)
+        wanted = {tags[task.label]: task for task in tasks}
         jobs = (
             Job(
-                tag, DatasetWork(task.dataset, dict(task.dataset_params)), self.limits, self.threads
+                tag,
+                DatasetWork(task.dataset, dict(task.dataset_params), task.folder),
+                self.limits,
+                self.threads,
+                task.runs_code,
             )
             for tag, task in wanted.items()
         )
@@ -126,7 +131,7 @@ class Ask:
                 found[job.tag] = outcome.reason
             else:
                 found[job.tag] = f"{wanted[job.tag].dataset}: {outcome.reason}"
-        return {task.label: found[_dataset_tag(task)] for task in tasks}
+        return {task.label: found[tags[task.label]] for task in tasks}
 
 
 def check_parameters(
@@ -180,5 +185,12 @@ def _hint(outcome: Outcome) -> str:
     return "; raise compile_timeout in [budget]" if outcome.status == "timeout" else ""
 
 
-def _dataset_tag(task: Any) -> str:
-    return f"{task.dataset} {canonical_json(task.dataset_params)}".removesuffix(" {}")
+def _dataset_tags(tasks: Sequence[Any]) -> dict[str, str]:
+    """Of each task by label the name of its data, with all that tells them from others."""
+    folders: dict[str, list[str | None]] = {}
+    tags = {}
+    for task in tasks:
+        tag = f"{task.dataset} {canonical_json(task.dataset_params)}".removesuffix(" {}")
+        known = folders.setdefault(tag, [task.folder])
+        tags[task.label] = tag if task.folder == known[0] else f"{tag} in {task.folder}"
+    return tags

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +18,9 @@ from marginbench.harness.kinds import kind_named
 from marginbench.harness.loading import SolverSpec, load_class, shown_name, source_file
 from marginbench.harness.versions import version_of
 from marginbench.harness.words import visible
+
+if TYPE_CHECKING:
+    from marginbench.data_loaders import Dataset
 
 # Characters of the first line of a docstring: what a table of solvers has room for.
 _SUMMARY_LIMIT = 200
@@ -37,7 +40,10 @@ def describe_dataset(work: DatasetWork) -> DatasetInfo:
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
-        dataset = load(work.dataset, work.params or None)
+        dataset = load(work.dataset, work.params or None, folder=work.folder)
+    notes = [str(item.message) for item in caught if issubclass(item.category, DataWarning)]
+    if dataset.new:
+        notes += [f"{dataset.name}: {line}" for line in dataset.decided]
     return DatasetInfo(
         fingerprint=dataset.fingerprint,
         n_train=int(dataset.n_train),
@@ -47,8 +53,18 @@ def describe_dataset(work: DatasetWork) -> DatasetInfo:
         n_classes=len(np.unique(dataset.y_train)),
         citation=dataset.citation,
         licence=dataset.licence,
-        notes=tuple(str(item.message) for item in caught if issubclass(item.category, DataWarning)),
+        notes=tuple(notes),
+        decided=dataset.decided,
+        default_gamma=_gamma(dataset),
     )
+
+
+def _gamma(dataset: Dataset) -> float:
+    """The registered kernel width, or the one that is computed from the training part."""
+    from marginbench.data_loaders.own.widths import scale_gamma
+
+    known = dataset.default_gamma
+    return scale_gamma(dataset.X_train) if known is None else known
 
 
 def describe_solver(work: DescribeWork) -> SolverInfo:

@@ -79,6 +79,7 @@ class DatasetWork(Work):
 
     dataset: str
     params: dict[str, Any]
+    folder: str | None = None
 
     def run(self, send: Send) -> DatasetInfo:
         from marginbench.harness.describing import describe_dataset
@@ -93,7 +94,17 @@ class DatasetWork(Work):
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What planning needs to know of a dataset."""
+    """What planning needs to know of a dataset.
+
+    Attributes
+    ----------
+    notes : tuple of str
+        What the user is told now.
+    decided : tuple of str
+        What was decided when the user's own data were read.
+    default_gamma : float or None
+        A kernel width to start from; None if the points are generated.
+    """
 
     fingerprint: str
     n_train: int
@@ -104,6 +115,8 @@ class DatasetInfo:
     citation: str
     licence: str
     notes: tuple[str, ...] = ()
+    decided: tuple[str, ...] = ()
+    default_gamma: float | None = None
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,8 @@ def restored_study(model: type[StudyBase], content: Mapping[str, Any], results: 
             file, _, name = values["name"].rpartition(":")
             values["name"] = f"{results.resolve().joinpath(file).resolve()}:{name}"
         tables[table].append(values)
-    return model.model_validate(content["settings"] | tables)
+    study = model.model_validate(content["settings"] | tables)
+    return study.with_tasks([task.placed(str(results.resolve())) for task in study.tasks])
 
 
 def added_labels(content: Mapping[str, Any]) -> set[str]:
@@ -214,7 +215,11 @@ def _entries(
     return {
         entry.label: {"table": table, **entry.model_dump()}
         | ({"added": True} if without else {})
-        | ({"name": _portable(entry.name, results)} if table == study.solver_table else {})
+        | (
+            {"name": _portable(entry.name, results)}
+            if table == study.solver_table
+            else entry.portable(results)
+        )
         for table in tables
         for entry in getattr(study, table)
         if entry.label not in known

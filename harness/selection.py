@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from marginbench.data_loaders import DataError, Source, sources, suggest
+from marginbench.data_loaders import Source, imported, sources, suggest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
 from marginbench.harness.words import visible
@@ -32,7 +33,8 @@ def select(
     study : StudyBase
     datasets : sequence of str, optional
         Labels of tasks, or names of their datasets or generators, in any case. A known dataset
-        that a study of SVM solvers does not have comes with its own default kernel width and C.
+        that a study of SVM solvers does not have comes with its own default kernel width and C;
+        one of the user's files is named by its path.
     solvers : sequence of str, optional
         Labels or names of solvers, in any case; a registry name, "file.py:Class" or
         "module:Class" that the study does not have runs with its defaults.
@@ -77,7 +79,9 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
         key = name.casefold()
         found = [task for task in study.tasks if key in map(str.casefold, task.names)]
         if not found:
-            new = kind_named(study.kind).new_task(study, name, _free(name, chosen))
+            # A label of the study stays that of the study's own task, chosen or not.
+            label = _free(label_of(name), [*chosen, *study.tasks])
+            new = kind_named(study.kind).new_task(study, name, label)
             found = [new]
         chosen.extend(task for task in found if task not in chosen)
     if not chosen:
@@ -203,28 +207,6 @@ def _unknown_solver(name: str, kind: str, known: Sequence[str]) -> str:
     return f"unknown solver {name!r}{suggest(name, list(known))}"
 
 
-def checked_dataset(name: str, params: Mapping[str, Any], where: str = "") -> str:
-    """The name of a dataset in its own spelling.
-
-    Raises
-    ------
-    StudyError
-        If there is none, or it does not take the parameters; the message begins with ``where``,
-        the place of the table in a file: "study.toml: task[1].".
-    """
-    known = dataset_names()
-    found = find(name, known)
-    if found is None:
-        place = f"{where}dataset: " if where else ""
-        raise StudyError(f"{place}unknown dataset {name!r}{suggest(name, known)}")
-    try:
-        source_of(found).resolve(dict(params))
-    except DataError as error:
-        place = f"{where.removesuffix('.')}: " if where else ""
-        raise StudyError(f"{place}{error}") from None
-    return found
-
-
 def find(name: str, known: Iterable[str]) -> str | None:
     """The known name that this is in any case, or None."""
     exact = {candidate.casefold(): candidate for candidate in known}
@@ -234,6 +216,16 @@ def find(name: str, known: Iterable[str]) -> str | None:
 def dataset_names() -> list[str]:
     """Names of the registered datasets."""
     return list(_sources())
+
+
+def imported_names() -> list[str]:
+    """Names of the imported datasets."""
+    return [item.name for item in imported()]
+
+
+def label_of(name: str) -> str:
+    """The label of a dataset by its name: the last part of a path, the name after a colon."""
+    return PurePath(name.rpartition(":")[2]).name or name
 
 
 def source_of(dataset: str) -> Source:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -143,8 +144,10 @@ class TaskEntry(StudyPart):
         """What the command line may call it."""
         return (self.label,)
 
-    def completed(self, where: str = "") -> Self:
+    def completed(self, where: str = "", folder: str | None = None) -> Self:
         """The same with names in their own spelling and what the data decide filled in.
+
+        Relative paths begin in ``folder``, or where we are.
 
         Raises
         ------
@@ -152,6 +155,14 @@ class TaskEntry(StudyPart):
             For a name that there is not; the message begins with ``where``.
         """
         return self
+
+    def placed(self, folder: str | None) -> Self:
+        """The same with relative paths that begin in a folder; nothing is looked at."""
+        return self
+
+    def portable(self, results: Path) -> dict[str, Any]:
+        """The fields that name files, with the way to them from the results folder."""
+        return {}
 
 
 class StudyBase(StudyPart):
@@ -295,7 +306,7 @@ def _labelled(entries: Sequence[Any], default: str) -> list[Any]:
     for entry in given:
         base = entry.get(default) if isinstance(entry, dict) else None
         if isinstance(base, str) and base and "label" not in entry:
-            stem = base.rsplit(":", 1)[-1]
+            stem = PurePath(base.rsplit(":", 1)[-1]).name or base
             label, number = stem, 1
             while label.casefold() in taken:
                 number += 1

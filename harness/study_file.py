@@ -84,7 +84,7 @@ def parse_study(content: bytes, *, where: str, folder: str | None = None) -> Stu
     where : str
         What the messages call the file.
     folder : str, optional
-        Where the files of a user's solvers are looked for; the current folder by default.
+        Where the user's files are looked for, solvers and data; the current folder by default.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def _model(values: Mapping[str, Any], where: str) -> type[StudyBase]:
 def _completed(study: StudyBase, where: str, folder: str | None) -> StudyBase:
     """The study with names in their own spelling, and what datasets decide filled in."""
     tasks = [
-        task.completed(f"{where}: {table}[{number}].")
+        task.completed(f"{where}: {table}[{number}].", folder)
         for table in study.task_tables
         for number, task in enumerate(getattr(study, table), 1)
     ]

@@ -22,13 +22,17 @@ class _Described(BaseModel):
 
 
 class Task(_Described):
-    """A task; ``dataset`` is empty where the problems are generated."""
+    """A task; ``dataset`` is empty where the problems are generated.
+
+    ``decided`` is what was decided when the user's own data were read, a line each.
+    """
 
     label: str
     dataset: str = ""
     dataset_params: dict[str, Any] = Field(default_factory=dict)
     citation: str = ""
     licence: str = ""
+    decided: tuple[str, ...] = ()
 
 
 class SvmTask(Task):

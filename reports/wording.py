@@ -69,7 +69,8 @@ def kernel_words(task: SvmTask) -> list[str]:
     values = [
         f"{symbols.get(key, key)} = {_value(value)}"
         for key, value in task.kernel.items()
-        if key != "name"
+        # A width that follows from the data is not known where they could not be loaded.
+        if key != "name" and value is not None
     ]
     bias = "with bias" if task.fit_intercept else "no bias"
     return [words, *values, f"C = {_value(task.C)}", bias]

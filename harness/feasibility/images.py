@@ -226,7 +226,9 @@ def _at(history: Any, stage: int) -> Any:
 
 def draw(work: ImagesWork) -> dict[str, tuple[Any, NDArray[Any]]]:
     """Training, validation and test points with their classes."""
-    data = load(work.dataset, work.dataset_params or None)
+    data = load(work.dataset, work.dataset_params or None, folder=work.folder)
+    if work.fingerprint and data.fingerprint != work.fingerprint:
+        raise DataError(f"{work.dataset}: has changed since the runs were planned; run it again")
     classes = np.unique(data.y_train)
     generator = np.random.default_rng(work.seed)
     parts: dict[str, list[NDArray[Any]]] = {"train": [], "validation": []}

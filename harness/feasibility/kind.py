@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from marginbench.harness.asking import Ask, check_parameters
+from marginbench.harness.datasets import is_users_file
 from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.feasibility.judging import CELLS, IMAGES
 from marginbench.harness.feasibility.records import FeasibilityRecord
@@ -131,6 +132,10 @@ def _plan_run(
     given = {k: v for k, v in decided.items() if k in info.accepted} | entry.params
     params = {**dict.fromkeys(info.required), **info.defaults, **given}
     problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
+    known = dict(problem)
+    if isinstance(task, Images) and is_users_file(task.dataset, task.folder):
+        # Where a user's file is makes no difference; the fingerprint says what is in it.
+        problem = {k: v for k, v in problem.items() if k not in ("dataset", "dataset_params")}
     found = facts.datasets.get(task.label)
     fingerprint = found.fingerprint if isinstance(found, DatasetInfo) else None
     parts = key_parts(
@@ -146,14 +151,14 @@ def _plan_run(
         task=task.label,
         solver=entry.label,
         seed=seed,
-        work=_work(study, task, entry, given, seed),
+        work=_work(study, task, entry, given, seed, fingerprint),
         limits=run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0),
         known={
             "key_parts": canonical_json(parts),
             "version": info.version,
             "solver_class": info.shown,
             "params": canonical_json(params),
-            "problem": canonical_json(problem),
+            "problem": canonical_json(known),
             "fingerprint": fingerprint,
         },
         foreign=is_foreign(entry.name),
@@ -168,6 +173,7 @@ def _work(
     entry: SolverEntry,
     params: dict[str, Any],
     seed: int,
+    fingerprint: str | None,
 ) -> CellWork | ImagesWork:
     if isinstance(task, Cell):
         return CellWork(
@@ -193,14 +199,20 @@ def _work(
         seed=seed,
         solver=entry.name,
         params=params,
+        folder=task.folder,
+        fingerprint=fingerprint or "",
     )
 
 
-def _credit(found: DatasetInfo | str | None) -> dict[str, str]:
-    """Whom to cite for the data."""
+def _credit(found: DatasetInfo | str | None) -> dict[str, Any]:
+    """Whom to cite for the data, and what was decided when the user's own were read."""
     if not isinstance(found, DatasetInfo):
         return {}
-    return {"citation": found.citation, "licence": found.licence}
+    return {
+        "citation": found.citation,
+        "licence": found.licence,
+        "decided": list(found.decided),
+    }
 
 
 KIND = FeasibilityKind()

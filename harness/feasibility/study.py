@@ -7,12 +7,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from marginbench.harness.datasets import DatasetTask
 from marginbench.harness.errors import StudyError
-from marginbench.harness.selection import checked_dataset
 from marginbench.harness.study import (
     MAX_SEEDS,
     Label,
-    Name,
     Positive,
     SolverEntry,
     StudyBase,
@@ -63,13 +62,13 @@ class Cell(TaskEntry):
         return self.label, self.generator
 
 
-class Images(TaskEntry):
+class Images(DatasetTask):
     """A data set of several classes, each against the rest, solved by the kernel methods.
 
     Attributes
     ----------
     dataset, dataset_params
-        A registered data set with more than two classes.
+        A data set with more than two classes, a registered one or the user's own.
     n_train, n_validation : int
         Points drawn from the training part by the instance's seed, apart from each other, the same
         number of every class. The test part is used whole.
@@ -85,8 +84,6 @@ class Images(TaskEntry):
     """
 
     label: Label
-    dataset: Name
-    dataset_params: dict[str, Any] = Field(default_factory=dict)
     n_train: Count = 10_000
     n_validation: Count = 2_000
     gammas: Annotated[tuple[Positive, ...], Field(min_length=1, strict=False)]
@@ -104,21 +101,6 @@ class Images(TaskEntry):
     table: ClassVar[str] = "images"
     takes: ClassVar[str] = "kernel"
     decides: ClassVar[tuple[str, ...]] = ("kernel", "gamma", "max_iter")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.label, self.dataset
-
-    def completed(self, where: str = "") -> Self:
-        """With the data set's name in its own spelling.
-
-        Raises
-        ------
-        StudyError
-            For an unknown data set, or one that does not take the parameters.
-        """
-        dataset = checked_dataset(self.dataset, self.dataset_params, where)
-        return self.model_copy(update={"dataset": dataset})
 
 
 class FeasibilityStudy(StudyBase):

@@ -132,6 +132,8 @@ class ImagesWork(_Judged):
     seed: int
     solver: str
     params: dict[str, Any]
+    folder: str | None = None
+    fingerprint: str = ""
 
     def run(self, send: Send) -> dict[str, Any]:
         from marginbench.harness.feasibility.images import classify, judge

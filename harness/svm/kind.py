@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from marginbench.harness.asking import Ask, check_parameters
+from marginbench.harness.datasets import is_users_file
 from marginbench.harness.errors import SolverError
 from marginbench.harness.jobs import DatasetInfo, Job, Limits, SolverInfo
 from marginbench.harness.judging import Judging
 from marginbench.harness.kinds import Facts, Run
-from marginbench.harness.selection import dataset_names, find, unknown_task
+from marginbench.harness.selection import dataset_names, find, imported_names, unknown_task
 from marginbench.harness.study import SolverEntry
 from marginbench.harness.svm.comparison import compare_with_reference, fill_in_gap
 from marginbench.harness.svm.judging import JUDGING
@@ -29,6 +30,10 @@ class SVMFacts(Facts):
     """Also the reference optimum of each task by label, or why there is none."""
 
     references: Mapping[str, ReferenceInfo | str] = field(default_factory=dict)
+
+    def completed(self, study: Study) -> Study:
+        """The study with the kernel widths that were computed from the data."""
+        return _with_gammas(study, self.datasets)
 
 
 class SVMKind:
@@ -61,16 +66,21 @@ class SVMKind:
     def new_task(self, study: Study, name: str, label: str) -> Task:
         dataset = find(name, dataset_names())
         if dataset is None:
-            raise unknown_task(study, name, dataset_names())
+            imported = imported_names()
+            if name not in imported and not is_users_file(name, None):
+                raise unknown_task(study, name, [*dataset_names(), *imported])
+            return Task(dataset=name, label=label).completed()
         return Task(dataset=dataset, label=label.replace(name, dataset, 1)).completed()
 
     def facts(self, study: Study, ask: Ask) -> SVMFacts:
         solvers = ask.solvers(study.solvers, self.name)
         check_parameters(study.solvers, solvers, "task", DECIDED_BY_TASK, given=("nu",))
         datasets = ask.datasets(study.task)
+        study = _with_gammas(study, datasets)
         return SVMFacts(solvers, datasets, _references(study, datasets, ask))
 
     def plan(self, study: Study, facts: SVMFacts) -> list[Run]:
+        study = facts.completed(study)
         return [
             plan_run(study, facts, task, entry, seed)
             for task in study.task
@@ -79,6 +89,7 @@ class SVMKind:
         ]
 
     def describe(self, study: Study, facts: SVMFacts) -> dict[str, Any]:
+        study = facts.completed(study)
         return {
             "seeds": list(range(study.seeds)),
             "reference": study.reference.model_dump(),
@@ -109,6 +120,16 @@ class SVMKind:
             yield f"{record.n_support} support vectors"
 
 
+def _with_gammas(study: Study, datasets: Mapping[str, DatasetInfo | str]) -> Study:
+    def one(task: Task) -> Task:
+        info = datasets[task.label]
+        # A study that was built in Python was never completed.
+        task = task if task.C is not None else task.completed(folder=task.folder)
+        return task if isinstance(info, str) else task.with_gamma(info.default_gamma)
+
+    return study.with_tasks([one(task) for task in study.task])
+
+
 def _references(
     study: Study, datasets: Mapping[str, DatasetInfo | str], ask: Ask
 ) -> dict[str, ReferenceInfo | str]:
@@ -129,7 +150,8 @@ def _references(
                 found[task.label] = "the task has reference = false"
             else:
                 cache_mb = _CACHE_SHARE * study.budget.memory
-                work = ReferenceWork(task.problem, study.reference.tol, cache_mb)
+                problem = replace(task.problem, fingerprint=info.fingerprint)
+                work = ReferenceWork(problem, study.reference.tol, cache_mb)
                 yield Job(task.label, work, limits, ask.threads)
 
     for job, outcome in ask(jobs(), "computing the reference optimum of {}"):
@@ -156,6 +178,7 @@ def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
         "reference": task.reference,
         "citation": "" if isinstance(info, str) else info.citation,
         "licence": "" if isinstance(info, str) else info.licence,
+        "decided": [] if isinstance(info, str) else list(info.decided),
     }
 
 

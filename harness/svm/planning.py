@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from marginbench.harness.jobs import DatasetInfo, SolverInfo
@@ -37,13 +38,14 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
                     f"give {name} a number in params"
                 )
     params = {**dict.fromkeys(info.required), **info.defaults, **given}
-    problem, budget = task.problem, study.budget
+    fingerprint = None if dataset is None else dataset.fingerprint
+    problem, budget = replace(task.problem, fingerprint=fingerprint or ""), study.budget
     parts = key_parts(
         kind=study.kind,
         info=info,
         params=params,
         task={
-            "fingerprint": None if dataset is None else dataset.fingerprint,
+            "fingerprint": fingerprint,
             "kernel": problem.kernel,
             "kernel_code": kernel_code(task.kernel, params.get("kernel")),
             "C": problem.C,

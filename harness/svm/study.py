@@ -8,19 +8,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from marginbench.harness.datasets import DatasetTask, registered_source
 from marginbench.harness.errors import StudyError
 from marginbench.harness.keys import hash_json
-from marginbench.harness.selection import checked_dataset, source_of
 from marginbench.harness.sources import closure, code_hash, project_file
 from marginbench.harness.study import (
     MAX_SEEDS,
     Finite,
-    Name,
     Positive,
     SolverEntry,
     StudyBase,
     StudyPart,
-    TaskEntry,
 )
 from marginbench.harness.svm.work import Problem
 from marginbench.solvers.kernels import Kernel, kernel_class, kernel_names
@@ -45,18 +43,17 @@ class ReferenceSettings(StudyPart):
     timeout: Positive = 1800.0
 
 
-class Task(TaskEntry):
+class Task(DatasetTask):
     """One optimisation problem: a dataset, a kernel and C.
 
     ``label``, ``gamma`` and ``C`` may be left out of a TOML file; they are filled in from the
-    dataset when the study is loaded. ``gamma`` stays None for a kernel that has none, such as the
-    linear one. ``kernel_params`` holds the parameters of a kernel besides ``gamma``, ``degree`` and
-    ``coef0``. Without ``reference`` no optimum is computed, which saves its time where it cannot be
-    had.
+    dataset when the study is loaded. For the user's own data C is 1, and ``gamma`` is computed once
+    the data are: 1 / (d var(X)) of the training part. ``gamma`` stays None for a kernel that has
+    none, such as the linear one. ``kernel_params`` holds the parameters of a kernel besides
+    ``gamma``, ``degree`` and ``coef0``. Without ``reference`` no optimum is computed, which saves
+    its time where it cannot be had.
     """
 
-    dataset: Name
-    dataset_params: dict[str, Any] = Field(default_factory=dict)
     kernel: str = "rbf"
     gamma: Positive | None = None
     degree: Annotated[int, Field(ge=1)] = 3
@@ -114,10 +111,6 @@ class Task(TaskEntry):
         return {"kernel": self.kernel if len(description) == 1 else description, **shared}
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return self.label, self.dataset
-
-    @property
     def problem(self) -> Problem:
         """The task as workers get it."""
         assert self.C is not None
@@ -127,9 +120,10 @@ class Task(TaskEntry):
             self.kernel_description,
             self.C,
             self.fit_intercept,
+            self.folder,
         )
 
-    def completed(self, where: str = "") -> Self:
+    def completed(self, where: str = "", folder: str | None = None) -> Self:
         """The task with the dataset's own kernel width and C where it has none.
 
         Raises
@@ -137,14 +131,22 @@ class Task(TaskEntry):
         StudyError
             For an unknown dataset, or one that does not take the task's parameters.
         """
-        dataset = checked_dataset(self.dataset, self.dataset_params, where)
-        source = source_of(dataset)
-        values: dict[str, Any] = {"dataset": dataset}
-        if self.C is None:
-            values["C"] = float(source.default_C)
-        if self.gamma is None and "gamma" in kernel_class(self.kernel).parameters():
+        task = super().completed(where, folder)
+        source = registered_source(task.dataset)
+        values: dict[str, Any] = {}
+        if task.C is None:
+            values["C"] = 1.0 if source is None else float(source.default_C)
+        if source is not None and task._lacks_gamma and source.default_gamma is not None:
             values["gamma"] = float(source.default_gamma)
-        return self.model_copy(update=values)
+        return task.model_copy(update=values)
+
+    def with_gamma(self, gamma: float | None) -> Self:
+        """The task with this kernel width if it needs one and has none."""
+        return self.model_copy(update={"gamma": gamma}) if self._lacks_gamma else self
+
+    @property
+    def _lacks_gamma(self) -> bool:
+        return self.gamma is None and "gamma" in kernel_class(self.kernel).parameters()
 
 
 def _kernel_so_far(info: ValidationInfo) -> type[Kernel] | None:

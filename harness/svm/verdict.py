@@ -196,10 +196,19 @@ def build_evaluator(
 
 
 def load_task_data(problem: Problem) -> Dataset:
-    """The task's dataset. Its arrays are read-only: no solver changes what it is judged by."""
-    from marginbench.data_loaders import load
+    """The task's dataset. Its arrays are read-only: no solver changes what it is judged by.
 
-    return load(problem.dataset, problem.dataset_params or None)
+    Raises
+    ------
+    DataError
+        If it cannot be loaded, or is not the one that was planned with.
+    """
+    from marginbench.data_loaders import DataError, load
+
+    dataset = load(problem.dataset, problem.dataset_params or None, folder=problem.folder)
+    if problem.fingerprint and dataset.fingerprint != problem.fingerprint:
+        raise DataError(f"{problem.dataset}: has changed since the runs were planned; run it again")
+    return dataset
 
 
 def compared_rows(n_test: int) -> np.ndarray:

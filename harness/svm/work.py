@@ -17,13 +17,19 @@ DEFAULT_TOL = 1e-3
 
 @dataclass(frozen=True)
 class Problem:
-    """One optimisation problem, complete."""
+    """One optimisation problem, complete.
+
+    ``folder`` is where the path of the user's data begins, and ``fingerprint`` that of the data
+    that were planned with: another process must not take what they have become meanwhile.
+    """
 
     dataset: str
     dataset_params: dict[str, Any]
     kernel: dict[str, Any]
     C: float
     fit_intercept: bool
+    folder: str | None = None
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ class FeasibilityTasks(Section):
             anchor = f"{self.anchor}-{place}"
             data = {
                 "problem": _problem(task),
+                "decided": task.decided,
                 "gallery": gallery(analysis, anchor, task.label),
                 "table": analysis.ask(results, task.label),
                 "note": _note(analysis, task),

@@ -38,6 +38,7 @@ class SvmTasks(Section):
             anchor = f"{self.anchor}-{place}"
             data = {
                 "problem": _problem(analysis.runs, task),
+                "decided": task.decided,
                 "gallery": gallery(analysis, anchor, task.label),
                 "table": results(analysis, task.label, of_task(analysis.counts, task.label)),
                 "note": " ".join([_target_sentence(analysis, task.label), *_notes(analysis)]),

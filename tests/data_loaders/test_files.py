@@ -11,7 +11,7 @@ import pytest
 
 from marginbench.data_loaders import (
     DataError,
-    cache as cache_module,
+    conversion,
     downloads,
     fetch,
     files,
@@ -150,7 +150,7 @@ def test_an_interrupted_download_is_kept_for_a_week(
     os.utime(kept, (then, then))
     monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
     (mirror / "tiny" / "tiny.tst").write_bytes(b"+1 1:nan\n")
-    monkeypatch.setattr(cache_module, "_convert", lambda entry, files: 1 / 0)
+    monkeypatch.setattr(conversion, "_convert", lambda *given: 1 / 0)
     with pytest.raises(ZeroDivisionError):  # neither finished nor refused
         load(source)
     assert kept.exists() == (days < 7)

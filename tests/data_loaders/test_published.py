@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 
 from marginbench.data_loaders import DataError, Source, find, load, splits
 from marginbench.data_loaders.content import Part
-from marginbench.data_loaders.datasets import rcv1
+from marginbench.data_loaders.datasets import aut_avn, kdd99, rcv1
 from marginbench.data_loaders.files import RemoteFile
 from marginbench.data_loaders.idx import FILES
 
@@ -227,3 +227,111 @@ def test_text_files_as_published(offered):
     data = load(offered("heart", {"heart_scale": b"+1 1:1 13:-1\n-1 2:1\n" * 6}))
     assert (data.n_train, data.n_test, data.n_features) == (8, 4, 13)
     assert data.X_train.dtype == np.float32
+
+
+def test_web8(offered):
+    data = load(offered("web8", {"w8a": b"-1 7:1 300:1\n+1 1:1\n", "w8a.t": b"+1 2:1\n-1\n"}))
+    assert data.X_train.shape == data.X_test.shape == (2, 300)
+    assert data.X_train.indices.tolist() == [6, 299, 0]
+    assert data.y_test.tolist() == [1, -1]
+
+
+def test_aut_avn(offered):
+    points = b"".join(b"%d:0.5 20707:1 \n" % k for k in range(1, 11))
+    names = {aut_avn.POINTS: gzip.compress(points), aut_avn.LABELS: b"1\n-1\n" * 5}
+    data = load(offered("aut-avn", names))
+    assert issparse(data.X_train)
+    assert (data.X_train.shape, data.X_test.shape) == ((8, 20707), (2, 20707))
+    assert data.X_test.indices.tolist() == [4, 20706, 9, 20706]
+    assert data.y_test.tolist() == [1, -1]
+    assert data.X_train.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("labels", "complaint"),
+    [
+        (b"1\n-1\n" * 4, "aut-avn.labels: 8 labels for the 10 points of"),
+        (b"1\n0\n" * 5, "aut-avn.labels, line 2: label '0' is not one of the 2 classes -1, 1"),
+        (b"1 1:1\n-1 2:1\n" * 5, "line 2: index 2 is over the number of features, 1"),
+        (b"1\n" * 10, "aut-avn.labels: one class only"),
+    ],
+)
+def test_aut_avn_needs_a_label_for_each_point(offered, labels, complaint):
+    files = {aut_avn.POINTS: b"1:1\n" * 10, aut_avn.LABELS: labels}
+    assert complaint in refusal(offered("aut-avn", files))
+
+
+def test_astro_ph(offered):
+    train = b"# 2 abstracts\n1 3:0.25 99757:0.5 # 9801001\n-1 1:1 # hep-ph/9801002\n"
+    data = load(offered("astro-ph", {"train.dat": train, "test.dat": b"-1 2:1\n1 4:1 #\n"}))
+    assert data.X_train.shape == data.X_test.shape == (2, 99757)
+    assert data.X_train.data.tolist() == [0.25, 0.5, 1]
+    assert data.y_train.tolist() == [1, -1]
+
+
+def connection(words: str, label: str, **numbers: float) -> bytes:
+    """A line of the KDD Cup: numbers by column, from 1, all others 0."""
+    columns = ["0"] * 41
+    columns[1:4] = words.split()
+    for column, number in numbers.items():
+        columns[int(column[1:]) - 1] = f"{number:g}"
+    return ",".join([*columns, label]).encode() + b"\n"
+
+
+KDD_TRAIN = connection("udp http SF", "normal.", c1=2, c5=1000) + connection(
+    "tcp smtp SF", "smurf.", c5=500, c41=0.5
+)
+KDD_TEST = connection("tcp icmp REJ", "guess.", c1=1, c5=2000, c6=3) + connection(
+    "udp smtp SF", "normal.", c41=0.25
+)
+
+
+@pytest.mark.parametrize("name", ["kdd99", "kdd99-10"])
+def test_kdd99(offered, name):
+    train = find(name).files[0].name
+    files = {train: gzip.compress(KDD_TRAIN), "corrected.gz": gzip.compress(KDD_TEST)}
+    source = offered(name, files)
+    data = load(source)
+    # 38 numbers; then tcp, udp; http, smtp; SF: the words of the training file.
+    assert data.n_features == 38 + 2 + 2 + 1
+    dense = np.zeros((4, 43))
+    dense[0, [0, 1, 39, 40, 42]] = 1
+    dense[1, [1, 37, 38, 41, 42]] = [0.5, 1, 1, 1, 1]
+    dense[2, [0, 1, 38]] = [0.5, 2, 1]  # column 6 is 0 in the training file
+    dense[3, [37, 39, 41, 42]] = [0.5, 1, 1, 1]
+    np.testing.assert_array_equal(data.X_train.toarray(), dense[:2])
+    np.testing.assert_array_equal(data.X_test.toarray(), dense[2:])
+    assert data.X_train.dtype == np.float32
+    assert [*data.y_train, *data.y_test] == [1, -1, -1, 1]
+    raw = load(source, {"scale": "none"})
+    assert raw.X_train[0, [0, 1]].toarray().tolist() == [[2, 1000]]
+    assert raw.X_test[0, 2] == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (b"1,2,3\n", "line 3: 3 columns; expected 42"),
+        (connection("udp http SF", "normal.", c6=-1), "line 3: column 6 is -1; none may be neg"),
+        (connection("udp http SF", "x").replace(b"0,0", b"0,?", 1), "column 6 is '?', not a fin"),
+        (connection("udp http SF", "x", c9=np.inf), "line 3: column 9 is 'inf', not a finite"),
+    ],
+)
+def test_kdd99_says_which_line_is_wrong(offered, line, complaint):
+    files = {"kddcup.data.gz": KDD_TRAIN + line, "corrected.gz": KDD_TEST}
+    message = refusal(offered("kdd99", files))
+    assert "kddcup.data.gz" in message
+    assert complaint in message
+
+
+def test_kdd99_blocks_share_their_words(offered, monkeypatch):
+    monkeypatch.setattr(kdd99, "_BLOCK_BYTES", 120)
+    lines = [connection(f"p{k % 3} s{7 - k} F", "normal." if k % 2 else "x.") for k in range(8)]
+    files = {"kddcup.data.gz": b"".join(lines), "corrected.gz": b"".join(lines[::-1])}
+    data = load(offered("kdd99", files))
+    assert data.n_features == 38 + 3 + 8 + 1
+    np.testing.assert_array_equal(data.X_train.toarray(), data.X_test.toarray()[::-1])
+    expected = [[38 + k % 3, 41 + 7 - k, 49] for k in range(8)]
+    assert data.X_train.indices.reshape(8, 3).tolist() == expected
+    monkeypatch.setattr(kdd99, "_MAX_WORDS", 7)
+    assert "column 3 has more than 7 words" in refusal(offered("kdd99", files), {"scale": "none"})

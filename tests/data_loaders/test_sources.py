@@ -13,6 +13,9 @@ def rows(X: np.ndarray) -> set[bytes]:
 
 #: Could not be had when the table was written: nothing to hold their content against yet.
 NOT_PINNED = {"covtype", "susy", "cifar10", "rcv1", "real-sim"}
+NOT_PINNED |= {"web8", "aut-avn", "astro-ph", "kdd99", "kdd99-10"}
+#: No public address is known; the sample of Covertype was never published.
+MIRROR_ONLY = {"covtype-sample", "aut-avn", "astro-ph"}
 
 
 def test_every_source_is_complete():
@@ -33,8 +36,7 @@ def test_every_source_is_complete():
         unpinned = not source.files and "n_train" in source.parameters  # a generator
         assert (source.fingerprint is None) == (bool(unpinned) or source.name in NOT_PINNED)
         for file in source.files:
-            # The sample of Covertype was never published.
-            assert file.urls or source.name == "covtype-sample"
+            assert bool(file.urls) == (source.name not in MIRROR_ONLY)
             assert all(url.startswith("https://") for url in file.urls)
             assert file.sha256 is None or len(file.sha256) == 64
 
@@ -76,10 +78,12 @@ def test_breast_cancer():
         ("adlut", "unknown dataset 'adlut' (did you mean 'adult'?)"),
         ("Digits", "unknown dataset 'Digits' (did you mean 'digits'?)"),
         ("breast_cancer", "(did you mean 'breast-cancer'?)"),
-        ("zzz", "unknown dataset 'zzz' (known: adult, adult-sample, breast-cancer, checkers, "),
+        (
+            "zzz",
+            "unknown dataset 'zzz' (known: adult, adult-sample, astro-ph, aut-avn, breast-cancer, ",
+        ),
         ("codrna", "unknown dataset 'codrna' (did you mean 'cod-rna'?)"),
         ("a\nb", "unknown dataset 'a\\nb' (known: "),
-        ("../adult", "unknown dataset '../adult' (did you mean 'adult'?)"),
     ],
 )
 def test_unknown_names_are_corrected(function, name, complaint):

@@ -564,4 +564,4 @@ def test_a_killed_process_goes_on_when_it_is_started_again(site, tmp_path, monke
     assert again.stdout == "53334\n"
     assert site.ranges == [None, f"bytes={half}-"]
     names = sorted(path.name for path in (tmp_path / "datasets").iterdir())
-    assert names == [".it.lock", "it.parquet"]
+    assert [name for name in names if name != ".it.verified"] == [".it.lock", "it.parquet"]

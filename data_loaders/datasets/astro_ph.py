@@ -1,0 +1,70 @@
+"""astro-ph: abstracts of the arXiv, in the format of SVM-light, which has comments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from marginbench.data_loaders import libsvm, transforms
+from marginbench.data_loaders.content import Content
+from marginbench.data_loaders.files import LocalFile, RemoteFile
+from marginbench.data_loaders.limits import MIB
+from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.source import Source
+
+TRAIN, TEST = "train.dat", "test.dat"
+#: BMRM07 table 1.
+WIDTH = 99_757
+
+
+def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
+    """Read the abstracts.
+
+    Parameters
+    ----------
+    files : mapping of str to LocalFile
+        By the names `TRAIN` and `TEST`.
+    params : mapping
+        Not used: there are no parameters.
+
+    Returns
+    -------
+    Content
+        float64 CSR matrices, int64 labels.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read or a line is malformed.
+    """
+    train, test = (
+        libsvm.joined(
+            libsvm.blocks([files[name]], width=WIDTH, classes=(-1, 1), comments=True), WIDTH
+        )
+        for name in (TRAIN, TEST)
+    )
+    return Content(train, test)
+
+
+_CITATION = """@inproceedings{joachims2006training,
+  author = {Joachims, Thorsten},
+  title = {Training Linear {SVM}s in Linear Time},
+  booktitle = {Proceedings of the 12th ACM SIGKDD International Conference on Knowledge
+    Discovery and Data Mining},
+  year = {2006}
+}"""
+
+SOURCES = (
+    Source(
+        name="astro-ph",
+        summary="abstracts of physics papers by words, from the section astro-ph or not",
+        format="SVM-light text",
+        split="as its publisher has it: train.dat and test.dat",
+        files=tuple(RemoteFile(name, (), max_bytes=512 * MIB) for name in (TRAIN, TEST)),
+        read=read,
+        transform=transforms.as_float32,
+        licence="not stated",
+        citation=_CITATION,
+        default_gamma=1.0,
+        default_C=1.0,
+    ),
+)

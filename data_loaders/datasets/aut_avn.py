@@ -1,0 +1,72 @@
+"""aut-avn: UseNet postings in the format of SVMlin, which has points and labels in two files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from marginbench.data_loaders import libsvm, splits, transforms
+from marginbench.data_loaders.content import Content, Part, check_classes
+from marginbench.data_loaders.errors import DataError
+from marginbench.data_loaders.files import LocalFile, RemoteFile
+from marginbench.data_loaders.limits import MIB
+from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.source import Source
+
+POINTS, LABELS = "aut-avn.examples", "aut-avn.labels"
+#: BMRM07 table 1.
+WIDTH = 20_707
+
+
+def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
+    """Read the points and their labels; every fifth row is the test part.
+
+    Parameters
+    ----------
+    files : mapping of str to LocalFile
+        By the names `POINTS`, lines of ``index:value`` pairs, and `LABELS`, lines of a label each.
+    params : mapping
+        Not used: there are no parameters.
+
+    Returns
+    -------
+    Content
+        float64 CSR matrices, int64 labels.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, a line is malformed, or the files have not equally many lines.
+    """
+    X = libsvm.joined(libsvm.blocks([files[POINTS]], width=WIDTH, labelled=False), WIDTH).X
+    # A label alone is a point without pairs.
+    y = libsvm.read_rows([files[LABELS]], 1, (-1, 1)).y
+    if len(y) != X.shape[0]:
+        raise DataError(
+            f"{files[LABELS].origin}: {len(y)} labels for the {X.shape[0]} points of "
+            f"{files[POINTS].origin}; one of the files is not complete"
+        )
+    check_classes(y, files[LABELS].origin)
+    return splits.every(Part(X, y), 5, first=4)
+
+
+_CITATION = """@misc{mccallum_sraa,
+  author = {McCallum, Andrew},
+  title = {{SRAA}: Simulated/Real/Aviation/Auto {UseNet} Data},
+  howpublished = {Vectors for {SVMlin} by Vikas Sindhwani}
+}"""
+
+SOURCES = (
+    Source(
+        name="aut-avn",
+        summary="UseNet postings by TF-IDF of words, about cars or about aviation",
+        format="SVMlin text",
+        split="every fifth row is the test part",
+        files=tuple(RemoteFile(name, (), max_bytes=512 * MIB) for name in (POINTS, LABELS)),
+        read=read,
+        transform=transforms.as_float32,
+        licence="not stated",
+        citation=_CITATION,
+        default_gamma=1.0,
+        default_C=1.0,
+    ),
+)

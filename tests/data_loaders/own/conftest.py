@@ -1,0 +1,55 @@
+"""Small tables of one's own, and their expected values by other means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from marginbench.data_loaders import DataError, load
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    """60 rows: two columns of numbers, two of texts, two classes."""
+    generator = np.random.default_rng(5)
+    n = 60
+    income = generator.normal(40.0, 9.0, n).round(2)
+    return pd.DataFrame(
+        {
+            "age": generator.integers(18, 80, n),
+            "job": generator.choice(["clerk", "smith", "blue collar"], n),
+            "income": income,
+            "town": generator.choice(["Ålesund", "Bern"], n),
+            "y": np.where(income + generator.normal(0, 5, n) > 42, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def refusal(here: Path) -> Callable[..., str]:
+    """The message with which a file of some content is refused: one line."""
+
+    def load_refused(content: str | bytes, name: str = "x.csv", **options: object) -> str:
+        raw = content.encode() if isinstance(content, str) else content
+        (here / name).write_bytes(raw)
+        with pytest.raises(DataError) as caught:
+            load(name, options)
+        message = str(caught.value)
+        assert "\n" not in message
+        assert message.startswith(name)
+        return message
+
+    return load_refused

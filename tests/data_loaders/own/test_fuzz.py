@@ -1,0 +1,116 @@
+"""Damaged files of every format: loaded, or refused in one line, and nothing else."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+from sklearn.datasets import dump_svmlight_file
+
+from marginbench.data_loaders import DataError, load
+
+#: Bytes that mean something in some format.
+SPICE = b"\x00\n\r\t\"',;:{}%?@ +-.eE0129\xff\xef\xbb\xbf\\ainf#"
+
+
+def samples(frame: pd.DataFrame) -> dict[str, bytes]:
+    """A whole file of each format."""
+    frame = frame.head(24)
+    X = np.column_stack([frame["age"], frame["income"]])
+    y = np.arange(24) % 2
+    frame.to_csv("s.csv", index=False)
+    frame.to_csv("s.tsv", index=False, sep="\t", quoting=1)
+    frame.to_parquet("s.parquet")
+    np.savez("s.npz", X=X, y=y)
+    np.savez_compressed("z.npz", X=X, y=y)
+    dump_svmlight_file(X, y, "s.txt", zero_based=False)
+    Path("s.arff").write_text(
+        "@relation r\n@attribute 'a b' numeric\n@attribute y {no, yes}\n@data\n"
+        + "".join(f"{k},{'yes' if k % 2 else 'no'}\n" for k in range(12))
+        + "{0 3, 1 yes}\n"
+    )
+    names = ("s.csv", "s.tsv", "s.parquet", "s.npz", "z.npz", "s.txt", "s.arff")
+    return {name: Path(name).read_bytes() for name in names}
+
+
+def damaged(raw: bytes, draw: random.Random) -> bytes:
+    """The bytes after one to four edits."""
+    content = bytearray(raw)
+    for _ in range(draw.randint(1, 4)):
+        place = draw.randrange(len(content) + 1)
+        size = draw.choice((1, 1, 2, 8, 40))
+        edit = draw.randrange(5)
+        if edit == 0:
+            content[place : place + size] = b""
+        elif edit == 1:
+            content[place:place] = bytes(draw.choices(SPICE, k=size))
+        elif edit == 2:
+            content[place : place + size] = bytes(draw.choices(SPICE, k=size))
+        elif edit == 3:
+            content[place:place] = content[place : place + size]
+        else:
+            del content[place:]
+    return bytes(content)
+
+
+def check(name: str, content: bytes, **options: object) -> bool:
+    """Whether a file is loaded; what it is refused with must be one line with its name."""
+    Path(name).write_bytes(content)
+    refused = ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            data = load(name, options, cache_dir="cache")
+    except DataError as error:
+        refused = str(error)
+    if refused:
+        assert len(refused.splitlines()) == 1
+        assert refused.startswith(name)
+        return False
+    values = data.X_train.data if hasattr(data.X_train, "indptr") else data.X_train
+    assert np.isfinite(values).all()
+    assert len(np.unique(data.y_train)) > 1
+    return True
+
+
+@pytest.mark.parametrize(
+    "n_files", [pytest.param(12, id="few"), pytest.param(700, id="many", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize(
+    "name", ["s.csv", "s.tsv", "s.parquet", "s.npz", "z.npz", "s.txt", "s.arff"]
+)
+def test_damaged_files(frame: pd.DataFrame, here: Path, name: str, n_files: int) -> None:
+    raw = samples(frame)[name]
+    assert check(name, raw)
+    draw = random.Random(f"{name} {n_files}")
+    for _ in range(n_files):
+        check(name, damaged(raw, draw), missing=draw.choice(("error", "drop", "median")))
+
+
+TEXT = st.text(alphabet='ab01.,;"\n\r\t -+e?é', max_size=80)
+
+
+@pytest.mark.parametrize(
+    "examples", [pytest.param(15, id="few"), pytest.param(800, id="many", marks=pytest.mark.slow)]
+)
+def test_any_text(here: Path, examples: int) -> None:
+    loaded: list[bool] = []
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(text=TEXT, name=st.sampled_from(["f.csv", "f.tsv", "f.txt", "f.arff"]))
+    def run(text: str, name: str) -> None:
+        loaded.append(check(name, text.encode()))
+
+    run()
+    assert loaded

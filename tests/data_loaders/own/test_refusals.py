@@ -1,0 +1,306 @@
+"""What is wrong with a file is told in one line: file, line, column, value, remedy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from marginbench.data_loaders import DataError, import_data, imported, load, remove_imported
+from marginbench.data_loaders.own import csv_table, making
+
+GOOD = "age,job,y\n31,a,no\n42,b,yes\n53,a,no\n64,b,yes\n"
+ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "x.csv: the file is empty"),
+        ("\n \n", "x.csv: the file is empty"),
+        ("age,job,y\n", "x.csv: there are no rows; is this the right file?"),
+        (
+            GOOD + "75,a\n",
+            "x.csv, line 6: 2 columns; expected 3 (separator ','; set separator if it is another)",
+        ),
+        (
+            "\n" + GOOD.replace("42,b,yes", "42,b,yes,9"),
+            "x.csv, line 4: 4 columns; expected 3",
+        ),
+        (
+            GOOD.replace("42", "?"),
+            "x.csv, line 3: column 'age' has no value; set missing to 'drop', 'mean', 'median' or "
+            "'most_frequent'",
+        ),
+        (GOOD.replace("42,b,yes", "42,b,"), "x.csv, line 3: column 'y' has no value; set missing"),
+        (
+            "age,note,y\n" + '31,"two\nlines",no\n' * 3 + ",b,yes\n",
+            "x.csv, line 8: column 'age' has no value",
+        ),
+        (
+            GOOD.replace("42", "inf"),
+            "x.csv, line 3: column 'age' is 'inf', not a finite number as elsewhere in the column; "
+            "mend it or drop the column",
+        ),
+        (
+            GOOD.replace("42", "1e999"),
+            "x.csv, line 3: column 'age' is '1e999', not a finite number",
+        ),
+        (
+            "a,b,y\n" + ROWS.replace("17,", "1 7,"),
+            "x.csv, line 19: column 'a' is '1 7', not a finite number as elsewhere in the column; "
+            "mend it, add it to missing_words, or list 'a' in categorical",
+        ),
+        (
+            GOOD.replace("job", "age"),
+            "x.csv: columns 1 and 2 have the same name 'age'; rename one, or set header = false",
+        ),
+        (GOOD.replace("yes", "no"), "x.csv: one class only ('no') in the training part; two are"),
+        ("y\na\nb\n", "x.csv: there is no column beside the target 'y'"),
+        (
+            "x,price\n" + "".join(f"{k},{k * 0.37:.2f}\n" for k in range(60)),
+            "x.csv: the target 'price' has 60 distinct values; is it a regression target? Name the",
+        ),
+        (
+            "x,n\n" + "".join(f"{k % 5},{k}\n" for k in range(10_000)),
+            "x.csv: the target 'n' has 10000 distinct values; is it a regression target?",
+        ),
+        (
+            "who,y\n" + "".join(f"person {k},{k % 2}\n" for k in range(2000)),
+            "x.csv: column 'who' holds texts, 1400 distinct ones in the training part (a different "
+            "one in every row; it looks like an identifier); add it to drop",
+        ),
+        (b"age,y\n\xe9,a\n3,b\n", "x.csv, line 2: '\ufffd' is not UTF-8 text; convert the file"),
+        (GOOD.encode("utf-16"), "x.csv: is UTF-16 text; convert it to UTF-8"),
+        (b"PK\x03\x04\x00\x00\x00", "x.csv: is not text (it holds zero bytes); set format"),
+        (b"\x1f\x8b\x08broken", "x.csv: cannot be read ("),
+        ('age,y\n1,a\n2,b\n"3,a\n', "x.csv"),
+    ],
+)
+def test_tables_of_text(refusal: Callable[..., str], content: str | bytes, message: str) -> None:
+    assert refusal(content).startswith(message)
+
+
+def test_text_of_a_file_cannot_break_a_line(here: Path, refusal: Callable[..., str]) -> None:
+    content = '"a\nb",\x1b[31mred,y\n' + "".join(f"{k},u{k % 3},{k % 2}\n" for k in range(20))
+    assert refusal(content, target="zzzzz").endswith("(columns: a\\nb, \\x1b[31mred, y)")
+    data = load("x.csv")
+    assert "one-hot: \\x1b[31mred (3)" in data.decided[2]
+    assert all(line.isprintable() for line in data.decided)
+
+
+def test_what_a_killed_process_left_is_removed(here: Path) -> None:
+    Path("x.csv").write_text(GOOD)
+    options = {"test": "last 2"}
+    load("x.csv", options)
+    (path,) = (here.parent / "cache" / "datasets" / "own").glob("*.parquet")
+    left = path.with_name(f".{path.stem}.partial-train.arrow")
+    left.write_bytes(b"half a file")
+    path.unlink()
+    load("x.csv", options)
+    assert path.exists()
+    assert not left.exists()
+
+
+def test_no_row_without_a_missing_value(refusal: Callable[..., str]) -> None:
+    content = "age,job,y\n" + ",a,no\n,b,yes\n" * 4
+    assert refusal(content, missing="drop").startswith(
+        "x.csv: no rows are left: each has a missing"
+    )
+    assert refusal(content, missing="mean") == (
+        "x.csv: column 'age' has no value in the training part; add it to drop"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "yy"}, "x.csv: target = 'yy': there is no such column (did you mean 'y'?)"),
+        ({"target": "Z"}, "x.csv: target = 'Z': there is no such column (columns: age, job, y)"),
+        ({"target": 4}, "x.csv: target = 4, but there are 3 columns"),
+        ({"target": 0}, "x.csv: target must be the name of a column or its number from 1"),
+        ({"drop": ["jo"]}, "x.csv: drop = 'jo': there is no such column (did you mean 'job'?)"),
+        ({"drop": ["y"], "target": "y"}, "x.csv: the target 'y' is dropped as well"),
+        ({"drop": ["age", "job", "y"]}, "x.csv: all columns are dropped"),
+        ({"positive": "Yes!"}, "x.csv: positive = 'Yes!' is no class (did you mean 'yes'?)"),
+        ({"positive": 1}, "x.csv: positive = '1' is no class (classes: no, yes)"),
+        ({"scale": "std"}, "x.csv: scale must be one of 'standard', 'minmax', 'unit', 'norm', "),
+        ({"test_fraction": 1}, "x.csv: test_fraction must be a number between 0 and 1, got 1"),
+        ({"split_seed": -1}, "x.csv: split_seed must be an integer, 0 or more, got -1"),
+        ({"split": "job"}, "x.csv, line 2: column 'job' is 'a'; a column of the split says"),
+        ({"split": "job", "test": "last 2"}, "x.csv: split and test exclude each other"),
+        ({"test": "last four"}, "x.csv: test must be a file or 'last N', got 'last four'"),
+        ({"test": "last 4"}, "x.csv: no rows are left for the training part"),
+        ({"separator": ";;"}, "x.csv: separator must be one character, such as ';', got ';;'"),
+        ({"separator": ";"}, "x.csv: there is no column beside the target"),
+        ({"header": False}, "x.csv, line 1: column 'column 1' is 'age' above numbers alone; if "),
+        ({"header": "yes"}, "x.csv: header must be true or false, got 'yes'"),
+        ({"taget": "y"}, "x.csv: unknown option 'taget' (did you mean 'target'?)"),
+        ({"format": "xlsx"}, "x.csv: format must be one of 'csv', 'tsv', 'parquet', 'npz', "),
+        ({"format": "libsvm"}, "x.csv, line 1: label 'age,job,y' is not a finite number; set "),
+        ({"format": "arff"}, "x.csv, line 1: 'age,job,y' is not a declaration of ARFF"),
+        ({"format": "parquet"}, "x.csv: not a Parquet file ("),
+        ({"format": "npz"}, "x.csv: holds pickled objects, or is no NumPy file; save arrays"),
+        ({"missing": "zero"}, "x.csv: missing must be one of 'error', 'drop', 'mean', 'median', "),
+    ],
+)
+def test_options(refusal: Callable[..., str], options: dict[str, object], message: str) -> None:
+    assert refusal(GOOD, **options).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.arff", "@data\n1\n", "x.arff, line 1: @data before any @attribute"),
+        ("x.arff", "@attribute a numeric\n", "x.arff: the line @data is missing"),
+        ("x.arff", "@attribute a date\n", "x.arff, line 1: attribute 'a' is of type 'date'"),
+        (
+            "x.arff",
+            "@attribute a numeric\n@attribute y {n,p}\n@data\n1,n\n%\nx,p\n",
+            "x.arff, line 6: 'x' is not a number (attribute 'a' is numeric)",
+        ),
+        (
+            "x.arff",
+            "@attribute a numeric\n@attribute y {n,p}\n@data\n1,n\n2,q\n",
+            "x.arff, line 5: 'q' is not a value of 'y' (n, p)",
+        ),
+        (
+            "x.arff",
+            "@attribute a numeric\n@attribute y {n,p}\n@data\n{0 1}\n{1 p, 0 2}\n",
+            "x.arff, line 5: index 0 is out of order, or not below 2",
+        ),
+        ("x.arff", "@attribute a numeric\n@attribute y {n,p}\n@data\n1\n", "x.arff, line 4: 1 val"),
+        (
+            "x.txt",
+            "1 1:2\n0.5 1:1\n",
+            "x.txt, line 2: label '0.5' is not an integer; is this a reg",
+        ),
+        ("x.txt", "1 1:2\n-1 0:1\n", "x.txt, line 2: index 0 in '0:1'; indices start at 1"),
+        ("x.xlsx", "", "x.xlsx: the format of '.xlsx' is not known; set format, or rename it"),
+        ("x.py", "", "x.py: name what makes the data in it too, as in x.py:load"),
+    ],
+)
+def test_other_formats(refusal: Callable[..., str], name: str, content: str, message: str) -> None:
+    assert refusal(content, name).startswith(message)
+
+
+def test_columns_of_parquet_files(here: Path) -> None:
+    pq.write_table(pa.table({"a": [[1], [2]], "y": ["n", "p"]}), "lists.parquet")
+    with pytest.raises(DataError, match=r"column 'a' is of type list<.*make it numbers or texts"):
+        load("lists.parquet")
+    table = pa.Table.from_arrays([pa.array([1, 2])] * 2, names=["a", "a"])
+    pq.write_table(table, "twice.parquet")
+    with pytest.raises(DataError, match="columns 1 and 2 have the same name 'a'"):
+        load("twice.parquet")
+    frame = pd.DataFrame({"x": [1.0, np.inf, 3.0, 4.0], "y": [0, 1, 0, 1]})
+    frame.to_parquet("inf.parquet")
+    with pytest.raises(DataError, match=r"inf.parquet, row 2: column 'x' is 'inf', not a finite"):
+        load("inf.parquet")
+    frame.replace(np.inf, 1e300).to_parquet("large.parquet")
+    with pytest.raises(DataError, match=r"a feature is too large for float32; scale or drop it"):
+        load("large.parquet", {"scale": "none"})
+
+
+def test_a_test_file_has_the_columns_and_classes_of_the_training_file(here: Path) -> None:
+    Path("x.csv").write_text(GOOD)
+    Path("t.csv").write_text(GOOD.replace("job", "jobs"))
+    with pytest.raises(DataError, match=r"t.csv: the column 'job' of x.csv is missing \(did you"):
+        load("x.csv", {"test": "t.csv"})
+    Path("t.csv").write_text(GOOD.replace("31,a,no", "31,a,maybe"))
+    with pytest.raises(DataError, match=r"t.csv: the class 'maybe' occurs in the test part only"):
+        load("x.csv", {"test": "t.csv"})
+    assert load("x.csv", {"test": "t.csv", "positive": "yes"}).y_test.tolist() == [-1, 1, -1, 1]
+    Path("t.csv").write_text(GOOD.replace("31", "old"))
+    with pytest.raises(DataError, match=r"t.csv, line 2: column 'age' is 'old', not a finite numb"):
+        load("x.csv", {"test": "t.csv"})
+    # The order of the columns may differ.
+    Path("t.csv").write_text("y,job,age\nno,a,31\nyes,b,42\n")
+    np.testing.assert_array_equal(
+        load("x.csv", {"test": "t.csv", "scale": "none"}).X_test, [[31, 1, 0], [42, 0, 1]]
+    )
+
+
+def test_a_file_that_changes_while_it_is_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("x.csv").write_text(GOOD)
+    read = csv_table.read_csv
+
+    def slowly(*given: object) -> object:
+        Path("x.csv").write_text(GOOD + "70,a,no\n")
+        return read(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(making, "read_csv", slowly)
+    with pytest.raises(DataError, match=r"^x.csv: changed while it was read; run the command ag"):
+        load("x.csv", {"test": "last 2"})
+    monkeypatch.undo()
+    os.chdir(here)
+    assert list((here.parent / "cache" / "datasets" / "own").glob("*.parquet")) == []
+
+
+def test_the_key_is_content_and_options_not_the_place(here: Path) -> None:
+    Path("x.csv").write_text(GOOD)
+    options = {"test": "last 2"}
+    first = load("x.csv", options)
+    assert first.new
+    assert not load("x.csv", options).new
+    (here / "elsewhere").mkdir()
+    Path("x.csv").rename("elsewhere/moved.csv")
+    moved = load("moved.csv", options, folder=here / "elsewhere")
+    assert not moved.new
+    assert (moved.name, moved.fingerprint) == ("moved.csv", first.fingerprint)
+    assert load("elsewhere/moved.csv", {"test": "last 2", "scale": "none"}).new
+    Path("elsewhere/moved.csv").write_text(GOOD.replace("31", "32"))
+    assert load("elsewhere/moved.csv", options).fingerprint != first.fingerprint
+
+
+def test_registered_and_imported_names_come_before_files(here: Path) -> None:
+    Path("digits").write_text("1 1:1\n-1 1:2\n1 1:3\n-1 1:4\n")
+    assert load("digits").n_features == 64
+    assert load("./digits").n_features == 1
+    with pytest.raises(DataError, match="dataset name 'digits': is that of a registered dataset"):
+        import_data("digits", "./digits")
+    import_data("mine", "./digits", scale="minmax")
+    Path("mine").write_text("no data")
+    assert load("mine").n_features == 1
+    with pytest.raises(DataError, match=r"^mine: was imported with its options; it takes none"):
+        load("mine", {"scale": "none"})
+    with pytest.raises(DataError, match=r"mine: was imported before; remove it"):
+        import_data("mine", "./digits")
+    (item,) = imported()
+    assert (item.name, item.state) == ("mine", "ok")
+    assert item.decided == load("mine").decided
+    with pytest.raises(DataError, match=r"unknown dataset 'mne' \(did you mean 'mine'\?\)"):
+        load("mne")
+    remove_imported("mine")
+    assert imported() == []
+
+
+def test_damaged_imported_data_are_named(here: Path) -> None:
+    import_data("mine", pd.DataFrame({"x": range(10), "y": [0, 1] * 5}))
+    path = here.parent / "cache" / "datasets" / "imported" / "mine.parquet"
+    content = path.read_bytes()
+    path.write_bytes(content[:-50])
+    assert [item.state for item in imported()] == ["damaged"]
+    with pytest.raises(DataError, match=r"mine: was imported; import it again"), pytest.warns():
+        load("mine")
+
+
+def test_arrays_that_do_not_fit_together(here: Path) -> None:
+    X, y = np.eye(4), np.array([0, 1, 0, 1])
+    for given, message in [
+        ((X, y[:3]), "mine: 4 rows in X but 3 in y"),
+        ((X, np.eye(4)), r"mine: y has the shape \(4, 4\); expected one class for each row"),
+        ((X.astype(str).astype(object) + "x", y), "mine: X does not hold numbers alone"),
+        (({"X": X},), "mine: has the arrays X; expected X and y, or X_train"),
+        ((3,), "mine: is a int; expected a table, a Bunch"),
+    ]:
+        with pytest.raises(DataError, match=message):
+            import_data("mine", *given)
+    with pytest.raises(DataError, match="give both X_test and y_test, or none"):
+        import_data("mine", X, y, X_test=X)
+    assert not list(here.parent.glob("cache/datasets/imported/*.parquet"))

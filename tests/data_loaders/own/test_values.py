@@ -1,0 +1,211 @@
+"""Features and labels against pandas and scikit-learn, which compute them by other means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, Normalizer, OneHotEncoder, StandardScaler
+
+from marginbench.data_loaders import Dataset, load
+
+SCALERS: dict[str, Any] = {
+    "standard": StandardScaler(),
+    "minmax": MinMaxScaler((-1, 1)),
+    "unit": MinMaxScaler(),
+    "none": "passthrough",
+}
+
+
+def halves(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return frame.iloc[:40], frame.iloc[40:]
+
+
+def expected(train: pd.DataFrame, test: pd.DataFrame, scaler: Any) -> list[np.ndarray]:
+    """Numbers scaled, texts one-hot in the order of the columns."""
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    columns = make_column_transformer(
+        (scaler, ["age"]), (one_hot, ["job"]), (scaler, ["income"]), (one_hot, ["town"])
+    )
+    return [columns.fit_transform(train), columns.transform(test)]
+
+
+@pytest.mark.parametrize("scale", SCALERS)
+def test_scales_and_categories(frame: pd.DataFrame, here: Path, scale: str) -> None:
+    train, test = halves(frame)
+    test = test.assign(job=test["job"].replace("smith", "poet"))  # not in the training part
+    train.to_csv("train.csv", index=False)
+    test.to_csv("test.csv", index=False)
+    data = load("train.csv", {"test": "test.csv", "scale": scale})
+    X_train, X_test = expected(train, test, SCALERS[scale])
+    np.testing.assert_allclose(data.X_train, X_train, rtol=2e-6, atol=1e-6)
+    np.testing.assert_allclose(data.X_test, X_test, rtol=2e-6, atol=1e-6)
+    assert data.X_train.dtype == np.float32
+    np.testing.assert_array_equal(data.y_test, np.where(test["y"] == "yes", 1, -1))
+    assert data.y_test.dtype == np.int8
+
+
+def test_rows_of_norm_one(frame: pd.DataFrame, here: Path) -> None:
+    frame.to_csv("x.csv", index=False)
+    data = load("x.csv", {"scale": "norm", "test": "last 20"})
+    X_train, X_test = expected(*halves(frame), "passthrough")
+    np.testing.assert_allclose(data.X_train, Normalizer().transform(X_train), rtol=1e-6)
+    np.testing.assert_allclose(data.X_test, Normalizer().transform(X_test), rtol=1e-6)
+
+
+@pytest.mark.parametrize("missing", ["mean", "median", "most_frequent"])
+def test_missing_values_are_filled_from_the_training_part(
+    frame: pd.DataFrame, here: Path, missing: str
+) -> None:
+    frame = frame.assign(age=frame["age"] // 10 * 10.0)
+    frame.loc[[0, 3, 50], "age"] = np.nan
+    frame.loc[[5, 55], "job"] = None
+    frame.to_csv("x.csv", index=False)
+    data = load("x.csv", {"missing": missing, "test": "last 20", "categorical": "job"})
+    train, test = halves(frame)
+    numbers = make_pipeline(SimpleImputer(strategy=missing), StandardScaler())
+    jobs = make_pipeline(
+        SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=False)
+    )
+    columns = make_column_transformer((numbers, ["age"]), (jobs, ["job"]))
+    np.testing.assert_allclose(data.X_train[:, :4], columns.fit_transform(train), atol=1e-6)
+    np.testing.assert_allclose(data.X_test[:, :4], columns.transform(test), atol=1e-6)
+    assert "missing values: 5 in age, job; filled in with " in "\n".join(data.decided)
+
+
+def test_rows_with_missing_values_can_be_left_out(frame: pd.DataFrame, here: Path) -> None:
+    frame.loc[[0, 50], "age"] = np.nan
+    frame.loc[7, "y"] = None
+    frame.to_csv("x.csv", index=False, na_rep="?")
+    data = load("x.csv", {"missing": "drop", "test": "last 20", "scale": "none"})
+    train, test = (part.dropna() for part in halves(frame))
+    np.testing.assert_array_equal(data.X_train[:, 0], train["age"])
+    np.testing.assert_array_equal(data.X_test[:, 0], test["age"])
+    np.testing.assert_array_equal(data.y_train, np.where(train["y"] == "yes", 1, -1))
+    assert "missing values: 3 in y, age; 3 rows with them left out" in data.decided
+
+
+def test_a_constant_column_becomes_zero_and_huge_offsets_are_exact(here: Path) -> None:
+    rows = [f"0.1,{10**9 + k},{'ab'[k % 2]}" for k in range(6)]
+    Path("x.csv").write_text("c,big,y\n" + "\n".join(rows) + "\n")
+    data = load("x.csv", {"test": "last 2"})
+    np.testing.assert_array_equal(data.X_train[:, 0], 0)
+    np.testing.assert_allclose(data.X_train[:, 1], (np.arange(4) - 1.5) / np.std(range(4)))
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_the_split_is_stratified_like_scikit_learns(here: Path, seed: int) -> None:
+    sizes = {"a": 61, "b": 30, "c": 9}
+    y = np.repeat(list(sizes), list(sizes.values()))
+    frame = pd.DataFrame({"x": np.arange(100.0) ** 2, "y": np.random.default_rng(1).permutation(y)})
+    frame.to_csv("x.csv", index=False)
+    data = load("x.csv", {"split_seed": seed, "test_fraction": 0.25, "scale": "none"})
+    _, expected_test = train_test_split(frame["y"], test_size=0.25, stratify=frame["y"])
+    counts = expected_test.value_counts()
+    assert data.n_test == len(expected_test) == 25
+    for code, word in enumerate(sizes):
+        assert abs(np.sum(data.y_test == code) - counts[word]) <= 1
+    # Every row is in one of the parts, in the order of the file.
+    both = np.concatenate([data.X_train[:, 0], data.X_test[:, 0]])
+    np.testing.assert_array_equal(np.sort(both), frame["x"].astype(np.float32))
+    assert (np.diff(data.X_test[:, 0]) > 0).all()
+
+
+def test_the_split_depends_on_the_seed_alone(here: Path) -> None:
+    rows = "".join(f"{k},{'ab'[k % 2]}\n" for k in range(40))
+    Path("x.csv").write_text("x,y\n" + rows)
+    kept = {"scale": "none"}
+    first, other = (load("x.csv", {**kept, "split_seed": seed}).X_test for seed in (0, 1))
+    assert set(first[:, 0]) != set(other[:, 0])
+    start = next(split_mix(0))
+    order = sorted(range(40), key=dict(enumerate(islice(split_mix(start), 40))).__getitem__)
+    stratified = [row for word in (0, 1) for row in [k for k in order if k % 2 == word][:6]]
+    np.testing.assert_array_equal(first[:, 0], sorted(stratified))
+    plain = load("x.csv", {**kept, "stratify": False})
+    np.testing.assert_array_equal(plain.X_test[:, 0], sorted(order[:12]))
+
+
+def split_mix(state: int) -> Iterator[int]:
+    """SplitMix64 in plain Python."""
+    mask = 2**64 - 1
+    while True:
+        state = (state + 0x9E3779B97F4A7C15) & mask
+        z = state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        yield z ^ (z >> 31)
+
+
+def test_the_generator_is_the_published_one() -> None:
+    # The first outputs of Vigna's splitmix64.c from the seed 1234567.
+    assert list(islice(split_mix(1234567), 3)) == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+    ]
+
+
+def test_a_column_says_which_rows_are_the_test_part(frame: pd.DataFrame, here: Path) -> None:
+    parts = np.where(np.arange(60) % 3 == 1, "Test", "train")
+    frame.assign(part=parts).to_csv("x.csv", index=False)
+    data = load("x.csv", {"split": "part", "target": "y", "scale": "none"})
+    np.testing.assert_array_equal(data.X_test[:, 0], frame["age"][1::3])
+    assert data.n_features == 2 + 3 + 2
+
+
+@pytest.mark.parametrize(
+    ("classes", "options", "positive", "labels"),
+    [
+        (["no", "yes"], {}, "yes", {-1, 1}),
+        (["0", "1"], {}, "1", {-1, 1}),
+        (["+1", "-1"], {}, "+1", {-1, 1}),
+        (["False", "True"], {}, "True", {-1, 1}),
+        (["a", "b"], {}, "a", {-1, 1}),  # the rarer one
+        (["a", "b", "c"], {"positive": "c"}, "c", {-1, 1}),
+        (["3", "5", "7.0"], {"positive": 7}, "7.0", {-1, 1}),
+        (["3", "5", "7.0"], {}, None, {3, 5, 7}),
+        (["c", "b", "a"], {}, None, {0, 1, 2}),
+        (["yes", "no"], {"positive": "none"}, None, {0, 1}),
+    ],
+)
+def test_which_class_is_positive(
+    here: Path, classes: list[str], options: dict[str, Any], positive: str | None, labels: set[int]
+) -> None:
+    y = [classes[0]] * 4 + [word for word in classes[1:] for _ in range(6)]
+    rows = [f"{k * k},{word}" for k, word in enumerate(y)]
+    Path("x.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
+    data = load("x.csv", {**options, "scale": "none"})
+    assert set(data.y_train) == labels
+    assert data.y_train.dtype == (np.int64 if positive is None else np.int8)
+    for x, label in zip(data.X_train[:, 0], data.y_train, strict=True):
+        word = y[round(x**0.5)]
+        if positive is not None:
+            assert label == (1 if word == positive else -1)
+        elif labels == {0, 1, 2}:
+            assert label == sorted(classes).index(word)
+
+
+def test_many_categories_are_stored_as_sparse_rows(here: Path) -> None:
+    generator = np.random.default_rng(2)
+    words = [f"w{k:03}" for k in generator.permutation(np.repeat(np.arange(100), 3))]
+    frame = pd.DataFrame({"word": words, "x": generator.normal(size=300)})
+    frame["y"] = np.arange(300) % 2
+    frame.to_csv("x.csv", index=False)
+    data: Dataset = load("x.csv", {"test": "last 100"})
+    train, test = frame.iloc[:200], frame.iloc[200:]
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["word"]),
+        (StandardScaler(), ["x"]),
+        sparse_threshold=0,
+    )
+    np.testing.assert_allclose(data.X_train.toarray(), columns.fit_transform(train), atol=1e-6)
+    np.testing.assert_allclose(data.X_test.toarray(), columns.transform(test), atol=1e-6)

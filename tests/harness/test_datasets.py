@@ -1,0 +1,314 @@
+"""The user's own data in studies: where they are found, what keys and pages know of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marginbench.data_loaders import DataError, import_data
+from marginbench.harness.asking import Ask
+from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.description import read_description
+from marginbench.harness.errors import StudyError
+from marginbench.harness.explaining import explain
+from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.kinds import Run, kind_named
+from marginbench.harness.outcomes import RunSummary
+from marginbench.harness.pool import LocalPool
+from marginbench.harness.progress import SilentProgress
+from marginbench.harness.selection import select
+from marginbench.harness.session import run_study
+from marginbench.harness.study import run_limits
+from marginbench.harness.study_file import load_study, parse_study
+from marginbench.harness.svm.study import Study, Task
+from marginbench.harness.svm.verdict import load_task_data
+from marginbench.harness.workbench import InProcess
+from marginbench.reports.command import write_report
+
+BANK = "age,job,y\n" + "".join(
+    f"{20 + (k * 7) % 40},{('clerk', 'smith', 'poet')[k % 3]},{'yes' if k % 4 == 0 else 'no'}\n"
+    for k in range(60)
+)
+STUDY = """
+name = "mine"
+seeds = 1
+[[task]]
+dataset = "data/bank.csv"
+dataset_params = { test = "data/late.csv", positive = "yes" }
+[[solver]]
+name = "Perceptron"
+params = { max_epochs = 1 }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a study and its data."""
+    home = tmp_path / "home"
+    (home / "data").mkdir(parents=True)
+    (home / "data" / "bank.csv").write_text(BANK)
+    (home / "data" / "late.csv").write_text(BANK.replace("20", "21"))
+    (home / "mine.toml").write_text(STUDY)
+    return home
+
+
+def planned(study: Any) -> tuple[list[Run], list[str]]:
+    """The runs of a study, and what the user is told."""
+    told: list[str] = []
+    kind = kind_named(study.kind)
+    facts = kind.facts(study, Ask(InProcess(), run_limits(study.budget), told.append))
+    return kind.plan(study, facts), told
+
+
+class Lenient(InProcess):
+    """Reports data that cannot be loaded, as workers do."""
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        for job in jobs:
+            yield Started(job)
+            try:
+                outcome = Outcome("done", value=job.work.run(lambda message: None))
+            except DataError as error:
+                outcome = Outcome("data", reason=str(error))
+            yield Ended(job, outcome)
+
+
+def carried_out(study: Any, results: Path) -> RunSummary:
+    return run_study(study, results, executor=InProcess(), progress=SilentProgress())
+
+
+def test_paths_begin_at_the_study_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    (task,) = load_study("home/mine.toml").tasks
+    assert (task.label, task.names) == ("bank.csv", ("bank.csv", "data/bank.csv"))
+    (folder / "data" / "late.csv").unlink()
+    with pytest.raises(StudyError) as caught:
+        load_study("home/mine.toml")
+    assert str(caught.value) == "home/mine.toml: task[1]: data/late.csv: no such file"
+    (folder / "mine.toml").write_text(STUDY.replace("bank.csv", "bnak.csv"))
+    with pytest.raises(StudyError, match=r"task\[1\]: data/bnak.csv: no such file \(did you mean"):
+        load_study("home/mine.toml")
+    (folder / "data" / "late.csv").write_text(BANK)
+    (folder / "mine.toml").write_text(STUDY.replace("positive", "positiv"))
+    with pytest.raises(StudyError, match=r"unknown option 'positiv' \(did you mean 'positive'\?\)"):
+        load_study("home/mine.toml")
+
+
+def test_what_the_data_are_decides_the_key(folder: Path, tmp_path: Path) -> None:
+    (first,), told = planned(load_study(folder / "mine.toml"))
+    assert told[0].startswith("data/bank.csv: target: column 'y': +1 = 'yes' (15 training, 15 test")
+    assert first.known["dataset"] == "data/bank.csv"
+    # The same file elsewhere, and nothing new to tell.
+    moved = folder.rename(tmp_path / "moved")
+    (again,), told = planned(load_study(moved / "mine.toml"))
+    assert (again.key, told) == (first.key, [])
+    (moved / "data" / "bank.csv").write_text(BANK.replace("27,", "28,"))
+    (edited,), told = planned(load_study(moved / "mine.toml"))
+    assert edited.key != first.key
+    assert told
+
+
+def test_data_that_change_after_planning_are_refused(folder: Path) -> None:
+    (found,), _ = planned(load_study(folder / "mine.toml"))
+    (folder / "data" / "bank.csv").write_text(BANK.replace("27,", "28,"))
+    work: Any = found.work
+    with pytest.raises(DataError, match=r"^data/bank.csv: has changed since the runs were planned"):
+        load_task_data(work.problem)
+
+
+def test_the_width_follows_from_the_data(folder: Path) -> None:
+    study = load_study(folder / "mine.toml")
+    (task,) = study.tasks
+    assert isinstance(task, Task)
+    assert (task.C, task.gamma) == (1.0, None)
+    (found,), _ = planned(study)
+    work: Any = found.work
+    X = load_task_data(work.problem).X_train.astype(float)
+    assert work.problem.kernel["gamma"] == float(f"{1 / (X.shape[1] * X.var()):.3g}")
+    assert json.loads(found.known["kernel"])["gamma"] == work.problem.kernel["gamma"]
+    own = study.with_tasks([task.model_copy(update={"gamma": 0.5})])
+    (found,), _ = planned(own)
+    assert found.work.problem.kernel["gamma"] == 0.5  # type: ignore[attr-defined]
+
+
+def test_a_results_folder_says_what_was_decided_and_where_nothing_is(folder: Path) -> None:
+    results = folder / "results"
+    carried_out(load_study(folder / "mine.toml"), results)
+    text = (results / "study.json").read_text()
+    assert str(folder) not in text
+    described = read_description(results)
+    assert described is not None
+    assert described["tasks"][0]["dataset"] == "data/bank.csv"
+    assert described["study"]["tasks"]["bank.csv"]["dataset"] == "../data/bank.csv"
+    decided = described["tasks"][0]["decided"]
+    assert decided[-1].startswith("scale: standard")
+    page = write_report(results, "").read_text()
+    assert decided[1] in page
+    assert str(folder) not in page
+
+
+def test_explaining_finds_the_data_from_anywhere(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    carried_out(load_study(folder / "mine.toml"), folder / "results")
+    monkeypatch.chdir(tmp_path)
+    (item,) = explain(folder / "results", executor=InProcess())
+    assert item.state == "recorded"
+    (folder / "data" / "bank.csv").write_text(BANK.replace("27,", "28,"))
+    (item,) = explain(folder / "results", executor=InProcess())
+    assert item.state == "stale"
+    assert "task.fingerprint" in [difference.field for difference in item.differences]
+
+
+def test_data_that_cannot_be_read_fail_the_runs_and_not_the_command(folder: Path) -> None:
+    (folder / "data" / "bank.csv").write_text(BANK + "31,clerk\n")
+    study = load_study(folder / "mine.toml")
+    summary = run_study(study, folder / "results", executor=Lenient())
+    assert summary.statuses == {"failed": 1}
+    message = "data/bank.csv, line 62: 2 columns; expected 3"
+    assert summary.data_errors[0].startswith(message)
+    assert message in write_report(folder / "results", "").read_text()
+
+
+def test_the_command_line_takes_a_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, make_study: Callable[..., Study]
+) -> None:
+    monkeypatch.chdir(folder)
+    (task,) = select(make_study(), datasets=["data/bank.csv"]).tasks
+    assert (task.label, task.C) == ("bank.csv", 1.0)
+    (folder / "other").mkdir()
+    (folder / "other" / "bank.csv").write_text(BANK)
+    tasks = select(make_study(), datasets=["data/bank.csv", "other/bank.csv"]).tasks
+    assert [task.label for task in tasks] == ["bank.csv", "bank.csv-2"]
+    with pytest.raises(StudyError, match=r"^data/bnak.csv: no such file"):
+        select(make_study(), datasets=["data/bnak.csv"])
+    with pytest.raises(StudyError, match=r"unknown dataset 'chekers' \(did you mean 'checkers'\?"):
+        select(make_study(), datasets=["chekers"])
+
+
+def test_an_imported_dataset_is_like_the_file(folder: Path) -> None:
+    import_data("bank", folder / "data" / "bank.csv", replace=True)
+    file, keys = folder / "mine.toml", []
+    for dataset in ("bank", "data/bank.csv"):
+        tables = f"[[task]]\ndataset = '{dataset}'\nlabel = 'x'\n[[solver]]\nname = 'Perceptron'\n"
+        file.write_text(f"name = 'mine'\n{tables}")
+        keys.append([run.key for run in planned(load_study(file))[0]])
+    assert keys[0] == keys[1]
+
+
+def test_images_of_ones_own(folder: Path) -> None:
+    rows = "".join(f"{k % 9},{k % 7},{'abc'[k % 3]}\n" for k in range(90))
+    keys = set()
+    for name in ("here.csv", "there.csv"):
+        (folder / name).write_text("u,v,y\n" + rows)
+        study = parse_study(
+            (
+                "kind = 'feasibility'\nname = 'mine'\n[[images]]\nlabel = 'abc'\n"
+                f"dataset = '{name}'\nn_train = 30\nn_validation = 15\ngammas = [1.0]\n"
+                "stages = [2]\ntuning_iterations = 2\n[[method]]\nname = 'MPKFP'\n"
+            ).encode(),
+            where="mine.toml",
+            folder=str(folder),
+        )
+        (found,), _ = planned(study)
+        keys.add(found.key)
+        assert json.loads(found.known["problem"])["dataset"] == name
+        columns = found.work.run(lambda message: None)
+        assert columns["status"] == "budget"
+    assert len(keys) == 1
+
+
+@pytest.mark.slow
+def test_code_that_makes_data_runs_in_workers_only(folder: Path) -> None:
+    code = "import os\nopen('PLACE', 'a').write(f'{os.getpid()} ')\ndef load():\n    return X, y\n"
+    code = "import numpy as np\nX, y = np.eye(40), np.arange(40) % 2\n" + code
+    log = folder / "log"
+    (folder / "mine.py").write_text(code.replace("PLACE", str(log)))
+    text = STUDY.partition("[[task]]")
+    file = folder / "mine.toml"
+    file.write_text(
+        f"{text[0]}[[task]]\ndataset = 'mine.py:load'\n[[solver]]\nname = 'Perceptron'\n"
+    )
+    study = load_study(file)
+    assert not log.exists()
+    logs = folder / "logs"
+    logs.mkdir()
+    foreign: list[bool] = []
+
+    class Watched(LocalPool):
+        def execute(self, jobs: Any) -> Any:
+            return super().execute(self._watched(jobs))
+
+        def _watched(self, jobs: Any) -> Any:
+            for job in jobs:
+                assert isinstance(job, Job)
+                foreign.append(job.foreign)
+                yield job
+
+    with Watched(1, logs) as pool:
+        found = Ask(pool, run_limits(study.budget), lambda line: None).datasets(study.tasks)
+    assert not isinstance(found["load"], str), found
+    assert foreign == [True]
+    assert len(log.read_text().split()) == 1
+
+
+def test_the_commands_about_imported_data(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
+    monkeypatch.chdir(folder)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            run_app(build_app(lambda results, command: results), ["data", *arguments])
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
+
+    code, out, _ = call("import", "bank", "data/bank.csv", "--option", "positive=no")
+    assert code == 0
+    assert out.startswith("bank: target: column 'y': +1 = 'no' (")
+    assert call("import", "bank", "data/bank.csv")[::2] == (
+        3,
+        "marginbench: bank: was imported before; remove it with 'marginbench data remove bank', or "
+        "replace it\n",
+    )
+    code, out, _ = call(
+        *("import", "bank", "data/bank.csv", "data/late.csv", "--replace"),
+        *("--option", 'drop=["job"]', "--format", "csv"),
+    )
+    assert "split: a training and a test part as given (60 training and 60 test rows)" in out
+    (listed,) = [item for item in json.loads(call("list", "--json")[1]) if item["name"] == "bank"]
+    assert listed["state"] == "ok"
+    assert listed["size_bytes"] > 1000
+    assert listed["decided"][3] == "dropped columns: job"
+    assert json.loads(call("info", "bank", "--json")[1]) == [listed]
+    assert "\n  dropped columns: job\n" in call("info", "bank")[1]
+    assert re.search(
+        r"^bank +imported +ok, 2 kB; target: column 'y'", call("list")[1], re.MULTILINE
+    )
+    assert call("verify", "bank")[1].startswith("bank: ok: ")
+    assert call("import", "other", "data/bank.csv", "--option", "taget=y")[::2] == (
+        2,
+        "marginbench: unknown option 'taget' (did you mean 'target'?)\n",
+    )
+    assert call("remove", "bank")[:2] == (0, "bank: removed\n")
+    assert call("remove", "bank")[0] == 3
+    assert "imported" not in call("list")[1]
+
+
+def test_a_study_in_python_takes_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    study = Study(
+        name="mine",
+        seeds=1,
+        task=(Task(dataset="data/bank.csv"),),
+        solver=[{"name": "Perceptron"}],  # type: ignore[arg-type]
+    )
+    (found,), _ = planned(study)
+    assert found.task == "bank.csv"
+    assert found.work.problem.C == 1.0  # type: ignore[attr-defined]
