@@ -18,7 +18,7 @@ from typing import Any
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.kinds import Run
 from marginbench.harness.selection import is_foreign
-from marginbench.harness.study import StudyBase
+from marginbench.harness.study import StudyBase, table_type
 from marginbench.harness.words import plural
 
 # Keys of an entry that do not say what its runs are.
@@ -164,7 +164,8 @@ def restored_study(model: type[StudyBase], content: Mapping[str, Any], results: 
         if table == model.solver_table and values["name"].partition(":")[0].endswith(".py"):
             file, _, name = values["name"].rpartition(":")
             values["name"] = f"{results.resolve().joinpath(file).resolve()}:{name}"
-        tables[table].append(values)
+        # As an object: a list among its parameters is a value, not a grid.
+        tables[table].append(table_type(model, table).model_validate(values))
     return model.model_validate(content["settings"] | tables)
 
 

@@ -6,10 +6,12 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from marginbench.harness.errors import StudyError
+from marginbench.harness.grids import Axes, expanded
 from marginbench.harness.jobs import Limits
+from marginbench.harness.places import Places, key_path
 from marginbench.harness.words import visible
 
 MAX_SEEDS = 10_000
@@ -128,6 +130,9 @@ class SolverEntry(StudyPart):
     params: dict[str, Any] = {}
     seeds: Annotated[int, Field(ge=1)] | None = None
 
+    #: Where lists stand for one entry each.
+    axes: ClassVar[Axes] = Axes(tables=("params",), stem="name")
+
     @property
     def class_name(self) -> str:
         return self.name.rsplit(":", 1)[-1]
@@ -137,6 +142,9 @@ class TaskEntry(StudyPart):
     """What solvers are run on: one table of a study file, with a label of its own."""
 
     label: Label = ""
+
+    #: Where lists stand for one entry each.
+    axes: ClassVar[Axes] = Axes()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -181,6 +189,8 @@ class StudyBase(StudyPart):
     cost: str = ""
     budget: Budget = Budget()
 
+    _places: Places | None = PrivateAttr(default=None)
+
     @property
     def tasks(self) -> tuple[TaskEntry, ...]:
         """Everything that solvers are run on."""
@@ -224,6 +234,28 @@ class StudyBase(StudyPart):
         """Whether a solver, as ``study.json`` describes it, is run on a task."""
         return True
 
+    def read_from(self, places: Places) -> Self:
+        """The same study with what is known of its file."""
+        found = self.model_copy()
+        found._places = places
+        return found
+
+    def place(self, solver: str, *keys: str) -> str:
+        """The beginning of a message about a solver: file, line and key, as far as there are.
+
+        Parameters
+        ----------
+        solver : str
+            Its label.
+        *keys : str
+            The way to a value in its entry.
+        """
+        places = self._places
+        if places is None or solver not in places.solvers:
+            return f"solver {solver!r}: "
+        path = (*places.solvers[solver], *keys)
+        return f"{places.at(path)}: {key_path(path)}: "
+
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         """Check what can be checked of a solver without importing its class.
 
@@ -235,32 +267,45 @@ class StudyBase(StudyPart):
 
     @model_validator(mode="before")
     @classmethod
-    def _fill_in_labels(cls, values: Any) -> Any:
-        return fill_in_labels(values, {cls.solver_table: "name", **cls._labels()})
+    def _write_out(cls, values: Any) -> Any:
+        """Grids become entries, and entries without a label get one."""
+        stems = {table: axes.stem for table, axes in cls.axes().items() if axes.stem}
+        return fill_in_labels(expanded(values, cls.axes()), stems)
 
     @classmethod
-    def _labels(cls) -> dict[str, str]:
-        """Tables of tasks whose labels may be left out -> the key that they are made of."""
-        return {}
+    def axes(cls) -> dict[str, Axes]:
+        """Name of each table of entries -> where its lists stand for one entry each."""
+        return {
+            table: table_type(cls, table).axes for table in (*cls.task_tables, cls.solver_table)
+        }
 
     @model_validator(mode="after")
     def _check_labels(self) -> Self:
         tasks = " and ".join(f"[[{table}]]" for table in self.task_tables if getattr(self, table))
-        for tables, entries in ((tasks, self.tasks), (f"[[{self.solver_table}]]", self.solvers)):
+        for names, written in (
+            (self.task_tables, tasks),
+            ((self.solver_table,), f"[[{self.solver_table}]]"),
+        ):
             seen: set[str] = set()
-            for entry in entries:
+            places = (
+                (name, number, entry)
+                for name in names
+                for number, entry in enumerate(getattr(self, name))
+            )
+            for name, number, entry in places:
                 if entry.label.casefold() in seen:
                     raise StudyError(
-                        f"two entries of {tables} have the label {entry.label!r}; give each its own"
+                        f"two entries of {written} have the label {entry.label!r}; give each its "
+                        "own",
+                        (name, number, "label"),
                     )
                 seen.add(entry.label.casefold())
         return self
 
 
-def table_type(study: type[BaseModel], table: str) -> type[BaseModel]:
+def table_type(study: type[BaseModel], table: str) -> Any:
     """The type of the entries of a table of a study."""
-    entry: type[BaseModel] = get_args(study.model_fields[table].annotation)[0]
-    return entry
+    return get_args(study.model_fields[table].annotation)[0]
 
 
 def fill_in_labels(values: Any, defaults: Mapping[str, str]) -> Any:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from marginbench.harness.errors import StudyError
+from marginbench.harness.grids import Axes
 from marginbench.harness.selection import checked_dataset
 from marginbench.harness.study import (
     MAX_SEEDS,
@@ -57,6 +58,7 @@ class Cell(TaskEntry):
     table: ClassVar[str] = "cell"
     takes: ClassVar[str] = "columns"
     decides: ClassVar[tuple[str, ...]] = ("tol",)
+    axes: ClassVar[Axes] = Axes(keys=("generator", "m", "n", "kappa", "tol"))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,6 +106,10 @@ class Images(TaskEntry):
     table: ClassVar[str] = "images"
     takes: ClassVar[str] = "kernel"
     decides: ClassVar[tuple[str, ...]] = ("kernel", "gamma", "max_iter")
+    axes: ClassVar[Axes] = Axes(
+        keys=("dataset", "n_train", "n_validation", "tuning_iterations", "unit_norm"),
+        tables=("dataset_params",),
+    )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from marginbench.harness.errors import StudyError
+from marginbench.harness.grids import Axes
 from marginbench.harness.keys import hash_json
 from marginbench.harness.selection import checked_dataset, source_of
 from marginbench.harness.sources import closure, code_hash, project_file
@@ -65,6 +66,12 @@ class Task(TaskEntry):
     C: Positive | None = None
     fit_intercept: bool = False
     reference: bool = True
+
+    axes: ClassVar[Axes] = Axes(
+        keys=("dataset", "kernel", *_SHARED, "C", "fit_intercept"),
+        tables=("dataset_params", "kernel_params"),
+        stem="dataset",
+    )
 
     @field_validator("kernel")
     @classmethod
@@ -183,10 +190,6 @@ class Study(StudyBase):
     reference: ReferenceSettings = ReferenceSettings()
     task: Annotated[tuple[Task, ...], Field(min_length=1, strict=False)]
     solver: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
-
-    @classmethod
-    def _labels(cls) -> dict[str, str]:
-        return {"task": "dataset"}
 
     def with_seeds(self, seeds: int) -> Self:
         return self.model_copy(update={"seeds": seeds})
