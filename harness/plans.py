@@ -104,14 +104,15 @@ def merged(
     """
     before = {} if before is None else _upgraded(before)
     whole = scope.whole
-    runs = [_marked(run, whole) for run in now["planned"]]
+    known = {entry["label"]: entry for entry in (*before.get("solvers", ()), *now["solvers"])}
+    runs = [_marked(run, whole, known) for run in now["planned"]]
     own = {_identity(run) for run in runs}
     content = _content(scope, results)
     kept = [
-        _marked(run, whole)
+        _marked(run, whole, known)
         for run in before.get("planned", ())
         if _identity(run) not in own
-        and (run.get("added") or whole.includes(*_identity(run)))
+        and (run.get("added") or whole.includes(*_identity(run), known))
         and _configured_alike(run, before, content)
     ]
     for what in ("tasks", "solvers"):
@@ -179,10 +180,12 @@ def _identity(run: Mapping[str, Any]) -> Planned:
     return run["task"], run["solver"], run["seed"]
 
 
-def _marked(run: Mapping[str, Any], whole: StudyBase) -> dict[str, Any]:
+def _marked(
+    run: Mapping[str, Any], whole: StudyBase, known: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
     """A planned run, which says if the study's file does not have it."""
     plain = {name: value for name, value in run.items() if name != "added"}
-    return plain if whole.includes(*_identity(run)) else plain | {"added": True}
+    return plain if whole.includes(*_identity(run), known) else plain | {"added": True}
 
 
 def _upgraded(before: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -277,7 +280,8 @@ def _size(whole: StudyBase, found: Mapping[str, Any]) -> dict[str, int]:
         for entry in whole.solvers:
             if entry.label in described and whole.fits(task, described[entry.label]):
                 runs |= {
-                    (task.label, entry.label, seed) for seed in range(whole.n_seeds(task, entry))
+                    (task.label, entry.label, seed)
+                    for seed in whole.seeds_of(task, entry, described[entry.label])
                 }
     return {
         "tasks": len({entry.label for entry in whole.tasks} | {e["label"] for e in found["tasks"]}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
@@ -15,6 +16,8 @@ from marginbench.harness.places import Places, key_path
 from marginbench.harness.words import visible
 
 MAX_SEEDS = 10_000
+#: The value of a parameter that is to be that of the reference optimum.
+REFERENCE = "reference"
 
 
 #: Characters of a label: it stands in tables and figures.
@@ -222,13 +225,47 @@ class StudyBase(StudyPart):
         """With how many seeds a solver runs on a task, or on how many of its instances."""
         raise NotImplementedError
 
-    def includes(self, task: str, solver: str, seed: int) -> bool:
-        """Whether a run is of this study, by the labels of its task and solver and its seed."""
+    def seeds_of(
+        self, task: Any, entry: SolverEntry, traits: Mapping[str, Any] = MappingProxyType({})
+    ) -> list[int]:
+        """The seeds with which a solver runs on a task.
+
+        Parameters
+        ----------
+        task : TaskEntry
+        entry : SolverEntry
+        traits : mapping
+            What is known of the solver's class.
+        """
+        once = entry.seeds is None and self.repeats_itself(task, traits)
+        return list(range(1 if once else self.n_seeds(task, entry)))
+
+    def repeats_itself(self, task: Any, traits: Mapping[str, Any]) -> bool:
+        """Whether every seed gives the same run of a solver on a task."""
+        return False
+
+    def includes(
+        self,
+        task: str,
+        solver: str,
+        seed: int,
+        traits: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    ) -> bool:
+        """Whether a run is of this study.
+
+        Parameters
+        ----------
+        task, solver : str
+            Labels.
+        seed : int
+        traits : mapping
+            Label of a solver -> what is known of its class.
+        """
         tasks = {entry.label: entry for entry in self.tasks}
         solvers = {entry.label: entry for entry in self.solvers}
         if task not in tasks or solver not in solvers:
             return False
-        return seed < self.n_seeds(tasks[task], solvers[solver])
+        return seed in self.seeds_of(tasks[task], solvers[solver], traits.get(solver, {}))
 
     def fits(self, task: Any, described: Mapping[str, Any]) -> bool:
         """Whether a solver, as ``study.json`` describes it, is run on a task."""

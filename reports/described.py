@@ -87,6 +87,7 @@ class SvmSolver(Solver):
     scalarization: str | None = None
     certificate: str | None = None
     instrumented: bool = True
+    deterministic: bool = False
 
     @property
     def traits(self) -> dict[str, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ from marginbench.harness.errors import SolverError
 from marginbench.harness.jobs import DatasetInfo, Job, Limits, SolverInfo
 from marginbench.harness.judging import Judging
 from marginbench.harness.kinds import Facts, Run
-from marginbench.harness.selection import dataset_names, find, unknown_task
+from marginbench.harness.selection import dataset_names, find, is_foreign, unknown_task
 from marginbench.harness.study import SolverEntry
 from marginbench.harness.svm.comparison import compare_with_reference, fill_in_gap
 from marginbench.harness.svm.judging import JUDGING
@@ -20,6 +21,10 @@ from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study, Task
 from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
 
+# Traits of solvers that study.json tells.
+_DESCRIBED_TRAITS = ("scalarization", "certificate", "instrumented", "deterministic")
+# Why no study may set class_weight.
+_WEIGHTED = "changes the problem, which is that of the task and the same for every solver"
 # Part of a worker's memory that the reference optimum may fill with kernel rows.
 _CACHE_SHARE = 0.4
 
@@ -56,6 +61,7 @@ class SVMKind:
             "scalarization": cls.scalarization,
             "certificate": cls.certificate,
             "instrumented": bool(cls.instrumented),
+            "deterministic": _is_deterministic(cls, foreign=is_foreign(name)),
         }
 
     def new_task(self, study: Study, name: str, label: str) -> Task:
@@ -64,9 +70,29 @@ class SVMKind:
             raise unknown_task(study, name, dataset_names())
         return Task(dataset=dataset, label=label.replace(name, dataset, 1)).completed()
 
-    def facts(self, study: Study, ask: Ask) -> SVMFacts:
+    def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
+        return {"fit_intercept": not cls.supports_no_bias}
+
+    def solvers(self, study: Study, ask: Ask) -> dict[str, SolverInfo]:
         solvers = ask.solvers(study.solvers, self.name)
-        check_parameters(study.solvers, solvers, "task", DECIDED_BY_TASK, given=("nu",))
+        check_parameters(
+            study,
+            study.solvers,
+            solvers,
+            "task",
+            DECIDED_BY_TASK,
+            given=("nu",),
+            refused={"class_weight": _WEIGHTED},
+        )
+        return solvers
+
+    def seeds(self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> list[int]:
+        return study.seeds_of(task, entry, info.traits)
+
+    def facts(self, study: Study, ask: Ask) -> SVMFacts:
+        solvers = self.solvers(study, ask)
+        for line in _run_once(study, solvers):
+            ask.say(line)
         datasets = ask.datasets(study.task)
         return SVMFacts(solvers, datasets, _references(study, datasets, ask))
 
@@ -75,7 +101,7 @@ class SVMKind:
             plan_run(study, facts, task, entry, seed)
             for task in study.task
             for entry in study.solver
-            for seed in range(study.n_seeds(task, entry))
+            for seed in self.seeds(study, task, entry, facts.solvers[entry.label])
         ]
 
     def describe(self, study: Study, facts: SVMFacts) -> dict[str, Any]:
@@ -107,6 +133,32 @@ class SVMKind:
             yield f"suboptimality {record.suboptimality:.1e}"
         if record.n_support is not None:
             yield f"{record.n_support} support vectors"
+
+
+def _is_deterministic(cls: type[Any], *, foreign: bool) -> bool:
+    """Whether every seed gives the same model.
+
+    A class from outside must say so itself: what it inherits may not hold for what it adds.
+    """
+    if not foreign:
+        return bool(cls.deterministic) or "random_state" not in inspect.signature(cls).parameters
+    says = next(base for base in cls.__mro__ if "deterministic" in vars(base))
+    own = says is cls or not says.__module__.startswith("marginbench.")
+    return own and bool(cls.deterministic)
+
+
+def _run_once(study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
+    """A line about the solvers of which one run tells as much as many."""
+    names = dict.fromkeys(
+        entry.class_name
+        for entry in study.solver
+        for task in study.task
+        if len(study.seeds_of(task, entry, solvers[entry.label].traits))
+        < study.n_seeds(task, entry)
+    )
+    if names:
+        verb = "is" if len(names) == 1 else "are"
+        yield (f"{', '.join(names)} {verb} deterministic: one run a task instead of {study.seeds}")
 
 
 def _references(
@@ -165,7 +217,7 @@ def _describe_solver(entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
         "class": info.shown,
         "params": dict(entry.params),
         "summary": info.summary,
-        **{name: info.traits[name] for name in ("scalarization", "certificate", "instrumented")},
+        **{name: info.traits[name] for name in _DESCRIBED_TRAITS},
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -15,6 +16,7 @@ from marginbench.harness.selection import checked_dataset, source_of
 from marginbench.harness.sources import closure, code_hash, project_file
 from marginbench.harness.study import (
     MAX_SEEDS,
+    REFERENCE,
     Finite,
     Name,
     Positive,
@@ -197,9 +199,12 @@ class Study(StudyBase):
     def n_seeds(self, task: Task, entry: SolverEntry) -> int:
         return min(self.seeds, entry.seeds or self.seeds)
 
+    def repeats_itself(self, task: Task, traits: Mapping[str, Any]) -> bool:
+        return bool(traits.get("deterministic"))
+
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         for parameter, value in entry.params.items():
-            if value == "reference" and parameter != "nu":
+            if value == REFERENCE and parameter != "nu":
                 raise StudyError(
                     f"{where}.params.{parameter} = 'reference': only nu can be taken from the "
                     "reference optimum"
