@@ -154,6 +154,18 @@ class TaskEntry(StudyPart):
         """What the command line may call it."""
         return (self.label,)
 
+    @property
+    def facets(self) -> dict[str, Any]:
+        """What it is, by name; the values in its tables have names of their own."""
+        found: dict[str, Any] = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if name in self.axes.tables:
+                found = {**value, **found}
+            elif value is not None and name != "label" and not isinstance(value, Mapping):
+                found[name] = value
+        return found
+
     def completed(self, where: str = "") -> Self:
         """The same with names in their own spelling and what the data decide filled in.
 

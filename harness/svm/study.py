@@ -123,6 +123,20 @@ class Task(TaskEntry):
         return {"kernel": self.kernel if len(description) == 1 else description, **shared}
 
     @property
+    def facets(self) -> dict[str, Any]:
+        """Of the kernel's parameters only those that it has."""
+        kernel = self.kernel_description
+        name = kernel.pop("name")
+        return {
+            "dataset": self.dataset,
+            **self.dataset_params,
+            "kernel": name,
+            **kernel,
+            **({} if self.C is None else {"C": self.C}),
+            "fit_intercept": self.fit_intercept,
+        }
+
+    @property
     def names(self) -> tuple[str, ...]:
         return self.label, self.dataset
 
