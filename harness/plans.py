@@ -69,6 +69,8 @@ class Scope:
         seeds, chosen_seeds = _most_seeds(self.whole), _most_seeds(self.part)
         if chosen_seeds < seeds:
             told.append(f"{chosen_seeds} of {seeds} seeds")
+        if self.part.selection is not None:
+            told.append(f"where {self.part.selection.text}")
         return ", ".join(told)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, get_args
 
@@ -141,6 +142,22 @@ class SolverEntry(StudyPart):
         return self.name.rsplit(":", 1)[-1]
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Some runs of a study that need not be a product of tasks, solvers and seeds.
+
+    Attributes
+    ----------
+    text : str
+        The expression that chose them.
+    runs : frozenset of tuple
+        Labels of task and solver, and the seed.
+    """
+
+    text: str
+    runs: frozenset[tuple[str, str, int]]
+
+
 class TaskEntry(StudyPart):
     """What solvers are run on: one table of a study file, with a label of its own."""
 
@@ -205,6 +222,7 @@ class StudyBase(StudyPart):
     budget: Budget = Budget()
 
     _places: Places | None = PrivateAttr(default=None)
+    _selection: Selection | None = PrivateAttr(default=None)
 
     @property
     def tasks(self) -> tuple[TaskEntry, ...]:
@@ -250,7 +268,13 @@ class StudyBase(StudyPart):
             What is known of the solver's class.
         """
         once = entry.seeds is None and self.repeats_itself(task, traits)
-        return list(range(1 if once else self.n_seeds(task, entry)))
+        seeds = range(1 if once else self.n_seeds(task, entry))
+        chosen = self._selection
+        return [
+            seed
+            for seed in seeds
+            if chosen is None or (task.label, entry.label, seed) in chosen.runs
+        ]
 
     def repeats_itself(self, task: Any, traits: Mapping[str, Any]) -> bool:
         """Whether every seed gives the same run of a solver on a task."""
@@ -282,6 +306,20 @@ class StudyBase(StudyPart):
     def fits(self, task: Any, described: Mapping[str, Any]) -> bool:
         """Whether a solver, as ``study.json`` describes it, is run on a task."""
         return True
+
+    @property
+    def selection(self) -> Selection | None:
+        """The runs to which an expression restricts the study; None for all."""
+        return self._selection
+
+    def restricted(self, selection: Selection) -> Self:
+        """The same study with only some of its runs, and only their tasks and solvers."""
+        tasks = {task for task, _, _ in selection.runs}
+        solvers = {solver for _, solver, _ in selection.runs}
+        found = self.with_tasks([task for task in self.tasks if task.label in tasks])
+        found = found.with_solvers([entry for entry in found.solvers if entry.label in solvers])
+        found._selection = selection
+        return found
 
     def read_from(self, places: Places) -> Self:
         """The same study with what is known of its file."""

@@ -153,8 +153,9 @@ def _run_once(study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         entry.class_name
         for entry in study.solver
         for task in study.task
-        if len(study.seeds_of(task, entry, solvers[entry.label].traits))
-        < study.n_seeds(task, entry)
+        if study.seeds > 1
+        and entry.seeds is None
+        and study.repeats_itself(task, solvers[entry.label].traits)
     )
     if names:
         verb = "is" if len(names) == 1 else "are"

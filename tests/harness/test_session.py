@@ -406,6 +406,11 @@ def test_a_deterministic_solver_runs_once_and_says_so(
     told = Told()
     run_study(study, tmp_path, executor=FakeExecutor(), progress=told)
     assert told.lines == ["SMO, LIBSVM are deterministic: one run a task instead of 3"]
+    # Others that an expression restricts are not.
+    again = Told()
+    part = select(study, where='class == "SDCA" and seed == 2')
+    run_study(part, tmp_path / "part", executor=FakeExecutor(), progress=again)
+    assert again.lines == []
     found = json.loads((tmp_path / "study.json").read_text())
     planned = [(run["solver"], run["seed"]) for run in found["planned"]]
     assert [run for run in planned if run[0] != "SDCA"] == [
