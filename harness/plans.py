@@ -250,7 +250,10 @@ def _configured_alike(
 
 
 def _configuration(entry: Mapping[str, Any]) -> str:
-    return canonical_json({k: v for k, v in entry.items() if k not in _NOT_CONFIGURING})
+    # A key that an earlier release did not have is None today.
+    return canonical_json(
+        {k: v for k, v in entry.items() if k not in _NOT_CONFIGURING and v is not None}
+    )
 
 
 def _described(

@@ -38,6 +38,7 @@ class SvmTask(Task):
     C: float
     fit_intercept: bool = False
     reference: bool = True
+    folds: int | None = None
 
 
 class CellTask(Task):

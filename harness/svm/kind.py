@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from marginbench.harness.selection import dataset_names, find, is_foreign, unkno
 from marginbench.harness.study import SolverEntry
 from marginbench.harness.svm.comparison import compare_with_reference, fill_in_gap
 from marginbench.harness.svm.judging import JUDGING
-from marginbench.harness.svm.planning import DECIDED_BY_TASK, plan_run
+from marginbench.harness.svm.planning import DECIDED_BY_TASK, ReferenceKey, plan_run, reference_key
 from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study, Task
 from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
@@ -31,9 +31,9 @@ _CACHE_SHARE = 0.4
 
 @dataclass(frozen=True)
 class SVMFacts(Facts):
-    """Also the reference optimum of each task by label, or why there is none."""
+    """Also the reference optimum of each task, or of its folds, or why there is none."""
 
-    references: Mapping[str, ReferenceInfo | str] = field(default_factory=dict)
+    references: Mapping[ReferenceKey, ReferenceInfo | str] = field(default_factory=dict)
 
 
 class SVMKind:
@@ -94,7 +94,9 @@ class SVMKind:
         for line in _run_once(study, solvers):
             ask.say(line)
         datasets = ask.datasets(study.task)
-        return SVMFacts(solvers, datasets, _references(study, datasets, ask))
+        for line in _untested_folds(study):
+            ask.say(line)
+        return SVMFacts(solvers, datasets, _references(study, solvers, datasets, ask))
 
     def plan(self, study: Study, facts: SVMFacts) -> list[Run]:
         return [
@@ -162,40 +164,68 @@ def _run_once(study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         yield (f"{', '.join(names)} {verb} deterministic: one run a task instead of {study.seeds}")
 
 
+def _untested_folds(study: Study) -> Iterator[str]:
+    for task in study.task:
+        if task.folds is not None and study.seeds < task.folds and study.selection is None:
+            yield (
+                f"{task.label}: only {study.seeds} of {task.folds} folds are run; set seeds = "
+                f"{task.folds} for all"
+            )
+
+
 def _references(
-    study: Study, datasets: Mapping[str, DatasetInfo | str], ask: Ask
-) -> dict[str, ReferenceInfo | str]:
-    """The reference optimum of each task by label, or why there is none."""
+    study: Study,
+    solvers: Mapping[str, SolverInfo],
+    datasets: Mapping[str, DatasetInfo | str],
+    ask: Ask,
+) -> dict[ReferenceKey, ReferenceInfo | str]:
+    """The reference optimum of each task, or of each of its folds, or why there is none."""
     limits = Limits(
         {**ask.limits.seconds, "solve": study.reference.timeout},
         ask.limits.memory,
         ask.limits.total + study.reference.timeout,
     )
-    found: dict[str, ReferenceInfo | str] = {}
+    found: dict[ReferenceKey, ReferenceInfo | str] = {}
+    # What a job is about, by its name on the terminal.
+    asked: dict[str, ReferenceKey] = {}
 
     def jobs() -> Iterator[Job]:
         for task in study.task:
             info = datasets[task.label]
-            if isinstance(info, str):
-                found[task.label] = info
-            elif not task.reference:
-                found[task.label] = "the task has reference = false"
-            else:
-                cache_mb = _CACHE_SHARE * study.budget.memory
-                work = ReferenceWork(task.problem, study.reference.tol, cache_mb)
-                yield Job(task.label, work, limits, ask.threads)
+            for seed in _reference_seeds(study, solvers, task):
+                key = reference_key(task, seed)
+                if isinstance(info, str):
+                    found[key] = info
+                elif not task.reference:
+                    found[key] = "the task has reference = false"
+                else:
+                    cache_mb = _CACHE_SHARE * study.budget.memory
+                    work = ReferenceWork(task.problem(seed), study.reference.tol, cache_mb)
+                    tag = task.label if task.folds is None else f"{task.label}, seed {seed}"
+                    while tag in asked:  # another task may have this very label
+                        tag += "'"
+                    asked[tag] = key
+                    yield Job(tag, work, limits, ask.threads)
 
     for job, outcome in ask(jobs(), "computing the reference optimum of {}"):
-        label = job.tag
+        key = asked[job.tag]
         if outcome.status == "done":
-            found[label] = outcome.value
+            found[key] = outcome.value
             if outcome.value.note:
                 ask.say(outcome.value.note)
         else:
             reason = outcome.reason.removeprefix("ReferenceFailure: ")
-            found[label] = f"{outcome.status}: {reason}"
-            ask.say(f"no reference optimum of {label} ({found[label]}); its runs go on without")
+            found[key] = f"{outcome.status}: {reason}"
+            ask.say(f"no reference optimum of {job.tag} ({found[key]}); its runs go on without")
     return found
+
+
+def _reference_seeds(study: Study, solvers: Mapping[str, SolverInfo], task: Task) -> Sequence[int]:
+    """Seeds of which a reference optimum is needed: one unless each has a fold of its own."""
+    if task.folds is None:
+        return [0]
+    seeds = (study.seeds_of(task, entry, solvers[entry.label].traits) for entry in study.solver)
+    return sorted(set().union(*seeds))
 
 
 def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
@@ -207,6 +237,7 @@ def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
         "C": task.C,
         "fit_intercept": task.fit_intercept,
         "reference": task.reference,
+        "folds": task.folds,
         "citation": "" if isinstance(info, str) else info.citation,
         "licence": "" if isinstance(info, str) else info.licence,
     }

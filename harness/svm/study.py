@@ -25,10 +25,11 @@ from marginbench.harness.study import (
     StudyPart,
     TaskEntry,
 )
-from marginbench.harness.svm.work import Problem
+from marginbench.harness.svm.work import Fold, Problem
 from marginbench.solvers.kernels import Kernel, kernel_class, kernel_names
 from marginbench.solvers.registration import kernel_entries
 
+MAX_FOLDS = 1000
 #: Parameters of kernels that every estimator with a kernel takes.
 _SHARED = ("gamma", "degree", "coef0")
 
@@ -55,7 +56,7 @@ class Task(TaskEntry):
     dataset when the study is loaded. ``gamma`` stays None for a kernel that has none, such as the
     linear one. ``kernel_params`` holds the parameters of a kernel besides ``gamma``, ``degree`` and
     ``coef0``. Without ``reference`` no optimum is computed, which saves its time where it cannot be
-    had.
+    had. With ``folds`` each seed is a fold of a cross-validation on the dataset's training part.
     """
 
     dataset: Name
@@ -68,6 +69,7 @@ class Task(TaskEntry):
     C: Positive | None = None
     fit_intercept: bool = False
     reference: bool = True
+    folds: Annotated[int, Field(ge=2, le=MAX_FOLDS)] | None = None
 
     axes: ClassVar[Axes] = Axes(
         keys=("dataset", "kernel", *_SHARED, "C", "fit_intercept"),
@@ -134,15 +136,15 @@ class Task(TaskEntry):
             **kernel,
             **({} if self.C is None else {"C": self.C}),
             "fit_intercept": self.fit_intercept,
+            **({} if self.folds is None else {"folds": self.folds}),
         }
 
     @property
     def names(self) -> tuple[str, ...]:
         return self.label, self.dataset
 
-    @property
-    def problem(self) -> Problem:
-        """The task as workers get it."""
+    def problem(self, seed: int) -> Problem:
+        """The task as workers get it; only with folds does it depend on the seed."""
         assert self.C is not None
         return Problem(
             self.dataset,
@@ -150,6 +152,7 @@ class Task(TaskEntry):
             self.kernel_description,
             self.C,
             self.fit_intercept,
+            None if self.folds is None else Fold.of_seed(self.folds, seed),
         )
 
     def completed(self, where: str = "") -> Self:
@@ -214,7 +217,7 @@ class Study(StudyBase):
         return min(self.seeds, entry.seeds or self.seeds)
 
     def repeats_itself(self, task: Task, traits: Mapping[str, Any]) -> bool:
-        return bool(traits.get("deterministic"))
+        return task.folds is None and bool(traits.get("deterministic"))
 
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         for parameter, value in entry.params.items():

@@ -11,6 +11,7 @@ from marginbench.harness.errors import EvaluationError
 from marginbench.harness.jobs import CheckpointMessage, Send
 from marginbench.harness.records import is_json
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
+from marginbench.harness.svm.folds import fold_data
 from marginbench.harness.svm.predictors import TaskPoints
 from marginbench.harness.svm.records import Checkpoint
 from marginbench.harness.svm.several import ClassesEvaluator
@@ -197,7 +198,8 @@ def load_task_data(problem: Problem) -> Dataset:
     """The task's dataset. Its arrays are read-only: no solver changes what it is judged by."""
     from marginbench.data_loaders import load
 
-    return load(problem.dataset, problem.dataset_params or None)
+    dataset = load(problem.dataset, problem.dataset_params or None)
+    return dataset if problem.fold is None else fold_data(dataset, problem.fold)
 
 
 def compared_rows(n_test: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 from marginbench.reports import wording
 from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import Study, SvmSolver
+from marginbench.reports.described import Study, SvmSolver, SvmTask
 from marginbench.reports.results import SUMS
 from marginbench.reports.sections import Section
 from marginbench.reports.statistics.curves import BAND
@@ -32,6 +32,7 @@ class SvmProtocol(Section):
                 if value is not False
             },
             "epoch_checkpoints": budget.get("epoch_checkpoints", False),
+            "folded": any(task.folds for task in analysis.tasks_of(SvmTask)),
             "run_once": _run_once(analysis.study),
             "several_counters": len(counted) > 1,
             "inner_products": "inner_products" in counted,

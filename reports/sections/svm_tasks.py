@@ -137,5 +137,6 @@ def _problem(runs: pd.DataFrame, task: SvmTask) -> str:
     n_classes = first_known(mine["n_classes"])
     if n_classes is not None and n_classes > 2:
         sizes.append(f"{formatting.integer(n_classes)} classes, each against the rest")
+    folds = [] if task.folds is None else [f"{task.folds}-fold cross-validation"]
     unknown = [] if task.reference else ["no reference optimum"]
-    return ", ".join([*sizes, *wording.kernel_words(task), *unknown])
+    return ", ".join([*sizes, *wording.kernel_words(task), *folds, *unknown])
