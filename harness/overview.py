@@ -44,7 +44,7 @@ class Overview:
         words = f"{plural(len(study.tasks), 'task')} x {plural(len(study.solvers), 'solver')}"
         counts = {len(seeds) for seeds in self.seeds.values()}
         if len(counts) == 1:
-            return f"{words} x {plural(*counts, 'seed')} = {plural(self.n_runs, 'run')}"
+            return f"{words} x {plural(counts.pop(), 'seed')} = {plural(self.n_runs, 'run')}"
         return f"{words}: {plural(self.n_runs, 'run')}"
 
 

@@ -122,9 +122,9 @@ class Where:
         for operator in node.ops:
             if type(operator) not in _ORDERED:
                 raise self._error("only ==, !=, <, <=, >, >=, in and not in compare")
-        for operator, side in zip([None, *node.ops], _sides(node), strict=True):
-            listed = isinstance(operator, ast.In | ast.NotIn)
-            if isinstance(side, ast.List | ast.Tuple) != listed:
+        listed = [False, *(isinstance(operator, ast.In | ast.NotIn) for operator in node.ops)]
+        for takes_list, side in zip(listed, _sides(node), strict=True):
+            if isinstance(side, ast.List | ast.Tuple) != takes_list:
                 raise self._error("'in' takes a list, such as C in [1, 10]; no other takes one")
             if not _is_name(side):
                 self._constant(side)
