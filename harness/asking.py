@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from marginbench.data_loaders import suggest
@@ -23,7 +25,7 @@ from marginbench.harness.jobs import (
 )
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.selection import is_foreign
-from marginbench.harness.study import SolverEntry
+from marginbench.harness.study import SolverEntry, StudyBase
 
 Say = Callable[[str], None]
 
@@ -85,10 +87,18 @@ class Ask:
         SolverError
             If one cannot be imported.
         """
-        names = dict.fromkeys(entry.name for entry in entries)
+        alike: dict[str, list[SolverEntry]] = {}
+        for entry in entries:
+            alike.setdefault(entry.name, []).append(entry)
         jobs = (
-            Job(name, DescribeWork(name, kind), self.limits, self.threads, is_foreign(name))
-            for name in names
+            Job(
+                name,
+                DescribeWork(name, kind, tuple(entry.params for entry in named)),
+                self.limits,
+                self.threads,
+                is_foreign(name),
+            )
+            for name, named in alike.items()
         )
         found: dict[str, SolverInfo] = {}
         for job, outcome in self(jobs, "importing {}"):
@@ -99,7 +109,11 @@ class Ask:
                     f"{job.tag}: cannot be imported: {outcome.reason}{_hint(outcome)}"
                 )
             found[job.tag] = outcome.value
-        return {entry.label: found[entry.name] for entry in entries}
+        return {
+            entry.label: replace(found[name], refusals=found[name].refusals[number:][:1])
+            for name, named in alike.items()
+            for number, entry in enumerate(named)
+        }
 
     def datasets(self, tasks: Sequence[Any]) -> dict[str, DatasetInfo | str]:
         """The datasets of tasks by label, or why they cannot be loaded.
@@ -135,17 +149,21 @@ class Ask:
 
 
 def check_parameters(
+    study: StudyBase,
     entries: Sequence[SolverEntry],
     solvers: Mapping[str, SolverInfo],
     decides: str,
     decided: Sequence[str],
     given: Sequence[str] = (),
+    refused: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Check each solver's parameters against its class.
 
     Parameters
     ----------
+    study : StudyBase
     entries : sequence of SolverEntry
+        Those of its solvers that are to be checked.
     solvers : mapping
         The classes by label.
     decides : str
@@ -154,30 +172,42 @@ def check_parameters(
         The names of those.
     given : sequence of str
         Parameters that a run gets from elsewhere, so that the study may leave them out.
+    refused : mapping
+        Parameters that no study may set -> why.
 
     Raises
     ------
     StudyError
-        For a parameter that the class does not have, one that is decided, or a missing one.
+        For a parameter that the class does not have, one that is decided or refused, a missing
+        one, and for values that the class itself refuses.
     """
     for entry in entries:
         info = solvers[entry.label]
         for name in entry.params:
             if name not in info.accepted:
-                free = sorted(info.accepted.difference(decided))
+                free = sorted(info.accepted.difference(decided, refused))
                 raise StudyError(
-                    f"solver {entry.label!r}: unknown parameter {name!r}{suggest(name, free)}"
+                    f"{study.place(entry.label, 'params', name)}unknown parameter {name!r}"
+                    f"{suggest(name, free)}"
                 )
             if name in decided:
                 raise StudyError(
-                    f"solver {entry.label!r}: {name!r} is decided by the {decides}, the same for "
-                    "all solvers; remove it from params"
+                    f"{study.place(entry.label, 'params', name)}{name!r} is decided by the "
+                    f"{decides}, the same for all solvers; remove it from params"
+                )
+            if name in refused:
+                raise StudyError(
+                    f"{study.place(entry.label, 'params', name)}{name!r} {refused[name]}; remove "
+                    "it from params"
                 )
         missing = set(info.required).difference(entry.params, decided, given)
         if missing:
             raise StudyError(
-                f"solver {entry.label!r}: give a value for {', '.join(sorted(missing))} in params"
+                f"{study.place(entry.label)}give a value for {', '.join(sorted(missing))} in params"
             )
+        for refusal in filter(None, info.refusals):
+            named = [name for name in entry.params if re.search(rf"\b{re.escape(name)}\b", refusal)]
+            raise StudyError(f"{study.place(entry.label, 'params', *named[:1])}{refusal}")
 
 
 def _hint(outcome: Outcome) -> str:

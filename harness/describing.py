@@ -16,8 +16,9 @@ from marginbench.harness.jobs import DatasetInfo, DatasetWork, DescribeWork, Sol
 from marginbench.harness.keys import hash_files, source_files
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.loading import SolverSpec, load_class, shown_name, source_file
+from marginbench.harness.study import REFERENCE
 from marginbench.harness.versions import version_of
-from marginbench.harness.words import visible
+from marginbench.harness.words import REASON_LIMIT, visible
 
 if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset
@@ -95,6 +96,8 @@ def describe_class(work: DescribeWork) -> SolverInfo:
         missing = ", ".join(sorted(cls.__abstractmethods__))
         raise SolverError(f"{work.solver}: the class does not implement {missing}")
     defaults, required = _parameters(cls, work.solver)
+    known = {*defaults, *required}
+    stand_ins = {k: v for k, v in kind.stand_ins(cls).items() if k in known}
     return SolverInfo(
         shown=shown_name(cls, spec),
         defined_in=str(source_file(cls)),
@@ -102,6 +105,12 @@ def describe_class(work: DescribeWork) -> SolverInfo:
         defaults=defaults,
         required=tuple(required),
         traits=traits,
+        refusals=tuple(
+            _refusal(cls, {**stand_ins, **params})
+            if known.issuperset(params) and set(required) <= {*stand_ins, *params}
+            else ""
+            for params in work.params
+        ),
     )
 
 
@@ -129,6 +138,22 @@ def with_version(work: DescribeWork, info: SolverInfo) -> SolverInfo:
     source_hash = hash_files(files)
     version = version_of(source_hash, next(iter(starts)))
     return replace(info, source_hash=source_hash, version=version, files=files)
+
+
+def _refusal(cls: type[Any], params: dict[str, Any]) -> str:
+    """Why a class does not take these values; empty if it does, or cannot tell without data."""
+    values = {name: value for name, value in params.items() if value != REFERENCE}
+    try:
+        estimator = cls(**values)
+        for name in ("_check_common_parameters", "_check_parameters"):
+            check = getattr(estimator, name, None)
+            if callable(check):
+                check()
+    except (TypeError, ValueError) as error:
+        return visible(str(error), REASON_LIMIT)
+    except Exception:  # noqa: BLE001 - what else is wrong with it, its runs will tell
+        return ""
+    return ""
 
 
 def _is_code(file: Path) -> bool:

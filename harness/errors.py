@@ -21,7 +21,18 @@ class UserError(Exception):
 
 
 class StudyError(UserError):
-    """A study that does not make sense; the message names file, key and value."""
+    """A study that does not make sense; the message names file, line, key and value.
+
+    Parameters
+    ----------
+    message : str
+    at : tuple of str and int
+        The way to the key in the study, by names and by places from 0; empty if it is about none.
+    """
+
+    def __init__(self, message: str, at: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.at = at
 
 
 class SolverError(UserError):

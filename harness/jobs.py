@@ -121,10 +121,14 @@ class DatasetInfo:
 
 @dataclass(frozen=True)
 class DescribeWork(Work):
-    """Import a solver's class and describe it, as one for studies of a kind."""
+    """Import a solver's class and describe it, as one for studies of a kind.
+
+    ``params`` are the parameters of each entry of the study that names it.
+    """
 
     solver: str
     kind: str
+    params: tuple[dict[str, Any], ...] = ()
 
     def run(self, send: Send) -> SolverInfo:
         from marginbench.harness.describing import describe_solver
@@ -197,6 +201,9 @@ class SolverInfo:
         Of its code, in short.
     files : mapping
         What the hash of its source is made of: name of a file -> hash of its code.
+    refusals : tuple of str
+        For each entry of the study that names it: why the class does not take the values of its
+        parameters; empty if it does.
     """
 
     shown: str
@@ -208,6 +215,7 @@ class SolverInfo:
     source_hash: str = ""
     version: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+    refusals: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> frozenset[str]:

@@ -124,6 +124,24 @@ class Kind(Protocol):
         """
         ...
 
+    def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
+        """Values of what tasks decide with which the other parameters of a class are checked."""
+        ...
+
+    def solvers(self, study: Any, ask: Ask) -> dict[str, SolverInfo]:
+        """The classes of the solvers by label, their parameters checked; found out in workers.
+
+        Raises
+        ------
+        UserError
+            If a solver cannot be imported or does not take its parameters.
+        """
+        ...
+
+    def seeds(self, study: Any, task: Any, entry: Any, info: SolverInfo) -> list[int]:
+        """The seeds with which a solver runs on a task; empty if it does not fit the task."""
+        ...
+
     def facts(self, study: Any, ask: Ask) -> Facts:
         """What planning must know; found out in workers.
 

@@ -18,7 +18,7 @@ from typing import Any
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.kinds import Run
 from marginbench.harness.selection import is_foreign
-from marginbench.harness.study import StudyBase
+from marginbench.harness.study import StudyBase, table_type
 from marginbench.harness.words import plural
 
 # Keys of an entry that do not say what its runs are.
@@ -69,6 +69,8 @@ class Scope:
         seeds, chosen_seeds = _most_seeds(self.whole), _most_seeds(self.part)
         if chosen_seeds < seeds:
             told.append(f"{chosen_seeds} of {seeds} seeds")
+        if self.part.selection is not None:
+            told.append(f"where {self.part.selection.text}")
         return ", ".join(told)
 
 
@@ -104,14 +106,15 @@ def merged(
     """
     before = {} if before is None else _upgraded(before)
     whole = scope.whole
-    runs = [_marked(run, whole) for run in now["planned"]]
+    known = {entry["label"]: entry for entry in (*before.get("solvers", ()), *now["solvers"])}
+    runs = [_marked(run, whole, known) for run in now["planned"]]
     own = {_identity(run) for run in runs}
     content = _content(scope, results)
     kept = [
-        _marked(run, whole)
+        _marked(run, whole, known)
         for run in before.get("planned", ())
         if _identity(run) not in own
-        and (run.get("added") or whole.includes(*_identity(run)))
+        and (run.get("added") or whole.includes(*_identity(run), known))
         and _configured_alike(run, before, content)
     ]
     for what in ("tasks", "solvers"):
@@ -164,7 +167,8 @@ def restored_study(model: type[StudyBase], content: Mapping[str, Any], results: 
         if table == model.solver_table and values["name"].partition(":")[0].endswith(".py"):
             file, _, name = values["name"].rpartition(":")
             values["name"] = f"{results.resolve().joinpath(file).resolve()}:{name}"
-        tables[table].append(values)
+        # As an object: a list among its parameters is a value, not a grid.
+        tables[table].append(table_type(model, table).model_validate(values))
     study = model.model_validate(content["settings"] | tables)
     return study.with_tasks([task.placed(str(results.resolve())) for task in study.tasks])
 
@@ -179,10 +183,12 @@ def _identity(run: Mapping[str, Any]) -> Planned:
     return run["task"], run["solver"], run["seed"]
 
 
-def _marked(run: Mapping[str, Any], whole: StudyBase) -> dict[str, Any]:
+def _marked(
+    run: Mapping[str, Any], whole: StudyBase, known: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
     """A planned run, which says if the study's file does not have it."""
     plain = {name: value for name, value in run.items() if name != "added"}
-    return plain if whole.includes(*_identity(run)) else plain | {"added": True}
+    return plain if whole.includes(*_identity(run), known) else plain | {"added": True}
 
 
 def _upgraded(before: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -249,7 +255,10 @@ def _configured_alike(
 
 
 def _configuration(entry: Mapping[str, Any]) -> str:
-    return canonical_json({k: v for k, v in entry.items() if k not in _NOT_CONFIGURING})
+    # A key that an earlier release did not have is None today.
+    return canonical_json(
+        {k: v for k, v in entry.items() if k not in _NOT_CONFIGURING and v is not None}
+    )
 
 
 def _described(
@@ -281,7 +290,8 @@ def _size(whole: StudyBase, found: Mapping[str, Any]) -> dict[str, int]:
         for entry in whole.solvers:
             if entry.label in described and whole.fits(task, described[entry.label]):
                 runs |= {
-                    (task.label, entry.label, seed) for seed in range(whole.n_seeds(task, entry))
+                    (task.label, entry.label, seed)
+                    for seed in whole.seeds_of(task, entry, described[entry.label])
                 }
     return {
         "tasks": len({entry.label for entry in whole.tasks} | {e["label"] for e in found["tasks"]}),

@@ -21,6 +21,7 @@ def run(
     solvers: Sequence[str] | None = None,
     seeds: int | None = None,
     timeout: float | None = None,
+    where: str | None = None,
     jobs: int = 1,
     retry_failed: bool = False,
     command: str = "",
@@ -41,6 +42,8 @@ def run(
         Number of seeds.
     timeout : float, optional
         Seconds of solving that each run may take.
+    where : str, optional
+        Only runs for which this expression holds, such as ``C == 10 and solver != "SBP"``.
     jobs : int
         Runs at the same time. More than one disturbs the timings.
     retry_failed : bool
@@ -66,7 +69,7 @@ def run(
     """
     loaded = study if isinstance(study, StudyBase) else load_study(study)
     whole = select(loaded, timeout=timeout)
-    chosen = select(whole, datasets=datasets, solvers=solvers, seeds=seeds)
+    chosen = select(whole, datasets=datasets, solvers=solvers, seeds=seeds, where=where)
     progress: Progress = SilentProgress() if quiet else choose_progress(jobs)
     return run_study(
         chosen,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from marginbench.data_loaders import Source, imported, sources, suggest
 from marginbench.harness.errors import StudyError
-from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
+from marginbench.harness.study import MAX_SEEDS, Selection, SolverEntry, StudyBase, TaskEntry
+from marginbench.harness.where import Where
 from marginbench.harness.words import visible
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
@@ -25,6 +26,7 @@ def select(
     solvers: Sequence[str] | None = None,
     seeds: int | None = None,
     timeout: float | None = None,
+    where: str | None = None,
 ) -> StudyT:
     """The same study with only some tasks and solvers, or with others in their place.
 
@@ -42,11 +44,14 @@ def select(
         Number of seeds; the most instances of a cell.
     timeout : float, optional
         Seconds of solving per run.
+    where : str, optional
+        Only runs for which this expression holds, such as ``C == 10 and solver != "SBP"``.
 
     Raises
     ------
     StudyError
-        For an unknown name, with the nearest known one, or a number out of range.
+        For an unknown name, with the nearest known one, a number out of range, or an expression
+        that chooses no run.
     """
     if seeds is not None:
         if not 1 <= seeds <= MAX_SEEDS:
@@ -61,7 +66,47 @@ def select(
         study = study.with_tasks(_select_tasks(study, datasets))
     if solvers is not None:
         study = study.with_solvers(_select_solvers(study, solvers))
+    if where is not None:
+        study = study.restricted(_chosen_runs(study, where))
     return study
+
+
+def _chosen_runs(study: StudyBase, text: str) -> Selection:
+    """The runs for which an expression holds."""
+    expression = Where(text)
+    facets = {
+        (task.label, entry.label): _facets(task, entry)
+        for task in study.tasks
+        for entry in study.solvers
+    }
+    known: dict[str, dict[Any, None]] = {"seed": {}}
+    for found in facets.values():
+        for name, value in found.items():
+            known.setdefault(name, {})[value if isinstance(value, Hashable) else repr(value)] = None
+    expression.check_names(known)
+    runs = frozenset(
+        (task.label, entry.label, seed)
+        for task in study.tasks
+        for entry in study.solvers
+        for seed in study.seeds_of(task, entry)
+        if expression(facets[task.label, entry.label] | {"seed": seed})
+    )
+    if not runs:
+        raise StudyError(f"--where {text!r}: no run of the study is chosen")
+    return Selection(text, runs)
+
+
+def _facets(task: TaskEntry, entry: SolverEntry) -> dict[str, Any]:
+    """What is known of the runs of a solver on a task, by the names in expressions."""
+    return {
+        **entry.params,
+        **task.facets,
+        **{f"solver.{name}": value for name, value in entry.params.items()},
+        **{f"task.{name}": value for name, value in task.facets.items()},
+        "task": task.label,
+        "solver": entry.label,
+        "class": entry.class_name,
+    }
 
 
 def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:

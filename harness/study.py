@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from marginbench.harness.errors import StudyError
+from marginbench.harness.grids import Axes, expanded
 from marginbench.harness.jobs import Limits
+from marginbench.harness.places import Places, key_path
 from marginbench.harness.words import visible
 
 MAX_SEEDS = 10_000
+#: The value of a parameter that is to be that of the reference optimum.
+REFERENCE = "reference"
 
 
 #: Characters of a label: it stands in tables and figures.
@@ -129,9 +135,28 @@ class SolverEntry(StudyPart):
     params: dict[str, Any] = {}
     seeds: Annotated[int, Field(ge=1)] | None = None
 
+    #: Where lists stand for one entry each.
+    axes: ClassVar[Axes] = Axes(tables=("params",), stem="name")
+
     @property
     def class_name(self) -> str:
         return self.name.rsplit(":", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some runs of a study that need not be a product of tasks, solvers and seeds.
+
+    Attributes
+    ----------
+    text : str
+        The expression that chose them.
+    runs : frozenset of tuple
+        Labels of task and solver, and the seed.
+    """
+
+    text: str
+    runs: frozenset[tuple[str, str, int]]
 
 
 class TaskEntry(StudyPart):
@@ -139,10 +164,25 @@ class TaskEntry(StudyPart):
 
     label: Label = ""
 
+    #: Where lists stand for one entry each.
+    axes: ClassVar[Axes] = Axes()
+
     @property
     def names(self) -> tuple[str, ...]:
         """What the command line may call it."""
         return (self.label,)
+
+    @property
+    def facets(self) -> dict[str, Any]:
+        """What it is, by name; the values in its tables have names of their own."""
+        found: dict[str, Any] = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if name in self.axes.tables:
+                found = {**value, **found}
+            elif value is not None and name != "label" and not isinstance(value, Mapping):
+                found[name] = value
+        return found
 
     def completed(self, where: str = "", folder: str | None = None) -> Self:
         """The same with names in their own spelling and what the data decide filled in.
@@ -192,6 +232,9 @@ class StudyBase(StudyPart):
     cost: str = ""
     budget: Budget = Budget()
 
+    _places: Places | None = PrivateAttr(default=None)
+    _selection: Selection | None = PrivateAttr(default=None)
+
     @property
     def tasks(self) -> tuple[TaskEntry, ...]:
         """Everything that solvers are run on."""
@@ -223,17 +266,93 @@ class StudyBase(StudyPart):
         """With how many seeds a solver runs on a task, or on how many of its instances."""
         raise NotImplementedError
 
-    def includes(self, task: str, solver: str, seed: int) -> bool:
-        """Whether a run is of this study, by the labels of its task and solver and its seed."""
+    def seeds_of(
+        self, task: Any, entry: SolverEntry, traits: Mapping[str, Any] = MappingProxyType({})
+    ) -> list[int]:
+        """The seeds with which a solver runs on a task.
+
+        Parameters
+        ----------
+        task : TaskEntry
+        entry : SolverEntry
+        traits : mapping
+            What is known of the solver's class.
+        """
+        once = entry.seeds is None and self.repeats_itself(task, traits)
+        seeds = range(1 if once else self.n_seeds(task, entry))
+        chosen = self._selection
+        return [
+            seed
+            for seed in seeds
+            if chosen is None or (task.label, entry.label, seed) in chosen.runs
+        ]
+
+    def repeats_itself(self, task: Any, traits: Mapping[str, Any]) -> bool:
+        """Whether every seed gives the same run of a solver on a task."""
+        return False
+
+    def includes(
+        self,
+        task: str,
+        solver: str,
+        seed: int,
+        traits: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    ) -> bool:
+        """Whether a run is of this study.
+
+        Parameters
+        ----------
+        task, solver : str
+            Labels.
+        seed : int
+        traits : mapping
+            Label of a solver -> what is known of its class.
+        """
         tasks = {entry.label: entry for entry in self.tasks}
         solvers = {entry.label: entry for entry in self.solvers}
         if task not in tasks or solver not in solvers:
             return False
-        return seed < self.n_seeds(tasks[task], solvers[solver])
+        return seed in self.seeds_of(tasks[task], solvers[solver], traits.get(solver, {}))
 
     def fits(self, task: Any, described: Mapping[str, Any]) -> bool:
         """Whether a solver, as ``study.json`` describes it, is run on a task."""
         return True
+
+    @property
+    def selection(self) -> Selection | None:
+        """The runs to which an expression restricts the study; None for all."""
+        return self._selection
+
+    def restricted(self, selection: Selection) -> Self:
+        """The same study with only some of its runs, and only their tasks and solvers."""
+        tasks = {task for task, _, _ in selection.runs}
+        solvers = {solver for _, solver, _ in selection.runs}
+        found = self.with_tasks([task for task in self.tasks if task.label in tasks])
+        found = found.with_solvers([entry for entry in found.solvers if entry.label in solvers])
+        found._selection = selection
+        return found
+
+    def read_from(self, places: Places) -> Self:
+        """The same study with what is known of its file."""
+        found = self.model_copy()
+        found._places = places
+        return found
+
+    def place(self, solver: str, *keys: str) -> str:
+        """The beginning of a message about a solver: file, line and key, as far as there are.
+
+        Parameters
+        ----------
+        solver : str
+            Its label.
+        *keys : str
+            The way to a value in its entry.
+        """
+        places = self._places
+        if places is None or solver not in places.solvers:
+            return f"solver {solver!r}: "
+        path = (*places.solvers[solver], *keys)
+        return f"{places.at(path)}: {key_path(path)}: "
 
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         """Check what can be checked of a solver without importing its class.
@@ -246,32 +365,45 @@ class StudyBase(StudyPart):
 
     @model_validator(mode="before")
     @classmethod
-    def _fill_in_labels(cls, values: Any) -> Any:
-        return fill_in_labels(values, {cls.solver_table: "name", **cls._labels()})
+    def _write_out(cls, values: Any) -> Any:
+        """Grids become entries, and entries without a label get one."""
+        stems = {table: axes.stem for table, axes in cls.axes().items() if axes.stem}
+        return fill_in_labels(expanded(values, cls.axes()), stems)
 
     @classmethod
-    def _labels(cls) -> dict[str, str]:
-        """Tables of tasks whose labels may be left out -> the key that they are made of."""
-        return {}
+    def axes(cls) -> dict[str, Axes]:
+        """Name of each table of entries -> where its lists stand for one entry each."""
+        return {
+            table: table_type(cls, table).axes for table in (*cls.task_tables, cls.solver_table)
+        }
 
     @model_validator(mode="after")
     def _check_labels(self) -> Self:
         tasks = " and ".join(f"[[{table}]]" for table in self.task_tables if getattr(self, table))
-        for tables, entries in ((tasks, self.tasks), (f"[[{self.solver_table}]]", self.solvers)):
+        for names, written in (
+            (self.task_tables, tasks),
+            ((self.solver_table,), f"[[{self.solver_table}]]"),
+        ):
             seen: set[str] = set()
-            for entry in entries:
+            places = (
+                (name, number, entry)
+                for name in names
+                for number, entry in enumerate(getattr(self, name))
+            )
+            for name, number, entry in places:
                 if entry.label.casefold() in seen:
                     raise StudyError(
-                        f"two entries of {tables} have the label {entry.label!r}; give each its own"
+                        f"two entries of {written} have the label {entry.label!r}; give each its "
+                        "own",
+                        (name, number, "label"),
                     )
                 seen.add(entry.label.casefold())
         return self
 
 
-def table_type(study: type[BaseModel], table: str) -> type[BaseModel]:
+def table_type(study: type[BaseModel], table: str) -> Any:
     """The type of the entries of a table of a study."""
-    entry: type[BaseModel] = get_args(study.model_fields[table].annotation)[0]
-    return entry
+    return get_args(study.model_fields[table].annotation)[0]
 
 
 def fill_in_labels(values: Any, defaults: Mapping[str, str]) -> Any:

@@ -1,25 +1,30 @@
-"""Reading a study's TOML file; errors name file, key, value and the nearest valid name."""
+"""Reading a study's TOML file; errors name file, line, key, value and the nearest valid name."""
 
 from __future__ import annotations
 
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from marginbench.data_loaders import suggest
 from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.grids import ZIP, origins
 from marginbench.harness.kinds import kind_named, kind_names
-from marginbench.harness.selection import find, resolve_solver_name
+from marginbench.harness.places import Places, key_path, shown
+from marginbench.harness.selection import dataset_names, find, resolve_solver_name
 from marginbench.harness.study import StudyBase, table_type
+from marginbench.harness.toml_lines import key_lines
+from marginbench.harness.words import visible
 
 #: What to write, by the type of the problem, where the checker's own words would not say it.
 _REMEDIES = {
-    "tuple_type": "write a list, or for each entry a table [[{}]]",
+    "tuple_type": "write a list",
     "model_type": "write it as a table [{}]",
     "dict_type": "write it as a table, {{ key = value }}",
     "string_pattern_mismatch": "may hold letters, digits, '.', '_' and '-', none of the last three "
@@ -91,44 +96,68 @@ def parse_study(content: bytes, *, where: str, folder: str | None = None) -> Stu
     StudyError
     """
     try:
-        values = tomllib.loads(content.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise StudyError(f"{where}: not valid TOML: {error}") from None
-    model = _model(values, where)
+        return _parsed(content, where, folder)
+    except (StudyError, SolverError) as error:
+        # What the file holds may be of any length, and hold any characters.
+        raise type(error)(visible(str(error))) from None
+
+
+def _parsed(content: bytes, where: str, folder: str | None) -> StudyBase:
+    text, values = _read_toml(content, where)
+    places = Places(where, key_lines(text))
+    model = _model(values, places)
     try:
+        places = replace(places, origins=origins(values, model.axes()))
         study = model.model_validate(values)
     except ValidationError as error:
-        raise StudyError(_explain(error, where, model)) from None
+        raise StudyError(_explain(error, places, model)) from None
     except StudyError as error:
-        raise StudyError(f"{where}: {error}") from None
-    return _completed(study, where, folder)
+        raise StudyError(f"{places.at(places.written(error.at))}: {error}") from None
+    return _completed(study, places, folder)
 
 
-def _model(values: Mapping[str, Any], where: str) -> type[StudyBase]:
+def _read_toml(content: bytes, where: str) -> tuple[str, dict[str, Any]]:
+    """The text of a TOML file, and its values."""
+    try:
+        text = content.decode("utf-8-sig")
+        return text, tomllib.loads(text)
+    except RecursionError:
+        raise StudyError(f"{where}: not valid TOML: nested too deeply") from None
+    except ValueError as error:  # also of a number with more digits than Python reads
+        raise StudyError(f"{where}: not valid TOML: {error}") from None
+
+
+def _model(values: Mapping[str, Any], places: Places) -> type[StudyBase]:
     """The type of study that a file means."""
     kind = values.get("kind", "svm")
     if kind not in kind_names():
-        raise StudyError(f"{where}: kind = {kind!r} is not known{suggest(str(kind), kind_names())}")
+        hint = suggest(str(kind), kind_names())
+        raise StudyError(f"{places.at(('kind',))}: kind = {shown(kind)} is not known{hint}")
     return kind_named(kind).study
 
 
-def _completed(study: StudyBase, where: str, folder: str | None) -> StudyBase:
+def _completed(study: StudyBase, places: Places, folder: str | None) -> StudyBase:
     """The study with names in their own spelling, and what datasets decide filled in."""
-    tasks = [
-        task.completed(f"{where}: {table}[{number}].", folder)
-        for table in study.task_tables
-        for number, task in enumerate(getattr(study, table), 1)
-    ]
+    tasks = []
+    for table in study.task_tables:
+        for number, task in enumerate(getattr(study, table)):
+            path = places.written((table, number))
+            known = find(getattr(task, "dataset", ""), dataset_names())
+            key = "dataset" if known is None else "dataset_params"
+            tasks.append(task.completed(f"{places.at((*path, key))}: {key_path(path)}.", folder))
     solvers = []
-    for number, entry in enumerate(study.solvers, 1):
-        place = f"{where}: {study.solver_table}[{number}]"
+    paths = {}
+    for number, entry in enumerate(study.solvers):
+        path = paths[entry.label] = places.written((study.solver_table, number))
+        place = f"{places.at((*path, 'name'))}: {key_path(path)}"
         try:
             name = resolve_solver_name(entry.name, study.kind, where=f"{place}.name", folder=folder)
         except SolverError as error:
             raise SolverError(f"{place}.name: {error}") from None
-        study.check_entry(entry, place)
+        study.check_entry(entry, f"{places.at((*path, 'params'))}: {key_path(path)}")
         solvers.append(entry.model_copy(update={"name": name}))
-    return study.with_tasks(tasks).with_solvers(solvers)
+    placed = study.read_from(replace(places, solvers=paths))
+    return placed.with_tasks(tasks).with_solvers(solvers)
 
 
 def _not_found(name: str | Path, shipped: Mapping[str, Any]) -> str:
@@ -138,7 +167,7 @@ def _not_found(name: str | Path, shipped: Mapping[str, Any]) -> str:
     return f"unknown study {text!r}{suggest(text, sorted(shipped))}"
 
 
-def _explain(error: ValidationError, where: str, model: type[BaseModel]) -> str:
+def _explain(error: ValidationError, places: Places, model: type[StudyBase]) -> str:
     """The first problem as one line, and how many more there are."""
     # A list whose entries are wrong is also reported as too short; that is no news.
     problems = [
@@ -148,59 +177,78 @@ def _explain(error: ValidationError, where: str, model: type[BaseModel]) -> str:
     ]
     # A misspelt key is unknown, and the right one is missing: what was written tells more.
     problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
-    line = _explain_one(problems[0], where, model)
-    others = len(problems) - 1
+    line = _explain_one(problems[0], places, model)
+    # A mistake in a grid is one, in however many of its entries it is found.
+    written = {places.written(problem["loc"]) for problem in problems}
+    others = len(written) - 1
     return line + (f" (and {others} more)" if others else "")
 
 
-def _explain_one(problem: Any, where: str, model: type[BaseModel]) -> str:
-    location: tuple[str | int, ...] = problem["loc"]
-    path = _key_path(location)
-    kind = problem["type"]
+def _explain_one(problem: Any, places: Places, model: type[StudyBase]) -> str:
+    location = places.written(problem["loc"])
+    where, path = places.at(location), key_path(location)
+    kind, value = problem["type"], problem["input"]
     if kind == "extra_forbidden":
-        known = _keys_at(location[:-1], model)
-        return f"{where}: unknown key {path!r}{suggest(str(location[-1]), known)}"
+        return f"{where}: {_unknown_key(location, value, model)}"
     if kind == "missing":
-        if path in getattr(model, "task_tables", ()) or path == getattr(model, "solver_table", ""):
-            return f"{where}: a study needs at least one [[{path}]]"
+        if path in model.axes():
+            return f"{places.where}: a study needs at least one [[{path}]]"
         return f"{where}: the key {path!r} is missing"
     if kind == "literal_error":
         known = [
             part.strip(" '") for part in problem["ctx"]["expected"].replace(" or ", ",").split(",")
         ]
-        value = problem["input"]
-        return f"{where}: {path} = {value!r} is not known{suggest(str(value), known)}"
-    if kind == "too_short":
+        return f"{where}: {path} = {shown(value)} is not known{suggest(str(value), known)}"
+    if kind == "too_short" and path in model.axes():
         return f"{where}: {path} is empty; a study needs at least one [[{path}]]"
+    if kind == "tuple_type" and path in model.axes() and isinstance(value, dict):
+        return f"{where}: [{path}] is one table where a study has a list of them; write [[{path}]]"
     message = _REMEDIES.get(kind, "").format(path) or problem["msg"]
     message = message.removeprefix("Input ").removeprefix("Value error, ")
-    return f"{where}: {path} = {_shown(problem['input'])}: {message}"
+    return f"{where}: {path} = {shown(value)}: {message}"
 
 
-def _key_path(location: Sequence[str | int]) -> str:
-    """``('task', 1, 'C')`` as ``task[2].C``: entries are counted from one, as people do."""
-    path = ""
-    for part in location:
-        if isinstance(part, int):
-            path += f"[{part + 1}]"
-        else:
-            path += f".{part}" if path else part
-    return path
+def _unknown_key(location: Sequence[str | int], value: Any, model: type[StudyBase]) -> str:
+    """What is wrong with a key that there is not, and the nearest that there is."""
+    table = _table_at(location[:-1], model)
+    known = list(table.model_fields)
+    if table is not model and getattr(table, "axes", None):
+        known.append(ZIP)
+    name = str(location[-1])
+    hint = suggest(name, known)
+    if len(location) > 1 or not _is_table(value):
+        return f"unknown key {key_path(location)!r}{hint}"
+    for key in known:
+        hint = hint.replace(f"'{key}'", _bracketed(key, model))
+    written = f"[[{name}]]" if isinstance(value, list) else f"[{name}]"
+    return f"unknown table {written}{hint}"
 
 
-def _keys_at(location: Sequence[str | int], model: type[BaseModel]) -> list[str]:
-    """The valid keys of the table that stands at this place of a study."""
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) or (
+        isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+    )
+
+
+def _bracketed(key: str, model: type[StudyBase]) -> str:
+    """A key of a study as its file writes it: [[task]], [budget], 'seeds'."""
+    if key in model.axes():
+        return f"[[{key}]]"
+    annotation = model.model_fields[key].annotation
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return f"[{key}]"
+    return repr(key)
+
+
+def _table_at(location: Sequence[str | int], model: type[StudyBase]) -> type[BaseModel]:
+    """The type of the table that stands at this place of a study."""
+    table: type[BaseModel] = model
     for part in location:
         if isinstance(part, int):
             continue
-        annotation = model.model_fields[part].annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            model = annotation
-        else:
-            model = table_type(model, part)
-    return list(model.model_fields)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        annotation = table.model_fields[part].annotation
+        if get_origin(annotation) is tuple:
+            table = table_type(table, part)
+        elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            table = annotation
+    return table

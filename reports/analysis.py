@@ -12,6 +12,7 @@ import pandas as pd
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.measures import Measure, counter_measures, measures_of
 from marginbench.reports import derived, wording
+from marginbench.reports.described import SvmTask
 from marginbench.reports.drawing.styles import SolverStyle, solver_styles
 from marginbench.reports.results import SUMS, Results
 from marginbench.reports.statistics import errors, integrity, objective, outcomes, summary
@@ -92,7 +93,8 @@ class Analysis:
     @cached_property
     def cautions(self) -> list[str]:
         """What limits the comparison: :func:`.integrity.cautions`."""
-        found = integrity.cautions(self.runs, self._raw_traces, self.environments)
+        folded = [task.label for task in self.tasks_of(SvmTask) if task.folds is not None]
+        found = integrity.cautions(self.runs, self._raw_traces, self.environments, folded)
         return [*wording.part_of_study(self.study, self.words), *found]
 
     @cached_property
@@ -199,4 +201,5 @@ class Analysis:
     @cached_property
     def errors(self) -> pd.DataFrame:
         """The intervals of the test errors: :func:`.errors.intervals`."""
-        return errors.intervals(self.runs)
+        folds = {task.label: task.folds for task in self.tasks_of(SvmTask) if task.folds}
+        return errors.intervals(self.runs, folds)

@@ -42,6 +42,7 @@ class SvmTask(Task):
     C: float
     fit_intercept: bool = False
     reference: bool = True
+    folds: int | None = None
 
 
 class CellTask(Task):
@@ -91,6 +92,7 @@ class SvmSolver(Solver):
     scalarization: str | None = None
     certificate: str | None = None
     instrumented: bool = True
+    deterministic: bool = False
 
     @property
     def traits(self) -> dict[str, bool]:

@@ -52,6 +52,10 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         timeout: Annotated[
             float | None, typer.Option(help="Seconds of solving that each run may take.")
         ] = None,
+        where: Annotated[
+            str | None,
+            typer.Option(help="Only runs for which this holds: 'C == 10 and solver != \"SBP\"'."),
+        ] = None,
         out: Annotated[
             Path | None,
             typer.Option(help="Results folder (default: results/STUDY).", show_default=False),
@@ -62,7 +66,7 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
     ) -> int:
         if jobs < 1:
             raise UserError(f"--jobs must be at least 1, not {jobs}")
-        command = _command_line(study, dataset, solver, seeds, jobs, timeout, out)
+        command = _command_line(study, dataset, solver, seeds, jobs, timeout, out, where)
         from marginbench.harness.running import run as run_study
         from marginbench.harness.words import plural
 
@@ -73,6 +77,7 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
             solvers=solver,
             seeds=seeds,
             timeout=timeout,
+            where=where,
             jobs=jobs,
             retry_failed=retry_failed,
             command=command,
@@ -141,13 +146,19 @@ def _command_line(
     jobs: int,
     timeout: float | None,
     out: Path | None,
+    where: str | None = None,
 ) -> str:
     """The command that makes the same results."""
     words = ["marginbench", "run", study]
     for flag, values in (("--dataset", dataset), ("--solver", solver)):
         for value in values or []:
             words += [flag, value]
-    options: list[tuple[str, Any]] = [("--seeds", seeds), ("--timeout", timeout), ("--out", out)]
+    options: list[tuple[str, Any]] = [
+        ("--seeds", seeds),
+        ("--where", where),
+        ("--timeout", timeout),
+        ("--out", out),
+    ]
     if jobs != 1:
         options.append(("--jobs", jobs))
     for flag, value in options:

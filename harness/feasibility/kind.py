@@ -50,7 +50,10 @@ class FeasibilityKind:
     def new_task(self, study: FeasibilityStudy, name: str, label: str) -> Cell:
         raise unknown_task(study, name)
 
-    def facts(self, study: FeasibilityStudy, ask: Ask) -> Facts:
+    def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
+        return {}
+
+    def solvers(self, study: FeasibilityStudy, ask: Ask) -> dict[str, SolverInfo]:
         """Raises StudyError also for a task that none of the methods fits."""
         solvers = ask.solvers(study.solvers, self.name)
         for task in study.tasks:
@@ -61,15 +64,24 @@ class FeasibilityKind:
                 )
                 raise StudyError(f"{task.label!r} needs a method {needed}; add one as a [[method]]")
             decided = (*task.decides, "history")
-            check_parameters(fitting, solvers, f"[[{task.table}]]", decided)
-        return Facts(solvers, ask.datasets(study.images))
+            check_parameters(study, fitting, solvers, f"[[{task.table}]]", decided)
+        return solvers
+
+    def seeds(
+        self, study: FeasibilityStudy, task: Cell | Images, entry: SolverEntry, info: SolverInfo
+    ) -> list[int]:
+        fits = info.traits["takes"] == task.takes
+        return study.seeds_of(task, entry, info.traits) if fits else []
+
+    def facts(self, study: FeasibilityStudy, ask: Ask) -> Facts:
+        return Facts(self.solvers(study, ask), ask.datasets(study.images))
 
     def plan(self, study: FeasibilityStudy, facts: Facts) -> list[Run]:
         return [
             _plan_run(study, facts, task, entry, seed)
             for task in study.tasks
-            for entry in _fitting(study, task, facts.solvers)
-            for seed in range(study.n_seeds(task, entry))
+            for entry in study.solvers
+            for seed in self.seeds(study, task, entry, facts.solvers[entry.label])
         ]
 
     def describe(self, study: FeasibilityStudy, facts: Facts) -> dict[str, Any]:

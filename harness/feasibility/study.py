@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from marginbench.harness.datasets import DatasetTask
 from marginbench.harness.errors import StudyError
+from marginbench.harness.grids import Axes
 from marginbench.harness.study import (
     MAX_SEEDS,
     Label,
@@ -56,6 +57,7 @@ class Cell(TaskEntry):
     table: ClassVar[str] = "cell"
     takes: ClassVar[str] = "columns"
     decides: ClassVar[tuple[str, ...]] = ("tol",)
+    axes: ClassVar[Axes] = Axes(keys=("generator", "m", "n", "kappa", "tol"))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -101,6 +103,10 @@ class Images(DatasetTask):
     table: ClassVar[str] = "images"
     takes: ClassVar[str] = "kernel"
     decides: ClassVar[tuple[str, ...]] = ("kernel", "gamma", "max_iter")
+    axes: ClassVar[Axes] = Axes(
+        keys=("dataset", "n_train", "n_validation", "tuning_iterations", "unit_norm"),
+        tables=("dataset_params",),
+    )
 
 
 class FeasibilityStudy(StudyBase):

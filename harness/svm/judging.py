@@ -11,6 +11,7 @@ JUDGING = Judging(
         "harness/svm/comparison.py",
         "harness/svm/compiling.py",
         "harness/svm/evaluation.py",
+        "harness/svm/folds.py",
         "harness/svm/measurement.py",
         "harness/svm/plain.py",
         "harness/svm/predictors.py",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,24 +13,34 @@ from marginbench.harness.errors import SolverError
 from marginbench.harness.jobs import DatasetInfo, Job, Limits, SolverInfo
 from marginbench.harness.judging import Judging
 from marginbench.harness.kinds import Facts, Run
-from marginbench.harness.selection import dataset_names, find, imported_names, unknown_task
+from marginbench.harness.selection import (
+    dataset_names,
+    find,
+    imported_names,
+    is_foreign,
+    unknown_task,
+)
 from marginbench.harness.study import SolverEntry
 from marginbench.harness.svm.comparison import compare_with_reference, fill_in_gap
 from marginbench.harness.svm.judging import JUDGING
-from marginbench.harness.svm.planning import DECIDED_BY_TASK, plan_run
+from marginbench.harness.svm.planning import DECIDED_BY_TASK, ReferenceKey, plan_run, reference_key
 from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study, Task
 from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
 
+# Traits of solvers that study.json tells.
+_DESCRIBED_TRAITS = ("scalarization", "certificate", "instrumented", "deterministic")
+# Why no study may set class_weight.
+_WEIGHTED = "changes the problem, which is that of the task and the same for every solver"
 # Part of a worker's memory that the reference optimum may fill with kernel rows.
 _CACHE_SHARE = 0.4
 
 
 @dataclass(frozen=True)
 class SVMFacts(Facts):
-    """Also the reference optimum of each task by label, or why there is none."""
+    """Also the reference optimum of each task, or of its folds, or why there is none."""
 
-    references: Mapping[str, ReferenceInfo | str] = field(default_factory=dict)
+    references: Mapping[ReferenceKey, ReferenceInfo | str] = field(default_factory=dict)
 
     def completed(self, study: Study) -> Study:
         """The study with the kernel widths that were computed from the data."""
@@ -61,6 +72,7 @@ class SVMKind:
             "scalarization": cls.scalarization,
             "certificate": cls.certificate,
             "instrumented": bool(cls.instrumented),
+            "deterministic": _is_deterministic(cls, foreign=is_foreign(name)),
         }
 
     def new_task(self, study: Study, name: str, label: str) -> Task:
@@ -72,12 +84,34 @@ class SVMKind:
             return Task(dataset=name, label=label).completed()
         return Task(dataset=dataset, label=label.replace(name, dataset, 1)).completed()
 
-    def facts(self, study: Study, ask: Ask) -> SVMFacts:
+    def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
+        return {"fit_intercept": not cls.supports_no_bias}
+
+    def solvers(self, study: Study, ask: Ask) -> dict[str, SolverInfo]:
         solvers = ask.solvers(study.solvers, self.name)
-        check_parameters(study.solvers, solvers, "task", DECIDED_BY_TASK, given=("nu",))
+        check_parameters(
+            study,
+            study.solvers,
+            solvers,
+            "task",
+            DECIDED_BY_TASK,
+            given=("nu",),
+            refused={"class_weight": _WEIGHTED},
+        )
+        return solvers
+
+    def seeds(self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> list[int]:
+        return study.seeds_of(task, entry, info.traits)
+
+    def facts(self, study: Study, ask: Ask) -> SVMFacts:
+        solvers = self.solvers(study, ask)
+        for line in _run_once(study, solvers):
+            ask.say(line)
         datasets = ask.datasets(study.task)
+        for line in _untested_folds(study):
+            ask.say(line)
         study = _with_gammas(study, datasets)
-        return SVMFacts(solvers, datasets, _references(study, datasets, ask))
+        return SVMFacts(solvers, datasets, _references(study, solvers, datasets, ask))
 
     def plan(self, study: Study, facts: SVMFacts) -> list[Run]:
         study = facts.completed(study)
@@ -85,7 +119,7 @@ class SVMKind:
             plan_run(study, facts, task, entry, seed)
             for task in study.task
             for entry in study.solver
-            for seed in range(study.n_seeds(task, entry))
+            for seed in self.seeds(study, task, entry, facts.solvers[entry.label])
         ]
 
     def describe(self, study: Study, facts: SVMFacts) -> dict[str, Any]:
@@ -130,41 +164,96 @@ def _with_gammas(study: Study, datasets: Mapping[str, DatasetInfo | str]) -> Stu
     return study.with_tasks([one(task) for task in study.task])
 
 
+def _is_deterministic(cls: type[Any], *, foreign: bool) -> bool:
+    """Whether every seed gives the same model.
+
+    A class from outside must say so itself: what it inherits may not hold for what it adds.
+    """
+    if not foreign:
+        return bool(cls.deterministic) or "random_state" not in inspect.signature(cls).parameters
+    says = next(base for base in cls.__mro__ if "deterministic" in vars(base))
+    own = says is cls or not says.__module__.startswith("marginbench.")
+    return own and bool(cls.deterministic)
+
+
+def _run_once(study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
+    """A line about the solvers of which one run tells as much as many."""
+    names = dict.fromkeys(
+        entry.class_name
+        for entry in study.solver
+        for task in study.task
+        if study.seeds > 1
+        and entry.seeds is None
+        and study.repeats_itself(task, solvers[entry.label].traits)
+    )
+    if names:
+        verb = "is" if len(names) == 1 else "are"
+        yield (f"{', '.join(names)} {verb} deterministic: one run a task instead of {study.seeds}")
+
+
+def _untested_folds(study: Study) -> Iterator[str]:
+    for task in study.task:
+        if task.folds is not None and study.seeds < task.folds and study.selection is None:
+            yield (
+                f"{task.label}: only {study.seeds} of {task.folds} folds are run; set seeds = "
+                f"{task.folds} for all"
+            )
+
+
 def _references(
-    study: Study, datasets: Mapping[str, DatasetInfo | str], ask: Ask
-) -> dict[str, ReferenceInfo | str]:
-    """The reference optimum of each task by label, or why there is none."""
+    study: Study,
+    solvers: Mapping[str, SolverInfo],
+    datasets: Mapping[str, DatasetInfo | str],
+    ask: Ask,
+) -> dict[ReferenceKey, ReferenceInfo | str]:
+    """The reference optimum of each task, or of each of its folds, or why there is none."""
     limits = Limits(
         {**ask.limits.seconds, "solve": study.reference.timeout},
         ask.limits.memory,
         ask.limits.total + study.reference.timeout,
     )
-    found: dict[str, ReferenceInfo | str] = {}
+    found: dict[ReferenceKey, ReferenceInfo | str] = {}
+    # What a job is about, by its name on the terminal.
+    asked: dict[str, ReferenceKey] = {}
 
     def jobs() -> Iterator[Job]:
         for task in study.task:
             info = datasets[task.label]
-            if isinstance(info, str):
-                found[task.label] = info
-            elif not task.reference:
-                found[task.label] = "the task has reference = false"
-            else:
-                cache_mb = _CACHE_SHARE * study.budget.memory
-                problem = replace(task.problem, fingerprint=info.fingerprint)
-                work = ReferenceWork(problem, study.reference.tol, cache_mb)
-                yield Job(task.label, work, limits, ask.threads)
+            for seed in _reference_seeds(study, solvers, task):
+                key = reference_key(task, seed)
+                if isinstance(info, str):
+                    found[key] = info
+                elif not task.reference:
+                    found[key] = "the task has reference = false"
+                else:
+                    cache_mb = _CACHE_SHARE * study.budget.memory
+                    problem = replace(task.problem(seed), fingerprint=info.fingerprint)
+                    work = ReferenceWork(problem, study.reference.tol, cache_mb)
+                    tag = task.label if task.folds is None else f"{task.label}, seed {seed}"
+                    while tag in asked:  # another task may have this very label
+                        tag += "'"
+                    asked[tag] = key
+                    yield Job(tag, work, limits, ask.threads)
 
     for job, outcome in ask(jobs(), "computing the reference optimum of {}"):
-        label = job.tag
+        key = asked[job.tag]
         if outcome.status == "done":
-            found[label] = outcome.value
+            found[key] = outcome.value
             if outcome.value.note:
                 ask.say(outcome.value.note)
         else:
             reason = outcome.reason.removeprefix("ReferenceFailure: ")
-            found[label] = f"{outcome.status}: {reason}"
-            ask.say(f"no reference optimum of {label} ({found[label]}); its runs go on without")
+            found[key] = f"{outcome.status}: {reason}"
+            ask.say(f"no reference optimum of {job.tag} ({found[key]}); its runs go on without")
     return found
+
+
+def _reference_seeds(study: Study, solvers: Mapping[str, SolverInfo], task: Task) -> Sequence[int]:
+    """Seeds of which a reference optimum is needed: one unless each has a fold of its own."""
+    if task.folds is None:
+        return [0]
+    seeds = (study.seeds_of(task, entry, solvers[entry.label].traits) for entry in study.solver)
+    return sorted(set().union(*seeds))
 
 
 def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
@@ -176,6 +265,7 @@ def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
         "C": task.C,
         "fit_intercept": task.fit_intercept,
         "reference": task.reference,
+        "folds": task.folds,
         "citation": "" if isinstance(info, str) else info.citation,
         "licence": "" if isinstance(info, str) else info.licence,
         "decided": [] if isinstance(info, str) else list(info.decided),
@@ -188,7 +278,7 @@ def _describe_solver(entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
         "class": info.shown,
         "params": dict(entry.params),
         "summary": info.summary,
-        **{name: info.traits[name] for name in ("scalarization", "certificate", "instrumented")},
+        **{name: info.traits[name] for name in _DESCRIBED_TRAITS},
     }
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from marginbench.harness.jobs import DatasetInfo, SolverInfo
 from marginbench.harness.keys import canonical_json, hash_json, key_parts
 from marginbench.harness.kinds import Run
 from marginbench.harness.selection import is_foreign
 from marginbench.harness.study import SolverEntry, run_limits
+from marginbench.harness.svm.folds import fold_fingerprint, fold_sizes
 from marginbench.harness.svm.study import Study, Task, kernel_code
-from marginbench.harness.svm.work import DEFAULT_TOL, FitWork
+from marginbench.harness.svm.work import DEFAULT_TOL, FitWork, Fold
 
 if TYPE_CHECKING:
     from marginbench.harness.svm.kind import SVMFacts
 
+#: Label of a task, with folds also the seed.
+ReferenceKey: TypeAlias = str | tuple[str, int]
 #: Parameters that the task or the seed decides; the same for every solver of a study.
 DECIDED_BY_TASK = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
 
@@ -23,8 +26,10 @@ DECIDED_BY_TASK = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "
 def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed: int) -> Run:
     """The run of a solver on a task with a seed."""
     info = facts.solvers[entry.label]
-    found, certified = facts.datasets[task.label], facts.references[task.label]
-    dataset = None if isinstance(found, str) else found
+    found, certified = facts.datasets[task.label], facts.references[reference_key(task, seed)]
+    planned_with = "" if isinstance(found, str) else found.fingerprint
+    problem, budget = replace(task.problem(seed), fingerprint=planned_with), study.budget
+    dataset = None if isinstance(found, str) else _of_fold(found, problem.fold)
     reference = None if isinstance(certified, str) else certified
     given = _given_parameters(task, entry, info, seed)
     failure = found if isinstance(found, str) else ""
@@ -38,14 +43,12 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
                     f"give {name} a number in params"
                 )
     params = {**dict.fromkeys(info.required), **info.defaults, **given}
-    fingerprint = None if dataset is None else dataset.fingerprint
-    problem, budget = replace(task.problem, fingerprint=fingerprint or ""), study.budget
     parts = key_parts(
         kind=study.kind,
         info=info,
         params=params,
         task={
-            "fingerprint": fingerprint,
+            "fingerprint": None if dataset is None else dataset.fingerprint,
             "kernel": problem.kernel,
             "kernel_code": kernel_code(task.kernel, params.get("kernel")),
             "C": problem.C,
@@ -90,6 +93,19 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
         traits=info.traits,
         reference=reference,
     )
+
+
+def reference_key(task: Task, seed: int) -> ReferenceKey:
+    """Under which a task's reference optimum is found; with folds each seed has its own."""
+    return task.label if task.folds is None else (task.label, seed)
+
+
+def _of_fold(info: DatasetInfo, fold: Fold | None) -> DatasetInfo:
+    if fold is None:
+        return info
+    n_train, n_test = fold_sizes(info.n_train, fold)
+    fingerprint = fold_fingerprint(info.fingerprint, fold)
+    return replace(info, fingerprint=fingerprint, n_train=n_train, n_test=n_test)
 
 
 def _tolerance(given: Any) -> float:

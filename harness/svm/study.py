@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -10,20 +11,23 @@ from pydantic_core import PydanticCustomError
 
 from marginbench.harness.datasets import DatasetTask, registered_source
 from marginbench.harness.errors import StudyError
+from marginbench.harness.grids import Axes
 from marginbench.harness.keys import hash_json
 from marginbench.harness.sources import closure, code_hash, project_file
 from marginbench.harness.study import (
     MAX_SEEDS,
+    REFERENCE,
     Finite,
     Positive,
     SolverEntry,
     StudyBase,
     StudyPart,
 )
-from marginbench.harness.svm.work import Problem
+from marginbench.harness.svm.work import Fold, Problem
 from marginbench.solvers.kernels import Kernel, kernel_class, kernel_names
 from marginbench.solvers.registration import kernel_entries
 
+MAX_FOLDS = 1000
 #: Parameters of kernels that every estimator with a kernel takes.
 _SHARED = ("gamma", "degree", "coef0")
 
@@ -47,11 +51,13 @@ class Task(DatasetTask):
     """One optimisation problem: a dataset, a kernel and C.
 
     ``label``, ``gamma`` and ``C`` may be left out of a TOML file; they are filled in from the
+    ``label``, ``gamma`` and ``C`` may be left out of a TOML file; they are filled in from the
     dataset when the study is loaded. For the user's own data C is 1, and ``gamma`` is computed once
     the data are: 1 / (d var(X)) of the training part. ``gamma`` stays None for a kernel that has
     none, such as the linear one. ``kernel_params`` holds the parameters of a kernel besides
     ``gamma``, ``degree`` and ``coef0``. Without ``reference`` no optimum is computed, which saves
-    its time where it cannot be had.
+    its time where it cannot be had. With ``folds`` each seed is a fold of a cross-validation on the
+    dataset's training part.
     """
 
     kernel: str = "rbf"
@@ -62,6 +68,13 @@ class Task(DatasetTask):
     C: Positive | None = None
     fit_intercept: bool = False
     reference: bool = True
+    folds: Annotated[int, Field(ge=2, le=MAX_FOLDS)] | None = None
+
+    axes: ClassVar[Axes] = Axes(
+        keys=("dataset", "kernel", *_SHARED, "C", "fit_intercept"),
+        tables=("dataset_params", "kernel_params"),
+        stem="dataset",
+    )
 
     @field_validator("kernel")
     @classmethod
@@ -111,8 +124,22 @@ class Task(DatasetTask):
         return {"kernel": self.kernel if len(description) == 1 else description, **shared}
 
     @property
-    def problem(self) -> Problem:
-        """The task as workers get it."""
+    def facets(self) -> dict[str, Any]:
+        """Of the kernel's parameters only those that it has."""
+        kernel = self.kernel_description
+        name = kernel.pop("name")
+        return {
+            "dataset": self.dataset,
+            **self.dataset_params,
+            "kernel": name,
+            **kernel,
+            **({} if self.C is None else {"C": self.C}),
+            "fit_intercept": self.fit_intercept,
+            **({} if self.folds is None else {"folds": self.folds}),
+        }
+
+    def problem(self, seed: int) -> Problem:
+        """The task as workers get it; only with folds does it depend on the seed."""
         assert self.C is not None
         return Problem(
             self.dataset,
@@ -121,6 +148,7 @@ class Task(DatasetTask):
             self.C,
             self.fit_intercept,
             self.folder,
+            fold=None if self.folds is None else Fold.of_seed(self.folds, seed),
         )
 
     def completed(self, where: str = "", folder: str | None = None) -> Self:
@@ -186,19 +214,18 @@ class Study(StudyBase):
     task: Annotated[tuple[Task, ...], Field(min_length=1, strict=False)]
     solver: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
 
-    @classmethod
-    def _labels(cls) -> dict[str, str]:
-        return {"task": "dataset"}
-
     def with_seeds(self, seeds: int) -> Self:
         return self.model_copy(update={"seeds": seeds})
 
     def n_seeds(self, task: Task, entry: SolverEntry) -> int:
         return min(self.seeds, entry.seeds or self.seeds)
 
+    def repeats_itself(self, task: Task, traits: Mapping[str, Any]) -> bool:
+        return task.folds is None and bool(traits.get("deterministic"))
+
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         for parameter, value in entry.params.items():
-            if value == "reference" and parameter != "nu":
+            if value == REFERENCE and parameter != "nu":
                 raise StudyError(
                     f"{where}.params.{parameter} = 'reference': only nu can be taken from the "
                     "reference optimum"

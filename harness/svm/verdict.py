@@ -12,6 +12,7 @@ from marginbench.harness.jobs import CheckpointMessage, Send
 from marginbench.harness.mistakes import packed
 from marginbench.harness.records import is_json
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
+from marginbench.harness.svm.folds import fold_data
 from marginbench.harness.svm.predictors import TaskPoints
 from marginbench.harness.svm.records import Checkpoint
 from marginbench.harness.svm.several import ClassesEvaluator
@@ -208,7 +209,7 @@ def load_task_data(problem: Problem) -> Dataset:
     dataset = load(problem.dataset, problem.dataset_params or None, folder=problem.folder)
     if problem.fingerprint and dataset.fingerprint != problem.fingerprint:
         raise DataError(f"{problem.dataset}: has changed since the runs were planned; run it again")
-    return dataset
+    return dataset if problem.fold is None else fold_data(dataset, problem.fold)
 
 
 def compared_rows(n_test: int) -> np.ndarray:

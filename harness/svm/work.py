@@ -16,11 +16,36 @@ DEFAULT_TOL = 1e-3
 
 
 @dataclass(frozen=True)
+class Fold:
+    """One fold of a cross-validation.
+
+    Attributes
+    ----------
+    of : int
+        The number of folds.
+    number : int
+        The fold that is tested on, from 0.
+    permutation : int
+        Which of the ways to deal out the points.
+    """
+
+    of: int
+    number: int
+    permutation: int
+
+    @classmethod
+    def of_seed(cls, of: int, seed: int) -> Fold:
+        """The fold of a seed: so many seeds as there are folds use each once."""
+        return cls(of, seed % of, seed // of)
+
+
+@dataclass(frozen=True)
 class Problem:
     """One optimisation problem, complete.
 
     ``folder`` is where the path of the user's data begins, and ``fingerprint`` that of the data
     that were planned with: another process must not take what they have become meanwhile.
+    With a ``fold`` its data are those of a fold of the dataset's training part.
     """
 
     dataset: str
@@ -30,6 +55,7 @@ class Problem:
     fit_intercept: bool
     folder: str | None = None
     fingerprint: str = ""
+    fold: Fold | None = None
 
 
 @dataclass(frozen=True)

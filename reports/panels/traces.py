@@ -8,7 +8,7 @@ from markupsafe import Markup
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.described import SvmTask
 from marginbench.reports.drawing.traces import Quantities, Reference, TraceCurves, draw_traces
-from marginbench.reports.frames import first_known, of_task
+from marginbench.reports.frames import of_task
 from marginbench.reports.panels import Panels, PanelView
 from marginbench.reports.statistics import curves, objective
 from marginbench.reports.wording import capitalised
@@ -74,14 +74,19 @@ def trace_curves(analysis: Analysis, cost: str, value: str) -> TraceCurves:
 
 
 def reference_of(runs: pd.DataFrame, task: str) -> Reference:
-    """The reference optimum that the records of a task carry."""
+    """The reference optimum that the records of a task carry; of several folds their median."""
     mine = of_task(runs, task)
-    n_test = first_known(mine["n_test"])
+    n_test = _median(mine["n_test"])
     return Reference(
-        test_error=first_known(mine["reference_test_error"]),
-        resolution=first_known(objective.resolution(mine)),
+        test_error=_median(mine["reference_test_error"]),
+        resolution=_median(objective.resolution(mine)),
         n_test=None if n_test is None else int(n_test),
     )
+
+
+def _median(values: pd.Series) -> float | None:
+    known = values.dropna()
+    return float(known.median()) if len(known) else None
 
 
 def _view(analysis: Analysis, task: str, drawn: Quantities, prefix: str) -> PanelView:

@@ -51,7 +51,11 @@ def _row(analysis: Analysis, task: SvmTask) -> list[Cell]:
     fingerprint = next((text for text in runs["fingerprint"] if text), "")
     return [
         Cell(task.label),
-        Cell(task.dataset, range=wording.parameters(task.dataset_params)),
+        Cell(
+            task.dataset,
+            range=wording.parameters(task.dataset_params),
+            note="" if task.folds is None else f"seed 0 of {task.folds} folds",
+        ),
         *(
             known(name, formatting.integer)
             for name in ("n_train", "n_test", "n_features", "n_classes")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from marginbench.reports import wording
 from marginbench.reports.analysis import Analysis
+from marginbench.reports.described import Study, SvmSolver, SvmTask
 from marginbench.reports.results import SUMS
 from marginbench.reports.sections import Section
 from marginbench.reports.statistics.curves import BAND
@@ -30,9 +32,26 @@ class SvmProtocol(Section):
                 if value is not False
             },
             "epoch_checkpoints": budget.get("epoch_checkpoints", False),
+            "folded": any(task.folds for task in analysis.tasks_of(SvmTask)),
+            "run_once": _run_once(analysis.study),
             "several_counters": len(counted) > 1,
             "inner_products": "inner_products" in counted,
             "matvec_entries": "matvec_entries" in counted,
             "several_classes": bool((analysis.runs["n_classes"] > 2).any()),
             "band": BAND,
         }
+
+
+def _run_once(study: Study) -> str:
+    """The deterministic solvers of which one run stands for all seeds, in words."""
+    counts = Counter((run.task, run.solver) for run in study.planned)
+    most = max(counts.values(), default=0)
+    runs = {label: count for (_, label), count in counts.items()}
+    names = [
+        solver.label
+        for solver in study.solvers
+        if isinstance(solver, SvmSolver) and solver.deterministic and 0 < runs[solver.label] < most
+    ]
+    if not names:
+        return ""
+    return f"{', '.join(names)}: deterministic, run once on each task instead of with {most} seeds."

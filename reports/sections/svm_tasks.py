@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import pandas as pd
@@ -110,8 +111,8 @@ def _unbroken(statuses: str) -> str:
 
 def _target_sentence(analysis: Analysis, task: str) -> str:
     runs = of_task(analysis.runs, task)
-    error = first_known(runs["reference_test_error"])
-    if error is None:
+    error = float(runs["reference_test_error"].median())
+    if math.isnan(error):
         return "Without a reference optimum the task has no targets."
     level = error + ERROR_TARGET.margin
     return (
@@ -134,5 +135,6 @@ def _problem(runs: pd.DataFrame, task: SvmTask) -> str:
     n_classes = first_known(mine["n_classes"])
     if n_classes is not None and n_classes > 2:
         sizes.append(f"{formatting.integer(n_classes)} classes, each against the rest")
+    folds = [] if task.folds is None else [f"{task.folds}-fold cross-validation"]
     unknown = [] if task.reference else ["no reference optimum"]
-    return ", ".join([*sizes, *wording.kernel_words(task), *unknown])
+    return ", ".join([*sizes, *wording.kernel_words(task), *folds, *unknown])

@@ -8,7 +8,9 @@ blur their difference.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -53,15 +55,30 @@ class SolverErrors:
 
     @classmethod
     def of(cls, runs: pd.DataFrame) -> SolverErrors | None:
-        """Those of runs on one task; None without any."""
+        """Those of runs on one task; None without any.
+
+        Runs on different test points, as those of the folds of a cross-validation, are taken
+        together as one on all of them.
+        """
         known = runs[runs["test_error"].notna() & (runs["n_test"] > 0)]
-        if known.empty or known["n_test"].nunique() > 1:
+        if known.empty:
             return None
+        if known["fingerprint"].nunique() > 1:
+            return cls._of_folds(known.sort_values("seed"))
         n_test = int(known["n_test"].iloc[0])
         masks = [unpacked(text, n_test) for text in known["mistakes"]]
         whole = [mask for mask in masks if mask is not None]
         mistakes = np.stack(whole) if len(whole) == len(masks) else None
         return cls(known["test_error"].to_numpy(np.float64), n_test, mistakes)
+
+    @classmethod
+    def _of_folds(cls, runs: pd.DataFrame) -> SolverErrors:
+        sizes = runs["n_test"].astype(int)
+        masks = [unpacked(*pair) for pair in zip(runs["mistakes"], sizes, strict=True)]
+        whole = [mask for mask in masks if mask is not None]
+        mistakes = np.concatenate(whole)[None] if len(whole) == len(masks) else None
+        rate = float((runs["test_error"] * sizes).sum() / sizes.sum())
+        return cls(np.array([rate]), int(sizes.sum()), mistakes)
 
     @property
     def seed_variance(self) -> float:
@@ -103,11 +120,19 @@ def difference(first: SolverErrors, second: SolverErrors) -> Interval:
     return Interval(p - q, p - q - math.hypot(below, seeds), p - q + math.hypot(above, seeds))
 
 
-def intervals(runs: pd.DataFrame) -> pd.DataFrame:
+def intervals(runs: pd.DataFrame, folds: Mapping[str, int] = MappingProxyType({})) -> pd.DataFrame:
     """The interval of each solver's error, and whether it may be the best of its task.
 
     The best is the solver with the lowest mean error among those whose runs all ended as planned.
     Whoever's difference to it has an interval that holds zero is not separable from it.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Of :class:`marginbench.reports.results.Results`.
+    folds : mapping of str to int
+        The number of folds of tasks that have some. Only the first cross-validation counts: a
+        repetition tests on the same points again.
 
     Returns
     -------
@@ -118,6 +143,7 @@ def intervals(runs: pd.DataFrame) -> pd.DataFrame:
     for task, group in runs[runs["status"] != "skipped"].groupby("task", sort=False):
         found: dict[str, SolverErrors] = {}
         complete = set()
+        group = group[group["seed"] < folds.get(str(task), math.inf)]
         for _, solver, mine in by_solver(group):
             errors = SolverErrors.of(mine[mine["ok"]])
             if errors is not None:

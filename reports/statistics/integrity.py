@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -72,7 +72,12 @@ def commits(distinct: pd.DataFrame) -> list[str]:
     return _settings(distinct, "commit")
 
 
-def cautions(runs: pd.DataFrame, traces: pd.DataFrame, distinct: pd.DataFrame) -> list[str]:
+def cautions(
+    runs: pd.DataFrame,
+    traces: pd.DataFrame,
+    distinct: pd.DataFrame,
+    folded: Collection[str] = (),
+) -> list[str]:
     """Plain sentences on what limits the comparison; empty when nothing does.
 
     Parameters
@@ -84,13 +89,15 @@ def cautions(runs: pd.DataFrame, traces: pd.DataFrame, distinct: pd.DataFrame) -
         :func:`marginbench.reports.statistics.objective.trace_suboptimality`.
     distinct : DataFrame
         Of :func:`environments`.
+    folded : collection of str
+        Tasks of which each seed has data of its own.
     """
     return [
         *_code_cautions(distinct),
         *_version_cautions(runs),
         *_claim_cautions(runs),
         *_timing_cautions(runs),
-        *_problem_cautions(runs, traces),
+        *_problem_cautions(runs, traces, folded),
     ]
 
 
@@ -195,13 +202,18 @@ def _timing_cautions(runs: pd.DataFrame) -> list[str]:
     return found
 
 
-def _problem_cautions(runs: pd.DataFrame, traces: pd.DataFrame) -> list[str]:
+def _problem_cautions(
+    runs: pd.DataFrame, traces: pd.DataFrame, folded: Collection[str]
+) -> list[str]:
     found = []
     for column, what in (("fingerprint", "data"), ("reference_hash", "reference optimum")):
         if column not in runs:
             continue
         known = runs[runs[column] != ""]
-        for task, n in known.groupby("task", sort=False)[column].nunique().items():
+        # With folds only the runs of a seed have the same.
+        shared = known["seed"].where(known["task"].isin(folded), 0)
+        distinct = known.groupby(["task", shared], sort=False)[column].nunique()
+        for task, n in distinct.groupby(level=0, sort=False).max().items():
             if n > 1:
                 found.append(f"The runs of task {task} do not share one {what}: {n} were recorded.")
     if "suboptimality" not in traces:

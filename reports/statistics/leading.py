@@ -41,7 +41,7 @@ def costs(runs: pd.DataFrame, traces: pd.DataFrame, target: Target, cost: str) -
     """
     values = costs_to_target(runs, traces, target, cost)
     found = {key: group["value"] for key, group in values.groupby(["task", "solver"])}
-    has_target = target.levels(runs)
+    has_target = set(runs.loc[target.levels(runs).notna(), "task"])
     rows: list[dict[str, Any]] = []
     for task, solver, group in by_solver(runs):
         spent = found.get((task, solver), pd.Series(dtype=float)).to_numpy(np.float64)

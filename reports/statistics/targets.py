@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from marginbench.reports import formatting
-from marginbench.reports.frames import first_known
 
 # So that a margin added in floating point includes an equal error.
 _ROUNDING = 1e-12
@@ -30,18 +30,16 @@ class Target:
     value: str
     margin: float
 
-    def levels(self, runs: pd.DataFrame) -> dict[str, float]:
-        """The largest value that reaches the target, by task.
+    def levels(self, runs: pd.DataFrame) -> pd.Series:
+        """The largest value at which each run is at the target; NaN where there is none.
 
-        A task without a reference optimum has no targets.
+        A run of a fold has the optimum of its fold. One without a record has that of the others of
+        its task, and a task without a reference optimum has no targets.
         """
         base = "reference_test_error" if self.value == "test_error" else "reference_primal"
-        found: dict[str, float] = {}
-        for task, group in runs.groupby("task", sort=False):
-            known = first_known(group[base])
-            if known is not None:
-                found[str(task)] = self.margin + (known if self.value == "test_error" else 0.0)
-        return found
+        own = runs[base]
+        known = own.fillna(own.groupby(runs["task"]).transform("median"))
+        return known + self.margin if self.value == "test_error" else known * 0.0 + self.margin
 
     @property
     def words(self) -> str:
@@ -81,12 +79,13 @@ def costs_to_target(
     levels = target.levels(runs)
     trace_of = dict(iter(traces[traces["ok"]].groupby(["task", "solver", "seed"])))
     rows = []
-    for run in runs[runs["status"] != "skipped"].itertuples(index=False):
-        if run.task not in levels or (target.value == "suboptimality" and not run.minimises):
+    for run in runs[runs["status"] != "skipped"].itertuples():
+        level = float(levels[run.Index])
+        if math.isnan(level) or (target.value == "suboptimality" and not run.minimises):
             continue
         identity = (run.task, run.solver, run.seed)
         trace = trace_of.get(identity, traces[:0])
-        reached = _reached(trace, target, levels[str(run.task)])
+        reached = _reached(trace, target, level)
         staying = _staying(reached)
         spent = trace[cost].to_numpy(np.float64)
         first = spent[np.argmax(reached)] if reached.any() else np.inf

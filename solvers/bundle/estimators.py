@@ -172,6 +172,7 @@ class BundleClassifier(WeightedSolver, BundleParameters):
 
     supports_bias = True
     scalarization = "C"
+    deterministic = True
     kernel = "linear"
 
     def _check_parameters(self) -> None:

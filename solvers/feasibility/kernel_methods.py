@@ -51,6 +51,7 @@ class KernelFeasibilityMethod(Solver, SolverParameters, FeasibilityParameters, K
     """
 
     scalarization = None
+    deterministic = True
     #: Whether the method multiplies by the whole Gram matrix.
     _needs_gram: ClassVar[bool] = True
     #: The kernel matrix is stored if it is not larger than this, MB.

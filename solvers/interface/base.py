@@ -82,6 +82,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
     certificate: ClassVar[Literal["dual"] | None] = None
     #: Counts its kernel evaluations.
     instrumented: ClassVar[bool] = True
+    #: Draws nothing: every ``random_state`` gives the same model.
+    deterministic: ClassVar[bool] = False
 
     kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf"
     gamma: float | str = "scale"

@@ -67,6 +67,7 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
     scalarization = "C"
     certificate = "dual"
     instrumented = False
+    deterministic = True
 
     fit_intercept: bool = True
     shrinking: bool = True

@@ -103,6 +103,7 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
     supports_bias = True
     scalarization = "C"
     certificate = "dual"
+    deterministic = True
 
     working_set: int | str = "large"
     alpha0: Any = None

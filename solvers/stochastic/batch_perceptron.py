@@ -54,6 +54,7 @@ class BatchPerceptron(Solver, SolverParameters, CachedKernelParameters):
     """
 
     scalarization = None
+    deterministic = True
 
     target_margin: float = 0.0
     max_iter: int | None = None

@@ -36,6 +36,7 @@ gamma = 10.0
 C = 1.0
 [[solver]]
 name = "SMO"
+seeds = 2
 """,
     "feasibility": """
 name = "columns"

@@ -108,6 +108,7 @@ C = 1.0
 reference = false
 [[solver]]
 name = "SMO"
+seeds = 9
 [[solver]]
 name = "SBP"
 """

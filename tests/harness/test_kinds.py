@@ -122,6 +122,7 @@ class Case:
         """Two runs of a known solver, one of the user's, and one for each misbehaviour."""
         (folder / "mine.py").write_text(MISBEHAVE + self.own)
         text = f'{self.head}\n[budget]\ntimeout = 20.0\n[[{self.table}]]\nname = "{self.known}"\n'
+        text += "seeds = 2\n"  # also of a deterministic one
         for how in ("", *hows):
             text += f'[[{self.table}]]\nname = "mine.py:Mine"\nseeds = 1\n'
             text += f'label = "{how}"\nparams = {{ how = "{how}" }}\n' if how else ""

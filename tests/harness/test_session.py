@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from marginbench.harness.describing import describe_class
 from marginbench.harness.errors import (
     BusyError,
     InterruptedRunError,
@@ -31,15 +32,19 @@ from marginbench.harness.jobs import (
     Started,
 )
 from marginbench.harness.outcomes import RunSummary
+from marginbench.harness.progress import SilentProgress
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
 from marginbench.harness.store import RecordStore
+from marginbench.harness.study_file import parse_study
 from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study
 from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
 
 MakeStudy = Callable[..., Study]
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
+#: With all seeds of the study, although it is deterministic.
+SMO = {"name": "SMO", "seeds": 9}
 REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.25, "r" * 64)
 
 
@@ -98,7 +103,7 @@ def records_of(results: Path) -> dict[tuple[str, int], Record]:
 
 @pytest.fixture
 def two_solvers(make_study: MakeStudy) -> Study:
-    return make_study(task=[TASK], solver=[{"name": "SMO"}, {"name": "SDCA"}], seeds=2)
+    return make_study(task=[TASK], solver=[SMO, {"name": "SDCA"}], seeds=2)
 
 
 def test_a_second_call_repeats_nothing(tmp_path: Path, two_solvers: Study) -> None:
@@ -127,7 +132,7 @@ def test_a_solver_may_have_fewer_seeds(tmp_path: Path, make_study: MakeStudy) ->
 
 
 def test_runs_come_in_the_same_shuffled_order(tmp_path: Path, make_study: MakeStudy) -> None:
-    study = make_study(task=[TASK], solver=[{"name": "SMO"}, {"name": "SDCA"}], seeds=8)
+    study = make_study(task=[TASK], solver=[SMO, {"name": "SDCA"}], seeds=8)
     orders = []
     for name in ("a", "b"):
         executor = FakeExecutor()
@@ -333,6 +338,10 @@ def test_a_task_can_do_without_a_reference(tmp_path: Path, make_study: MakeStudy
     [
         ({"tolerance": 1.0}, "solver 'SMO': unknown parameter 'tolerance'"),
         ({"C": 1.0}, "solver 'SMO': 'C' is decided by the task"),
+        ({"class_weight": "balanced"}, "solver 'SMO': 'class_weight' changes the problem"),
+        ({"max_iter": 0}, "solver 'SMO': max_iter must be a whole number >= 1, got 0"),
+        ({"tol": "small"}, "solver 'SMO': tol must be"),
+        ({"dtype": "float16"}, "solver 'SMO': dtype must be"),
     ],
 )
 def test_parameters_are_checked_before_anything_runs(
@@ -343,6 +352,100 @@ def test_parameters_are_checked_before_anything_runs(
     with pytest.raises(StudyError, match=message):
         run_study(study, tmp_path, executor=executor)
     assert executor.ran == []
+
+
+def test_a_wrong_value_names_its_line_whichever_entry_of_a_grid_has_it(tmp_path: Path) -> None:
+    text = """name = "grid"
+[[task]]
+dataset = "digits"
+[[solver]]
+name = "SBP"
+params = { nu = [0.5, "reference"], max_epochs = [
+  3, 0] }
+[[solver]]
+name = "LIBSVM"
+[solver.params]
+shrinkin = true
+"""
+    for given, message in (
+        (
+            text.replace("3, 0]", "3, 4]"),
+            "study.toml:11: solver[2].params.shrinkin: unknown parameter 'shrinkin'",
+        ),
+        (
+            text.replace("shrinkin ", "shrinking "),
+            "study.toml:6: solver[1].params.max_epochs: max_epochs must be a whole number >= 1",
+        ),
+    ):
+        study = parse_study(given.encode(), where="study.toml")
+        with pytest.raises(StudyError) as caught:
+            run_study(study, tmp_path, executor=FakeExecutor())
+        assert str(caught.value).startswith(message)
+
+
+class Told(SilentProgress):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def test_a_deterministic_solver_runs_once_and_says_so(
+    tmp_path: Path, make_study: MakeStudy
+) -> None:
+    entries = [
+        {"name": "SMO"},
+        {"name": "SMO", "label": "again", "seeds": 2},
+        {"name": "LIBSVM"},
+        {"name": "SDCA"},
+    ]
+    study = make_study(task=[TASK], solver=entries, seeds=3)
+    told = Told()
+    run_study(study, tmp_path, executor=FakeExecutor(), progress=told)
+    assert told.lines == ["SMO, LIBSVM are deterministic: one run a task instead of 3"]
+    # Others that an expression restricts are not.
+    again = Told()
+    part = select(study, where='class == "SDCA" and seed == 2')
+    run_study(part, tmp_path / "part", executor=FakeExecutor(), progress=again)
+    assert again.lines == []
+    found = json.loads((tmp_path / "study.json").read_text())
+    planned = [(run["solver"], run["seed"]) for run in found["planned"]]
+    assert [run for run in planned if run[0] != "SDCA"] == [
+        *(("SMO", 0), ("again", 0), ("again", 1), ("LIBSVM", 0))
+    ]
+    assert [solver["deterministic"] for solver in found["solvers"]] == [True, True, True, False]
+    # The whole study: nothing is missing from the page.
+    assert found["of"]["runs"] == len(planned) == 7
+
+
+def test_what_a_deterministic_solver_repeated_before_is_no_longer_planned(
+    tmp_path: Path, make_study: MakeStudy
+) -> None:
+    entry = {"name": "SMO", "label": "SMO"}
+    before = make_study(task=[TASK], solver=[entry | {"seeds": 2}], seeds=2)
+    run_study(before, tmp_path, executor=FakeExecutor())
+    now = make_study(task=[TASK], solver=[entry], seeds=2)
+    run_study(now, tmp_path, executor=FakeExecutor())
+    planned = json.loads((tmp_path / "study.json").read_text())["planned"]
+    assert [run["seed"] for run in planned] == [0]
+
+
+def test_a_solver_from_outside_is_deterministic_only_if_it_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from marginbench import SMO\n"
+        "class Inherits(SMO): pass\n"
+        "class Says(SMO):\n    deterministic = True\n"
+        "class SaysToo(Says): pass\n"
+    )
+    found = {
+        name: describe_class(DescribeWork(f"{file}:{name}", "svm")).traits["deterministic"]
+        for name in ("Inherits", "Says", "SaysToo")
+    }
+    assert found == {"Inherits": False, "Says": True, "SaysToo": True}
 
 
 def test_a_hung_warm_up_is_not_waited_for_again(tmp_path: Path, two_solvers: Study) -> None:

@@ -109,3 +109,25 @@ def test_bold_are_all_who_cannot_be_told_from_the_best(make, write_results):
     assert errors["best"].to_dict() == {"Best": True, "Close": True, "Far": False, "Lucky": False}
     exact = binomtest(3, 200).proportion_ci(0.95, method="wilson")
     assert errors.loc["Best", ["low", "high"]].tolist() == pytest.approx([exact.low, exact.high])
+
+
+def test_folds_are_one_test_of_all_their_points(make, write_results):
+    rng = np.random.default_rng(5)
+    masks = {name: [rng.random(n) < 0.2 for n in (40, 40, 39)] for name in ("One", "Two")}
+    records = [
+        make.finished(
+            "a", name, seed, make.trace([10], [mask.mean()]), mistakes=packed(mask),
+            n_test=len(mask), fingerprint=str(seed) * 64,
+        )
+        for name, parts in masks.items()
+        for seed, mask in enumerate([*parts, parts[0]])
+    ]  # fmt: skip
+    tasks = [make.task("a", folds=3)]
+    results = load_results(write_results(records, tasks, [make.solver("One"), make.solver("Two")]))
+    table = Analysis(results).errors.set_index("solver")
+    whole = np.concatenate(masks["One"])
+    exact = binomtest(int(whole.sum()), 119).proportion_ci(0.95, method="wilson")
+    assert table.loc["One", "value"] == pytest.approx(whole.mean())
+    assert (table.loc["One", "low"], table.loc["One", "high"]) == pytest.approx(
+        (exact.low, exact.high)
+    )

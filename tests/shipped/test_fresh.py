@@ -52,7 +52,7 @@ def test_the_run_command_of_the_readme(checkout, tmp_path):
     run("bash", "-euc", block[1], cwd=checkout, MARGINBENCH_CACHE=str(tmp_path / "cache"))
 
     records = pd.read_parquet(checkout / "results" / "quickstart" / "runs")
-    assert len(records) == 72
+    assert len(records) == 56
     assert set(records["status"]) == {"converged", "budget", "skipped"}
     assert json.loads(records["environment"].iloc[0])["commit"]
     page = (checkout / "results" / "quickstart" / "report.html").read_text()

@@ -283,6 +283,16 @@ def test_scores_do_not_depend_on_the_storage_of_the_points(name):
         np.testing.assert_allclose(solver.decision_function(X.tocsc()), expected, rtol=1e-6)
 
 
+def test_solvers_that_draw_nothing_say_so(points):
+    X, y = points
+    saying = [name for name in NAMES if registry()[name].deterministic]
+    # CuttingPlane draws where more points violate than it would take.
+    assert set(saying) == set(UNSEEDED) - {"CuttingPlane"}
+    for name in saying:
+        first, other = (make(name, max_iter=20, random_state=seed).fit(X, y) for seed in (1, 2))
+        np.testing.assert_array_equal(coefficients(first), coefficients(other))
+
+
 @pytest.mark.parametrize("name", SEEDED)
 def test_the_seed_decides_the_run_and_leaves_the_global_state_alone(points, name):
     X, y = points

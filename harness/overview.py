@@ -1,0 +1,145 @@
+"""What a study consists of when its grids are written out: solvers are imported, nothing runs."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from marginbench.harness.asking import Ask
+from marginbench.harness.grids import short
+from marginbench.harness.jobs import Executor
+from marginbench.harness.kinds import kind_named
+from marginbench.harness.pool import LocalPool
+from marginbench.harness.study import StudyBase, run_limits
+from marginbench.harness.words import plural
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A study and its runs.
+
+    Attributes
+    ----------
+    study : StudyBase
+    seeds : mapping
+        Labels of a task and a solver -> the seeds with which the solver runs on the task.
+    """
+
+    study: StudyBase
+    seeds: Mapping[tuple[str, str], list[int]]
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs there are."""
+        return sum(len(seeds) for seeds in self.seeds.values())
+
+    @property
+    def size(self) -> str:
+        """ "3 tasks x 4 solvers x 5 seeds = 60 runs"; without a product where it is none."""
+        study = self.study
+        words = f"{plural(len(study.tasks), 'task')} x {plural(len(study.solvers), 'solver')}"
+        counts = {len(seeds) for seeds in self.seeds.values()}
+        if len(counts) == 1:
+            return f"{words} x {plural(counts.pop(), 'seed')} = {plural(self.n_runs, 'run')}"
+        return f"{words}: {plural(self.n_runs, 'run')}"
+
+
+def overview(
+    study: StudyBase,
+    *,
+    say: Callable[[str], None] = lambda line: None,
+    executor: Executor | None = None,
+) -> Overview:
+    """Import the solvers of a study, check their parameters and count the runs.
+
+    Parameters
+    ----------
+    study : StudyBase
+    say : callable
+        Takes one line for the user: what takes long.
+    executor : Executor, optional
+        Where solvers are imported; a worker process by default.
+
+    Raises
+    ------
+    UserError
+        If a solver cannot be imported or does not take its parameters.
+    """
+    if executor is not None:
+        return _counted(study, Ask(executor, run_limits(study.budget), say))
+    with tempfile.TemporaryDirectory() as logs, LocalPool(1, Path(logs)) as pool:
+        return _counted(study, Ask(pool, run_limits(study.budget), say))
+
+
+def _counted(study: StudyBase, ask: Ask) -> Overview:
+    kind = kind_named(study.kind)
+    solvers = kind.solvers(study, ask)
+    return Overview(
+        study,
+        {
+            (task.label, entry.label): kind.seeds(study, task, entry, solvers[entry.label])
+            for task in study.tasks
+            for entry in study.solvers
+        },
+    )
+
+
+def in_words(found: Overview) -> Iterator[str]:
+    """Lines for the terminal."""
+    study = found.study
+    yield f"{study.name}: {study.title}" if study.title else study.name
+    if study.cost:
+        yield f"cost: {study.cost}"
+    yield found.size
+    limits = study.budget.limits().items()
+    yield f"budget: {_listed({name: value for name, value in limits if value is not False})}"
+    yield ""
+    yield from _table("TASK", {task.label: _listed(task.facets) for task in study.tasks})
+    yield ""
+    yield from _table("SOLVER", {entry.label: _solver(found, entry) for entry in study.solvers})
+
+
+def as_json(found: Overview) -> str:
+    """The same as a JSON object."""
+    study = found.study
+    content = {
+        "name": study.name,
+        "kind": study.kind,
+        "title": study.title,
+        "cost": study.cost,
+        "budget": study.budget.limits(),
+        "tasks": [task.model_dump() for task in study.tasks],
+        "solvers": [
+            entry.model_dump() | {"n_runs": _runs_of(found, entry.label)} for entry in study.solvers
+        ],
+        "n_runs": found.n_runs,
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, default=str)
+
+
+def _runs_of(found: Overview, solver: str) -> int:
+    return sum(len(seeds) for (_, label), seeds in found.seeds.items() if label == solver)
+
+
+def _solver(found: Overview, entry: Any) -> str:
+    words = [plural(_runs_of(found, entry.label), "run")]
+    if entry.class_name != entry.label:
+        words.append(entry.class_name)
+    if entry.params:
+        words.append(_listed(entry.params))
+    return ", ".join(words)
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={short(value)}" for name, value in values.items())
+
+
+def _table(heading: str, rows: Mapping[str, str]) -> Iterator[str]:
+    width = max(len(heading), *(len(label) for label in rows))
+    yield heading
+    for label, words in rows.items():
+        yield f"{label.ljust(width)}  {words}".rstrip()

@@ -1,0 +1,204 @@
+"""Grids: which entries a list stands for, what they are called, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from marginbench.harness.errors import StudyError
+from marginbench.harness.feasibility.study import FeasibilityStudy
+from marginbench.harness.grids import MAX_ENTRIES, short
+from marginbench.harness.study import SolverEntry
+from marginbench.harness.study_file import parse_study
+from marginbench.harness.svm.study import Study
+
+TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
+
+
+def study(
+    task: dict[str, Any] | None = None, solver: dict[str, Any] | SolverEntry | None = None
+) -> Study:
+    return Study(name="grid", task=[TASK if task is None else task], solver=[solver or SMO])
+
+
+SMO = {"name": "SMO"}
+
+
+def labels(entries: Any) -> list[str]:
+    return [entry.label for entry in entries]
+
+
+def test_lists_make_every_combination_in_the_order_written() -> None:
+    found = study({"dataset": "digits", "C": [10.0, 0.1], "gamma": [0.5, 1e-5, 2]})
+    assert [(task.C, task.gamma) for task in found.task] == [
+        (C, gamma) for C in (10, 0.1) for gamma in (0.5, 1e-5, 2)
+    ]
+    assert labels(found.task)[:2] == ["digits, C=10, gamma=0.5", "digits, C=10, gamma=1e-05"]
+    other = study({"gamma": [0.5], "dataset": "digits", "C": [1.0, 2.0]})
+    assert labels(other.task) == ["digits, gamma=0.5, C=1", "digits, gamma=0.5, C=2"]
+
+
+def test_datasets_and_parameters_of_all_tables_may_be_lists() -> None:
+    found = study(
+        {
+            "dataset": ["checkers", "digits"],
+            "kernel": ["rbf", "laplacian"],
+            "dataset_params": {"n_train": [100, 200], "n_test": 50},
+        },
+        {"name": "SBP", "params": {"nu": ["reference", 0.5], "max_epochs": 3}},
+    )
+    assert len(found.task) == 8
+    assert found.task[1].label == "checkers, kernel=rbf, n_train=200"
+    assert found.task[1].dataset_params == {"n_train": 200, "n_test": 50}
+    assert labels(found.solver) == ["SBP, nu=reference", "SBP, nu=0.5"]
+    assert found.solver[1].params == {"nu": 0.5, "max_epochs": 3}
+
+
+def test_a_given_label_is_the_stem() -> None:
+    found = study(
+        {"label": "ours", "dataset": ["digits", "checkers"], "C": [1.0, 2.0]},
+        {"name": "mine.py:Mine", "params": {"tol": [0.1]}},
+    )
+    assert labels(found.task)[1] == "ours, digits, C=2"
+    assert labels(found.solver) == ["Mine, tol=0.1"]
+
+
+def test_a_parameter_may_be_a_list_itself() -> None:
+    params = {"sizes": {"value": [1, 2]}, "tol": [0.1, 0.2], "table": {"value": 3}}
+    found = study(solver={"name": "SMO", "params": params})
+    assert [entry.params["sizes"] for entry in found.solver] == [[1, 2], [1, 2]]
+    # Only a list needs it.
+    assert found.solver[0].params["table"] == {"value": 3}
+    # A list of lists is a grid over lists.
+    several = study(solver={"name": "SMO", "params": {"sizes": [[1, 2], [3]]}})
+    assert [entry.params["sizes"] for entry in several.solver] == [[1, 2], [3]]
+    assert labels(several.solver) == ["SMO, sizes=[1, 2]", "SMO, sizes=[3]"]
+    # An object has been read already: its lists are values.
+    entry = SolverEntry(name="SMO", label="SMO", params={"sizes": [1, 2]})
+    assert study(solver=entry).solver == (entry,)
+
+
+def test_lists_that_go_together() -> None:
+    task = {"dataset": "digits", "C": [1.0, 2.0], "kernel": ["rbf"], "gamma": [0.1, 0.2]}
+    found = study(task | {"zip": ["gamma", "C"]})
+    assert labels(found.task) == [
+        "digits, C=1, kernel=rbf, gamma=0.1",
+        "digits, C=2, kernel=rbf, gamma=0.2",
+    ]
+    groups = {
+        "dataset": ["digits", "checkers"],
+        "C": [1.0, 2.0],
+        "degree": [2, 3],
+        "coef0": [0.0, 1.0],
+        "kernel": "poly",
+        "zip": [["dataset", "C"], ["degree", "coef0"]],
+    }
+    assert labels(study(groups).task) == [
+        "digits, C=1, degree=2, coef0=0",
+        "digits, C=1, degree=3, coef0=1",
+        "checkers, C=2, degree=2, coef0=0",
+        "checkers, C=2, degree=3, coef0=1",
+    ]
+    solver = {"name": "SBP", "params": {"nu": [0.1, 0.2], "max_epochs": [5, 6]}}
+    zipped = study(solver=solver | {"zip": ["nu", "params.max_epochs"]})
+    assert [entry.params for entry in zipped.solver] == [
+        {"nu": 0.1, "max_epochs": 5},
+        {"nu": 0.2, "max_epochs": 6},
+    ]
+
+
+def test_other_entries_stay_when_a_list_is_reordered_or_grows() -> None:
+    before = study({"dataset": "digits", "C": [1.0], "gamma": [0.1, 0.2]})
+    after = study({"dataset": "digits", "C": [5.0, 1.0], "gamma": [0.2, 0.3, 0.1]})
+    assert all(task in after.task for task in before.task)
+
+
+def test_a_feasibility_study_has_grids_too() -> None:
+    cell = {"label": "easy", "generator": "ldfp", "m": [4, 8], "n": 50, "tol": 0.0}
+    images = {"label": "ten", "dataset": "digits", "gammas": [0.5, 2.0], "n_train": [50, 100]}
+    found = FeasibilityStudy(
+        kind="feasibility",
+        name="grid",
+        cell=[cell],
+        images=[images],
+        method=[{"name": "PCT", "params": {"max_iter": [3, 30]}}],
+    )
+    assert labels(found.tasks) == ["easy, m=4", "easy, m=8", "ten, n_train=50", "ten, n_train=100"]
+    assert [task.gammas for task in found.images] == [(0.5, 2.0)] * 2
+    assert labels(found.method) == ["PCT, max_iter=3", "PCT, max_iter=30"]
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ({"C": []}, "task[1].C is an empty list"),
+        ({"C": [1.0, 2.0, 1]}, "task[1].C lists 1 twice"),
+        (
+            {"C": [1.0, 2.0, 3.0], "gamma": [1.0, 2.0], "zip": ["C", "gamma"]},
+            "task[1].zip: C has 3 values and gamma 2; lists that go together must have equal "
+            "lengths",
+        ),
+        (
+            {"C": [1.0, 2.0], "gamma": [1.0, 2.0], "zip": ["C", "gama"]},
+            "task[1].zip: 'gama' holds no list (did you mean 'gamma'?)",
+        ),
+        ({"zip": ["C"]}, "task[1].zip: 'C' holds no list"),
+        ({"C": [1.0], "zip": [["C"], ["C"]]}, "task[1].zip names C twice"),
+        (
+            {"C": [1.0], "zip": "C"},
+            'task[1].zip must be a list of names, as ["C", "gamma"], or a list of such lists',
+        ),
+        (
+            {"C": list(range(1, 102)), "gamma": list(range(1, 101))},
+            f"the grid of [[task]] makes 10100 entries; at most {MAX_ENTRIES} are possible",
+        ),
+    ],
+)
+def test_a_grid_that_makes_no_sense_is_refused(task: dict[str, Any], message: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        study({"dataset": "digits", **task})
+    assert str(caught.value) == message
+
+
+def test_a_mistake_in_a_grid_names_the_line_and_the_entry_as_written() -> None:
+    text = """name = "grid"
+[[task]]
+dataset = "digits"
+C = [1, 2, 3]
+[[task]]
+dataset = "checkers"
+gamma = [0.1, -1.0,
+  0.2]
+C = [1.0, 2.0]
+[[solver]]
+name = "SMO"
+"""
+    with pytest.raises(StudyError) as caught:
+        parse_study(text.encode(), where="grid.toml")
+    assert str(caught.value) == "grid.toml:7: task[2].gamma = -1.0: should be greater than 0"
+    # Two grids of one dataset need names of their own.
+    alike = text.replace('"checkers"', '"digits"').replace("[0.1, -1.0,\n  0.2]", "0.1")
+    with pytest.raises(StudyError) as caught:
+        parse_study(alike.encode(), where="grid.toml")
+    assert str(caught.value) == (
+        "grid.toml:5: two entries of [[task]] have the label 'digits, C=1'; give each its own"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.1, "0.1"),
+        (1e-5, "1e-05"),
+        (10.0, "10"),
+        (10, "10"),
+        (0.123456789, "0.123456789"),
+        (1234567.0, "1234567.0"),
+        (True, "true"),
+        ("rbf", "rbf"),
+        ([1, 2], "[1, 2]"),
+    ],
+)
+def test_labels_show_values_in_short_and_never_two_alike(value: Any, text: str) -> None:
+    assert short(value) == text

@@ -1,0 +1,118 @@
+"""``marginbench study``: a study to begin with, what a study consists of, and what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from marginbench.harness import overview
+from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.study_file import load_study, parse_study
+from marginbench.harness.workbench import InProcess
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command in an empty folder: exit code, output and errors."""
+
+    class Here(InProcess):
+        def __init__(self, *arguments: object) -> None:
+            """Takes the place of the pool of workers."""
+
+        def __enter__(self) -> Here:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+    monkeypatch.setattr("marginbench.harness.overview.LocalPool", Here)
+    monkeypatch.setattr("marginbench.harness.session.LocalPool", Here)
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            run_app(build_app(lambda results, command: results), list(arguments))
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
+
+    return call
+
+
+def test_a_new_study_is_valid_and_never_overwrites(run: Run, tmp_path: Path) -> None:
+    assert run("study", "new", "mine")[:2] == (
+        0,
+        "mine.toml is written; run it: marginbench run mine.toml\n",
+    )
+    before = (tmp_path / "mine.toml").read_text()
+    code, _, err = run("study", "new", "mine.toml")
+    assert (code, (tmp_path / "mine.toml").read_text()) == (2, before)
+    assert err == ("marginbench: mine.toml exists and is left as it is; choose another name\n")
+    assert run("study", "validate", "mine.toml") == (0, "ok: 2 tasks x 3 solvers: 14 runs\n", "")
+    code, _, err = run("study", "new", "../mine")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "'../mine' is no name for a study" in err
+
+
+@pytest.mark.slow
+def test_a_new_study_runs(run: Run) -> None:
+    run("study", "new", "mine")
+    code, out, _ = run("run", "mine.toml")
+    assert code == 0
+    assert out.splitlines()[0] == "14 runs: 2 converged, 12 budget"
+
+
+def test_a_shipped_study_is_shown_as_it_runs(run: Run) -> None:
+    code, out, _ = run("study", "show", "quickstart")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0] == "quickstart: Quickstart: five kernel solvers and LIBSVM on small data"
+    # SMO and LIBSVM are deterministic: one seed of three.
+    assert "4 tasks x 6 solvers: 56 runs" in lines
+    assert (
+        "checkers           dataset=checkers, n_train=2000, n_test=2000, kernel=rbf, gamma=10, "
+        "C=1, fit_intercept=false"
+    ) in lines
+    assert "SBP         12 runs, nu=reference, max_epochs=10" in lines
+    found = json.loads(run("study", "show", "quickstart", "--json")[1])
+    assert (found["n_runs"], found["budget"]["timeout"]) == (56, 60.0)
+    assert [entry["n_runs"] for entry in found["solvers"]] == [4, 12, 12, 12, 12, 4]
+    assert found["tasks"][3]["label"] == "digits, with bias"
+
+
+def test_validation_says_what_is_wrong(run: Run, tmp_path: Path) -> None:
+    run("study", "new", "mine")
+    text = (tmp_path / "mine.toml").read_text()
+    for old, new, message in (
+        ("[[task]]", "[[tasks]]", "unknown table [[tasks]] (did you mean [[task]]?)"),
+        ("max_epochs", "max_epoch", "unknown parameter 'max_epoch' (did you mean 'max_epochs'?)"),
+        ("[5, 20]", "[5, 0]", "max_epochs must be a whole number >= 1, got 0"),
+    ):
+        (tmp_path / "mine.toml").write_text(text.replace(old, new))
+        code, out, err = run("study", "validate", "mine.toml")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        line = text[: text.index(old)].count("\n") + 1
+        assert err.startswith(f"marginbench: mine.toml:{line}: ")
+        assert message in err
+
+
+def test_a_product_is_said_as_one() -> None:
+    study = parse_study(
+        b'name = "p"\nseeds = 5\n[[task]]\ndataset = "digits"\nC = [1, 2]\n'
+        b'[[solver]]\nname = "Pegasos"\nparams = { max_epochs = [1, 2, 3] }\n',
+        where="p.toml",
+    )
+    found = overview.overview(study, executor=InProcess())
+    assert found.size == "2 tasks x 3 solvers x 5 seeds = 30 runs"
+
+
+def test_methods_that_do_not_fit_a_task_do_not_count() -> None:
+    study = load_study("mpfp14-table2")
+    found = overview.overview(study, executor=InProcess())
+    assert found.n_runs == 552
+    text = study.cost.partition("552 runs")
+    assert text[1], "the study says how many runs it has"

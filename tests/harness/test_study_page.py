@@ -1,0 +1,161 @@
+"""docs/study-files.md: its studies are valid, and what it says of them is so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marginbench.harness import overview
+from marginbench.harness.errors import StudyError
+from marginbench.harness.feasibility.study import Cell, Images
+from marginbench.harness.selection import select
+from marginbench.harness.study import Budget, SolverEntry, StudyBase
+from marginbench.harness.study_file import parse_study
+from marginbench.harness.svm.study import ReferenceSettings, Study, Task
+from marginbench.harness.workbench import InProcess
+
+PAGE = (Path(__file__).parents[2] / "docs" / "study-files.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+STUDIES = [text for language, text in BLOCKS if language == "toml"]
+REST = {
+    "name": 'name = "example"\n',
+    "[[task]]": '[[task]]\ndataset = "digits"\n',
+    "[[solver]]": '[[solver]]\nname = "Pegasos"\n',
+}
+
+
+OWN = """
+from marginbench import SMO
+from marginbench.solvers.interface.declaration import hyperparameters
+
+@hyperparameters
+class MySolver(SMO):
+    "With a parameter that is a list."
+    sizes: tuple = ()
+"""
+
+
+def completed(text: str) -> str:
+    """A part of a study with what it leaves out."""
+    if text.startswith("kind"):
+        return text
+    missing = {key: rest for key, rest in REST.items() if key not in text or key == "name"}
+    head = "" if text.startswith("name") else missing.pop("name")
+    missing.pop("name", None)
+    return head + text + "".join(missing.values())
+
+
+def labels_of(text: str) -> list[str]:
+    study = parse_study(completed(text).encode(), where="page.toml")
+    return [entry.label for entry in (*study.tasks, *study.solvers)]
+
+
+def found(words: str) -> str:
+    """The only study of the page that holds these words."""
+    [text] = [text for text in STUDIES if words in text]
+    return text
+
+
+@pytest.mark.parametrize("text", STUDIES, ids=range(len(STUDIES)))
+def test_every_study_of_the_page_is_valid(text: str, tmp_path: Path) -> None:
+    (tmp_path / "my_solver.py").write_text(OWN)
+    study = parse_study(completed(text).encode(), where="page.toml", folder=str(tmp_path))
+    # Values of parameters that need data are checked in the run.
+    assert overview.overview(study, executor=InProcess()).n_runs > 0
+
+
+def test_the_first_study_is_as_large_as_the_page_says() -> None:
+    study = parse_study(STUDIES[0].encode(), where="page.toml")
+    size = overview.overview(study, executor=InProcess()).size
+    assert f"`ok: {size}`" in PAGE.replace("\n", " ")
+
+
+def test_labels_are_those_that_the_page_names() -> None:
+    tasks = labels_of(found('dataset = ["digits"'))[:-1]
+    assert len(tasks) == 12
+    assert f'"{tasks[0]}" to "{tasks[-1]}"' in PAGE.replace("\n", " ")
+    own = labels_of(found('label = "P"'))
+    assert f'"{own[1]}" and "{own[2]}"' in PAGE.replace("\n", " ")
+    assert len(labels_of(found('zip = ["C", "gamma"]'))) == 5
+
+
+@pytest.mark.parametrize(
+    "line", re.findall(r"^marginbench run my-study.toml --where .*$", PAGE, re.MULTILINE)
+)
+def test_every_expression_chooses_some_runs_and_not_all(line: str) -> None:
+    study = parse_study(STUDIES[0].encode(), where="page.toml")
+    selection = select(study, where=shlex.split(line)[-1]).selection
+    assert selection is not None
+    assert 0 < len(selection.runs) < 30
+
+
+def checked(text: str) -> overview.Overview:
+    study = parse_study(text.encode(), where="my-study.toml")
+    return overview.overview(study, executor=InProcess())
+
+
+MISTAKES = (
+    ("[budget]", "[budgt]"),
+    ("timeout = 60.0", "timeout = -1.0"),
+    ("C = [0.1, 1, 10]", "C = [0.1, 1, 1.0]"),
+    ("max_epochs", "max_epoch"),
+    ("max_epochs = 20", "max_epochs = 0"),
+)
+[MESSAGES] = [text for language, text in BLOCKS if language == "text"]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"), list(zip(MISTAKES, MESSAGES.splitlines(), strict=True))
+)
+def test_messages_are_those_of_the_page(mistake: tuple[str, str], message: str) -> None:
+    text = STUDIES[0].replace(*mistake)
+    with pytest.raises(StudyError) as caught:
+        checked(text)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("heading", "part"),
+    [
+        ("key", Study),
+        ("`[budget]`", Budget),
+        ("`[reference]`", ReferenceSettings),
+        ("`[[task]]`", Task),
+        ("`[[solver]]`", SolverEntry),
+    ],
+)
+def test_every_key_and_its_default_is_on_the_page(heading: str, part: Any) -> None:
+    table = PAGE[PAGE.index(f"| {heading} |") :].split("\n\n")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines()[2:]]
+    named = {name: default for names, default in rows for name in re.findall(r"`(\w+)`", names)}
+    tables = {"budget", "reference", "task", "solver"} if part is Study else set()
+    assert set(named) - {"zip"} == set(part.model_fields) - tables
+    for name, default in named.items():
+        value = None if name == "zip" else part.model_fields[name].default
+        if isinstance(value, bool | int | float):
+            assert str(value).lower() in default.replace("1e-6", "1e-06")
+
+
+def test_lists_make_grids_where_the_page_says() -> None:
+    text = PAGE.replace("\n", " ")
+    listed = re.search(r"Lists are possible for (.*?), and for every value in (.*?):", text)
+    assert listed
+    assert set(re.findall(r"`(\w+)`", listed[1])) == set(Task.axes.keys)
+    tables = {*Task.axes.tables, *SolverEntry.axes.tables}
+    assert set(re.findall(r"`(\w+)`", listed[2])) == tables
+    cells = re.search(r"Lists make grids of (.*?) in a `\[\[cell\]\]`, of (.*?) in", text)
+    assert cells
+    assert set(re.findall(r"`(\w+)`", cells[1])) == set(Cell.axes.keys)
+    assert set(re.findall(r"`(\w+)`", cells[2])) == {*Images.axes.keys, *Images.axes.tables}
+
+
+def test_names_of_expressions_are_those_of_the_page() -> None:
+    names = PAGE[PAGE.index("| name | value |") :].split("\n\n")[0]
+    study: StudyBase = parse_study(STUDIES[0].encode(), where="page.toml")
+    task = study.tasks[0].model_copy(update={"kernel": "poly", "folds": 2})
+    facets = {"task", "solver", "class", "seed", *task.facets}
+    assert facets <= set(re.findall(r"`(\w+)`", names))
