@@ -164,7 +164,7 @@ def is_foreign(name: str) -> bool:
     return ":" in name
 
 
-def resolve_solver_name(name: str, kind: str, *, where: str, folder: str | None = None) -> str:
+def resolve_solver_name(name: str, kind: str, *, where: str = "", folder: str | None = None) -> str:
     """A registry name in its own spelling; a file's path made absolute; a module's name as is.
 
     Raises
@@ -180,7 +180,8 @@ def resolve_solver_name(name: str, kind: str, *, where: str, folder: str | None 
         return SolverSpec.parse(name, folder).checked().text
     found = find(name, registered(kind))
     if found is None:
-        raise StudyError(f"{where}: {_unknown_solver(name, kind, registered(kind))}")
+        place = f"{where}: " if where else ""
+        raise StudyError(f"{place}{_unknown_solver(name, kind, registered(kind))}")
     return found
 
 
