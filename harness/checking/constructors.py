@@ -44,10 +44,10 @@ def constructor(subject: Subject) -> None:
             )
     for name in defaults:
         _check_stored(subject, name)
-    error = raised(lambda: clone(cls()))
+    error = raised(clone, cls())
     if error is not None:
         raise MendError(f"clone() raises {first_line(error)}; let __init__ only store parameters")
-    if not isinstance(raised(lambda: cls().set_params(no_such_parameter=1)), ValueError):
+    if not isinstance(raised(cls().set_params, no_such_parameter=1), ValueError):
         raise MendError("set_params accepts a name that is no parameter; do not override it")
 
 

@@ -47,7 +47,7 @@ def sparse_data(subject: Subject) -> None:
     stored = sparse.csr_matrix(X)
     solver = subject.make(dtype="float64")
     if not subject.cls.supports_sparse:
-        error = raised(lambda: solver.fit(stored, y))
+        error = raised(solver.fit, stored, y)
         if isinstance(error, ValueError | TypeError):
             raise NotApplicableError("it takes no CSR data (supports_sparse = False), and says so")
         raise MendError("supports_sparse is False, but fit takes CSR data; refuse them")

@@ -34,17 +34,15 @@ def bad_data(subject: Subject) -> None:
     """Data that make no sense raise ValueError, in fit and in decision_function."""
     accepted = []
     for words, X, y in _bad_training_sets(subject):
-        accepted += _unless_refused(words, raised(lambda X=X, y=y: subject.make().fit(X, y)))
+        accepted += _unless_refused(words, raised(subject.make().fit, X, y))
     X, y = overlapping()
     solver = subject.make()
-    accepted += _unless_refused(
-        "predicting before fit", raised(lambda: solver.decision_function(X))
-    )
+    accepted += _unless_refused("predicting before fit", raised(solver.decision_function, X))
     solver.fit(X, y)
     for words, new in (("other features", X[:, :2]), ("NaN", _with(X, _NAN))):
         accepted += _unless_refused(
             f"predicting for points with {words}",
-            raised(lambda new=new: solver.decision_function(new)),
+            raised(solver.decision_function, new),
         )
     if accepted:
         raise MendError(
@@ -86,7 +84,7 @@ def bad_parameters(subject: Subject) -> None:
     accepted = []
     for name, value in _wrong_values(subject):
         solver = subject.limited(1, len(y))
-        error = raised(lambda s=solver, n=name, v=value: s.set_params(**{n: v}).fit(X, y))
+        error = raised(solver.set_params(**{name: value}).fit, X, y)
         accepted += _unless_refused(f"{name}={value!r}", error)
     if accepted:
         shown = ", ".join(accepted[:4]) + (f" and {len(accepted) - 4} more" * (len(accepted) > 4))

@@ -111,7 +111,7 @@ def bad_data(subject: Subject) -> None:
     }
     for words, columns in cases.items():
         accepted += _unless_refused(
-            words, raised(lambda c=columns: _method(subject).solve(c, max_seconds=_SECONDS))
+            words, raised(_method(subject).solve, columns, max_seconds=_SECONDS)
         )
     if accepted:
         raise MendError(
@@ -128,7 +128,7 @@ def bad_parameters(subject: Subject) -> None:
             setattr(method, name, value)
             accepted += _unless_refused(
                 f"{name}={value!r}",
-                raised(lambda m=method: m.solve(problem, max_seconds=_SECONDS)),
+                raised(method.solve, problem, max_seconds=_SECONDS),
             )
     if accepted:
         raise MendError(f"{', '.join(accepted[:4])}: raise ValueError in solve")

@@ -206,10 +206,10 @@ class Watch(Monitor):
         self.finished.append((n_iter, model))
 
 
-def raised(call: Callable[[], Any]) -> BaseException | None:
+def raised(call: Callable[..., Any], *arguments: Any, **named: Any) -> Exception | None:
     """What a call raises, or None."""
     try:
-        call()
+        call(*arguments, **named)
     except Exception as error:  # noqa: BLE001 - a user's code may raise anything
         return error
     return None

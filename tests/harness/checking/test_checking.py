@@ -170,13 +170,13 @@ def test_a_solver_that_hangs_and_ends_its_process_is_checked_to_the_end(
     monkeypatch.chdir(tmp_path)
     write_solver(Names("Good", "good_solver"), tmp_path)
     (tmp_path / "fragile.py").write_text(FRAGILE)
-    code, out, _ = run("check", "fragile.py:Fragile", "--timeout", "3", "--json")
+    code, out, _ = run("check", "fragile.py:Fragile", "--timeout", "2", "--json")
     found = {item["check"]: item for item in json.loads(out)["checks"]}
     assert code == 1
     assert list(found) == NAMES
     failed = {name: item["detail"] for name, item in found.items() if item["verdict"] != "pass"}
     assert set(failed) == {"sparse data", "float32 data"}
-    assert "solving took longer than 3 s" in failed["sparse data"]
+    assert "solving took longer than 2 s" in failed["sparse data"]
     assert "exit code 3" in failed["float32 data"]
 
 
