@@ -168,12 +168,15 @@ def test_a_solver_that_hangs_and_ends_its_process_is_checked_to_the_end(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    chosen = ("constructor", "sparse data", "float32 data", "labels")
+    some = tuple(check for check in CHECKS["estimator"] if check.name in chosen)
+    monkeypatch.setattr(running, "CHECKS", {"estimator": some})
     write_solver(Names("Good", "good_solver"), tmp_path)
     (tmp_path / "fragile.py").write_text(FRAGILE)
     code, out, _ = run("check", "fragile.py:Fragile", "--timeout", "2", "--json")
     found = {item["check"]: item for item in json.loads(out)["checks"]}
     assert code == 1
-    assert list(found) == NAMES
+    assert set(found) == set(chosen)
     failed = {name: item["detail"] for name, item in found.items() if item["verdict"] != "pass"}
     assert set(failed) == {"sparse data", "float32 data"}
     assert "solving took longer than 2 s" in failed["sparse data"]
