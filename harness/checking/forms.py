@@ -14,6 +14,7 @@ from scipy import sparse
 
 from marginbench.harness.checking.findings import MendError, NotApplicableError
 from marginbench.harness.checking.subject import (
+    Fitted,
     Subject,
     clusters,
     overlapping,
@@ -22,12 +23,14 @@ from marginbench.harness.checking.subject import (
     three_classes,
 )
 from marginbench.harness.errors import first_line
+from marginbench.solvers.interface.base import WeightedSolver
 from marginbench.solvers.interface.problem import Problem
 from marginbench.solvers.interface.saving import load_solver
 
 # Rounding of inputs that are taken in float32.
 _SINGLE = 1e-4
 _LEARNT = 0.9
+_OTHER_GAMMA = 2.0
 # How far the scores of one class may be apart that are trained with other draws.
 _OTHER_DRAWS = 0.2
 
@@ -69,6 +72,50 @@ def float32_data(subject: Subject) -> None:
         raise MendError(
             f"scores with float32 data differ by {_apart(found, expected):.2g} from those with the "
             "same numbers in float64; accumulate sums in float64"
+        )
+
+
+def weights(subject: Subject) -> None:
+    """Weights of points and of classes change the problem; negative ones are refused."""
+    if not issubclass(subject.cls, WeightedSolver):
+        raise NotApplicableError("it takes no weights (it does not derive from WeightedSolver)")
+    X, y = overlapping()
+    heavy = np.where(y > 0, 5.0, 0.2)
+    plain = Fitted.of(subject.make().fit(X, y)).model
+    weighted = Fitted.of(subject.make().fit(X, y, sample_weight=heavy)).model
+    by_class = subject.make(class_weight={-1: 0.2, 1: 5.0}).fit(X, y)
+    if weighted == plain:
+        raise MendError(
+            "weights change nothing; multiply each point's loss by problem.weights, or derive from "
+            "Solver instead of WeightedSolver"
+        )
+    if Fitted.of(by_class).model != weighted:
+        raise MendError("class_weight gives another model than the same weights for each point")
+    if not isinstance(raised(subject.make().fit, X, y, sample_weight=-heavy), ValueError):
+        raise MendError("negative weights are accepted; leave fit to WeightedSolver")
+
+
+class _Gaussian:
+    """A Gaussian kernel as a function of two matrices."""
+
+    def __call__(self, A: Any, B: Any) -> Any:
+        return np.exp(-_OTHER_GAMMA * np.square(A[:, None] - B).sum(axis=2))
+
+
+def kernel_function(subject: Subject) -> None:
+    """A kernel given as a function gives the model of the same kernel given by name."""
+    if "kernel" not in subject.defaults or not subject.cls.supports_callable_kernel:
+        raise NotApplicableError("it takes no kernel that is a function")
+    X, y = overlapping()
+    named = subject.make(kernel="rbf", gamma=_OTHER_GAMMA, dtype="float64").fit(X, y)
+    # It has its own width; the parameter gamma means nothing for it.
+    given = subject.make(kernel=_Gaussian(), dtype="float64").fit(X, y)
+    apart = _apart(given.decision_function(X), named.decision_function(X))
+    if not apart <= _SINGLE:
+        raise MendError(
+            f"scores with a Gaussian kernel given as a function differ by {apart:.2g} from those "
+            "with the same kernel by name; take every entry from problem.oracle, or set "
+            "supports_callable_kernel = False"
         )
 
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from marginbench.harness.checking.findings import MendError
 from marginbench.harness.checking.subject import Subject, overlapping, raised
 from marginbench.harness.errors import first_line
+from marginbench.harness.words import visible
 
 _NAN = math.nan
 #: Values out of range of parameters that have a common meaning.
@@ -75,7 +76,11 @@ def _unless_refused(words: str, error: BaseException | None) -> list[str]:
     """What is wrong with how bad input was met; nothing if it was refused."""
     if error is None:
         return [f"{words} is accepted"]
-    return [] if isinstance(error, ValueError) else [f"{words} raises {first_line(error):.60}"]
+    return (
+        []
+        if isinstance(error, ValueError)
+        else [f"{words} raises {visible(first_line(error), 100)}"]
+    )
 
 
 def bad_parameters(subject: Subject) -> None:

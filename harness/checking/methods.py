@@ -14,6 +14,7 @@ from marginbench.data_loaders.feasibility import lap, ldfp
 from marginbench.harness.checking.findings import MendError, NotApplicableError
 from marginbench.harness.checking.subject import Subject, raised
 from marginbench.harness.errors import first_line
+from marginbench.harness.words import visible
 from marginbench.solvers.feasibility.checking import check_certificate
 from marginbench.solvers.feasibility.problem import FeasibilityProblem, as_problem
 from marginbench.solvers.feasibility.result import FeasibilityResult
@@ -137,7 +138,11 @@ def bad_parameters(subject: Subject) -> None:
 def _unless_refused(words: str, error: BaseException | None) -> list[str]:
     if error is None:
         return [f"{words} is accepted"]
-    return [] if isinstance(error, ValueError) else [f"{words} raises {first_line(error):.60}"]
+    return (
+        []
+        if isinstance(error, ValueError)
+        else [f"{words} raises {visible(first_line(error), 100)}"]
+    )
 
 
 def determinism(subject: Subject) -> None:

@@ -14,7 +14,7 @@ from marginbench.harness.checking.performing import checked
 from marginbench.harness.checking.suite import CHECKS
 from marginbench.harness.loading import load_class
 from marginbench.harness.scaffold import Names, write_solver
-from marginbench.solvers import PCT, Solution, Solver, hyperparameters
+from marginbench.solvers import PCT, Solution, Solver, WeightedSolver, hyperparameters
 
 
 @pytest.fixture(scope="module")
@@ -358,6 +358,36 @@ def rounds_float32_data(good: type[Any]) -> type[Any]:
     return by_storage(good, lambda X: X.dtype == np.float32)
 
 
+class _OwnRows:
+    """A problem whose oracle takes every row for one of a Gaussian kernel."""
+
+    def __init__(self, problem: Any, gamma: float) -> None:
+        self._problem, self._gamma = problem, gamma
+        self.oracle = self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._problem, name)
+
+    def diag(self) -> Any:
+        return np.ones(self.n)
+
+    def row(self, i: int) -> Any:
+        distances = np.square(self.X - self.X[i]).sum(axis=1)
+        return np.exp(-self._gamma * distances)
+
+
+def own_gram_matrix(good: type[Any]) -> type[Any]:
+    class Own(good):
+        scalarization = certificate = None
+        supports_sparse = False
+
+        def _solve(self, problem, monitor):
+            gamma = getattr(problem.kernel, "gamma", self.gamma)
+            return super()._solve(_OwnRows(problem, gamma), monitor)
+
+    return Own
+
+
 def numbers_as_labels(good: type[Any]) -> type[Any]:
     class Own(good):
         def fit(self, X, y, monitor=None):
@@ -375,6 +405,16 @@ def keeps_scores_for_the_next_class(good: type[Any]) -> type[Any]:
             return replace(solution, model=problem.expansion(coef))
 
     return Own
+
+
+def ignores_weights(good: type[Any]) -> type[Any]:
+    class Own(WeightedSolver):
+        scalarization = None
+
+        def _solve(self, problem, monitor):
+            return Solution(problem.expansion(problem.y), 1, "converged")
+
+    return hyperparameters(Own)
 
 
 def first_rows_only(good: type[Any]) -> type[Any]:
@@ -432,8 +472,10 @@ FAULTS = {
     no_shortfall: ("limits", "give the Solution a shortfall"),
     rounds_sparse_data: ("sparse data", "scores with CSR data differ by"),
     rounds_float32_data: ("float32 data", "scores with float32 data differ by"),
+    own_gram_matrix: ("kernel function", "take every entry from problem.oracle"),
     numbers_as_labels: ("labels", "it raises "),
     keeps_scores_for_the_next_class: ("several classes", "class 2 of 3 differs by"),
+    ignores_weights: ("weights", "weights change nothing"),
     first_rows_only: ("row order", "do not rely on the order of the rows"),
     keeps_a_function: ("saving", "cannot be pickled"),
 }

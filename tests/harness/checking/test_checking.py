@@ -19,7 +19,7 @@ from marginbench.harness.checking.suite import CHECKS
 from marginbench.harness.cli import build_app, run_app
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.scaffold import Names, write_solver
-from marginbench.solvers import SMO
+from marginbench.solvers import SMO, WeightedSolver
 from marginbench.solvers.registration import registry, solver_names
 
 Run = Callable[..., tuple[int, str, str]]
@@ -191,6 +191,11 @@ DUAL = {"SMO", "SDCA", "LinearSDCA", "LIBSVM"}
 NO_CHECKPOINTS = {"LIBSVM", "LIBLINEAR", "Nystrom", "RandomFourierFeatures"}
 
 
+#: Linear solvers, and those that use what is special about a kernel.
+NO_FUNCTION = {"LinearPegasos", "LinearSDCA", "SIMBA", "BundleClassifier", "LIBLINEAR"}
+NO_FUNCTION |= {"BSCA", "BSGD", "RandomFourierFeatures"}
+
+
 def not_applicable(name: str) -> set[str]:
     expected = set()
     if name in NO_OBJECTIVE:
@@ -199,6 +204,10 @@ def not_applicable(name: str) -> set[str]:
         expected.add("certificate")
     if name in NO_CHECKPOINTS:
         expected |= {"checkpoints", "stopping"}
+    if not issubclass(registry()[name], WeightedSolver):
+        expected.add("weights")
+    if name in NO_FUNCTION:
+        expected.add("kernel function")
     if name in ("LIBSVM", "LIBLINEAR"):
         expected.add("counters")
     return expected
