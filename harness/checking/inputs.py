@@ -10,9 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from marginbench.harness.checking.findings import MendError
-from marginbench.harness.checking.subject import Subject, overlapping, raised
-from marginbench.harness.errors import first_line
-from marginbench.harness.words import visible
+from marginbench.harness.checking.subject import Subject, overlapping, raised, unless_refused
 
 _NAN = math.nan
 #: Values out of range of parameters that have a common meaning.
@@ -35,13 +33,13 @@ def bad_data(subject: Subject) -> None:
     """Data that make no sense raise ValueError, in fit and in decision_function."""
     accepted = []
     for words, X, y in _bad_training_sets(subject):
-        accepted += _unless_refused(words, raised(subject.make().fit, X, y))
+        accepted += unless_refused(words, raised(subject.make().fit, X, y))
     X, y = overlapping()
     solver = subject.make()
-    accepted += _unless_refused("predicting before fit", raised(solver.decision_function, X))
+    accepted += unless_refused("predicting before fit", raised(solver.decision_function, X))
     solver.fit(X, y)
     for words, new in (("other features", X[:, :2]), ("NaN", _with(X, _NAN))):
-        accepted += _unless_refused(
+        accepted += unless_refused(
             f"predicting for points with {words}",
             raised(solver.decision_function, new),
         )
@@ -72,17 +70,6 @@ def _with(X: Any, value: float) -> Any:
     return spoilt
 
 
-def _unless_refused(words: str, error: BaseException | None) -> list[str]:
-    """What is wrong with how bad input was met; nothing if it was refused."""
-    if error is None:
-        return [f"{words} is accepted"]
-    return (
-        []
-        if isinstance(error, ValueError)
-        else [f"{words} raises {visible(first_line(error), 100)}"]
-    )
-
-
 def bad_parameters(subject: Subject) -> None:
     """Values out of range raise ValueError when the solver is fitted."""
     X, y = overlapping(20)
@@ -90,7 +77,7 @@ def bad_parameters(subject: Subject) -> None:
     for name, value in _wrong_values(subject):
         solver = subject.limited(1, len(y))
         error = raised(solver.set_params(**{name: value}).fit, X, y)
-        accepted += _unless_refused(f"{name}={value!r}", error)
+        accepted += unless_refused(f"{name}={value!r}", error)
     if accepted:
         shown = ", ".join(accepted[:4]) + (f" and {len(accepted) - 4} more" * (len(accepted) > 4))
         raise MendError(f"{shown}: raise ValueError in _check_parameters")

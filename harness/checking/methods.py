@@ -12,9 +12,7 @@ import numpy.typing as npt
 
 from marginbench.data_loaders.feasibility import lap, ldfp
 from marginbench.harness.checking.findings import MendError, NotApplicableError
-from marginbench.harness.checking.subject import Subject, raised
-from marginbench.harness.errors import first_line
-from marginbench.harness.words import visible
+from marginbench.harness.checking.subject import Subject, raised, unless_refused
 from marginbench.solvers.feasibility.checking import check_certificate
 from marginbench.solvers.feasibility.problem import FeasibilityProblem, as_problem
 from marginbench.solvers.feasibility.result import FeasibilityResult
@@ -111,7 +109,7 @@ def bad_data(subject: Subject) -> None:
         "a vector": A[0],
     }
     for words, columns in cases.items():
-        accepted += _unless_refused(
+        accepted += unless_refused(
             words, raised(_method(subject).solve, columns, max_seconds=_SECONDS)
         )
     if accepted:
@@ -127,22 +125,12 @@ def bad_parameters(subject: Subject) -> None:
         for value in _WRONG.get(name, ()):
             method = _method(subject)
             setattr(method, name, value)
-            accepted += _unless_refused(
+            accepted += unless_refused(
                 f"{name}={value!r}",
                 raised(method.solve, problem, max_seconds=_SECONDS),
             )
     if accepted:
         raise MendError(f"{', '.join(accepted[:4])}: raise ValueError in solve")
-
-
-def _unless_refused(words: str, error: BaseException | None) -> list[str]:
-    if error is None:
-        return [f"{words} is accepted"]
-    return (
-        []
-        if isinstance(error, ValueError)
-        else [f"{words} raises {visible(first_line(error), 100)}"]
-    )
 
 
 def determinism(subject: Subject) -> None:

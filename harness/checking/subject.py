@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbench.harness.checking.findings import MendError
-from marginbench.harness.errors import EvaluationError
+from marginbench.harness.errors import EvaluationError, first_line
 from marginbench.harness.svm.evaluation import Evaluator
 from marginbench.harness.svm.plain import PlainModel, plain_model
 from marginbench.harness.svm.predictors import TaskPoints
+from marginbench.harness.words import visible
 from marginbench.solvers.interface.base import Solver
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.kernels import make_kernel
@@ -25,7 +26,7 @@ from marginbench.solvers.numeric.counters import Counters
 Array = npt.NDArray[Any]
 
 GAMMA = 0.5
-#: The parameters that limit a run, and how many iterations an allowance of 1 is about.
+#: The parameters that limit a run.
 LIMITS = ("max_epochs", "max_iter")
 
 
@@ -213,3 +214,12 @@ def raised(call: Callable[..., Any], *arguments: Any, **named: Any) -> Exception
     except Exception as error:  # noqa: BLE001 - a user's code may raise anything
         return error
     return None
+
+
+def unless_refused(words: str, error: Exception | None) -> list[str]:
+    """What is wrong with how bad input was met; nothing if it was refused by a ValueError."""
+    if error is None:
+        return [f"{words} is accepted"]
+    if isinstance(error, ValueError):
+        return []
+    return [f"{words} raises {visible(first_line(error), 100)}"]

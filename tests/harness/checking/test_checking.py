@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from marginbench.harness.checking.running import check_solver
 from marginbench.harness.checking.suite import CHECKS
 from marginbench.harness.cli import build_app, run_app
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.loading import load_class
 from marginbench.harness.scaffold import Names, write_solver
 from marginbench.solvers import SMO, WeightedSolver
 from marginbench.solvers.registration import registry, solver_names
@@ -144,6 +146,27 @@ def test_a_mistake_is_one_line(
     assert (code, out) == (2, "")
     assert err.startswith(f"marginbench: {message}")
     assert err.count("\n") == 1
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "adding-a-solver.md"
+
+
+def test_the_page_lists_every_check() -> None:
+    tables = re.findall(r"(?:^\| `.*\n)+", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    listed = [re.findall(r"`([a-z0-9 -]+)`(?=[^|]*\| )", table) for table in tables]
+    for sort in ("estimator", "method"):
+        names = [check.name for check in CHECKS[sort]]
+        assert any(found[: len(names)] == names for found in listed), sort
+
+
+def test_the_short_example_of_the_page_passes(tmp_path: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    example = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert example is not None
+    (tmp_path / "centroid.py").write_text(example[1])
+    cls = load_class("centroid.py:Centroid", tmp_path)
+    found = [checked(cls, "estimator", check.name) for check in CHECKS["estimator"]]
+    assert [item for item in found if item.verdict == "fail"] == []
 
 
 FRAGILE = """
