@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -13,6 +13,9 @@ from marginbench.harness.errors import StudyError
 from marginbench.harness.study import MAX_SEEDS, Selection, SolverEntry, StudyBase, TaskEntry
 from marginbench.harness.where import Where
 from marginbench.harness.words import visible
+
+if TYPE_CHECKING:
+    from marginbench.harness.entry_points import Offer
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
 # Characters of a name that is too long for a message.
@@ -153,7 +156,7 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
     for name in split_names(names, labels):
         key = name.casefold()
         found = [solver for solver in study.solvers if key == solver.label.casefold()]
-        known = ""
+        known = label = ""
         if not found and is_foreign(name):
             known = resolve_solver_name(name, study.kind, where="--solver")
             found = [solver for solver in study.solvers if solver.name == known]
@@ -164,27 +167,32 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
                 for solver in study.solvers
                 if key in (solver.name.casefold(), solver.class_name.casefold())
             ]
+        offer = None if found or known else _offered(name, study.kind)
+        if offer is not None:
+            known, label = offer.target, offer.name
+            found = [solver for solver in study.solvers if solver.name == known]
         if not found:
             if not known:
-                names = list(dict.fromkeys([*labels, *registered(study.kind)]))
-                raise StudyError(_unknown_solver(name, study.kind, names))
+                raise StudyError(_unknown_solver(name, study.kind, labels))
             # A label of the study stays that of the study's own solver, chosen or not.
-            found = [_new_solver(known, [*chosen, *study.solvers])]
+            found = [_new_solver(known, label, [*chosen, *study.solvers])]
         chosen.extend(solver for solver in found if solver not in chosen)
     if not chosen:
         raise StudyError("no solver is selected")
     return chosen
 
 
-def _new_solver(name: str, taken: Sequence[SolverEntry]) -> SolverEntry:
+def _new_solver(name: str, label: str, taken: Sequence[SolverEntry]) -> SolverEntry:
     """A solver that the study does not have, with its defaults and a label of its own.
+
+    Without a ``label`` it is made of the name of the class.
 
     Raises
     ------
     StudyError
         If its file or class has a name that no table could show.
     """
-    label = _free(name.rsplit(":", 1)[-1], taken)
+    label = _free(label or name.rsplit(":", 1)[-1], taken)
     try:
         return SolverEntry(name=name, label=label)
     except ValidationError as error:
@@ -213,24 +221,30 @@ def is_foreign(name: str) -> bool:
     return ":" in name
 
 
-def resolve_solver_name(name: str, kind: str, *, where: str, folder: str | None = None) -> str:
+def resolve_solver_name(name: str, kind: str, *, where: str = "", folder: str | None = None) -> str:
     """A registry name in its own spelling; a file's path made absolute; a module's name as is.
+
+    What an installed package offers becomes the "package.module:Class" that it stands for.
 
     Raises
     ------
     StudyError
-        For an unknown registry name.
+        For an unknown name.
     SolverError
-        For a file that does not exist or does not define the class.
+        For a file that does not exist or does not define the class, or an offer of no use.
     """
     from marginbench.harness.loading import SolverSpec
 
     if is_foreign(name):
         return SolverSpec.parse(name, folder).checked().text
     found = find(name, registered(kind))
-    if found is None:
-        raise StudyError(f"{where}: {_unknown_solver(name, kind, registered(kind))}")
-    return found
+    if found is not None:
+        return found
+    offer = _offered(name, kind)
+    if offer is None:
+        place = f"{where}: " if where else ""
+        raise StudyError(f"{place}{_unknown_solver(name, kind)}")
+    return offer.target
 
 
 def registered(kind: str) -> list[str]:
@@ -240,16 +254,38 @@ def registered(kind: str) -> list[str]:
     return solver_names(kind)
 
 
-def _unknown_solver(name: str, kind: str, known: Sequence[str]) -> str:
-    """What is wrong with a solver's name: the nearest one, or where the name belongs."""
+def _offered(name: str, kind: str) -> Offer | None:
+    """What an installed package offers by this name; None if it is one of another kind's solvers.
+
+    Raises
+    ------
+    SolverError
+        If the name is offered, but cannot be used.
+    """
+    from marginbench.harness.entry_points import offered
+
+    return None if _kind_of_registered(name, kind) else offered(name)
+
+
+def _kind_of_registered(name: str, kind: str) -> str:
+    """The other kind of studies that a registered solver is for; empty if there is none."""
     from marginbench.harness.kinds import kind_names
 
-    for other in kind_names():
-        if other != kind and find(name, registered(other)) is not None:
-            return f"{name} is a solver for studies of the kind {other!r}, not {kind!r}"
+    others = (other for other in kind_names() if other != kind)
+    return next((other for other in others if find(name, registered(other)) is not None), "")
+
+
+def _unknown_solver(name: str, kind: str, labels: Iterable[str] = ()) -> str:
+    """What is wrong with a solver's name: the nearest one, or where the name belongs."""
+    from marginbench.harness.entry_points import offers
+
+    other = _kind_of_registered(name, kind)
+    if other:
+        return f"{name} is a solver for studies of the kind {other!r}, not {kind!r}"
     if name.endswith(".py"):
         return f"{name!r} is a file; name the class in it too, as in {name}:MySolver"
-    return f"unknown solver {name!r}{suggest(name, list(known))}"
+    known = [*labels, *registered(kind), *(offer.name for offer in offers())]
+    return f"unknown solver {name!r}{suggest(name, list(dict.fromkeys(known)))}"
 
 
 def find(name: str, known: Iterable[str]) -> str | None:

@@ -1,29 +1,143 @@
-"""The commands about solvers."""
+"""The commands about solvers: list and describe them, start and check one of your own."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
-from marginbench.harness.commands.output import print_table
+from marginbench.harness.commands.output import complain, help_only, print_table
+from marginbench.harness.errors import EXIT_OK, EXIT_RUNS, UserError
 
 
 def add(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command("solvers", help="List the solvers that studies can name.")(_solvers)
+    app.command("solver", help="Describe a solver: its parameters, traits and source.")(_solver)
+    new = typer.Typer(help="Start a solver of your own.", rich_markup_mode=None)
+    new.callback(invoke_without_command=True)(help_only)
+    new.command("solver", help="Write a working solver and its tests into this folder.")(_new)
+    app.add_typer(new, name="new")
+    app.command("check", help="Check a solver of your own against the contract.")(_check)
 
 
-def _solvers() -> None:
-    from marginbench.harness.kinds import kind_names
-    from marginbench.harness.words import visible
-    from marginbench.solvers import registry
+def _solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    from marginbench.harness.catalogue import SUPPORTED, listed_solvers
 
-    found = {kind: registry(kind) for kind in kind_names()}
-    classes = {name: cls for named in found.values() for name, cls in named.items()}
-    rows: list[tuple[str, ...]] = [("NAME", "STUDIES", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
-    for name, cls in classes.items():
-        kinds = ", ".join(kind for kind, named in found.items() if name in named)
-        flags = ("supports_bias", "supports_no_bias", "supports_sparse")
-        supported = ("yes" if getattr(cls, flag, False) else "-" for flag in flags)
-        summary = visible((cls.__doc__ or "").strip().partition("\n")[0])
-        rows.append((name, kinds, *supported, summary))
+    listed, problems = listed_solvers()
+    if as_json:
+        typer.echo(json.dumps([asdict(item) for item in listed], indent=2))
+    else:
+        rows: list[tuple[str, ...]] = [("NAME", "STUDIES", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
+        for item in listed:
+            kinds = "?" if item.kinds is None else ", ".join(item.kinds)
+            flags = (_flag(item.supports, name) for name in SUPPORTED)
+            rows.append((item.name, kinds, *flags, item.summary))
+        print_table(rows)
+    for problem in problems:
+        complain(problem, EXIT_OK)
+
+
+def _flag(supports: Mapping[str, bool] | None, name: str) -> str:
+    """ "yes", "-", or "?" for a class that was not imported."""
+    if supports is None:
+        return "?"
+    return "yes" if supports[name] else "-"
+
+
+def _solver(
+    name: Annotated[
+        str, typer.Argument(help="The name of a known solver, file.py:Class or module:Class.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    from marginbench.harness.catalogue import described, origin, plain
+
+    found = {kind: plain(info) for kind, info in described(name).items()}
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    first = next(iter(found.values()))
+    typer.echo(first["summary"])
+    rows: list[tuple[str, ...]] = [("studies", ", ".join(found))]
+    rows += [("package", package) for package in [origin(name)] if package]
+    rows += [(key, str(first[key])) for key in ("class", "source", "version")]
+    for facts in found.values():
+        rows += [(trait, _shown(value)) for trait, value in facts["traits"].items()]
     print_table(rows)
+    typer.echo("parameters:")
+    print_table([(f"  {key}", _shown(value)) for key, value in first["parameters"].items()])
+
+
+def _shown(value: object) -> str:
+    """A value as one line of Python."""
+    from marginbench.harness.words import visible
+
+    return visible(repr(value))
+
+
+def _new(
+    name: Annotated[
+        str, typer.Argument(help="Its name, such as MySolver; the file is my_solver.py.")
+    ],
+) -> None:
+    from marginbench.harness.scaffold import names_of, write_solver
+
+    names = names_of(name, Path.cwd())
+    solver, tests = write_solver(names, Path())
+    typer.echo(f"wrote {solver} and {tests}; next:")
+    for command in (
+        f"python -m pytest {tests}",
+        f"marginbench check {names.solver}",
+        f"marginbench run --solver {names.solver} --solver SMO",
+    ):
+        typer.echo(f"  {command}")
+
+
+def _check(
+    solver: Annotated[
+        str, typer.Argument(help="file.py:Class, module:Class or the name of a known solver.")
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(help="Check it for studies of this kind: svm or feasibility."),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds that each check may take.")] = 30.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    from marginbench.harness.checking.running import check_solver
+    from marginbench.harness.kinds import kind_named
+    from marginbench.harness.selection import resolve_solver_name
+
+    if not 0 < timeout < float("inf"):
+        raise UserError(f"--timeout must be a number of seconds > 0, not {timeout:g}")
+    chosen = kind_named(kind or _kind_of(solver)).name
+    name = resolve_solver_name(solver, chosen)
+    findings = []
+    for found in check_solver(name, chosen, timeout=timeout):
+        findings.append(found)
+        if not as_json:
+            typer.echo(f"{found.verdict:<14}  {found.check:<15}  {found.detail}".rstrip())
+    verdicts = Counter(found.verdict for found in findings)
+    if as_json:
+        listed = [asdict(found) for found in findings]
+        typer.echo(json.dumps({"solver": solver, "kind": chosen, "checks": listed}, indent=2))
+    else:
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        typer.echo(f"{len(findings)} checks: {counts}")
+    return EXIT_RUNS if verdicts["fail"] else EXIT_OK
+
+
+def _kind_of(solver: str) -> str:
+    """The kind of studies that a solver is for: a registered one says it, others are for "svm"."""
+    from marginbench.harness.selection import find
+    from marginbench.solvers.registration import entries
+
+    known = entries()
+    name = find(solver, known)
+    return "svm" if name is None else known[name].kinds[0]

@@ -90,6 +90,8 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
             tol=self.tol,
             cache_size=self.cache_size,
             max_iter=limit,
+            # Without a seed SVC draws one from the global state, and then has no use for it.
+            random_state=0,
             **_kernel_arguments(problem.oracle.kernel),
         )
         X = problem.X

@@ -82,3 +82,11 @@ def test_ways_to_give_the_kernel_agree(linear_task):
 def test_without_bias_it_is_refused(rbf_task):
     with pytest.raises(ValueError, match="LIBSVM always fits a bias: set fit_intercept=True"):
         LIBSVM(fit_intercept=False).fit(rbf_task.X, rbf_task.y)
+
+
+def test_a_fit_leaves_the_global_random_state_alone(rbf_task):
+    before = np.random.get_state()  # noqa: NPY002
+    LIBSVM().fit(rbf_task.X, rbf_task.y)
+    after = np.random.get_state()  # noqa: NPY002
+    assert before[2] == after[2]
+    np.testing.assert_array_equal(before[1], after[1])

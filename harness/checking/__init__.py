@@ -1,0 +1,1 @@
+"""Checks of a solver's class against the contract, for its author."""

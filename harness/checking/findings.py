@@ -1,0 +1,72 @@
+"""What a check finds, and how it travels from the worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from marginbench.harness.jobs import Send, Work, described
+
+Verdict = Literal["pass", "fail", "not applicable", "not run"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of one check.
+
+    Attributes
+    ----------
+    check : str
+        Its name.
+    verdict : {"pass", "fail", "not applicable", "not run"}
+    detail : str
+        One line: what to mend, or why the check does not apply or was not run.
+    """
+
+    check: str
+    verdict: Verdict
+    detail: str = ""
+
+
+class MendError(Exception):
+    """Something to be mended; the message is one line that says what and how."""
+
+
+class NotApplicableError(Exception):
+    """The check has nothing to look at; the message says why."""
+
+
+@dataclass(frozen=True)
+class ImportWork(Work):
+    """Import a solver's class and say which of the two sorts of checks are for it."""
+
+    solver: str
+    kind: str
+
+    def run(self, send: Send) -> str:
+        from marginbench.harness.checking.performing import sort_of
+
+        return sort_of(self, send)
+
+    def parsed(self, value: Any) -> str:
+        if value not in ("estimator", "method"):
+            raise ValueError(f"a class of the sort {value!r:.40}")
+        return str(value)
+
+
+@dataclass(frozen=True)
+class CheckWork(Work):
+    """Do one check of a solver's class."""
+
+    solver: str
+    kind: str
+    check: str
+
+    def run(self, send: Send) -> Finding:
+        from marginbench.harness.checking.performing import perform
+
+        return perform(self, send)
+
+    def parsed(self, value: Any) -> Finding:
+        found: Finding = described(Finding, value)
+        return found

@@ -1,0 +1,180 @@
+"""Checks of feasibility methods on columns: their certificates, counts, limits and refusals."""
+
+from __future__ import annotations
+
+import math
+import random
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbench.data_loaders.feasibility import lap, ldfp
+from marginbench.harness.checking.findings import MendError, NotApplicableError
+from marginbench.harness.checking.subject import Subject, raised, unless_refused
+from marginbench.solvers.feasibility.checking import check_certificate
+from marginbench.solvers.feasibility.problem import FeasibilityProblem, as_problem
+from marginbench.solvers.feasibility.result import FeasibilityResult
+
+Array = npt.NDArray[Any]
+
+# Loose enough for every method to end.
+_TOL = 0.05
+_SECONDS = 20.0
+_WRONG: dict[str, tuple[Any, ...]] = {
+    "tol": (-1.0, math.nan),
+    "max_iter": (0, -1, 1.5),
+    "history": (0.5, math.nan),
+    "stop": ("never",),
+}
+
+
+def _separable() -> Array:
+    return np.asarray(ldfp(6, 40, kappa=5.0, seed=0).A)
+
+
+def _inseparable() -> Array:
+    """Unit columns, some of which are opposite to others: no y is on one side of all."""
+    half = np.random.default_rng(0).standard_normal((6, 20))
+    half /= np.linalg.norm(half, axis=0)
+    return np.hstack([half, -half])
+
+
+def _kind(subject: Subject) -> Any:
+    return getattr(subject.cls, "kind", "linear")
+
+
+def _problem(subject: Subject, A: Array) -> FeasibilityProblem:
+    return as_problem(A, _kind(subject), subject.cls.__name__)
+
+
+def _method(subject: Subject, **given: Any) -> Any:
+    settings = {"tol": _TOL, "random_state": 0, **given}
+    return subject.cls(**{k: v for k, v in settings.items() if k in subject.defaults})
+
+
+def _solved(subject: Subject, A: Array, **given: Any) -> Any:
+    method: Any = _method(subject, **given)
+    return method.solve(_problem(subject, A), max_seconds=_SECONDS)
+
+
+def solve(subject: Subject) -> None:
+    """solve returns a FeasibilityResult with a known status."""
+    found = _solved(subject, _separable())
+    if not isinstance(found, FeasibilityResult):
+        raise MendError(
+            f"solve returns {type(found).__name__}; return a marginbench.FeasibilityResult"
+        )
+
+
+def certificates(subject: Subject) -> None:
+    """What it says of a problem is proven by what it returns."""
+    # The first answer must not be the second one's.
+    answers = {"separable": ("separable",), "inseparable": ("inseparable", "margin_at_most_tol")}
+    for words, A in (("separable", _separable()), ("inseparable", _inseparable())):
+        found = _solved(subject, A)
+        verdict = check_certificate(_problem(subject, A), found)
+        if not verdict.valid:
+            raise MendError(f"on {words} columns: {'; '.join(verdict.reasons)}")
+        if found.status not in answers[words]:
+            raise MendError(
+                f"on {words} columns with tol={_TOL:g} it ends with the status {found.status!r}: "
+                f"{found.message}"
+            )
+
+
+def limits(subject: Subject) -> None:
+    """A run ends at max_iter, and has valid bounds there."""
+    if "max_iter" not in subject.defaults:
+        raise NotApplicableError("it has no max_iter: only its own rule and max_seconds end a run")
+    A = np.asarray(lap(6, 60, seed=1).A)
+    found = _solved(subject, A, max_iter=3, tol=0.0)
+    if found.n_iter > 3:
+        raise MendError(f"with max_iter=3 it does {found.n_iter} iterations")
+    verdict = check_certificate(_problem(subject, A), found)
+    if not verdict.valid:
+        raise MendError(f"ended by max_iter=3: {'; '.join(verdict.reasons)}")
+
+
+def bad_data(subject: Subject) -> None:
+    """Columns that state no problem raise ValueError."""
+    A = _separable()
+    accepted = []
+    spoilt = A.copy()
+    spoilt[2, 3] = math.nan
+    cases = {
+        "NaN": spoilt,
+        "infinity": np.where(np.isnan(spoilt), math.inf, spoilt),
+        "a vector": A[0],
+    }
+    for words, columns in cases.items():
+        accepted += unless_refused(
+            words, raised(_method(subject).solve, columns, max_seconds=_SECONDS)
+        )
+    if accepted:
+        raise MendError(
+            f"{'; '.join(accepted)}: raise ValueError, as FeasibilityProblem.linear(A) does"
+        )
+
+
+def bad_parameters(subject: Subject) -> None:
+    """Values out of range raise ValueError."""
+    accepted, problem = [], _problem(subject, _separable())
+    for name in subject.defaults:
+        for value in _WRONG.get(name, ()):
+            method = _method(subject)
+            setattr(method, name, value)
+            accepted += unless_refused(
+                f"{name}={value!r}",
+                raised(method.solve, problem, max_seconds=_SECONDS),
+            )
+    if accepted:
+        raise MendError(f"{', '.join(accepted[:4])}: raise ValueError in solve")
+
+
+def determinism(subject: Subject) -> None:
+    """The same problem twice gives the same points, counts and status."""
+    A = _inseparable()
+    first = _solved(subject, A)
+    _solved(subject, _separable())
+    np.random.random(7)  # noqa: NPY002 - the state that a method must not use
+    random.random()
+    again = _solved(subject, A)
+    if not (np.array_equal(first.x, again.x) and np.array_equal(first.y, again.y)):
+        raise MendError("two runs on one problem return other points; keep nothing between them")
+    if (first.status, first.n_iter) != (again.status, again.n_iter):
+        raise MendError("two runs on one problem differ in status or iterations")
+    if first.counters.as_dict() != again.counters.as_dict():
+        raise MendError("two runs on one problem differ in counters; begin them at 0")
+
+
+def counters(subject: Subject) -> None:
+    """There are counts, whole numbers, that rise with the iterations."""
+    counts = []
+    for limit in (2, 20):
+        found = _solved(subject, _inseparable(), max_iter=limit, tol=0.0)
+        counts.append(found.counters.as_dict())
+        for name, count in counts[-1].items():
+            if not isinstance(count, Integral) or count < 0:
+                raise MendError(f"{name} is {count!r:.40}, not a count")
+        if found.n_iter and not counts[-1]["matvecs"]:
+            raise MendError(
+                f"{found.n_iter} iterations have no matrix-vector product; count each A'y and each "
+                "A x in counters.matvecs"
+            )
+    if any(after < before for before, after in zip(*map(dict.values, counts), strict=True)):
+        raise MendError("20 iterations count less than 2")
+
+
+def side_effects(subject: Subject) -> None:
+    """Solving changes neither the columns nor the parameters."""
+    A = np.ascontiguousarray(_separable())
+    given, problem = A.copy(), _problem(subject, A)
+    method = _method(subject)
+    before = {name: repr(getattr(method, name, None)) for name in subject.defaults}
+    method.solve(problem, max_seconds=_SECONDS)
+    if not np.array_equal(np.asarray(problem.data), given) or not np.array_equal(A, given):
+        raise MendError("solve changes the columns; work on copies")
+    if before != {name: repr(getattr(method, name, None)) for name in subject.defaults}:
+        raise MendError("solve changes parameters; keep what it computes in local variables")

@@ -1,0 +1,276 @@
+"""``marginbench check``: what it prints, when it ends early, and what the reference solvers say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from marginbench.harness.checking import running
+from marginbench.harness.checking.findings import CheckWork, Finding
+from marginbench.harness.checking.optimum import certified_optimum
+from marginbench.harness.checking.performing import checked
+from marginbench.harness.checking.running import check_solver
+from marginbench.harness.checking.suite import CHECKS
+from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.loading import load_class
+from marginbench.harness.scaffold import Names, write_solver
+from marginbench.solvers import SMO, WeightedSolver
+from marginbench.solvers.registration import registry, solver_names
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+class Workers:
+    """An executor of checks whose outcomes are given by the name of the check."""
+
+    def __init__(self, outcomes: dict[str, Outcome]) -> None:
+        self.outcomes = outcomes
+        self.done: list[str] = []
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        for job in jobs:
+            yield Started(job)
+            if not isinstance(job.work, CheckWork):
+                yield Ended(job, Outcome("done", "estimator"))
+                continue
+            self.done.append(job.tag)
+            passed = Outcome("done", Finding(job.tag, "pass"))
+            yield Ended(job, self.outcomes.get(job.tag, passed))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+NAMES = [check.name for check in CHECKS["estimator"]]
+
+
+def test_a_check_that_hangs_or_crashes_is_a_finding_and_the_next_goes_on() -> None:
+    workers = Workers(
+        {
+            "labels": Outcome("timeout", reason="solving took longer than 5 s"),
+            "saving": Outcome("crashed", reason="killed by SIGSEGV while solving"),
+        }
+    )
+    found = {f.check: f for f in check_solver("x.py:X", "svm", timeout=5, executor=workers)}
+    assert list(found) == workers.done == NAMES
+    assert [name for name, item in found.items() if item.verdict != "pass"] == ["labels", "saving"]
+    assert found["labels"].detail.startswith("solving took longer than 5 s; see that every loop")
+    assert found["saving"].detail.startswith("killed by SIGSEGV while solving")
+
+
+def test_after_a_gate_or_three_limits_nothing_else_is_run() -> None:
+    late = Outcome("timeout", reason="solving took longer than 5 s")
+    for outcomes, last, why in (
+        ({"fit": Outcome("done", Finding("fit", "fail", "no"))}, "fit", "mend 'fit' first"),
+        (dict.fromkeys(NAMES[4:], late), NAMES[6], "3 checks ran into limits; mend these first"),
+    ):
+        workers = Workers(outcomes)
+        found = list(check_solver("x.py:X", "svm", timeout=5, executor=workers))
+        assert workers.done[-1] == last
+        after = found[NAMES.index(last) + 1 :]
+        assert {(item.verdict, item.detail) for item in after} == {("not run", why)}
+        assert [item.check for item in found] == NAMES
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in this process: exit code, output and errors."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            run_app(build_app(lambda results, command: results), list(arguments))
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
+
+    return call
+
+
+@pytest.fixture
+def findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two findings for every solver."""
+
+    def check_solver(name: str, kind: str, *, timeout: float) -> Iterator[Finding]:
+        yield Finding("fit", "pass")
+        yield Finding("labels", "fail", f"{name} {kind} {timeout:g}")
+
+    monkeypatch.setattr(running, "check_solver", check_solver)
+
+
+def test_findings_are_printed_one_a_line_and_something_to_mend_is_exit_code_1(
+    run: Run, findings: None
+) -> None:
+    code, out, err = run("check", "smo")
+    assert (code, err) == (1, "")
+    assert out.splitlines() == [
+        "pass            fit",
+        "fail            labels           SMO svm 30",
+        "2 checks: 1 pass, 1 fail",
+    ]
+
+
+def test_findings_as_json(run: Run, findings: None) -> None:
+    code, out, _ = run("check", "PCT", "--json", "--timeout", "2")
+    assert code == 1
+    assert json.loads(out) == {
+        "solver": "PCT",
+        "kind": "feasibility",
+        "checks": [
+            {"check": "fit", "verdict": "pass", "detail": ""},
+            {"check": "labels", "verdict": "fail", "detail": "PCT feasibility 2"},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["SMOO"], "unknown solver 'SMOO' (did you mean 'SMO'?)"),
+        (["mine.py"], "'mine.py' is a file; name the class in it too, as in mine.py:MySolver"),
+        (["mine.py:X"], "no such file: "),
+        (["SMO", "--kind", "svn"], "unknown kind 'svn' (did you mean 'svm'?)"),
+        (["SMO", "--timeout", "0"], "--timeout must be a number of seconds > 0, not 0"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("check", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"marginbench: {message}")
+    assert err.count("\n") == 1
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "adding-a-solver.md"
+
+
+def test_the_page_lists_every_check() -> None:
+    tables = re.findall(r"(?:^\| `.*\n)+", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    listed = [re.findall(r"`([a-z0-9 -]+)`(?=[^|]*\| )", table) for table in tables]
+    for sort in ("estimator", "method"):
+        names = [check.name for check in CHECKS[sort]]
+        assert any(found[: len(names)] == names for found in listed), sort
+
+
+def test_the_short_example_of_the_page_passes(tmp_path: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    example = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert example is not None
+    (tmp_path / "centroid.py").write_text(example[1])
+    cls = load_class("centroid.py:Centroid", tmp_path)
+    found = [checked(cls, "estimator", check.name) for check in CHECKS["estimator"]]
+    assert [item for item in found if item.verdict == "fail"] == []
+
+
+FRAGILE = """
+import os
+import numpy as np
+from scipy import sparse
+from good_solver import Good
+
+class Fragile(Good):
+    def _solve(self, problem, monitor):
+        if sparse.issparse(problem.X):
+            while True:
+                pass
+        if problem.X.dtype == np.float32:
+            os._exit(3)
+        return super()._solve(problem, monitor)
+"""
+
+
+@pytest.mark.slow
+def test_a_solver_that_hangs_and_ends_its_process_is_checked_to_the_end(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    chosen = ("constructor", "sparse data", "float32 data", "labels")
+    some = tuple(check for check in CHECKS["estimator"] if check.name in chosen)
+    monkeypatch.setattr(running, "CHECKS", {"estimator": some})
+    write_solver(Names("Good", "good_solver"), tmp_path)
+    (tmp_path / "fragile.py").write_text(FRAGILE)
+    code, out, _ = run("check", "fragile.py:Fragile", "--timeout", "2", "--json")
+    found = {item["check"]: item for item in json.loads(out)["checks"]}
+    assert code == 1
+    assert set(found) == set(chosen)
+    failed = {name: item["detail"] for name, item in found.items() if item["verdict"] != "pass"}
+    assert set(failed) == {"sparse data", "float32 data"}
+    assert "solving took longer than 2 s" in failed["sparse data"]
+    assert "exit code 3" in failed["float32 data"]
+
+
+#: Why a check does not apply to a reference solver.
+NO_OBJECTIVE = {"Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures"}
+NO_OBJECTIVE |= {"MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"}
+DUAL = {"SMO", "SDCA", "LinearSDCA", "LIBSVM"}
+#: These hand the whole run to another library, or to another solver of marginbench.
+NO_CHECKPOINTS = {"LIBSVM", "LIBLINEAR", "Nystrom", "RandomFourierFeatures"}
+
+
+#: Linear solvers, and those that use what is special about a kernel.
+NO_FUNCTION = {"LinearPegasos", "LinearSDCA", "SIMBA", "BundleClassifier", "LIBLINEAR"}
+NO_FUNCTION |= {"BSCA", "BSGD", "RandomFourierFeatures"}
+
+
+def not_applicable(name: str) -> set[str]:
+    expected = set()
+    if name in NO_OBJECTIVE:
+        expected.add("objective")
+    if name not in DUAL:
+        expected.add("certificate")
+    if name in NO_CHECKPOINTS:
+        expected |= {"checkpoints", "stopping"}
+    if not issubclass(registry()[name], WeightedSolver):
+        expected.add("weights")
+    if name in NO_FUNCTION:
+        expected.add("kernel function")
+    if name in ("LIBSVM", "LIBLINEAR"):
+        expected.add("counters")
+    return expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", solver_names("svm"))
+def test_every_reference_solver_passes(name: str) -> None:
+    cls = registry()[name]
+    found = [checked(cls, "estimator", check.name) for check in CHECKS["estimator"]]
+    assert [item for item in found if item.verdict == "fail"] == []
+    assert {item.check for item in found if item.verdict != "pass"} == not_applicable(name)
+
+
+COLUMNS = [name for name in solver_names("feasibility") if name not in solver_names("svm")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name == "PCT" else pytest.mark.slow) for name in COLUMNS],
+)
+def test_every_method_on_columns_passes(name: str) -> None:
+    cls = registry("feasibility")[name]
+    found = [checked(cls, "method", check.name) for check in CHECKS["method"]]
+    assert [item for item in found if item.verdict != "pass"] == []
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_the_optimum_of_the_checks_is_that_of_smo(kernel: str, bias: bool) -> None:
+    rng = np.random.default_rng(4)
+    y = np.where(np.arange(40) % 2, 1.0, -1.0)
+    X = rng.standard_normal((40, 3)) + 0.7 * y[:, None]
+    K = X @ X.T if kernel == "linear" else np.exp(-0.5 * cdist(X, X, "sqeuclidean"))
+    best = certified_optimum(K, y, 3.0, bias=bias)
+    solver = SMO("precomputed", C=3.0, fit_intercept=bias, tol=1e-9, dtype="float64").fit(K, y)
+    coef = np.zeros(40)
+    coef[solver.support_] = solver.dual_coef_[0]
+    scores = K @ coef
+    margins = y * (scores + solver.intercept_[0])
+    primal = 0.5 * coef @ scores + 3.0 * np.maximum(0, 1 - margins).sum()
+    assert best.dual <= primal * (1 + 1e-9)
+    assert primal == pytest.approx(best.primal, rel=2e-6)

@@ -1,0 +1,244 @@
+"""Solvers that installed packages offer: named and run like others, and never in the way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.entry_points import offered, offers
+from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.selection import resolve_solver_name, select
+from marginbench.harness.store import RecordStore
+from marginbench.harness.study_file import load_study
+from marginbench.harness.svm.records import Record
+
+Run = Callable[..., tuple[int, str, str]]
+Install = Callable[..., Path]
+
+MODULE = """
+import sys
+
+print("imported", file=sys.stderr)
+
+from marginbench import SMO, VN
+
+class Theirs(SMO):
+    '''A solver of someone else.'''
+
+class TheirMethod(VN):
+    '''A method of someone else.'''
+"""
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Installs a package with these entry points into a folder of the path; returns the folder."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+
+    def make(points: str, name: str = "their-solvers", module: str = "their_solvers") -> Path:
+        (folder / f"{module}.py").write_text(MODULE)
+        info = folder / f"{name.replace('-', '_')}-1.2.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
+        (info / "entry_points.txt").write_text(f"[marginbench.solvers]\n{points}\n")
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command in this process: exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def write_report(results: Path, command: str) -> Path:
+        return results
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            run_app(build_app(write_report), list(arguments))
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
+
+    return call
+
+
+def test_a_name_that_a_package_offers_is_a_solver(install: Install) -> None:
+    install("Theirs = their_solvers:Theirs")
+    assert resolve_solver_name("theirs", "svm") == "their_solvers:Theirs"
+    (entry,) = select(load_study("quickstart"), solvers=["THEIRS"]).solvers
+    # The target is what a key is made of, as if the class had been named itself.
+    assert (entry.name, entry.label) == ("their_solvers:Theirs", "Theirs")
+    assert "their_solvers" not in sys.modules
+    with pytest.raises(StudyError, match=r"unknown solver 'Thiers' \(did you mean 'Theirs'\?\)"):
+        resolve_solver_name("Thiers", "svm")
+
+
+def test_a_study_file_names_it_and_its_label_is_the_name(install: Install, tmp_path: Path) -> None:
+    install("fast = their_solvers:Theirs")
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'name = "x"\n[[task]]\ndataset = "digits"\n'
+        '[[solver]]\nname = "fast"\nparams = { tol = 1.0 }\n'
+    )
+    study = load_study(file)
+    (entry,) = study.solvers
+    assert (entry.name, entry.label) == ("their_solvers:Theirs", "fast")
+    # The command line finds the study's own, with its parameters.
+    (chosen,) = select(study, solvers=["fast"]).solvers
+    assert chosen.params == {"tol": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("points", "problem"),
+    [
+        (
+            "smo = their_solvers:Theirs",
+            "their-solvers 1.2 offers the solver 'smo', which is a solver of marginbench; name it "
+            "their_solvers:Theirs",
+        ),
+        ("x = their_solvers", "as 'their_solvers', which is not package.module:Class"),
+        ("x = their_solvers:a.b", "as 'their_solvers:a.b', which is not package.module:Class"),
+        ("x = their solvers:A", "as 'their solvers:A', which is not package.module:Class"),
+        ("x = gone.module:A", "but there is no module 'gone'; install the package again"),
+        ("a,b = their_solvers:Theirs", "a name with ':' or ','; name it their_solvers:Theirs"),
+    ],
+)
+def test_an_offer_that_cannot_be_used_says_why(install: Install, points: str, problem: str) -> None:
+    install(points)
+    (offer,) = (item for item in offers() if item.distribution == "their-solvers 1.2")
+    assert problem in offer.problem
+    assert "\n" not in offer.problem
+    with pytest.raises(SolverError, match=r"their-solvers 1\.2 offers the solver"):
+        offered(offer.name)
+    # The names of marginbench's own solvers stay theirs.
+    assert resolve_solver_name("SMO", "svm") == "SMO"
+
+
+def test_a_name_that_two_packages_offer_belongs_to_neither(install: Install) -> None:
+    install("theirs = their_solvers:Theirs")
+    install("Theirs = others:Theirs", name="others", module="others")
+    with pytest.raises(SolverError, match=r"others 1\.2 offers .* and so does their-solvers 1\.2"):
+        offered("theirs")
+    assert [bool(offer.problem) for offer in offers()] == [True, True]
+
+
+def test_damaged_metadata_hide_no_other_package(install: Install) -> None:
+    install("good = their_solvers:Theirs")
+    folder = install("no equals sign", name="damaged", module="damaged")
+    assert offered("good") is not None
+    (folder / "damaged-1.2.dist-info" / "entry_points.txt").write_bytes(b"\xff\xfe[x")
+    (folder / "damaged-1.2.dist-info" / "METADATA").write_bytes(b"")
+    assert offered("good") is not None
+
+
+def test_offers_are_listed_without_being_imported(run: Run, install: Install) -> None:
+    install("theirs = their_solvers:Theirs\nSMO = their_solvers:Theirs")
+    code, out, err = run("solvers")
+    assert code == 0
+    line = next(line for line in out.splitlines() if line.startswith("theirs "))
+    assert line.split() == [
+        *("theirs", "?", "?", "?", "?"),
+        *("their_solvers:Theirs,", "from", "their-solvers", "1.2"),
+    ]
+    assert err.splitlines() == [
+        "marginbench: their-solvers 1.2 offers the solver 'SMO', which is a solver of marginbench; "
+        "name it their_solvers:Theirs"
+    ]
+    listed = {item["name"]: item for item in json.loads(run("solvers", "--json")[1])}
+    assert listed["theirs"]["distribution"] == "their-solvers 1.2"
+    assert listed["theirs"]["kinds"] is None
+    assert listed["SMO"]["distribution"] == "marginbench"
+    assert listed["MPKFP"]["kinds"] == ["svm", "feasibility"]
+    assert listed["SMO"]["supports"]["supports_bias"] is True
+
+
+STUDY = """
+name = "small"
+seeds = 1
+[[task]]
+dataset = "checkers"
+dataset_params = { n_train = 60, n_test = 30 }
+gamma = 10.0
+C = 1.0
+reference = false
+[[solver]]
+name = "SMO"
+"""
+
+
+@pytest.mark.slow
+def test_what_is_offered_is_described(run: Run, install: Install) -> None:
+    install("theirs = their_solvers:Theirs\nmethod = their_solvers:TheirMethod")
+    code, out, _ = run("solver", "theirs")
+    assert code == 0
+    assert out.startswith("A solver of someone else.\n")
+    assert "package           their-solvers 1.2\n" in out
+    assert "\n  max_iter " in out
+    assert "their_solvers" not in sys.modules
+    assert list(json.loads(run("solver", "method", "--json")[1])) == ["feasibility"]
+
+
+PROJECT = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+[project]
+name = "wheel-solvers"
+version = "0.3"
+[project.entry-points."marginbench.solvers"]
+wheeled = "their_solvers:Theirs"
+[tool.setuptools]
+py-modules = ["their_solvers"]
+"""
+
+
+@pytest.mark.slow
+def test_a_wheel_that_is_installed_offers_its_solver(tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "environment"
+    source.mkdir()
+    (source / "pyproject.toml").write_text(PROJECT)
+    (source / "their_solvers.py").write_text(MODULE)
+    python = target / "bin" / "python"
+    wheel = tmp_path / "wheel_solvers-0.3-py3-none-any.whl"
+    pip = [str(python), "-m", "pip", "-q"]
+    for command in (
+        [sys.executable, "-m", "virtualenv", str(target)],
+        [*pip, "wheel", "--no-deps", "-w", str(tmp_path), "."],
+        [*pip, "install", "--no-deps", "--no-index", str(wheel)],
+    ):
+        done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+    # The fresh environment takes marginbench and what it needs from the one of the tests.
+    (site,) = target.glob("lib/python*/site-packages")
+    here = sysconfig.get_path("purelib")
+    (site / "tests.pth").write_text(f"import site; site.addsitedir({here!r})\n")
+    done = subprocess.run(
+        [str(python), "-m", "marginbench", "solvers"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "their_solvers:Theirs, from wheel-solvers 0.3" in done.stdout
+    study = tmp_path / "small.toml"
+    study.write_text(STUDY)
+    done = subprocess.run(
+        [str(python), "-m", "marginbench", "run", str(study), "--solver", "wheeled"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "1 run: 1 converged" in done.stdout
+    (record,) = RecordStore(tmp_path / "results" / "small" / "runs").scan()
+    assert isinstance(record, Record)
+    assert record.solver == "wheeled"
+    assert record.solver_class == "their_solvers:Theirs"
+    # Its counts are what its own process says, as of any code from outside.
+    assert "counters" in record.claimed

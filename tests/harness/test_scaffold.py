@@ -1,0 +1,112 @@
+"""``marginbench new solver``: files that work at once, and never in the place of others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.errors import UserError
+from marginbench.harness.loading import load_class
+from marginbench.harness.scaffold import Names, names_of, write_solver
+from marginbench.solvers import SMO
+
+
+@pytest.mark.parametrize(
+    ("text", "class_name", "module"),
+    [
+        ("MySolver", "MySolver", "my_solver"),
+        ("my_solver", "MySolver", "my_solver"),
+        ("my-fast solver", "MyFastSolver", "my_fast_solver"),
+        ("SVMLight", "SVMLight", "svm_light"),
+        ("Newton2", "Newton2", "newton2"),
+        ("dualAscent", "DualAscent", "dual_ascent"),
+    ],
+)
+def test_any_spelling_of_a_name_will_do(
+    tmp_path: Path, text: str, class_name: str, module: str
+) -> None:
+    assert names_of(text, tmp_path) == Names(class_name, module)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("3x", "'3x' cannot be the name of a class"),
+        ("a/b", "'a/b' cannot be the name of a class"),
+        ("../x", "cannot be the name of a class"),
+        ("smo", "'smo': marginbench has a solver of this name"),
+        ("random", "random.py would hide the Python module 'random'"),
+        ("num-py", None),
+        ("numpy", "numpy.py would hide the Python module 'numpy'"),
+        ("none", "'none' is a keyword of Python"),
+    ],
+)
+def test_a_name_that_would_do_harm_is_refused(
+    tmp_path: Path, text: str, message: str | None
+) -> None:
+    if message is None:
+        assert names_of(text, tmp_path).module == "num_py"
+        return
+    with pytest.raises(UserError, match=message):
+        names_of(text, tmp_path)
+
+
+@pytest.mark.parametrize("existing", ["my_solver.py", "test_my_solver.py"])
+def test_a_file_that_is_there_is_never_replaced(tmp_path: Path, existing: str) -> None:
+    (tmp_path / existing).write_text("mine")
+    with pytest.raises(UserError, match=f"{existing} exists; remove it or choose another name"):
+        write_solver(Names("MySolver", "my_solver"), tmp_path)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {existing: "mine"}
+
+
+def test_the_command_names_what_it_wrote_and_three_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        run_app(build_app(lambda results, command: results), ["new", "solver", "AbcSolver"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "wrote abc_solver.py and test_abc_solver.py; next:",
+        "  python -m pytest test_abc_solver.py",
+        "  marginbench check abc_solver.py:AbcSolver",
+        "  marginbench run --solver abc_solver.py:AbcSolver --solver SMO",
+    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "abc_solver.py",
+        "test_abc_solver.py",
+    ]
+
+
+def test_the_solver_that_is_written_finds_the_optimum(tmp_path: Path) -> None:
+    write_solver(Names("AbcSolver", "abc_solver"), tmp_path)
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(40) % 2, 1, -1)
+    X = rng.standard_normal((40, 2)) + 0.8 * y[:, None]
+    common = {"gamma": 0.5, "tol": 1e-8, "dtype": "float64"}
+    solver = load_class("abc_solver.py:AbcSolver", tmp_path)(
+        **common, max_epochs=10_000, random_state=0
+    ).fit(X, y)
+    assert solver.status_ == "converged"
+    expected = SMO(**common).fit(X, y).decision_function(X)
+    # The objective is strongly convex: the gap bounds the distance of the scores.
+    np.testing.assert_allclose(solver.decision_function(X), expected, atol=2e-3)
+
+
+@pytest.mark.slow
+def test_the_tests_that_are_written_pass_and_the_files_are_well_formatted(tmp_path: Path) -> None:
+    written = write_solver(Names("AbcSolver", "abc_solver"), tmp_path)
+    ruff = [sys.executable, "-m", "ruff"]
+    line = "line-length = 100"
+    for command in (
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", written[1].name],
+        [*ruff, "check", "--isolated", "--config", line, "--select", "E,F,I,B,UP,NPY", "."],
+        [*ruff, "format", "--isolated", "--config", line, "--check", "."],
+    ):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
