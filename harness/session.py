@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,6 +27,7 @@ from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.kinds import Facts, Kind, Run, kind_named
+from marginbench.harness.ordering import in_rounds
 from marginbench.harness.outcomes import RunSummary, failure_line
 from marginbench.harness.plans import Scope, merged, planned_run
 from marginbench.harness.pool import LocalPool
@@ -176,8 +176,7 @@ class _Session:
                 self._write(self._record_without_run(run))
             else:
                 self.pending.append(run)
-        # Neighbours in time must not be neighbours in the plan: machines drift.
-        random.Random(self.study.name).shuffle(self.pending)
+        self.pending = in_rounds(self.pending, self.study.name)
         if self.already_recorded:
             self.progress.say(
                 f"{self.already_recorded} of {len(self.runs)} runs already recorded in "
@@ -253,7 +252,8 @@ class _Session:
         """Run what is left; each record is written as soon as its run ends."""
         by_key = {run.key: run for run in self.pending}
         started: dict[str, str] = {}
-        self.progress.begin(self.pending)
+        recorded = [(run, self.records[run.key]) for run in self.runs if run.key in self.records]
+        self.progress.begin(self.pending, recorded)
         # Jobs are made one by one: their limits may depend on what has happened so far.
         for event in executor.execute(self._job(run) for run in self.pending):
             if isinstance(event, Started):
