@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from marginbench.harness.errors import EXIT_DATA, EXIT_OK, EXIT_RUNS
 from marginbench.harness.records import RecordBase
@@ -39,6 +40,18 @@ class RunSummary:
     unexpected: tuple[str, ...] = ()
     data_errors: tuple[str, ...] = ()
     part: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as JSON takes it."""
+        return {
+            "results": str(self.results),
+            "planned": self.planned,
+            "already_recorded": self.already_recorded,
+            "statuses": dict(self.statuses),
+            "failures": list(self.unexpected),
+            "data_errors": list(self.data_errors),
+            "part": self.part,
+        }
 
     @property
     def exit_code(self) -> int:

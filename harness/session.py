@@ -110,7 +110,8 @@ def run_study(
             session.run_pending(guarded)
         except KeyboardInterrupt:
             executor.close()
-            raise InterruptedRunError(session.interrupted_message(command)) from None
+            summary = session.summary() if session.described else None
+            raise InterruptedRunError(session.interrupted_message(command), summary) from None
         finally:
             session.superseded.tell()
             session.progress.close()
@@ -134,6 +135,8 @@ class _Session:
         self.pending: list[Run] = []
         self.records: dict[str, RecordBase] = {}
         self.already_recorded = 0
+        # Whether study.json tells what is planned.
+        self.described = False
         # Solvers whose warm-up was once cut short: compiling again cannot take as long.
         self.slow_to_compile: frozenset[str] = frozenset()
         # Why data could not be used, as runs found out that only then looked at them.
@@ -162,6 +165,7 @@ class _Session:
         now = self._description() | {"command": whole_command}
         plan = merged(now, before, self.scope, self.results, command)
         write_description(self.results, plan)
+        self.described = True
         write_sources(self.results, self.facts.solvers.values())
         for run in self.runs:
             self.check()

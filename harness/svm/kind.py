@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,8 @@ from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
 
 # Part of a worker's memory that the reference optimum may fill with kernel rows.
 _CACHE_SHARE = 0.4
+#: Stands for an optimum that has not been computed: no record has a key that is made of it.
+_NOT_YET = ReferenceInfo(*[math.nan] * 4, n_support=0, nu=math.nan, hash="")
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,9 @@ def _references(
                 found[task.label] = "the task has reference = false"
             else:
                 cache_mb = _CACHE_SHARE * study.budget.memory
-                work = ReferenceWork(task.problem, study.reference.tol, cache_mb)
+                work = ReferenceWork(
+                    task.problem, study.reference.tol, cache_mb, lookup=not ask.computes
+                )
                 yield Job(task.label, work, limits, ask.threads)
 
     for job, outcome in ask(jobs(), "computing the reference optimum of {}"):
@@ -138,6 +143,12 @@ def _references(
             found[label] = outcome.value
             if outcome.value.note:
                 ask.say(outcome.value.note)
+        elif not ask.computes:
+            found[label] = _NOT_YET
+            ask.say(
+                f"the reference optimum of {label} is computed first, in at most "
+                f"{study.reference.timeout:g} s"
+            )
         else:
             reason = outcome.reason.removeprefix("ReferenceFailure: ")
             found[label] = f"{outcome.status}: {reason}"

@@ -30,12 +30,14 @@ class Problem:
 class ReferenceWork(Work):
     """Compute the reference optimum of a task, or read it from the cache.
 
-    ``cache_mb`` bounds the kernel rows that are kept meanwhile; it does not change the result.
+    ``cache_mb`` bounds the kernel rows that are kept meanwhile; it does not change the result. With
+    ``lookup`` nothing is computed: an optimum that is not in the cache is a failure.
     """
 
     problem: Problem
     tol: float
     cache_mb: float = 200.0
+    lookup: bool = False
 
     def run(self, send: Send) -> ReferenceInfo:
         from marginbench.harness.svm.reference import reference_optimum
