@@ -46,6 +46,18 @@ class StudyPart(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class Stop(StudyPart):
+    """What a run need not go beyond.
+
+    Attributes
+    ----------
+    suboptimality : float
+        Relative to the task's reference optimum, as checkpoints find it.
+    """
+
+    suboptimality: Positive
+
+
 class Budget(StudyPart):
     """Limits of each run.
 
@@ -53,6 +65,13 @@ class Budget(StudyPart):
     ----------
     timeout : float
         Seconds of solving; data, compilation and evaluation do not count.
+    kernel_evals : float or None
+        Evaluations that a run may ask for: kernel entries and what other methods have in their
+        place, counted as in :class:`marginbench.Counters`. Looked at when a checkpoint is due.
+    iterations : int or None
+        Iterations that a run may do. Looked at when a checkpoint is due.
+    stop : Stop or None
+        Ends a run that is good enough.
     memory : float
         Megabytes (10^6 bytes) that a worker process, its children included, may hold resident.
     checkpoint_factor : float
@@ -68,6 +87,9 @@ class Budget(StudyPart):
     """
 
     timeout: Positive = 60.0
+    kernel_evals: Positive | None = None
+    iterations: Annotated[int, Field(ge=1)] | None = None
+    stop: Stop | None = None
     memory: Positive = 4096.0
     checkpoint_factor: Annotated[float, Field(ge=1.01, allow_inf_nan=False)] = 1.19
     epoch_checkpoints: bool = False
@@ -77,12 +99,17 @@ class Budget(StudyPart):
     total_timeout: Positive | None = None
 
     def limits(self) -> dict[str, Any]:
-        """All of it by name, with the total limit that holds."""
+        """What is set of it by name, with the total limit that holds."""
         total = self.total_timeout
         if total is None:
             fixed = self.compile_timeout + self.data_timeout + self.evaluation_timeout
             total = fixed + 2 * self.timeout
-        return {**self.model_dump(), "total_timeout": total}
+        return {**self.model_dump(exclude_none=True), "total_timeout": total}
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """Those that end a run by what it has done, and so decide its result, where there are."""
+        return self.model_dump(include={"kernel_evals", "iterations", "stop"}, exclude_none=True)
 
 
 def run_limits(budget: Budget, grace: float = 0.0) -> Limits:

@@ -88,5 +88,7 @@ def _value(value: Any) -> str:
 
 def with_unit(name: str, value: Any) -> str:
     """A limit of the budget with the unit that its name implies."""
+    if isinstance(value, Mapping):
+        return parameters(value)
     unit = "s" if name.endswith("timeout") else "MB" if name == "memory" else ""
     return f"{_value(value)}{formatting.THIN}{unit}" if unit else _value(value)

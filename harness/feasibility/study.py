@@ -149,6 +149,11 @@ class FeasibilityStudy(StudyBase):
     def _check_tasks(self) -> Self:
         if not self.tasks:
             raise StudyError("a feasibility study needs at least one [[cell]] or [[images]]")
+        for name in self.budget.rules:
+            raise StudyError(
+                f"budget.{name} is for studies of SVM solvers; limit feasibility methods by "
+                "timeout, or by max_iter in params"
+            )
         return self
 
     def with_seeds(self, seeds: int) -> Self:

@@ -85,6 +85,7 @@ def judge_apart(work: JudgeWork, send: Send) -> dict[str, Any]:
         load_task_data(fit.problem),
         certificate=fit.certificate,
         tol=fit.tol,
+        rules=fit.rules,
         send=send,
     )
     columns: dict[str, Any] = {"reason": work.note}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from time import perf_counter
@@ -63,9 +64,10 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
         prepared.dataset,
         certificate=type(estimator).certificate == "dual",
         tol=float(estimator.get_params().get("tol", DEFAULT_TOL)),
+        rules=work.rules,
         send=send,
     )
-    monitor = prepared.monitor(judgement, send)
+    monitor = prepared.monitor(judgement, send, reached=lambda: judgement.reached)
     try:
         claims = prepared.fit(monitor, send)
         status, reason = judgement.verdict(claims)
@@ -109,13 +111,17 @@ class Prepared:
         _warm_up(self.estimator, self.dataset)
         self.compile_s = perf_counter() - started
 
-    def monitor(self, judge: Judge, send: Send) -> TraceMonitor:
+    def monitor(
+        self, judge: Judge, send: Send, reached: Callable[[], bool] = lambda: False
+    ) -> TraceMonitor:
         """The monitor of the fit."""
         return TraceMonitor(
             judge,
             first_checkpoint=self.dataset.n_train,
             factor=self.work.checkpoint_factor,
             each_epoch=self.work.epoch_checkpoints,
+            rules=self.work.rules,
+            reached=reached,
             send=send,
         )
 

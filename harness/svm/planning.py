@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from marginbench.harness.jobs import DatasetInfo, SolverInfo
 from marginbench.harness.keys import canonical_json, hash_json, key_parts
 from marginbench.harness.kinds import Run
 from marginbench.harness.selection import is_foreign
-from marginbench.harness.study import SolverEntry, run_limits
+from marginbench.harness.study import Budget, SolverEntry, run_limits
 from marginbench.harness.svm.study import Study, Task, kernel_code
-from marginbench.harness.svm.work import DEFAULT_TOL, FitWork
+from marginbench.harness.svm.work import DEFAULT_TOL, FitWork, ReferenceInfo, StoppingRules
 
 if TYPE_CHECKING:
     from marginbench.harness.svm.kind import SVMFacts
@@ -38,6 +39,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
                 )
     params = {**dict.fromkeys(info.required), **info.defaults, **given}
     problem, budget = task.problem, study.budget
+    rules = _rules(budget, reference, minimises=info.traits["scalarization"] is not None)
     parts = key_parts(
         kind=study.kind,
         info=info,
@@ -50,6 +52,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             "fit_intercept": problem.fit_intercept,
             "checkpoint_factor": budget.checkpoint_factor,
             "epoch_checkpoints": budget.epoch_checkpoints,
+            **_rules_in_key(budget, rules),
         },
         seed=seed,
         labels=(task.label, entry.label),
@@ -68,6 +71,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             tol=_tolerance(params.get("tol")),
             certificate=info.traits["certificate"] == "dual",
             instrumented=bool(info.traits["instrumented"]),
+            rules=rules,
         ),
         limits=run_limits(budget),
         known={
@@ -83,11 +87,29 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             **_dataset_columns(dataset),
         },
         foreign=is_foreign(entry.name),
-        skip_reason="" if dataset is None else _skip_reason(task, entry, info, dataset),
+        skip_reason="" if dataset is None else _skip_reason(study, task, entry, info, dataset),
         failure=failure,
         traits=info.traits,
         reference=reference,
     )
+
+
+def _rules(budget: Budget, reference: ReferenceInfo | None, *, minimises: bool) -> StoppingRules:
+    """What ends the run early; only an objective that has an optimum can be good enough."""
+    primal = -math.inf
+    if budget.stop is not None and reference is not None and minimises:
+        primal = _to_ten_digits(reference.primal) * (1.0 + budget.stop.suboptimality)
+    return StoppingRules(
+        evaluations=budget.kernel_evals or math.inf,
+        iterations=budget.iterations or math.inf,
+        primal=primal,
+    )
+
+
+def _rules_in_key(budget: Budget, rules: StoppingRules) -> dict[str, Any]:
+    """The rules as a part of the key; nothing where there are none."""
+    limits = {name: value for name, value in budget.rules.items() if name != "stop"}
+    return limits | ({"stop_primal": rules.primal} if math.isfinite(rules.primal) else {})
 
 
 def _tolerance(given: Any) -> float:
@@ -118,8 +140,14 @@ def _given_parameters(
     return {name: value for name, value in values.items() if name in info.accepted}
 
 
-def _skip_reason(task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo) -> str:
+def _skip_reason(
+    study: Study, task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo
+) -> str:
     """Why this solver cannot be run on this task by its own account; empty if it can."""
+    counted = [name for name in ("kernel_evals", "iterations") if name in study.budget.rules]
+    if counted and not info.traits["instrumented"]:
+        limits = " and ".join(counted)
+        return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
     if _several(dataset) and info.traits["scalarization"] == "S" and "nu" not in entry.params:
         return (
             f"{entry.label} takes nu from the reference optimum, and each of the "
@@ -144,5 +172,9 @@ def _several(dataset: DatasetInfo | None) -> bool:
 
 
 def _rounded(nu: float | None) -> float | None:
-    """To ten digits, far below the certified gap: the same after the cache was emptied."""
-    return None if nu is None else float(f"{nu:.10g}")
+    return None if nu is None else _to_ten_digits(nu)
+
+
+def _to_ten_digits(value: float) -> float:
+    """Rounded far below the certified gap: the same after the cache was emptied."""
+    return float(f"{value:.10g}")

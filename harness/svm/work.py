@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,6 +25,32 @@ class Problem:
     kernel: dict[str, Any]
     C: float
     fit_intercept: bool
+
+
+@dataclass(frozen=True)
+class StoppingRules:
+    """What ends a fit early: looked at when a checkpoint is due and at the end of an epoch.
+
+    Attributes
+    ----------
+    evaluations : float
+        All that the run may ask for.
+    iterations : float
+    primal : float
+        The objective that is good enough; C units.
+    """
+
+    evaluations: float = math.inf
+    iterations: float = math.inf
+    primal: float = -math.inf
+
+    def spent(self, n_iter: int, evaluations: int | None) -> str:
+        """What the run has used up by now, in words; empty if it may go on."""
+        if evaluations is not None and evaluations >= self.evaluations:
+            return f"used {evaluations} of {self.evaluations:.0f} evaluations"
+        if n_iter >= self.iterations:
+            return f"used {n_iter} of {self.iterations:.0f} iterations"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -75,7 +102,7 @@ class FitWork(Work):
 
     ``tol`` is the accuracy that "converged" stands for, and ``certificate`` says whether the
     coefficients are to be a dual point, ``instrumented`` whether there are to be counts; a solver
-    from outside is not asked again.
+    from outside is not asked again. ``rules`` end the run early.
     """
 
     problem: Problem
@@ -86,6 +113,7 @@ class FitWork(Work):
     tol: float = DEFAULT_TOL
     certificate: bool = False
     instrumented: bool = False
+    rules: StoppingRules = StoppingRules()
 
     def run(self, send: Send) -> dict[str, Any]:
         from marginbench.harness.svm.measurement import measure

@@ -13,7 +13,7 @@ import pytest
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.jobs import CheckpointMessage, Message, Outcome, SnapshotMessage, Stamp
 from marginbench.harness.svm.plain import PlainModel
-from marginbench.harness.svm.work import ApartWork, FitWork, JudgeWork, Problem
+from marginbench.harness.svm.work import ApartWork, FitWork, JudgeWork, Problem, StoppingRules
 from marginbench.harness.wire import FrameReader, decode, encode
 
 DATA = {"n_train": 300, "n_test": 200}
@@ -38,6 +38,10 @@ RUNS = {
     ),
     "RandomFourierFeatures": FitWork(
         GAUSSIAN, "RandomFourierFeatures", {"gamma": 3.0, "random_state": 0}, 1.3
+    ),
+    "Pegasos on a budget": FitWork(
+        GAUSSIAN, "Pegasos", {"gamma": 3.0, "max_epochs": 50, "random_state": 0}, 1.3,
+        rules=StoppingRules(evaluations=4000),
     ),
     "LinearSDCA": FitWork(LINEAR, "LinearSDCA", {"random_state": 0}, 1.3, certificate=True),
     "LIBSVM": FitWork(GAUSSIAN, "LIBSVM", {"gamma": 3.0}, 1.3, certificate=True),

@@ -67,6 +67,36 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
     return planned
 
 
+def test_rules_that_end_a_run_by_what_it_has_done_are_in_its_key(plan: Callable[..., Run]) -> None:
+    budgets: list[dict[str, Any]] = [
+        {},
+        {"kernel_evals": 1e6},
+        {"kernel_evals": 2e6},
+        {"iterations": 100},
+        {"stop": {"suboptimality": 1e-3}},
+        {"stop": {"suboptimality": 1e-2}},
+    ]
+    keys = [plan(solver(), budget=budget).key for budget in budgets]
+    assert len(set(keys)) == len(keys)
+    # A limit that only cuts a run short, and an objective that the solver does not minimise.
+    assert plan(solver(), budget={"timeout": 7.0}).key == keys[0]
+    norm_bound = solver(scalarization=None)
+    stopped = plan(norm_bound, budget={"stop": {"suboptimality": 1e-3}})
+    assert stopped.key == plan(norm_bound).key
+    # The reference to ten digits: the last ones differ between machines.
+    again = replace(REFERENCE, primal=REFERENCE.primal * (1 + 1e-13))
+    assert plan(solver(), reference=again, budget=budgets[-1]).key == keys[-1]
+
+
+def test_what_does_not_count_cannot_be_limited_by_counts(plan: Callable[..., Run]) -> None:
+    peer = solver(instrumented=False)
+    assert plan(peer, budget={"stop": {"suboptimality": 0.1}}).skip_reason == ""
+    run = plan(peer, budget={"kernel_evals": 1e6, "iterations": 5})
+    assert run.skip_reason == (
+        "mine does not count, so the budget's kernel_evals and iterations cannot limit it"
+    )
+
+
 LINEAR = ("C", "random_state")
 
 
