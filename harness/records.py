@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from marginbench.harness.errors import RecordError
 from marginbench.harness.measures import Measure, column, columns_of
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 Status = Literal[
     "converged",
@@ -174,6 +174,9 @@ class RecordBase:
         if row.get("schema_version") == 5:
             # Version 6 has another status, and another word in a column of feasibility methods.
             row["schema_version"] = 6
+        if row.get("schema_version") == 6:
+            # Version 7 has columns of tuning in studies of SVM solvers.
+            row["schema_version"] = 7
         return row
 
     @classmethod

@@ -288,6 +288,7 @@ class _Session:
         if outcome.status == "timeout" and outcome.phase == "compile":
             self.slow_to_compile |= {run.solver}
         record = self._new_record(run)
+        record.take(outcome.found)
         record.reason, record.traceback = outcome.reason, outcome.traceback
         record.trace = list(outcome.trace)
         record.peak_memory_mb = outcome.peak_memory_mb

@@ -146,6 +146,8 @@ class SolverEntry(StudyPart):
     params : dict
         Parameters of the estimator. ``nu = "reference"`` takes the value of the task's reference
         optimum, in studies of SVM solvers.
+    tune : dict
+        Values to choose from, by parameter, in studies of SVM solvers: see ``[tuning]``.
     seeds : int or None
         Run with no more than so many of the study's seeds, or of a task's instances.
     """
@@ -153,6 +155,7 @@ class SolverEntry(StudyPart):
     name: Name
     label: Label = ""
     params: dict[str, Any] = {}
+    tune: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     seeds: Annotated[int, Field(ge=1)] | None = None
 
     @property

@@ -38,6 +38,7 @@ class SvmTask(Task):
     C: float
     fit_intercept: bool = False
     reference: bool = True
+    tune: dict[str, list[float]] = Field(default_factory=dict)
 
 
 class CellTask(Task):
@@ -160,6 +161,7 @@ class SvmStudy(Study):
     """A study of solvers of the soft-margin SVM."""
 
     kind: Literal["svm"]
+    tuning: dict[str, Any] = Field(default_factory=dict)
     tasks: tuple[SvmTask, ...]
     solvers: tuple[SvmSolver, ...]
 

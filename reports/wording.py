@@ -66,13 +66,15 @@ def kernel_words(task: SvmTask) -> list[str]:
         kernel = kernel_class(name)
         words = kernel.words
         symbols = {key: known.symbol for key, known in kernel.parameters().items() if known.symbol}
+    given = {key: value for key, value in task.kernel.items() if key != "name"} | {"C": task.C}
     values = [
-        f"{symbols.get(key, key)} = {_value(value)}"
-        for key, value in task.kernel.items()
-        if key != "name"
+        f"{symbols.get(key, key)} tuned over {', '.join(map(_value, task.tune[key]))}"
+        if key in task.tune
+        else f"{symbols.get(key, key)} = {_value(value)}"
+        for key, value in given.items()
     ]
     bias = "with bias" if task.fit_intercept else "no bias"
-    return [words, *values, f"C = {_value(task.C)}", bias]
+    return [words, *values, bias]
 
 
 def parameters(values: Mapping[str, Any]) -> str:

@@ -156,6 +156,10 @@ class FeasibilityStudy(StudyBase):
             )
         return self
 
+    def check_entry(self, entry: SolverEntry, where: str) -> None:
+        if entry.tune:
+            raise StudyError(f"{where}.tune: only solvers of SVM tasks are tuned; use params")
+
     def with_seeds(self, seeds: int) -> Self:
         """With no more than so many instances of each cell, and of the images."""
         fewer = [

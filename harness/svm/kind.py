@@ -16,6 +16,7 @@ from marginbench.harness.selection import dataset_names, find, unknown_task
 from marginbench.harness.study import SolverEntry
 from marginbench.harness.svm.comparison import compare_with_reference, fill_in_gap
 from marginbench.harness.svm.judging import JUDGING
+from marginbench.harness.svm.planned_tuning import with_first_values
 from marginbench.harness.svm.planning import DECIDED_BY_TASK, plan_run
 from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study, Task
@@ -69,7 +70,8 @@ class SVMKind:
 
     def facts(self, study: Study, ask: Ask) -> SVMFacts:
         solvers = ask.solvers(study.solvers, self.name)
-        check_parameters(study.solvers, solvers, "task", DECIDED_BY_TASK, given=("nu",))
+        entries = [with_first_values(entry) for entry in study.solvers]
+        check_parameters(entries, solvers, "task", DECIDED_BY_TASK, given=("nu",))
         datasets = ask.datasets(study.task)
         return SVMFacts(solvers, datasets, _references(study, datasets, ask))
 
@@ -85,6 +87,7 @@ class SVMKind:
         return {
             "seeds": list(range(study.seeds)),
             "reference": study.reference.model_dump(),
+            "tuning": study.tuning.model_dump(exclude_none=True),
             "tasks": [_describe_task(task, facts.datasets[task.label]) for task in study.task],
             "solvers": [_describe_solver(s, facts.solvers[s.label]) for s in study.solver],
         }
@@ -128,8 +131,8 @@ def _references(
             info = datasets[task.label]
             if isinstance(info, str):
                 found[task.label] = info
-            elif not task.reference:
-                found[task.label] = "the task has reference = false"
+            elif task.why_no_reference:
+                found[task.label] = task.why_no_reference
             else:
                 cache_mb = _CACHE_SHARE * study.budget.memory
                 work = ReferenceWork(
@@ -164,7 +167,8 @@ def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
         "kernel": task.kernel_description,
         "C": task.C,
         "fit_intercept": task.fit_intercept,
-        "reference": task.reference,
+        "reference": not task.why_no_reference,
+        "tune": dict(task.tune),
         "citation": "" if isinstance(info, str) else info.citation,
         "licence": "" if isinstance(info, str) else info.licence,
     }
@@ -175,6 +179,7 @@ def _describe_solver(entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
         "label": entry.label,
         "class": info.shown,
         "params": dict(entry.params),
+        "tune": dict(entry.tune),
         "summary": info.summary,
         **{name: info.traits[name] for name in ("scalarization", "certificate", "instrumented")},
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from marginbench.harness.jobs import DatasetInfo, SolverInfo
@@ -10,6 +11,13 @@ from marginbench.harness.keys import canonical_json, hash_json, key_parts
 from marginbench.harness.kinds import Run
 from marginbench.harness.selection import is_foreign
 from marginbench.harness.study import Budget, SolverEntry, run_limits
+from marginbench.harness.svm.planned_tuning import (
+    plan_search,
+    search_in_key,
+    tuning_limits,
+    with_first_values,
+    with_search,
+)
 from marginbench.harness.svm.study import Study, Task, kernel_code
 from marginbench.harness.svm.work import DEFAULT_TOL, FitWork, ReferenceInfo, StoppingRules
 
@@ -26,7 +34,8 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
     found, certified = facts.datasets[task.label], facts.references[task.label]
     dataset = None if isinstance(found, str) else found
     reference = None if isinstance(certified, str) else certified
-    given = _given_parameters(task, entry, info, seed)
+    search = plan_search(study, task, entry, info, seed)
+    given = _given_parameters(task, with_first_values(entry), info, seed)
     failure = found if isinstance(found, str) else ""
     for name, value in given.items():
         if value == "reference":
@@ -37,7 +46,10 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
                     f"{name} is to be that of the reference optimum, but there is none: {why}; "
                     f"give {name} a number in params"
                 )
-    params = {**dict.fromkeys(info.required), **info.defaults, **given}
+    params = with_search({**dict.fromkeys(info.required), **info.defaults, **given}, search)
+    if search is not None:
+        given |= search.configurations[0]
+        search = replace(search, params=params)
     problem, budget = task.problem, study.budget
     rules = _rules(budget, reference, minimises=info.traits["scalarization"] is not None)
     parts = key_parts(
@@ -53,6 +65,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             "checkpoint_factor": budget.checkpoint_factor,
             "epoch_checkpoints": budget.epoch_checkpoints,
             **_rules_in_key(budget, rules),
+            **search_in_key(search),
         },
         seed=seed,
         labels=(task.label, entry.label),
@@ -72,8 +85,9 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             certificate=info.traits["certificate"] == "dual",
             instrumented=bool(info.traits["instrumented"]),
             rules=rules,
+            search=search,
         ),
-        limits=run_limits(budget),
+        limits=tuning_limits(run_limits(budget), search, budget),
         known={
             "key_parts": canonical_json(parts),
             "version": info.version,
@@ -81,8 +95,8 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             "params": canonical_json(params),
             "dataset": task.dataset,
             "dataset_params": canonical_json(task.dataset_params),
-            "kernel": canonical_json(problem.kernel),
-            "C": task.C,
+            "kernel": canonical_json({**problem.kernel, **dict.fromkeys(task.tune.keys() - {"C"})}),
+            "C": None if "C" in task.tune else task.C,
             "fit_intercept": task.fit_intercept,
             **_dataset_columns(dataset),
         },
@@ -144,10 +158,13 @@ def _skip_reason(
     study: Study, task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo
 ) -> str:
     """Why this solver cannot be run on this task by its own account; empty if it can."""
-    counted = [name for name in ("kernel_evals", "iterations") if name in study.budget.rules]
-    if counted and not info.traits["instrumented"]:
-        limits = " and ".join(counted)
-        return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
+    if not info.traits["instrumented"]:
+        counted = [name for name in ("kernel_evals", "iterations") if name in study.budget.rules]
+        if counted:
+            limits = " and ".join(counted)
+            return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
+        if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
+            return f"{entry.label} does not count, so kernel_evals of [tuning] cannot limit it"
     if _several(dataset) and info.traits["scalarization"] == "S" and "nu" not in entry.params:
         return (
             f"{entry.label} takes nu from the reference optimum, and each of the "

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from marginbench.harness.errors import StudyError
@@ -45,6 +46,40 @@ class ReferenceSettings(StudyPart):
     timeout: Positive = 1800.0
 
 
+class Tuning(StudyPart):
+    """How the values of ``tune`` are chosen, the same for every solver.
+
+    Attributes
+    ----------
+    method : {"grid", "halving"}
+        Try all configurations, or halve their number while the resource doubles.
+    resource : {"points", "kernel_evals"}
+        What doubles: the points that a trial is fitted to, or its evaluations.
+    validation : float
+        Fraction of the training part that configurations are scored on.
+    folds : int or None
+        Score them by cross-validation on the training part instead.
+    seed : int
+        Of the splits; together with the seed of the run.
+    seconds, kernel_evals : float or None
+        What all trials of a run may take together, in seconds inside the solver and in evaluations.
+    """
+
+    method: Literal["grid", "halving"] = "grid"
+    resource: Literal["points", "kernel_evals"] = "points"
+    validation: Annotated[float, Field(gt=0, lt=1)] = 0.25
+    folds: Annotated[int, Field(ge=2)] | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
+    seconds: Positive | None = None
+    kernel_evals: Positive | None = None
+
+    @model_validator(mode="after")
+    def _check_split(self) -> Self:
+        if self.folds is not None and "validation" in self.model_fields_set:
+            raise StudyError("tuning: validation and folds exclude each other; remove one")
+        return self
+
+
 class Task(TaskEntry):
     """One optimisation problem: a dataset, a kernel and C.
 
@@ -52,7 +87,8 @@ class Task(TaskEntry):
     dataset when the study is loaded. ``gamma`` stays None for a kernel that has none, such as the
     linear one. ``kernel_params`` holds the parameters of a kernel besides ``gamma``, ``degree`` and
     ``coef0``. Without ``reference`` no optimum is computed, which saves its time where it cannot be
-    had.
+    had. ``tune`` holds values of C and of the kernel's parameters to choose from, for each solver
+    by itself; such a task has no reference optimum.
     """
 
     dataset: Name
@@ -65,6 +101,7 @@ class Task(TaskEntry):
     C: Positive | None = None
     fit_intercept: bool = False
     reference: bool = True
+    tune: dict[str, Annotated[list[float], Field(min_length=1)]] = Field(default_factory=dict)
 
     @field_validator("kernel")
     @classmethod
@@ -95,6 +132,30 @@ class Task(TaskEntry):
         if kernel is not None:
             kernel.of(values)
         return values
+
+    @field_validator("tune")
+    @classmethod
+    def _check_tune(cls, values: dict[str, list[float]], info: ValidationInfo) -> Any:
+        kernel = _kernel_so_far(info)
+        known = ["C", *(name for name in _SHARED if kernel and name in kernel.parameters())]
+        for name, choices in values.items():
+            if name not in known:
+                raise ValueError(f"{name} cannot be tuned; give values of {', '.join(known)}")
+            if name != "C" and kernel is not None:
+                for value in choices:
+                    kernel.of({name: value})
+            elif any(not 0 < value < math.inf for value in choices):
+                raise ValueError("C must be greater than 0")
+            if info.data.get(name) not in (None, cls.model_fields[name].default):
+                raise ValueError(f"{name} is tuned and given as well; remove one")
+        return values
+
+    @property
+    def why_no_reference(self) -> str:
+        """Why the task has no reference optimum by its own account; empty if it has one."""
+        if self.tune:
+            return "its " + " and ".join(self.tune) + " are tuned: each solver has its own problem"
+        return "" if self.reference else "the task has reference = false"
 
     @property
     def kernel_description(self) -> dict[str, Any]:
@@ -181,12 +242,21 @@ class Study(StudyBase):
     kind: Literal["svm"] = "svm"
     seeds: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 3
     reference: ReferenceSettings = ReferenceSettings()
+    tuning: Tuning = Tuning()
     task: Annotated[tuple[Task, ...], Field(min_length=1, strict=False)]
     solver: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
 
     @classmethod
     def _labels(cls) -> dict[str, str]:
         return {"task": "dataset"}
+
+    @model_validator(mode="after")
+    def _check_resource(self) -> Self:
+        if self.tuning.resource == "kernel_evals" and self.budget.kernel_evals is None:
+            raise StudyError(
+                "tuning.resource = 'kernel_evals' doubles up to kernel_evals of [budget]; set it"
+            )
+        return self
 
     def with_seeds(self, seeds: int) -> Self:
         return self.model_copy(update={"seeds": seeds})
@@ -195,6 +265,9 @@ class Study(StudyBase):
         return min(self.seeds, entry.seeds or self.seeds)
 
     def check_entry(self, entry: SolverEntry, where: str) -> None:
+        for parameter in entry.tune:
+            if parameter in entry.params:
+                raise StudyError(f"{where}: {parameter} is in params and in tune; remove one")
         for parameter, value in entry.params.items():
             if value == "reference" and parameter != "nu":
                 raise StudyError(

@@ -160,8 +160,8 @@ def test_an_impossible_checkpoint_is_refused(tmp_path: Path, kind: str) -> None:
     ("changes", "complaint"),
     [
         ({"key_parts": '{"seed":1}'}, r"\(its key is not that of its key_parts\)"),
-        ({"schema_version": 7}, "schema version 7, this release reads 6"),
-        ({"schema_version": None}, "schema version None, this release reads 6"),
+        ({"schema_version": 8}, "schema version 8, this release reads 7"),
+        ({"schema_version": None}, "schema version None, this release reads 7"),
         ({"kind": "quantum"}, "a record of the kind 'quantum', this release knows svm and "),
         ({"another": 1}, "columns differ from the schema: another"),
         ({"seed": "zero"}, r"not a record of a run \(a value of another type: "),
@@ -247,6 +247,7 @@ def test_a_record_of_an_old_schema_keeps_its_values(
             assert getattr(checkpoint, column) == old[column], column
     if version < 3:
         assert (found.epochs, found.reference_alpha_sum) == ("[]", None)
+    assert (found.tuning, found.tuning_wall_s, found.tuning_evals) == ("[]", None, None)
 
 
 def counts_of(row: dict[str, Any]) -> dict[str, int]:
