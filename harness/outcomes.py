@@ -11,7 +11,7 @@ from marginbench.harness.records import RecordBase
 from marginbench.harness.words import REASON_LIMIT, visible
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunSummary:
     """How the runs of a study ended.
 
@@ -40,6 +40,11 @@ class RunSummary:
     unexpected: tuple[str, ...] = ()
     data_errors: tuple[str, ...] = ()
     part: str = ""
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {status}" for status, count in self.statuses.items())
+        runs = f"{sum(self.statuses.values())} of {self.planned} runs"
+        return f"{type(self).__name__}({str(self.results)!r}: {runs}; {counts})"
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as JSON takes it."""

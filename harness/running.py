@@ -12,7 +12,7 @@ from marginbench.harness.progress import PlainProgress, Progress, SilentProgress
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
 from marginbench.harness.study import StudyBase
-from marginbench.harness.study_file import load_study
+from marginbench.harness.study_file import completed_study, load_study
 
 
 def run(
@@ -120,7 +120,7 @@ def preview(
 
 
 def _loaded(study: str | Path | StudyBase) -> StudyBase:
-    return study if isinstance(study, StudyBase) else load_study(study)
+    return completed_study(study, "study") if isinstance(study, StudyBase) else load_study(study)
 
 
 def _folder(study: StudyBase, out: str | Path | None) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -262,6 +263,34 @@ class StudyBase(StudyPart):
         StudyError
             The message begins with ``where``.
         """
+
+    @classmethod
+    def from_toml(cls, path: Path | str) -> Self:
+        """The study of a TOML file, or one that ships with marginbench, by name.
+
+        Raises
+        ------
+        StudyError
+            If there is none, if it does not make sense, or if it is of another kind.
+        """
+        from marginbench.harness.study_file import load_study
+
+        study = load_study(path)
+        if not isinstance(study, cls):
+            raise StudyError(f"{path}: is of the kind {study.kind!r}; use load_study")
+        return study
+
+    def to_toml(self) -> str:
+        """The text of a study file; what has its default is left out.
+
+        Raises
+        ------
+        StudyError
+            For a value that TOML cannot express.
+        """
+        from marginbench.harness.study_toml import to_toml
+
+        return to_toml(self)
 
     @model_validator(mode="before")
     @classmethod

@@ -101,7 +101,7 @@ def parse_study(content: bytes, *, where: str, folder: str | None = None) -> Stu
         raise StudyError(_explain(error, where, model)) from None
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from None
-    return _completed(study, where, folder)
+    return completed_study(study, where, folder)
 
 
 def _model(values: Mapping[str, Any], where: str) -> type[StudyBase]:
@@ -112,8 +112,21 @@ def _model(values: Mapping[str, Any], where: str) -> type[StudyBase]:
     return kind_named(kind).study
 
 
-def _completed(study: StudyBase, where: str, folder: str | None) -> StudyBase:
-    """The study with names in their own spelling, and what datasets decide filled in."""
+def completed_study(study: StudyBase, where: str, folder: str | None = None) -> StudyBase:
+    """The study with names in their own spelling, and what datasets decide filled in.
+
+    Parameters
+    ----------
+    study : StudyBase
+    where : str
+        What the messages call it.
+    folder : str, optional
+        Where the files of a user's solvers are looked for; the current folder by default.
+
+    Raises
+    ------
+    StudyError
+    """
     tasks = [
         task.completed(f"{where}: {table}[{number}].")
         for table in study.task_tables

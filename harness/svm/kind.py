@@ -165,7 +165,7 @@ def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
         "dataset": task.dataset,
         "dataset_params": dict(task.dataset_params),
         "kernel": task.kernel_description,
-        "C": task.C,
+        "C": task.problem.C,
         "fit_intercept": task.fit_intercept,
         "reference": not task.why_no_reference,
         "tune": dict(task.tune),

@@ -161,7 +161,7 @@ class Task(TaskEntry):
     def kernel_description(self) -> dict[str, Any]:
         """The kernel's name and the parameters that it has."""
         cls = kernel_class(self.kernel)
-        shared = {name: getattr(self, name) for name in _SHARED}
+        shared = {name: self._value(name) for name in _SHARED}
         own = cls.of(self.kernel_params).describe()
         return {"name": self.kernel} | {
             name: shared.get(name, own[name]) for name in cls.parameters()
@@ -174,19 +174,24 @@ class Task(TaskEntry):
         shared = {name: description.pop(name) for name in _SHARED if name in description}
         return {"kernel": self.kernel if len(description) == 1 else description, **shared}
 
+    def _value(self, name: str) -> Any:
+        """A key of the problem, or the first of the values that it is chosen from."""
+        return self.tune[name][0] if name in self.tune else getattr(self, name)
+
     @property
     def names(self) -> tuple[str, ...]:
         return self.label, self.dataset
 
     @property
     def problem(self) -> Problem:
-        """The task as workers get it."""
-        assert self.C is not None
+        """The task as workers get it; of what is tuned it has the first value."""
+        C = self._value("C")
+        assert C is not None
         return Problem(
             self.dataset,
             dict(self.dataset_params),
             self.kernel_description,
-            self.C,
+            C,
             self.fit_intercept,
         )
 
@@ -201,9 +206,10 @@ class Task(TaskEntry):
         dataset = checked_dataset(self.dataset, self.dataset_params, where)
         source = source_of(dataset)
         values: dict[str, Any] = {"dataset": dataset}
-        if self.C is None:
+        if self.C is None and "C" not in self.tune:
             values["C"] = float(source.default_C)
-        if self.gamma is None and "gamma" in kernel_class(self.kernel).parameters():
+        takes_gamma = "gamma" in kernel_class(self.kernel).parameters()
+        if self.gamma is None and takes_gamma and "gamma" not in self.tune:
             values["gamma"] = float(source.default_gamma)
         return self.model_copy(update=values)
 
