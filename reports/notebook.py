@@ -90,11 +90,12 @@ class StudyResults:
             ``median``, ``low`` (minimum), ``high`` (maximum) and ``n`` (runs with a value). A cost
             to a target that the median run never reaches is infinite, an unknown value NaN.
         """
-        table = self._analysis.table.set_index(["task", "solver", "measure"])
-        wide = table[list(_STATISTICS)].unstack("measure").swaplevel(axis=1)
+        table = self._analysis.table.pivot(
+            index=["task", "solver"], columns="measure", values=list(_STATISTICS)
+        )
         order = self._analysis.runs[["task", "solver"]].drop_duplicates().apply(tuple, axis=1)
         columns = [(name, each) for name in self._analysis.shown for each in _STATISTICS]
-        wide = wide.reindex(index=list(order), columns=columns)
+        wide = table.swaplevel(axis=1).reindex(index=list(order), columns=columns)
         return wide.astype({(name, "n"): "Int64" for name in self._analysis.shown})
 
     def report(self) -> Path:

@@ -25,7 +25,15 @@ from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
 # Part of a worker's memory that the reference optimum may fill with kernel rows.
 _CACHE_SHARE = 0.4
 #: Stands for an optimum that has not been computed: no record has a key that is made of it.
-_NOT_YET = ReferenceInfo(*[math.nan] * 4, n_support=0, nu=math.nan, hash="")
+_NOT_YET = ReferenceInfo(
+    primal=math.nan,
+    dual=math.nan,
+    gap=math.nan,
+    test_error=math.nan,
+    n_support=0,
+    nu=math.nan,
+    hash="",
+)
 
 
 @dataclass(frozen=True)
