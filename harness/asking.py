@@ -45,12 +45,15 @@ class Ask:
     say : callable
         Takes one line for the user: what takes long, what was put right.
     threads : int
+    computes : bool
+        Whether what takes long is computed (reference optima), or only looked up.
     """
 
     executor: Executor
     limits: Limits
     say: Say
     threads: int = 1
+    computes: bool = True
 
     def __call__(self, jobs: Iterable[Job], words: str) -> Iterator[tuple[Job, Outcome]]:
         """Run jobs; what takes more than a moment is announced in these words.

@@ -17,13 +17,16 @@ from marginbench.harness.errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
 EXIT_PIPE = 141
 
 
-def build_app(write_report: ReportWriter) -> typer.Typer:
+def build_app(write_report: ReportWriter, write_page: ReportWriter | None = None) -> typer.Typer:
     """The application with all its commands.
 
     Parameters
     ----------
     write_report : callable
-        ``write_report(results_folder, command) -> path`` turns a results folder into a report.
+        ``write_report(results_folder, command) -> path`` turns a results folder into a report, and
+        prints its tables.
+    write_page : callable, optional
+        The same, but prints nothing; ``write_report`` by default.
     """
     app = typer.Typer(
         name="marginbench",
@@ -33,7 +36,7 @@ def build_app(write_report: ReportWriter) -> typer.Typer:
         add_completion=False,
     )
     app.callback(invoke_without_command=True)(_main)
-    running.add(app, write_report)
+    running.add(app, write_report, write_page or write_report)
     studies.add(app)
     solvers.add(app)
     data.add(app)

@@ -55,6 +55,7 @@ class DatasetTask(TaskEntry):
             For an unknown dataset or a file that is not there, or one that does not take the
             parameters.
         """
+        folder = self.folder if folder is None else folder
         dataset = checked_dataset(self.dataset, self.dataset_params, where, folder)
         return self.model_copy(update={"dataset": dataset}).placed(folder)
 

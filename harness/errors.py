@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from marginbench.harness.interrupts import EXIT_INTERRUPTED as EXIT_INTERRUPTED
 from marginbench.harness.words import REASON_LIMIT, visible
+
+if TYPE_CHECKING:
+    from marginbench.harness.outcomes import RunSummary
 
 EXIT_OK = 0
 #: Some run ended otherwise than planned.
@@ -50,9 +55,19 @@ class StorageError(UserError):
 
 
 class InterruptedRunError(UserError):
-    """The user interrupted a run; the message says how to continue it."""
+    """The user interrupted a run; the message says how to continue it.
+
+    Attributes
+    ----------
+    summary : RunSummary or None
+        How the runs ended that are recorded; None if there is no results folder yet.
+    """
 
     exit_code = EXIT_INTERRUPTED
+
+    def __init__(self, message: str, summary: RunSummary | None = None) -> None:
+        super().__init__(message)
+        self.summary = summary
 
 
 class RecordError(Exception):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from marginbench.harness.records import CheckpointBase
 
 #: What a worker is doing. Only "solve" is the solver's own time.
-Phase = Literal["start", "import", "data", "compile", "solve", "evaluate", "idle"]
+Phase = Literal["start", "import", "data", "compile", "tune", "solve", "evaluate", "idle"]
 
 
 class Work:
@@ -47,6 +47,16 @@ class Work:
             If it is none.
         """
         raise ValueError("this work has no checkpoints")
+
+    def parsed_found(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Columns of the record that are known before the end, from their plain form.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are none.
+        """
+        raise ValueError("this work finds nothing before its end")
 
     def apart(self) -> Work:
         """What a worker does in its place that runs code from outside the project."""
@@ -273,6 +283,13 @@ class PhaseMessage:
 
 
 @dataclass(frozen=True)
+class FoundMessage:
+    """What the record is to say, however the run ends: columns by name."""
+
+    columns: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class CheckpointMessage:
     """A checkpoint, judged."""
 
@@ -314,7 +331,7 @@ class ResultMessage:
     traceback: str = ""
 
 
-Message = PhaseMessage | CheckpointMessage | SnapshotMessage | ResultMessage
+Message = PhaseMessage | FoundMessage | CheckpointMessage | SnapshotMessage | ResultMessage
 Send = Callable[[Message], None]
 
 
@@ -332,6 +349,8 @@ class Outcome:
         One line.
     phase : str
         Where it ended.
+    found : dict
+        Columns of the record that it found out before it ended.
     trace : list of CheckpointBase
         What it reported before it ended.
     snapshots : Path or None
@@ -349,6 +368,7 @@ class Outcome:
     reason: str = ""
     traceback: str = ""
     phase: Phase = "start"
+    found: dict[str, Any] = field(default_factory=dict)
     trace: list[CheckpointBase] = field(default_factory=list)
     snapshots: Path | None = None
     claimed: list[Stamp] = field(default_factory=list)

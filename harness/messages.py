@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from marginbench.harness.jobs import (
     CheckpointMessage,
+    FoundMessage,
     Message,
     Phase,
     PhaseMessage,
@@ -19,8 +20,10 @@ from marginbench.harness.jobs import (
 from marginbench.harness.wire import WireError, decode
 
 _PHASES = get_args(Phase)
-# Bytes of text of all messages but results, whose notes and tracebacks may be long.
+# Bytes of text of all messages but results, whose notes and tracebacks may be long, and lists of
+# trials.
 _SHORT = 2**16
+_LONG = (b'{"type": "result"', b'{"type": "found"')
 _RESULT_KINDS = ("", "memory", "data", "storage", "user", "failed")
 
 
@@ -39,7 +42,7 @@ def message_of(text: bytes, data: bytes, work: Work) -> Message:
     WireError
         If it is no message.
     """
-    if len(text) > _SHORT and not text.startswith(b'{"type": "result"'):
+    if len(text) > _SHORT and not text.startswith(_LONG):
         raise WireError(f"a message with {len(text)} bytes of text")
     tree = decode(text, data)
     if not isinstance(tree, dict):
@@ -58,6 +61,10 @@ def _phase(work: Work, phase: Any, solve_s: Any) -> PhaseMessage:
     if phase not in _PHASES or not _is_seconds(solve_s):
         raise ValueError(f"phase {phase!r:.40}, {solve_s!r:.40} s")
     return PhaseMessage(phase, float(solve_s))
+
+
+def _found(work: Work, columns: dict[str, Any]) -> FoundMessage:
+    return FoundMessage(work.parsed_found(dict(columns)))
 
 
 def _checkpoint(work: Work, columns: dict[str, Any]) -> CheckpointMessage:
@@ -89,6 +96,7 @@ def _is_seconds(value: Any) -> bool:
 
 _READERS: dict[str, Callable[..., Message]] = {
     "phase": _phase,
+    "found": _found,
     "checkpoint": _checkpoint,
     "snapshot": _snapshot,
     "result": _result,

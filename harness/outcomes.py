@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from marginbench.harness.errors import EXIT_DATA, EXIT_OK, EXIT_RUNS
 from marginbench.harness.records import RecordBase
 from marginbench.harness.words import REASON_LIMIT, visible
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunSummary:
     """How the runs of a study ended.
 
@@ -39,6 +40,23 @@ class RunSummary:
     unexpected: tuple[str, ...] = ()
     data_errors: tuple[str, ...] = ()
     part: str = ""
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {status}" for status, count in self.statuses.items())
+        runs = f"{sum(self.statuses.values())} of {self.planned} runs"
+        return f"{type(self).__name__}({str(self.results)!r}: {runs}; {counts})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as JSON takes it."""
+        return {
+            "results": str(self.results),
+            "planned": self.planned,
+            "already_recorded": self.already_recorded,
+            "statuses": dict(self.statuses),
+            "failures": list(self.unexpected),
+            "data_errors": list(self.data_errors),
+            "part": self.part,
+        }
 
     @property
     def exit_code(self) -> int:

@@ -12,6 +12,13 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from marginbench.harness.forecast import (
+    Forecast,
+    Pair,
+    eta_words,
+    recorded_seconds,
+    span,
+)
 from marginbench.harness.kinds import Run, kind_named
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
 from marginbench.harness.words import REASON_LIMIT, plural, visible
@@ -24,8 +31,10 @@ class Progress(Protocol):
         """Show one line that stays."""
         ...
 
-    def begin(self, pending: Sequence[Run]) -> None:
-        """These runs are to be run now."""
+    def begin(
+        self, pending: Sequence[Run], recorded: Sequence[tuple[Run, RecordBase]] = ()
+    ) -> None:
+        """These runs are to be run now; others are recorded, and tell how long such runs take."""
         ...
 
     def started(self, run: Run) -> None: ...
@@ -45,7 +54,9 @@ class SilentProgress:
     def say(self, line: str) -> None:
         pass
 
-    def begin(self, pending: Sequence[Run]) -> None:
+    def begin(
+        self, pending: Sequence[Run], recorded: Sequence[tuple[Run, RecordBase]] = ()
+    ) -> None:
         pass
 
     def started(self, run: Run) -> None:
@@ -61,40 +72,6 @@ class SilentProgress:
         pass
 
 
-class Forecast:
-    """How long the remaining runs will take: the mean of like runs, else of all.
-
-    "Like" is the same solver on the same task, else the same solver, else any run.
-    """
-
-    def __init__(self, jobs: int = 1) -> None:
-        self._jobs = jobs
-        self._seconds: dict[tuple[str, ...], list[float]] = defaultdict(list)
-
-    def add(self, task: str, solver: str, seconds: float) -> None:
-        """A run has ended."""
-        for like in ((task, solver), (solver,), ()):
-            self._seconds[like].append(seconds)
-
-    def expected(self, task: str, solver: str) -> float | None:
-        """Seconds that such a run will take; None before any has ended."""
-        for like in ((task, solver), (solver,), ()):
-            if self._seconds.get(like):
-                known = self._seconds[like]
-                return sum(known) / len(known)
-        return None
-
-    def remaining(self, left: dict[tuple[str, str], int]) -> float | None:
-        """Seconds until so many runs of each (task, solver) are done."""
-        total = 0.0
-        for (task, solver), count in left.items():
-            each = self.expected(task, solver)
-            if each is None:
-                return None
-            total += count * each
-        return total / self._jobs
-
-
 class _Tally:
     """What has been run, what is running and what is left."""
 
@@ -102,27 +79,33 @@ class _Tally:
         self.forecast = Forecast(jobs)
         self.to_do = 0
         self.done = 0
-        self.left: dict[tuple[str, str], int] = defaultdict(int)
-        self.running: dict[tuple[str, str, int], float] = {}
+        self.left: dict[Pair, int] = defaultdict(int)
+        self.running: dict[tuple[str, str, int], tuple[Pair, float]] = {}
 
-    def begin(self, pending: Sequence[Run]) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, RecordBase]]) -> None:
         self.to_do, self.done = len(pending), 0
         for run in pending:
-            self.left[run.task, run.solver] += 1
+            self.left[Pair.of(run)] += 1
+        for run, record in recorded:
+            if record.wall_s is not None:
+                self.forecast.add(Pair.of(run), recorded_seconds(record), record.wall_s)
 
     def started(self, run: Run) -> None:
-        self.running[run.task, run.solver, run.seed] = time.monotonic()
+        pair = Pair.of(run)
+        self.left[pair] -= 1
+        self.running[run.task, run.solver, run.seed] = pair, time.monotonic()
 
     def ended(self, record: RecordBase) -> None:
-        since = self.running.pop((record.task, record.solver, record.seed))
-        self.forecast.add(record.task, record.solver, time.monotonic() - since)
-        self.left[record.task, record.solver] -= 1
+        pair, since = self.running.pop((record.task, record.solver, record.seed))
+        self.forecast.add(pair, time.monotonic() - since, record.wall_s)
         self.done += 1
 
     def eta(self) -> str:
         """Words for the time that is left; empty while nothing is known or nothing is left."""
-        remaining = self.forecast.remaining(self.left)
-        return "" if remaining is None or self.done == self.to_do else f"about {span(remaining)}"
+        now = time.monotonic()
+        running = [(pair, now - since) for pair, since in self.running.values()]
+        remaining = self.forecast.remaining(self.left, running)
+        return "" if remaining is None or self.done == self.to_do else eta_words(remaining)
 
 
 class PlainProgress:
@@ -149,8 +132,10 @@ class PlainProgress:
             # The runs go on: their records are elsewhere, and tell the same.
             pass
 
-    def begin(self, pending: Sequence[Run]) -> None:
-        self._tally.begin(pending)
+    def begin(
+        self, pending: Sequence[Run], recorded: Sequence[tuple[Run, RecordBase]] = ()
+    ) -> None:
+        self._tally.begin(pending, recorded)
         if pending:
             self.say(f"{plural(len(pending), 'run')} to do")
 
@@ -189,8 +174,10 @@ class LiveProgress:
         # As Text: brackets in names are no markup.
         self._console.print(Text(visible(line)))
 
-    def begin(self, pending: Sequence[Run]) -> None:
-        self._tally.begin(pending)
+    def begin(
+        self, pending: Sequence[Run], recorded: Sequence[tuple[Run, RecordBase]] = ()
+    ) -> None:
+        self._tally.begin(pending, recorded)
         self._live.start()
         self.refresh()
 
@@ -218,7 +205,7 @@ class LiveProgress:
         tally = self._tally
         lines = [
             Text(f"  {task} · {solver} · seed {seed}  {span(now - since)}")
-            for (task, solver, seed), since in tally.running.items()
+            for (task, solver, seed), (_, since) in tally.running.items()
         ]
         eta = tally.eta()
         left = tally.to_do - tally.done
@@ -236,15 +223,3 @@ def outcome_line(record: RecordBase) -> str:
     name = f"{record.task} · {record.solver} · seed {record.seed}: {record.status}"
     line = ", ".join([name, *kind_named(record.kind).headline(record)])
     return f"{line} ({visible(record.reason, REASON_LIMIT)})" if record.reason else line
-
-
-def span(seconds: float) -> str:
-    """A length of time, as people say it."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min"

@@ -175,6 +175,7 @@ class RecordBase:
             # Version 6 has another status, and another word in a column of feasibility methods.
             row["schema_version"] = 6
         if row.get("schema_version") == 6:
+            # Version 7 has columns of tuning and of mistakes in studies of SVM solvers.
             row["schema_version"] = 7
         return row
 

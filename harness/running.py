@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.progress import Progress, SilentProgress, choose_progress
+from marginbench.harness.places import Places
+from marginbench.harness.previewing import Preview, preview as preview_study
+from marginbench.harness.progress import PlainProgress, Progress, SilentProgress, choose_progress
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
 from marginbench.harness.study import StudyBase
-from marginbench.harness.study_file import load_study
+from marginbench.harness.study_file import completed_study, load_study
 
 
 def run(
@@ -67,13 +70,12 @@ def run(
     InterruptedRunError
         If the user interrupts; what was recorded stays.
     """
-    loaded = study if isinstance(study, StudyBase) else load_study(study)
-    whole = select(loaded, timeout=timeout)
+    whole = select(_loaded(study), timeout=timeout)
     chosen = select(whole, datasets=datasets, solvers=solvers, seeds=seeds, where=where)
     progress: Progress = SilentProgress() if quiet else choose_progress(jobs)
     return run_study(
         chosen,
-        Path("results") / chosen.name if out is None else Path(out),
+        _folder(chosen, out),
         jobs=jobs,
         retry_failed=retry_failed,
         command=command,
@@ -81,3 +83,58 @@ def run(
         whole_command=whole_command,
         progress=progress,
     )
+
+
+def preview(
+    study: str | Path | StudyBase = "quickstart",
+    out: str | Path | None = None,
+    *,
+    datasets: Sequence[str] | None = None,
+    solvers: Sequence[str] | None = None,
+    seeds: int | None = None,
+    timeout: float | None = None,
+    where: str | None = None,
+    jobs: int = 1,
+    retry_failed: bool = False,
+    quiet: bool = False,
+) -> Preview:
+    """Find out what :func:`run` would do with the same arguments; nothing is run or written.
+
+    Parameters
+    ----------
+    study, out, datasets, solvers, seeds, timeout, where, jobs, retry_failed, quiet
+        Those of :func:`run`.
+
+    Returns
+    -------
+    Preview
+        How many runs are recorded, how many are to do, and how long these may take.
+
+    Raises
+    ------
+    UserError
+        If the study or a solver is not usable.
+    """
+    chosen = select(
+        _loaded(study),
+        datasets=datasets,
+        solvers=solvers,
+        seeds=seeds,
+        timeout=timeout,
+        where=where,
+    )
+    progress: Progress = SilentProgress() if quiet else PlainProgress(jobs, sys.stderr)
+    return preview_study(
+        chosen, _folder(chosen, out), jobs=jobs, retry_failed=retry_failed, say=progress.say
+    )
+
+
+def _loaded(study: str | Path | StudyBase) -> StudyBase:
+    if isinstance(study, StudyBase):
+        return study if study.was_read else completed_study(study, Places("study"))
+    return load_study(study)
+
+
+def _folder(study: StudyBase, out: str | Path | None) -> Path:
+    """The results folder."""
+    return Path("results") / study.name if out is None else Path(out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,6 +27,7 @@ from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.kinds import Facts, Kind, Run, kind_named
+from marginbench.harness.ordering import in_rounds
 from marginbench.harness.outcomes import RunSummary, failure_line
 from marginbench.harness.plans import Scope, merged, planned_run
 from marginbench.harness.pool import LocalPool
@@ -110,7 +110,8 @@ def run_study(
             session.run_pending(guarded)
         except KeyboardInterrupt:
             executor.close()
-            raise InterruptedRunError(session.interrupted_message(command)) from None
+            summary = session.summary() if session.described else None
+            raise InterruptedRunError(session.interrupted_message(command), summary) from None
         finally:
             session.superseded.tell()
             session.progress.close()
@@ -134,6 +135,8 @@ class _Session:
         self.pending: list[Run] = []
         self.records: dict[str, RecordBase] = {}
         self.already_recorded = 0
+        # Whether study.json tells what is planned.
+        self.described = False
         # Solvers whose warm-up was once cut short: compiling again cannot take as long.
         self.slow_to_compile: frozenset[str] = frozenset()
         # Why data could not be used, as runs found out that only then looked at them.
@@ -162,6 +165,7 @@ class _Session:
         now = self._description() | {"command": whole_command}
         plan = merged(now, before, self.scope, self.results, command)
         write_description(self.results, plan)
+        self.described = True
         write_sources(self.results, self.facts.solvers.values())
         for run in self.runs:
             self.check()
@@ -176,8 +180,7 @@ class _Session:
                 self._write(self._record_without_run(run))
             else:
                 self.pending.append(run)
-        # Neighbours in time must not be neighbours in the plan: machines drift.
-        random.Random(self.study.name).shuffle(self.pending)
+        self.pending = in_rounds(self.pending, self.study.name)
         if self.already_recorded:
             self.progress.say(
                 f"{self.already_recorded} of {len(self.runs)} runs already recorded in "
@@ -253,7 +256,8 @@ class _Session:
         """Run what is left; each record is written as soon as its run ends."""
         by_key = {run.key: run for run in self.pending}
         started: dict[str, str] = {}
-        self.progress.begin(self.pending)
+        recorded = [(run, self.records[run.key]) for run in self.runs if run.key in self.records]
+        self.progress.begin(self.pending, recorded)
         # Jobs are made one by one: their limits may depend on what has happened so far.
         for event in executor.execute(self._job(run) for run in self.pending):
             if isinstance(event, Started):
@@ -284,6 +288,7 @@ class _Session:
         if outcome.status == "timeout" and outcome.phase == "compile":
             self.slow_to_compile |= {run.solver}
         record = self._new_record(run)
+        record.take(outcome.found)
         record.reason, record.traceback = outcome.reason, outcome.traceback
         record.trace = list(outcome.trace)
         record.peak_memory_mb = outcome.peak_memory_mb

@@ -53,6 +53,18 @@ class StudyPart(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class Stop(StudyPart):
+    """What a run need not go beyond.
+
+    Attributes
+    ----------
+    suboptimality : float
+        Relative to the task's reference optimum, as checkpoints find it.
+    """
+
+    suboptimality: Positive
+
+
 class Budget(StudyPart):
     """Limits of each run.
 
@@ -60,6 +72,13 @@ class Budget(StudyPart):
     ----------
     timeout : float
         Seconds of solving; data, compilation and evaluation do not count.
+    kernel_evals : float or None
+        Evaluations that a run may ask for: kernel entries and what other methods have in their
+        place, counted as in :class:`marginbench.Counters`. Looked at when a checkpoint is due.
+    iterations : int or None
+        Iterations that a run may do. Looked at when a checkpoint is due.
+    stop : Stop or None
+        Ends a run that is good enough.
     memory : float
         Megabytes (10^6 bytes) that a worker process, its children included, may hold resident.
     checkpoint_factor : float
@@ -75,6 +94,9 @@ class Budget(StudyPart):
     """
 
     timeout: Positive = 60.0
+    kernel_evals: Positive | None = None
+    iterations: Annotated[int, Field(ge=1)] | None = None
+    stop: Stop | None = None
     memory: Positive = 4096.0
     checkpoint_factor: Annotated[float, Field(ge=1.01, allow_inf_nan=False)] = 1.19
     epoch_checkpoints: bool = False
@@ -84,12 +106,17 @@ class Budget(StudyPart):
     total_timeout: Positive | None = None
 
     def limits(self) -> dict[str, Any]:
-        """All of it by name, with the total limit that holds."""
+        """What is set of it by name, with the total limit that holds."""
         total = self.total_timeout
         if total is None:
             fixed = self.compile_timeout + self.data_timeout + self.evaluation_timeout
             total = fixed + 2 * self.timeout
-        return {**self.model_dump(), "total_timeout": total}
+        return {**self.model_dump(exclude_none=True), "total_timeout": total}
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """Those that end a run by what it has done, and so decide its result, where there are."""
+        return self.model_dump(include={"kernel_evals", "iterations", "stop"}, exclude_none=True)
 
 
 def run_limits(budget: Budget, grace: float = 0.0) -> Limits:
@@ -126,6 +153,8 @@ class SolverEntry(StudyPart):
     params : dict
         Parameters of the estimator. ``nu = "reference"`` takes the value of the task's reference
         optimum, in studies of SVM solvers.
+    tune : dict
+        Values to choose from, by parameter, in studies of SVM solvers: see ``[tuning]``.
     seeds : int or None
         Run with no more than so many of the study's seeds, or of a task's instances.
     """
@@ -133,6 +162,7 @@ class SolverEntry(StudyPart):
     name: Name
     label: Label = ""
     params: dict[str, Any] = {}
+    tune: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     seeds: Annotated[int, Field(ge=1)] | None = None
 
     #: Where lists stand for one entry each.
@@ -332,6 +362,11 @@ class StudyBase(StudyPart):
         found._selection = selection
         return found
 
+    @property
+    def was_read(self) -> bool:
+        """Whether it comes from a file, and so has all names in their own spelling."""
+        return self._places is not None
+
     def read_from(self, places: Places) -> Self:
         """The same study with what is known of its file."""
         found = self.model_copy()
@@ -362,6 +397,34 @@ class StudyBase(StudyPart):
         StudyError
             The message begins with ``where``.
         """
+
+    @classmethod
+    def from_toml(cls, path: Path | str) -> Self:
+        """The study of a TOML file, or one that ships with marginbench, by name.
+
+        Raises
+        ------
+        StudyError
+            If there is none, if it does not make sense, or if it is of another kind.
+        """
+        from marginbench.harness.study_file import load_study
+
+        study = load_study(path)
+        if not isinstance(study, cls):
+            raise StudyError(f"{path}: is of the kind {study.kind!r}; use load_study")
+        return study
+
+    def to_toml(self) -> str:
+        """The text of a study file; what has its default is left out.
+
+        Raises
+        ------
+        StudyError
+            For a value that TOML cannot express.
+        """
+        from marginbench.harness.study_toml import to_toml
+
+        return to_toml(self)
 
     @model_validator(mode="before")
     @classmethod

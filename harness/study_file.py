@@ -113,7 +113,7 @@ def _parsed(content: bytes, where: str, folder: str | None) -> StudyBase:
         raise StudyError(_explain(error, places, model)) from None
     except StudyError as error:
         raise StudyError(f"{places.at(places.written(error.at))}: {error}") from None
-    return _completed(study, places, folder)
+    return completed_study(study, places, folder)
 
 
 def _read_toml(content: bytes, where: str) -> tuple[str, dict[str, Any]]:
@@ -136,8 +136,21 @@ def _model(values: Mapping[str, Any], places: Places) -> type[StudyBase]:
     return kind_named(kind).study
 
 
-def _completed(study: StudyBase, places: Places, folder: str | None) -> StudyBase:
-    """The study with names in their own spelling, and what datasets decide filled in."""
+def completed_study(study: StudyBase, places: Places, folder: str | None = None) -> StudyBase:
+    """The study with names in their own spelling, and what datasets decide filled in.
+
+    Parameters
+    ----------
+    study : StudyBase
+    places : Places
+        Where the messages say that its entries stand.
+    folder : str, optional
+        Where the files of a user's solvers and data are looked for; the current folder by default.
+
+    Raises
+    ------
+    StudyError
+    """
     tasks = []
     for table in study.task_tables:
         for number, task in enumerate(getattr(study, table)):

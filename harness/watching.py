@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from marginbench.harness.jobs import (
     CheckpointMessage,
+    FoundMessage,
     Job,
     Message,
     Outcome,
@@ -44,12 +45,22 @@ _DOING = {
     "import": "importing the solver",
     "data": "loading the data",
     "compile": "building and warming up the solver",
+    "tune": "tuning",
     "solve": "solving",
     "evaluate": "evaluating the model",
     "idle": "waiting",
 }
 #: The order of phases. A job does not go back, but for checkpoints while it solves.
-_RANK = {"start": 0, "idle": 0, "import": 1, "data": 1, "compile": 2, "solve": 3, "evaluate": 3}
+_RANK = {
+    "start": 0,
+    "idle": 0,
+    "import": 1,
+    "data": 1,
+    "compile": 2,
+    "tune": 3,
+    "solve": 4,
+    "evaluate": 4,
+}
 
 
 class JobWatch:
@@ -157,6 +168,10 @@ class JobWatch:
     def _take(self, message: Message, arrived: float) -> None:
         if isinstance(message, PhaseMessage):
             self._take_phase(message, arrived)
+        elif isinstance(message, FoundMessage):
+            if self._phase != "tune" or self._outcome.found:
+                raise WireError("what no tuning has found")
+            self._outcome.found = message.columns
         elif isinstance(message, CheckpointMessage):
             if self.job.foreign:
                 raise WireError("a judgement of its own")

@@ -23,6 +23,7 @@ from typing import Any
 
 from marginbench.harness.jobs import (
     CheckpointMessage,
+    FoundMessage,
     Job,
     Message,
     PhaseMessage,
@@ -105,6 +106,8 @@ def _plain(message: Message) -> dict[str, Any]:
     """A message as the parent reads it, see ``messages.py``."""
     if isinstance(message, PhaseMessage):
         return {"type": "phase", "phase": message.phase, "solve_s": message.solve_s}
+    if isinstance(message, FoundMessage):
+        return {"type": "found", "columns": message.columns}
     if isinstance(message, CheckpointMessage):
         return {"type": "checkpoint", "columns": vars(message.checkpoint)}
     if isinstance(message, SnapshotMessage):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from marginbench.harness.cli import build_app, run_app
+from marginbench.reports import report
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,7 +19,7 @@ _WIDEST = 1000
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    run_app(build_app(write_report))
+    run_app(build_app(write_report, report))
 
 
 def write_report(results: Path, command: str) -> Path:

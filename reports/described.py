@@ -43,6 +43,7 @@ class SvmTask(Task):
     fit_intercept: bool = False
     reference: bool = True
     folds: int | None = None
+    tune: dict[str, list[float]] = Field(default_factory=dict)
 
 
 class CellTask(Task):
@@ -166,6 +167,7 @@ class SvmStudy(Study):
     """A study of solvers of the soft-margin SVM."""
 
     kind: Literal["svm"]
+    tuning: dict[str, Any] = Field(default_factory=dict)
     tasks: tuple[SvmTask, ...]
     solvers: tuple[SvmSolver, ...]
 

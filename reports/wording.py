@@ -66,14 +66,17 @@ def kernel_words(task: SvmTask) -> list[str]:
         kernel = kernel_class(name)
         words = kernel.words
         symbols = {key: known.symbol for key, known in kernel.parameters().items() if known.symbol}
+    given = {key: value for key, value in task.kernel.items() if key != "name"} | {"C": task.C}
     values = [
-        f"{symbols.get(key, key)} = {_value(value)}"
-        for key, value in task.kernel.items()
+        f"{symbols.get(key, key)} tuned over {', '.join(map(_value, task.tune[key]))}"
+        if key in task.tune
+        else f"{symbols.get(key, key)} = {_value(value)}"
+        for key, value in given.items()
         # A width that follows from the data is not known where they could not be loaded.
-        if key != "name" and value is not None
+        if value is not None
     ]
     bias = "with bias" if task.fit_intercept else "no bias"
-    return [words, *values, f"C = {_value(task.C)}", bias]
+    return [words, *values, bias]
 
 
 def parameters(values: Mapping[str, Any]) -> str:
@@ -89,5 +92,7 @@ def _value(value: Any) -> str:
 
 def with_unit(name: str, value: Any) -> str:
     """A limit of the budget with the unit that its name implies."""
+    if isinstance(value, Mapping):
+        return parameters(value)
     unit = "s" if name.endswith("timeout") else "MB" if name == "memory" else ""
     return f"{_value(value)}{formatting.THIN}{unit}" if unit else _value(value)

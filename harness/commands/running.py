@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from marginbench.harness.commands.output import complain
-from marginbench.harness.errors import EXIT_DATA, UserError
+from marginbench.harness.errors import EXIT_DATA, InterruptedRunError, UserError, first_line
+
+if TYPE_CHECKING:
+    from marginbench.harness.outcomes import RunSummary
+    from marginbench.harness.previewing import Preview
 
 ReportWriter = Callable[[Path, str], Path]
 
+# Seconds for the report of an interrupted command.
+_PAGE_SECONDS = 20.0
 
-def add(app: typer.Typer, write_report: ReportWriter) -> None:
+
+def add(app: typer.Typer, write_report: ReportWriter, write_page: ReportWriter) -> None:
     """Add the commands to the application.
 
     Parameters
     ----------
     app : typer.Typer
     write_report : callable
-        ``write_report(results_folder, command) -> path`` turns a results folder into a report.
+        ``write_report(results_folder, command) -> path`` turns a results folder into a report, and
+        prints its tables.
+    write_page : callable
+        The same, but prints nothing.
     """
-    _add_run(app, write_report)
+    _add_run(app, write_report, write_page)
     _add_report(app, write_report)
     app.command("explain", help="Say why runs would be reused or repeated; nothing is run.")(
         _explain
     )
 
 
-def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
+def _add_run(app: typer.Typer, write_report: ReportWriter, write_page: ReportWriter) -> None:
     @app.command("run", help="Run a study and write its report; finished runs are not repeated.")
     def run(
         study: Annotated[
@@ -63,35 +75,109 @@ def _add_run(app: typer.Typer, write_report: ReportWriter) -> None:
         retry_failed: Annotated[
             bool, typer.Option("--retry-failed", help="Run again what did not go as planned.")
         ] = False,
+        dry_run: Annotated[
+            bool, typer.Option("--dry-run", help="Only say what would be run, and for how long.")
+        ] = False,
+        quiet: Annotated[
+            bool, typer.Option("--quiet", help="Print nothing but errors and the report's path.")
+        ] = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="Print the outcome as one JSON object.")
+        ] = False,
     ) -> int:
         if jobs < 1:
             raise UserError(f"--jobs must be at least 1, not {jobs}")
         command = _command_line(study, dataset, solver, seeds, jobs, timeout, out, where)
-        from marginbench.harness.running import run as run_study
-        from marginbench.harness.words import plural
+        show = _show_json if as_json else _show_path if quiet else _show_lines
+        options: dict[str, Any] = {
+            "datasets": dataset,
+            "solvers": solver,
+            "seeds": seeds,
+            "timeout": timeout,
+            "where": where,
+            "jobs": jobs,
+            "retry_failed": retry_failed,
+            "quiet": quiet,
+        }
+        from marginbench.harness import running
 
-        summary = run_study(
-            study,
-            out,
-            datasets=dataset,
-            solvers=solver,
-            seeds=seeds,
-            timeout=timeout,
-            where=where,
-            jobs=jobs,
-            retry_failed=retry_failed,
-            command=command,
-            whole_command=_command_line(study, None, None, None, jobs, timeout, out),
-        )
-        report = write_report(summary.results, _command_of(summary.results))
+        if dry_run:
+            _show_preview(running.preview(study, out, **options), as_json=as_json)
+            return 0
+        whole = _command_line(study, None, None, None, jobs, timeout, out)
+        try:
+            summary = running.run(study, out, **options, command=command, whole_command=whole)
+        except InterruptedRunError as error:
+            if error.summary is not None and error.summary.statuses:
+                page = _page_of_a_part(error, write_page, quiet=quiet)
+                if as_json:
+                    _show_json(error.summary, page, exit_code=error.exit_code)
+            raise
+        write = write_page if quiet or as_json else write_report
+        report = write(summary.results, _command_of(summary.results))
         for reason in summary.data_errors:
             complain(reason, EXIT_DATA)
-        counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
-        typer.echo(f"{plural(summary.planned, 'run')}: {counts}")
-        if summary.part:
-            typer.echo(f"this was a part of the study: {summary.part}")
-        typer.echo(f"report: {report}")
+        show(summary, report)
         return int(summary.exit_code)
+
+
+def _show_lines(summary: RunSummary, report: Path) -> None:
+    """How the runs ended, and where the report is."""
+    from marginbench.harness.words import plural
+
+    counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
+    typer.echo(f"{plural(summary.planned, 'run')}: {counts}")
+    if summary.part:
+        typer.echo(f"this was a part of the study: {summary.part}")
+    typer.echo(f"report: {report}")
+
+
+def _show_path(summary: RunSummary, report: Path) -> None:
+    """What --quiet leaves: the runs that did not go as planned, and the report's path."""
+    for line in summary.unexpected:
+        complain(line, summary.exit_code)
+    typer.echo(str(report))
+
+
+def _show_json(summary: RunSummary, report: Path | None, *, exit_code: int | None = None) -> None:
+    """One JSON object on one line."""
+    found = {
+        **summary.as_dict(),
+        "report": None if report is None else str(report),
+        "exit_code": summary.exit_code if exit_code is None else exit_code,
+    }
+    typer.echo(json.dumps(found, ensure_ascii=False))
+
+
+def _show_preview(found: Preview, *, as_json: bool) -> None:
+    lines = [json.dumps(found.as_dict(), ensure_ascii=False)] if as_json else found.in_words()
+    for line in lines:
+        typer.echo(line)
+
+
+def _page_of_a_part(
+    error: InterruptedRunError, write_page: ReportWriter, *, quiet: bool
+) -> Path | None:
+    """Write the page of the runs that are recorded when the user interrupts, in bounded time.
+
+    Another Ctrl-C ends the process at once. The user has asked for an end, so nothing that goes
+    wrong here may hide how to resume.
+    """
+    from marginbench.harness.interrupts import interrupted_after
+
+    assert error.summary is not None
+    results = error.summary.results
+    say = partial(typer.echo, err=True)
+    if not quiet:
+        say("interrupted; writing the report of what is recorded (Ctrl-C again to end at once)")
+    try:
+        with interrupted_after(_PAGE_SECONDS, f"marginbench: {error}"):
+            page = write_page(results, _command_of(results))
+    except (UserError, OSError) as problem:
+        say(f"no report: {first_line(problem)}")
+        return None
+    say(f"report: {page}")
+    return page
 
 
 def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:

@@ -137,7 +137,16 @@ class FeasibilityStudy(StudyBase):
     def _check_tasks(self) -> Self:
         if not self.tasks:
             raise StudyError("a feasibility study needs at least one [[cell]] or [[images]]")
+        for name in self.budget.rules:
+            raise StudyError(
+                f"budget.{name} is for studies of SVM solvers; limit feasibility methods by "
+                "timeout, or by max_iter in params"
+            )
         return self
+
+    def check_entry(self, entry: SolverEntry, where: str) -> None:
+        if entry.tune:
+            raise StudyError(f"{where}.tune: only solvers of SVM tasks are tuned; use params")
 
     def with_seeds(self, seeds: int) -> Self:
         """With no more than so many instances of each cell, and of the images."""

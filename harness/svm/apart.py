@@ -18,6 +18,7 @@ from marginbench.harness.errors import EvaluationError
 from marginbench.harness.jobs import PhaseMessage, Send, SnapshotMessage, Stamp
 from marginbench.harness.svm.measurement import Prepared, epochs_of
 from marginbench.harness.svm.plain import PlainModel
+from marginbench.harness.svm.records import CLAIMED_TUNING
 from marginbench.harness.svm.tracing import Snapshot, check_count
 from marginbench.harness.svm.verdict import Judgement, is_epochs, load_task_data
 from marginbench.harness.svm.work import ApartWork, Claims, JudgeWork
@@ -85,6 +86,7 @@ def judge_apart(work: JudgeWork, send: Send) -> dict[str, Any]:
         load_task_data(fit.problem),
         certificate=fit.certificate,
         tol=fit.tol,
+        rules=fit.rules,
         send=send,
     )
     columns: dict[str, Any] = {"reason": work.note}
@@ -102,7 +104,8 @@ def judge_apart(work: JudgeWork, send: Send) -> dict[str, Any]:
         columns |= {"status": "wrong", "reason": str(error)}
     if work.claims is not None and is_epochs(work.claims.epochs):
         columns["epochs"] = work.claims.epochs
-    return {**columns, **judgement.columns(), "claimed": CLAIMED}
+    claimed = f"{CLAIMED} {CLAIMED_TUNING}" if work.tuned else CLAIMED
+    return {**columns, **judgement.columns(), "claimed": claimed}
 
 
 def _states(path: Path | None) -> Iterator[Any]:

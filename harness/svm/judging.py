@@ -16,7 +16,9 @@ JUDGING = Judging(
         "harness/svm/plain.py",
         "harness/svm/predictors.py",
         "harness/svm/several.py",
+        "harness/svm/search.py",
         "harness/svm/tracing.py",
+        "harness/svm/tuning.py",
         "harness/svm/verdict.py",
     ),
     followed=(

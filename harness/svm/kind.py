@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +24,7 @@ from marginbench.harness.selection import (
 from marginbench.harness.study import SolverEntry
 from marginbench.harness.svm.comparison import compare_with_reference, fill_in_gap
 from marginbench.harness.svm.judging import JUDGING
+from marginbench.harness.svm.planned_tuning import with_first_values
 from marginbench.harness.svm.planning import DECIDED_BY_TASK, ReferenceKey, plan_run, reference_key
 from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study, Task
@@ -34,6 +36,16 @@ _DESCRIBED_TRAITS = ("scalarization", "certificate", "instrumented", "determinis
 _WEIGHTED = "changes the problem, which is that of the task and the same for every solver"
 # Part of a worker's memory that the reference optimum may fill with kernel rows.
 _CACHE_SHARE = 0.4
+#: Stands for an optimum that has not been computed: no record has a key that is made of it.
+_NOT_YET = ReferenceInfo(
+    primal=math.nan,
+    dual=math.nan,
+    gap=math.nan,
+    test_error=math.nan,
+    n_support=0,
+    nu=math.nan,
+    hash="",
+)
 
 
 @dataclass(frozen=True)
@@ -91,7 +103,7 @@ class SVMKind:
         solvers = ask.solvers(study.solvers, self.name)
         check_parameters(
             study,
-            study.solvers,
+            [with_first_values(entry) for entry in study.solvers],
             solvers,
             "task",
             DECIDED_BY_TASK,
@@ -127,6 +139,7 @@ class SVMKind:
         return {
             "seeds": list(range(study.seeds)),
             "reference": study.reference.model_dump(),
+            "tuning": study.tuning.model_dump(exclude_none=True),
             "tasks": [_describe_task(task, facts.datasets[task.label]) for task in study.task],
             "solvers": [_describe_solver(s, facts.solvers[s.label]) for s in study.solver],
         }
@@ -223,12 +236,14 @@ def _references(
                 key = reference_key(task, seed)
                 if isinstance(info, str):
                     found[key] = info
-                elif not task.reference:
-                    found[key] = "the task has reference = false"
+                elif task.why_no_reference:
+                    found[key] = task.why_no_reference
                 else:
                     cache_mb = _CACHE_SHARE * study.budget.memory
                     problem = replace(task.problem(seed), fingerprint=info.fingerprint)
-                    work = ReferenceWork(problem, study.reference.tol, cache_mb)
+                    work = ReferenceWork(
+                        problem, study.reference.tol, cache_mb, lookup=not ask.computes
+                    )
                     tag = task.label if task.folds is None else f"{task.label}, seed {seed}"
                     while tag in asked:  # another task may have this very label
                         tag += "'"
@@ -241,6 +256,12 @@ def _references(
             found[key] = outcome.value
             if outcome.value.note:
                 ask.say(outcome.value.note)
+        elif not ask.computes:
+            found[key] = _NOT_YET
+            ask.say(
+                f"the reference optimum of {job.tag} is computed first, in at most "
+                f"{study.reference.timeout:g} s"
+            )
         else:
             reason = outcome.reason.removeprefix("ReferenceFailure: ")
             found[key] = f"{outcome.status}: {reason}"
@@ -262,10 +283,11 @@ def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
         "dataset": task.dataset,
         "dataset_params": dict(task.dataset_params),
         "kernel": task.kernel_description,
-        "C": task.C,
+        "C": task.problem(0).C,
         "fit_intercept": task.fit_intercept,
-        "reference": task.reference,
+        "reference": not task.why_no_reference,
         "folds": task.folds,
+        "tune": dict(task.tune),
         "citation": "" if isinstance(info, str) else info.citation,
         "licence": "" if isinstance(info, str) else info.licence,
         "decided": [] if isinstance(info, str) else list(info.decided),
@@ -277,6 +299,7 @@ def _describe_solver(entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
         "label": entry.label,
         "class": info.shown,
         "params": dict(entry.params),
+        "tune": dict(entry.tune),
         "summary": info.summary,
         **{name: info.traits[name] for name in _DESCRIBED_TRAITS},
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from time import perf_counter
@@ -19,10 +20,12 @@ from scipy import sparse
 from sklearn.base import clone
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import PhaseMessage, Send
+from marginbench.harness.jobs import FoundMessage, PhaseMessage, Send
 from marginbench.harness.loading import load_class
 from marginbench.harness.svm.compiling import compiling_untimed
+from marginbench.harness.svm.search import Search
 from marginbench.harness.svm.tracing import Judge, TraceMonitor
+from marginbench.harness.svm.tuning import tune
 from marginbench.harness.svm.verdict import Judgement, compared_rows, load_task_data
 from marginbench.harness.svm.work import DEFAULT_TOL, Claims, FitWork
 from marginbench.solvers.interface.convergence import without_convergence_warnings
@@ -58,15 +61,16 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
         Whatever the solver raises.
     """
     prepared = Prepared(work, send)
-    estimator = prepared.estimator
+    work, estimator = prepared.work, prepared.estimator
     judgement = Judgement(
         work.problem,
         prepared.dataset,
         certificate=type(estimator).certificate == "dual",
         tol=float(estimator.get_params().get("tol", DEFAULT_TOL)),
+        rules=work.rules,
         send=send,
     )
-    monitor = prepared.monitor(judgement, send)
+    monitor = prepared.monitor(judgement, send, reached=lambda: judgement.reached)
     try:
         with compiling_untimed(monitor):
             claims = prepared.fit(monitor, send)
@@ -83,6 +87,7 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
         "cpu_s": monitor.clocks.cpu_s,
         "evaluation_s": monitor.evaluation_s,
         "epochs": epochs_of(estimator),
+        **prepared.tuning,
         **judgement.columns(),
     }
 
@@ -96,6 +101,10 @@ class Prepared:
     estimator : Solver
     data_s, compile_s : float
         Seconds of loading, and of building and warming up.
+    work : FitWork
+        With the configuration that was chosen, where the run is tuned.
+    tuning : dict
+        What the record says of it; empty where nothing is tuned.
     """
 
     def __init__(self, work: FitWork, send: Send) -> None:
@@ -107,17 +116,37 @@ class Prepared:
 
         send(PhaseMessage("compile"))
         started = perf_counter()
-        self.estimator: Solver = load_class(work.solver)(**work.params)
+        self.estimator = self._build(work.params)
         _warm_up(self.estimator, self.dataset)
         self.compile_s = perf_counter() - started
+        self.tuning: dict[str, Any] = {}
+        if work.search is not None:
+            self._tune(work.search, send)
 
-    def monitor(self, judge: Judge, send: Send) -> TraceMonitor:
+    def _build(self, params: dict[str, Any]) -> Solver:
+        solver: Solver = load_class(self.work.solver)(**params)
+        return solver
+
+    def _tune(self, search: Search, send: Send) -> None:
+        """Choose the configuration that the run has; what was found is sent at once."""
+        send(PhaseMessage("tune"))
+        tuned = tune(self.work, self.dataset, self._build)
+        send(FoundMessage(tuned.columns()))
+        self.tuning = self.work.parsed_found(tuned.columns())
+        self.work = self.work.configured(search.configurations[tuned.choice])
+        self.estimator = self._build(self.work.params)
+
+    def monitor(
+        self, judge: Judge, send: Send, reached: Callable[[], bool] = lambda: False
+    ) -> TraceMonitor:
         """The monitor of the fit."""
         return TraceMonitor(
             judge,
             first_checkpoint=self.dataset.n_train,
             factor=self.work.checkpoint_factor,
             each_epoch=self.work.epoch_checkpoints,
+            rules=self.work.rules,
+            reached=reached,
             send=send,
         )
 

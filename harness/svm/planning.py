@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -9,10 +10,23 @@ from marginbench.harness.jobs import DatasetInfo, SolverInfo
 from marginbench.harness.keys import canonical_json, hash_json, key_parts
 from marginbench.harness.kinds import Run
 from marginbench.harness.selection import is_foreign
-from marginbench.harness.study import SolverEntry, run_limits
+from marginbench.harness.study import Budget, SolverEntry, run_limits
 from marginbench.harness.svm.folds import fold_fingerprint, fold_sizes
+from marginbench.harness.svm.planned_tuning import (
+    plan_search,
+    search_in_key,
+    tuning_limits,
+    with_first_values,
+    with_search,
+)
 from marginbench.harness.svm.study import Study, Task, kernel_code
-from marginbench.harness.svm.work import DEFAULT_TOL, FitWork, Fold
+from marginbench.harness.svm.work import (
+    DEFAULT_TOL,
+    FitWork,
+    Fold,
+    ReferenceInfo,
+    StoppingRules,
+)
 
 if TYPE_CHECKING:
     from marginbench.harness.svm.kind import SVMFacts
@@ -31,7 +45,8 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
     problem, budget = replace(task.problem(seed), fingerprint=planned_with), study.budget
     dataset = None if isinstance(found, str) else _of_fold(found, problem.fold)
     reference = None if isinstance(certified, str) else certified
-    given = _given_parameters(task, entry, info, seed)
+    search = plan_search(study, task, entry, info, seed)
+    given = _given_parameters(task, with_first_values(entry), info, seed)
     failure = found if isinstance(found, str) else ""
     for name, value in given.items():
         if value == "reference":
@@ -42,7 +57,11 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
                     f"{name} is to be that of the reference optimum, but there is none: {why}; "
                     f"give {name} a number in params"
                 )
-    params = {**dict.fromkeys(info.required), **info.defaults, **given}
+    params = with_search({**dict.fromkeys(info.required), **info.defaults, **given}, search)
+    if search is not None:
+        given |= search.configurations[0]
+        search = replace(search, params=params)
+    rules = _rules(budget, reference, minimises=info.traits["scalarization"] is not None)
     parts = key_parts(
         kind=study.kind,
         info=info,
@@ -55,6 +74,8 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             "fit_intercept": problem.fit_intercept,
             "checkpoint_factor": budget.checkpoint_factor,
             "epoch_checkpoints": budget.epoch_checkpoints,
+            **_rules_in_key(budget, rules),
+            **search_in_key(search),
         },
         seed=seed,
         labels=(task.label, entry.label),
@@ -73,8 +94,10 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             tol=_tolerance(params.get("tol")),
             certificate=info.traits["certificate"] == "dual",
             instrumented=bool(info.traits["instrumented"]),
+            rules=rules,
+            search=search,
         ),
-        limits=run_limits(budget),
+        limits=tuning_limits(run_limits(budget), search, budget),
         known={
             "key_parts": canonical_json(parts),
             "version": info.version,
@@ -82,13 +105,13 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             "params": canonical_json(params),
             "dataset": task.dataset,
             "dataset_params": canonical_json(task.dataset_params),
-            "kernel": canonical_json(problem.kernel),
-            "C": task.C,
+            "kernel": canonical_json({**problem.kernel, **dict.fromkeys(task.tune.keys() - {"C"})}),
+            "C": None if "C" in task.tune else task.C,
             "fit_intercept": task.fit_intercept,
             **_dataset_columns(dataset),
         },
         foreign=is_foreign(entry.name),
-        skip_reason="" if dataset is None else _skip_reason(task, entry, info, dataset),
+        skip_reason="" if dataset is None else _skip_reason(study, task, entry, info, dataset),
         failure=failure,
         traits=info.traits,
         reference=reference,
@@ -106,6 +129,24 @@ def _of_fold(info: DatasetInfo, fold: Fold | None) -> DatasetInfo:
     n_train, n_test = fold_sizes(info.n_train, fold)
     fingerprint = fold_fingerprint(info.fingerprint, fold)
     return replace(info, fingerprint=fingerprint, n_train=n_train, n_test=n_test)
+
+
+def _rules(budget: Budget, reference: ReferenceInfo | None, *, minimises: bool) -> StoppingRules:
+    """What ends the run early; only an objective that has an optimum can be good enough."""
+    primal = -math.inf
+    if budget.stop is not None and reference is not None and minimises:
+        primal = _to_ten_digits(reference.primal) * (1.0 + budget.stop.suboptimality)
+    return StoppingRules(
+        evaluations=budget.kernel_evals or math.inf,
+        iterations=budget.iterations or math.inf,
+        primal=primal,
+    )
+
+
+def _rules_in_key(budget: Budget, rules: StoppingRules) -> dict[str, Any]:
+    """The rules as a part of the key; nothing where there are none."""
+    limits = {name: value for name, value in budget.rules.items() if name != "stop"}
+    return limits | ({"stop_primal": rules.primal} if math.isfinite(rules.primal) else {})
 
 
 def _tolerance(given: Any) -> float:
@@ -136,8 +177,17 @@ def _given_parameters(
     return {name: value for name, value in values.items() if name in info.accepted}
 
 
-def _skip_reason(task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo) -> str:
+def _skip_reason(
+    study: Study, task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo
+) -> str:
     """Why this solver cannot be run on this task by its own account; empty if it can."""
+    if not info.traits["instrumented"]:
+        counted = [name for name in ("kernel_evals", "iterations") if name in study.budget.rules]
+        if counted:
+            limits = " and ".join(counted)
+            return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
+        if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
+            return f"{entry.label} does not count, so kernel_evals of [tuning] cannot limit it"
     if _several(dataset) and info.traits["scalarization"] == "S" and "nu" not in entry.params:
         return (
             f"{entry.label} takes nu from the reference optimum, and each of the "
@@ -162,5 +212,9 @@ def _several(dataset: DatasetInfo | None) -> bool:
 
 
 def _rounded(nu: float | None) -> float | None:
-    """To ten digits, far below the certified gap: the same after the cache was emptied."""
-    return None if nu is None else float(f"{nu:.10g}")
+    return None if nu is None else _to_ten_digits(nu)
+
+
+def _to_ten_digits(value: float) -> float:
+    """Rounded far below the certified gap: the same after the cache was emptied."""
+    return float(f"{value:.10g}")

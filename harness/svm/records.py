@@ -14,6 +14,10 @@ from marginbench.harness.records import (
 )
 
 _COUNTS = ("kernel_evals", "kernel_evals_computed", "inner_products")
+#: Columns of what tuning cost.
+TUNING_COSTS = ("tuning_wall_s", "tuning_cpu_s", "tuning_evals")
+#: Columns of tuning, which only the process of a solver from outside can vouch for.
+CLAIMED_TUNING = " ".join(["tuning", *TUNING_COSTS])
 _SUPPORT = Measure(
     "Support vectors", "support vectors", "integer", better="lower", short="SVs", table=50
 )
@@ -85,6 +89,19 @@ class Record(RecordBase):
     reference_alpha_sum: float | None = column("sum of the dual variables", default=None)
     reference_n_free: int | None = column("dual variables strictly between 0 and C", default=None)
     reference_hash: str | None = column("hash of the stored optimum", default=None)
+    # tuning, before the run
+    tuning: str = column(
+        "the trials: configuration, validation error, costs, how each ended; []: nothing is tuned",
+        default="[]",
+        json="array",
+    )
+    tuning_wall_s: float | None = column(
+        "wall-clock seconds inside the solver in all trials", default=None, low=0
+    )
+    tuning_cpu_s: float | None = column("CPU seconds meanwhile", default=None, low=0)
+    tuning_evals: int | None = column(
+        "evaluations asked for in all trials; null: not counted", default=None, low=0
+    )
     epochs: str = column(
         "what a solver that keeps a trace_ noted at the end of each epoch",
         default="[]",
@@ -96,7 +113,7 @@ class Record(RecordBase):
         """A stored row of an older version.
 
         Version 1 had no inner products, 2 no epochs, 3 a column for each counter, 5 no number of
-        classes, 6 no mistakes.
+        classes, 6 no mistakes and no tuning.
         """
         if row.get("schema_version") == 1:
             for place in (row, *filter(None, row.get("trace") or [])):
@@ -115,4 +132,6 @@ class Record(RecordBase):
         if row.get("schema_version") in (4, 5):
             row.setdefault("n_classes", None)
         row.setdefault("mistakes", "")
+        if row.get("schema_version") in (4, 5, 6):
+            row |= {"tuning": "[]"} | dict.fromkeys(TUNING_COSTS)
         return super().upgraded(row)

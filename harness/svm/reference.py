@@ -133,6 +133,8 @@ def reference_optimum(work: ReferenceWork, send: Send) -> ReferenceInfo:
         pass
     except ValueError as error:
         note = f"{path}: the stored reference optimum is damaged ({error}); it is computed again"
+    if work.lookup:
+        raise ReferenceFailure("it is not in the cache")
     certificate = _certify(work, dataset, canonical_json(task), send)
     write_certificate(path, certificate)
     return certificate.info(note)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from marginbench.harness.datasets import DatasetTask, registered_source
@@ -47,17 +48,51 @@ class ReferenceSettings(StudyPart):
     timeout: Positive = 1800.0
 
 
+class Tuning(StudyPart):
+    """How the values of ``tune`` are chosen, the same for every solver.
+
+    Attributes
+    ----------
+    method : {"grid", "halving"}
+        Try all configurations, or halve their number while the resource doubles.
+    resource : {"points", "kernel_evals"}
+        What doubles: the points that a trial is fitted to, or its evaluations.
+    validation : float
+        Fraction of the training part that configurations are scored on.
+    folds : int or None
+        Score them by cross-validation on the training part instead.
+    seed : int
+        Of the splits; together with the seed of the run.
+    seconds, kernel_evals : float or None
+        What all trials of a run may take together, in seconds inside the solver and in evaluations.
+    """
+
+    method: Literal["grid", "halving"] = "grid"
+    resource: Literal["points", "kernel_evals"] = "points"
+    validation: Annotated[float, Field(gt=0, lt=1)] = 0.25
+    folds: Annotated[int, Field(ge=2)] | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
+    seconds: Positive | None = None
+    kernel_evals: Positive | None = None
+
+    @model_validator(mode="after")
+    def _check_split(self) -> Self:
+        if self.folds is not None and "validation" in self.model_fields_set:
+            raise StudyError("tuning: validation and folds exclude each other; remove one")
+        return self
+
+
 class Task(DatasetTask):
     """One optimisation problem: a dataset, a kernel and C.
 
-    ``label``, ``gamma`` and ``C`` may be left out of a TOML file; they are filled in from the
     ``label``, ``gamma`` and ``C`` may be left out of a TOML file; they are filled in from the
     dataset when the study is loaded. For the user's own data C is 1, and ``gamma`` is computed once
     the data are: 1 / (d var(X)) of the training part. ``gamma`` stays None for a kernel that has
     none, such as the linear one. ``kernel_params`` holds the parameters of a kernel besides
     ``gamma``, ``degree`` and ``coef0``. Without ``reference`` no optimum is computed, which saves
     its time where it cannot be had. With ``folds`` each seed is a fold of a cross-validation on the
-    dataset's training part.
+    dataset's training part. ``tune`` holds values of C and of the kernel's parameters to choose
+    from, for each solver by itself; such a task has no reference optimum.
     """
 
     kernel: str = "rbf"
@@ -69,6 +104,7 @@ class Task(DatasetTask):
     fit_intercept: bool = False
     reference: bool = True
     folds: Annotated[int, Field(ge=2, le=MAX_FOLDS)] | None = None
+    tune: dict[str, Annotated[list[float], Field(min_length=1)]] = Field(default_factory=dict)
 
     axes: ClassVar[Axes] = Axes(
         keys=("dataset", "kernel", *_SHARED, "C", "fit_intercept"),
@@ -106,11 +142,35 @@ class Task(DatasetTask):
             kernel.of(values)
         return values
 
+    @field_validator("tune")
+    @classmethod
+    def _check_tune(cls, values: dict[str, list[float]], info: ValidationInfo) -> Any:
+        kernel = _kernel_so_far(info)
+        known = ["C", *(name for name in _SHARED if kernel and name in kernel.parameters())]
+        for name, choices in values.items():
+            if name not in known:
+                raise ValueError(f"{name} cannot be tuned; give values of {', '.join(known)}")
+            if name != "C" and kernel is not None:
+                for value in choices:
+                    kernel.of({name: value})
+            elif any(not 0 < value < math.inf for value in choices):
+                raise ValueError("C must be greater than 0")
+            if info.data.get(name) not in (None, cls.model_fields[name].default):
+                raise ValueError(f"{name} is tuned and given as well; remove one")
+        return values
+
+    @property
+    def why_no_reference(self) -> str:
+        """Why the task has no reference optimum by its own account; empty if it has one."""
+        if self.tune:
+            return "its " + " and ".join(self.tune) + " are tuned: each solver has its own problem"
+        return "" if self.reference else "the task has reference = false"
+
     @property
     def kernel_description(self) -> dict[str, Any]:
         """The kernel's name and the parameters that it has."""
         cls = kernel_class(self.kernel)
-        shared = {name: getattr(self, name) for name in _SHARED}
+        shared = {name: self._value(name) for name in _SHARED}
         own = cls.of(self.kernel_params).describe()
         return {"name": self.kernel} | {
             name: shared.get(name, own[name]) for name in cls.parameters()
@@ -123,6 +183,10 @@ class Task(DatasetTask):
         shared = {name: description.pop(name) for name in _SHARED if name in description}
         return {"kernel": self.kernel if len(description) == 1 else description, **shared}
 
+    def _value(self, name: str) -> Any:
+        """A key of the problem, or the first of the values that it is chosen from."""
+        return self.tune[name][0] if name in self.tune else getattr(self, name)
+
     @property
     def facets(self) -> dict[str, Any]:
         """Of the kernel's parameters only those that it has."""
@@ -132,20 +196,24 @@ class Task(DatasetTask):
             "dataset": self.dataset,
             **self.dataset_params,
             "kernel": name,
-            **kernel,
+            **{key: value for key, value in kernel.items() if key not in self.tune},
             **({} if self.C is None else {"C": self.C}),
             "fit_intercept": self.fit_intercept,
             **({} if self.folds is None else {"folds": self.folds}),
         }
 
     def problem(self, seed: int) -> Problem:
-        """The task as workers get it; only with folds does it depend on the seed."""
-        assert self.C is not None
+        """The task as workers get it; only with folds does it depend on the seed.
+
+        Of what is tuned it has the first value.
+        """
+        C = self._value("C")
+        assert C is not None
         return Problem(
             self.dataset,
             dict(self.dataset_params),
             self.kernel_description,
-            self.C,
+            C,
             self.fit_intercept,
             self.folder,
             fold=None if self.folds is None else Fold.of_seed(self.folds, seed),
@@ -162,7 +230,7 @@ class Task(DatasetTask):
         task = super().completed(where, folder)
         source = registered_source(task.dataset)
         values: dict[str, Any] = {}
-        if task.C is None:
+        if task.C is None and "C" not in task.tune:
             values["C"] = 1.0 if source is None else float(source.default_C)
         if source is not None and task._lacks_gamma and source.default_gamma is not None:
             values["gamma"] = float(source.default_gamma)
@@ -174,7 +242,10 @@ class Task(DatasetTask):
 
     @property
     def _lacks_gamma(self) -> bool:
-        return self.gamma is None and "gamma" in kernel_class(self.kernel).parameters()
+        tuned = "gamma" in self.tune
+        return (
+            self.gamma is None and not tuned and "gamma" in kernel_class(self.kernel).parameters()
+        )
 
 
 def _kernel_so_far(info: ValidationInfo) -> type[Kernel] | None:
@@ -211,8 +282,17 @@ class Study(StudyBase):
     kind: Literal["svm"] = "svm"
     seeds: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 3
     reference: ReferenceSettings = ReferenceSettings()
+    tuning: Tuning = Tuning()
     task: Annotated[tuple[Task, ...], Field(min_length=1, strict=False)]
     solver: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
+
+    @model_validator(mode="after")
+    def _check_resource(self) -> Self:
+        if self.tuning.resource == "kernel_evals" and self.budget.kernel_evals is None:
+            raise StudyError(
+                "tuning.resource = 'kernel_evals' doubles up to kernel_evals of [budget]; set it"
+            )
+        return self
 
     def with_seeds(self, seeds: int) -> Self:
         return self.model_copy(update={"seeds": seeds})
@@ -224,6 +304,9 @@ class Study(StudyBase):
         return task.folds is None and bool(traits.get("deterministic"))
 
     def check_entry(self, entry: SolverEntry, where: str) -> None:
+        for parameter in entry.tune:
+            if parameter in entry.params:
+                raise StudyError(f"{where}: {parameter} is in params and in tune; remove one")
         for parameter, value in entry.params.items():
             if value == REFERENCE and parameter != "nu":
                 raise StudyError(

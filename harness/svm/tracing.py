@@ -14,9 +14,12 @@ from time import perf_counter, process_time
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.jobs import PhaseMessage, Send
 from marginbench.harness.svm.plain import PlainModel, plain_model
+from marginbench.harness.svm.work import StoppingRules
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.models import Model
 from marginbench.solvers.numeric.counters import SERVED, Counters
+
+_NO_RULES = StoppingRules()
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,10 @@ class TraceMonitor(Monitor):
         Growth from one checkpoint to the next.
     each_epoch : bool
         Whether there are checkpoints at the ends of epochs as well.
+    rules : StoppingRules
+        What ends the run early. A checkpoint is due where the evaluations are used up.
+    reached : callable
+        Says after each checkpoint whether its objective is good enough.
     send : callable
         Takes the phases.
     """
@@ -103,9 +110,14 @@ class TraceMonitor(Monitor):
         first_checkpoint: float,
         factor: float,
         each_epoch: bool = False,
+        rules: StoppingRules = _NO_RULES,
+        reached: Callable[[], bool] = lambda: False,
         send: Send,
     ) -> None:
-        self.next_checkpoint = first_checkpoint
+        self.rules = rules
+        self.reached = reached
+        self._on_grid = first_checkpoint
+        self.next_checkpoint = min(first_checkpoint, rules.evaluations)
         self.factor = factor
         self.each_epoch = each_epoch
         self.judge = judge
@@ -131,24 +143,36 @@ class TraceMonitor(Monitor):
         self.clocks.resume()
 
     def record(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
-        """Record a checkpoint while the clocks stand still; asks to stop a model of NaNs."""
+        """Record a checkpoint while the clocks stand still.
+
+        Asks to stop a model of NaNs, a run that has used up what it had, and one that is good
+        enough.
+        """
         self.clocks.pause()
         self.send(PhaseMessage("evaluate", self.clocks.wall_s))
-        asked = 0
-        if self.counters is not None:
-            asked = self.counters.evaluations
+        asked = self._asked or 0
         self._take(n_iter, snapshot(), final=False)
-        while self.next_checkpoint <= asked:
-            self.next_checkpoint *= self.factor
+        while self._on_grid <= asked:
+            self._on_grid *= self.factor
+        limit = self.rules.evaluations
+        # A solver that goes on all the same is not looked at more often than others.
+        self.next_checkpoint = self._on_grid if asked >= limit else min(self._on_grid, limit)
         self.send(PhaseMessage("solve", self.clocks.wall_s))
         self.clocks.resume()
-        return self.diverged
+        return self.diverged or self.reached() or self._is_spent(n_iter)
 
     def epoch_ended(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
         """Record a checkpoint if they are wanted here and there is none yet."""
         if not self.each_epoch or (self.last is not None and self.last.n_iter == n_iter):
-            return self.diverged
+            return self.diverged or self._is_spent(n_iter)
         return self.record(n_iter, snapshot)
+
+    @property
+    def _asked(self) -> int | None:
+        return None if self.counters is None else self.counters.evaluations
+
+    def _is_spent(self, n_iter: int) -> bool:
+        return bool(self.rules.spent(n_iter, self._asked))
 
     @contextmanager
     def paused(self) -> Iterator[None]:

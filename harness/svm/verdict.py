@@ -17,8 +17,9 @@ from marginbench.harness.svm.predictors import TaskPoints
 from marginbench.harness.svm.records import Checkpoint
 from marginbench.harness.svm.several import ClassesEvaluator
 from marginbench.harness.svm.tracing import Snapshot
-from marginbench.harness.svm.work import Claims, Problem
+from marginbench.harness.svm.work import Claims, Problem, StoppingRules
 from marginbench.solvers.kernels import kernel_of
+from marginbench.solvers.numeric.counters import evaluation_counters
 
 if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset
@@ -42,6 +43,8 @@ class Judgement:
         Whether coefficients are y_i alpha_i of a dual point.
     tol : float
         The accuracy that "converged" stands for.
+    rules : StoppingRules
+        What ends the run early.
     send : callable
         Takes each checkpoint.
 
@@ -53,9 +56,16 @@ class Judgement:
     """
 
     def __init__(
-        self, problem: Problem, dataset: Dataset, *, certificate: bool, tol: float, send: Send
+        self,
+        problem: Problem,
+        dataset: Dataset,
+        *,
+        certificate: bool,
+        tol: float,
+        rules: StoppingRules,
+        send: Send,
     ) -> None:
-        self.problem = problem
+        self.problem, self.rules = problem, rules
         self.certificate, self.tol = certificate, tol
         self.evaluator = build_evaluator(problem, dataset, certificate=certificate)
         self.send = send
@@ -118,7 +128,25 @@ class Judgement:
             self._check_certificate(self.final, claims)
         if claims.status == "no_separator":
             return "no_separator", _NO_SEPARATOR
+        if spent := self._spent():
+            # Whatever the solver says: it is the same for all.
+            return "budget", spent
         return ("converged", "") if claims.status == "converged" else ("budget", "")
+
+    @property
+    def reached(self) -> bool:
+        """Whether the objective of the last state is good enough."""
+        primal = None if self.last is None else self.last.primal
+        return primal is not None and primal <= self.rules.primal
+
+    def _spent(self) -> str:
+        """Why the run was to end where it did; empty if no rule ended it."""
+        assert self.last is not None
+        counts = self.last.counters
+        names = evaluation_counters()
+        asked = None if counts is None else sum(counts.get(name, 0) for name in names)
+        spent = self.rules.spent(self.last.n_iter, asked)
+        return spent or ("reached the suboptimality asked for" if self.reached else "")
 
     def columns(self) -> dict[str, Any]:
         """Counts and scores as columns of the record."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from marginbench.harness.jobs import Outcome, Send, Stamp, Work, described
 from marginbench.harness.records import CheckpointBase, parsed_columns
-from marginbench.harness.svm.records import Checkpoint, Record
+from marginbench.harness.svm.records import CLAIMED_TUNING, TUNING_COSTS, Checkpoint, Record
+from marginbench.harness.svm.search import Search
 from marginbench.harness.timing import agreed_times
 
 #: The accuracy of "converged" for an estimator without a parameter tol: scikit-learn's default.
@@ -59,15 +62,43 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class StoppingRules:
+    """What ends a fit early: looked at when a checkpoint is due and at the end of an epoch.
+
+    Attributes
+    ----------
+    evaluations : float
+        All that the run may ask for.
+    iterations : float
+    primal : float
+        The objective that is good enough; C units.
+    """
+
+    evaluations: float = math.inf
+    iterations: float = math.inf
+    primal: float = -math.inf
+
+    def spent(self, n_iter: int, evaluations: int | None) -> str:
+        """What the run has used up by now, in words; empty if it may go on."""
+        if evaluations is not None and evaluations >= self.evaluations:
+            return f"used {evaluations} of {self.evaluations:.0f} evaluations"
+        if n_iter >= self.iterations:
+            return f"used {n_iter} of {self.iterations:.0f} iterations"
+        return ""
+
+
+@dataclass(frozen=True)
 class ReferenceWork(Work):
     """Compute the reference optimum of a task, or read it from the cache.
 
-    ``cache_mb`` bounds the kernel rows that are kept meanwhile; it does not change the result.
+    ``cache_mb`` bounds the kernel rows that are kept meanwhile; it does not change the result. With
+    ``lookup`` nothing is computed: an optimum that is not in the cache is a failure.
     """
 
     problem: Problem
     tol: float
     cache_mb: float = 200.0
+    lookup: bool = False
 
     def run(self, send: Send) -> ReferenceInfo:
         from marginbench.harness.svm.reference import reference_optimum
@@ -105,7 +136,8 @@ class FitWork(Work):
 
     ``tol`` is the accuracy that "converged" stands for, and ``certificate`` says whether the
     coefficients are to be a dual point, ``instrumented`` whether there are to be counts; a solver
-    from outside is not asked again.
+    from outside is not asked again. ``rules`` end the run early,
+    and ``search`` is what is to be tuned before.
     """
 
     problem: Problem
@@ -116,6 +148,8 @@ class FitWork(Work):
     tol: float = DEFAULT_TOL
     certificate: bool = False
     instrumented: bool = False
+    rules: StoppingRules = StoppingRules()
+    search: Search | None = None
 
     def run(self, send: Send) -> dict[str, Any]:
         from marginbench.harness.svm.measurement import measure
@@ -127,6 +161,38 @@ class FitWork(Work):
 
     def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
         return Checkpoint(**columns)
+
+    def parsed_found(self, columns: dict[str, Any]) -> dict[str, Any]:
+        search, choice = self.search, columns.pop("choice")
+        if search is None or not set(columns) <= {"tuning", *TUNING_COSTS}:
+            raise ValueError("no columns of tuning")
+        if type(choice) is not int or not 0 <= choice < len(search.configurations):
+            raise ValueError(f"configuration {choice!r:.40}")
+        return parsed_columns(Record, columns) | self.columns_of(search.configurations[choice])
+
+    def configured(self, values: dict[str, Any]) -> FitWork:
+        """The work with these values in the place of what was to be tuned.
+
+        Parameters
+        ----------
+        values : dict
+            One of the search's configurations.
+        """
+        problem = self.problem
+        kernel = {name: values.get(name, value) for name, value in problem.kernel.items()}
+        problem = replace(problem, kernel=kernel, C=values.get("C", problem.C))
+        params, tol = {**self.params, **values}, values.get("tol", self.tol)
+        return replace(self, problem=problem, params=params, tol=tol, search=None)
+
+    def columns_of(self, values: dict[str, Any]) -> dict[str, Any]:
+        """What the record says of a chosen configuration."""
+        assert self.search is not None
+        problem = self.configured(values).problem
+        return {
+            "C": problem.C,
+            "kernel": _sorted_json(problem.kernel),
+            "params": _sorted_json({**self.search.params, **values}),
+        }
 
     def apart(self) -> ApartWork:
         return ApartWork(self)
@@ -170,14 +236,31 @@ class ApartWork(Work):
         found: Claims = described(Claims, value)
         return found
 
+    def parsed_found(self, columns: dict[str, Any]) -> dict[str, Any]:
+        return {**self.fit.parsed_found(columns), "claimed": CLAIMED_TUNING}
+
     def judged(self, outcome: Outcome) -> JudgeWork | None:
+        if self.fit.search is not None and not outcome.found:
+            # It did not get as far as the fit.
+            return None
         claims = outcome.value if outcome.status == "done" else None
         if claims is None and outcome.snapshots is None:
             return None
         # Without a state the only time is that of the result, which is about nothing.
         seen = outcome.seen[: len(outcome.claimed)]
         times, note = agreed_times(outcome.claimed, seen) if seen else ([], "")
-        return JudgeWork(self.fit, outcome.snapshots, tuple(times), note, claims)
+        fit, tuned = self._chosen(outcome), self.fit.search is not None
+        return JudgeWork(fit, outcome.snapshots, tuple(times), note, claims, tuned)
+
+    def _chosen(self, outcome: Outcome) -> FitWork:
+        """The fit with the configuration that was chosen."""
+        if self.fit.search is None:
+            return self.fit
+        known = ((values, self.fit.columns_of(values)) for values in self.fit.search.configurations)
+        chosen = next(
+            values for values, columns in known if columns.items() <= outcome.found.items()
+        )
+        return self.fit.configured(chosen)
 
 
 @dataclass(frozen=True)
@@ -195,6 +278,8 @@ class JudgeWork(Work):
         What there is to say about the times.
     claims : Claims or None
         None if the run was cut short.
+    tuned : bool
+        Whether the solver's own process has tuned it.
     """
 
     fit: FitWork
@@ -202,6 +287,7 @@ class JudgeWork(Work):
     times: tuple[Stamp, ...]
     note: str
     claims: Claims | None
+    tuned: bool = False
 
     def run(self, send: Send) -> dict[str, Any]:
         from marginbench.harness.svm.apart import judge_apart
@@ -213,3 +299,7 @@ class JudgeWork(Work):
 
     def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
         return Checkpoint(**columns)
+
+
+def _sorted_json(value: dict[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)

@@ -13,10 +13,11 @@ from marginbench.reports import formatting, wording
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.derived import derived_measures
 from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
-from marginbench.reports.described import SvmTask
+from marginbench.reports.described import SvmStudy, SvmTask
 from marginbench.reports.frames import first_known, of_task, records
 from marginbench.reports.panels import gallery
 from marginbench.reports.sections import Part, Section
+from marginbench.reports.statistics.tuning import tuning_choices, tuning_sentences
 from marginbench.reports.tables import Cell, Heading, Table, measure_cell, terminal_table
 
 _AT_THE_END = "At the end of the run"
@@ -42,7 +43,13 @@ class SvmTasks(Section):
                 "decided": task.decided,
                 "gallery": gallery(analysis, anchor, task.label),
                 "table": results(analysis, task.label, of_task(analysis.counts, task.label)),
-                "note": " ".join([_target_sentence(analysis, task.label), *_notes(analysis)]),
+                "note": " ".join(
+                    [
+                        *_tuning(analysis, task),
+                        _target_sentence(analysis, task.label),
+                        *_notes(analysis),
+                    ]
+                ),
             }
             yield Part(anchor, task.label, data)
 
@@ -56,6 +63,8 @@ class SvmTasks(Section):
             counts = of_task(analysis.counts, task.label)
             tried = counts[counts["n_skipped"] < counts["n_planned"]]
             yield terminal_table(results(analysis, task.label, tried), task.label)
+            if tuning := _tuning(analysis, task):
+                yield Text(" ".join(tuning), style="dim")
             yield Text()
         yield Text("Medians over seeds of the runs that ended as planned.", style="dim")
 
@@ -104,6 +113,13 @@ def _notes(analysis: Analysis) -> list[str]:
     return [_NOTE, *(item.note for item in shown if item.note)]
 
 
+def _tuning(analysis: Analysis, task: SvmTask) -> list[str]:
+    """What the solvers of a tuned task chose, and at what cost; nothing of other tasks."""
+    study = analysis.study
+    assert isinstance(study, SvmStudy)
+    return tuning_sentences(study, task, tuning_choices(of_task(analysis.runs, task.label)))
+
+
 def _unbroken(statuses: str) -> str:
     """Keep each count with its status when the line breaks."""
     return ", ".join(part.replace(" ", formatting.FIXED) for part in statuses.split(", "))
@@ -136,5 +152,5 @@ def _problem(runs: pd.DataFrame, task: SvmTask) -> str:
     if n_classes is not None and n_classes > 2:
         sizes.append(f"{formatting.integer(n_classes)} classes, each against the rest")
     folds = [] if task.folds is None else [f"{task.folds}-fold cross-validation"]
-    unknown = [] if task.reference else ["no reference optimum"]
+    unknown = [] if task.reference or task.tune else ["no reference optimum"]
     return ", ".join([*sizes, *wording.kernel_words(task), *folds, *unknown])

@@ -34,11 +34,16 @@ if TYPE_CHECKING:
     )
     from marginbench.harness.feasibility.study import FeasibilityStudy as FeasibilityStudy
     from marginbench.harness.outcomes import RunSummary as RunSummary
-    from marginbench.harness.running import run as run
     from marginbench.harness.store import read_record as read_record
+    from marginbench.harness.study import Budget as Budget, SolverEntry as SolverEntry
     from marginbench.harness.study_file import load_study as load_study
-    from marginbench.harness.svm.study import Study as Study
+    from marginbench.harness.svm.study import Study as Study, Task as Task, Tuning as Tuning
     from marginbench.reports import report as report
+    from marginbench.reports.notebook import (
+        StudyResults as StudyResults,
+        load_results as load_results,
+        run as run,
+    )
     from marginbench.solvers import *  # noqa: F403
 
 #: Where the public names are defined; all others are those of marginbench.solvers.
@@ -57,9 +62,15 @@ _HOMES = {
     "RunSummary": "harness.outcomes",
     "read_record": "harness.store",
     "load_study": "harness.study_file",
-    "run": "harness.running",
+    "Budget": "harness.study",
+    "SolverEntry": "harness.study",
     "Study": "harness.svm.study",
+    "Task": "harness.svm.study",
+    "Tuning": "harness.svm.study",
     "report": "reports",
+    "StudyResults": "reports.notebook",
+    "load_results": "reports.notebook",
+    "run": "reports.notebook",
 }
 _PACKAGES = frozenset({"data_loaders", "solvers", "harness", "reports", "studies"})
 

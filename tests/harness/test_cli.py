@@ -17,6 +17,7 @@ import pytest
 from marginbench import data_loaders
 from marginbench.harness import session
 from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.errors import ReferenceFailure
 from marginbench.harness.jobs import DatasetWork, Ended, Event, Job, Outcome, Started
 from marginbench.harness.store import RecordStore
 from marginbench.harness.workbench import InProcess
@@ -149,6 +150,90 @@ def test_a_run_tells_what_it_did_and_where(run: Run, small: Path) -> None:
         "marginbench run small.toml",
         "marginbench run small.toml --solver smo --seeds 2",
     ]
+
+
+def test_quiet_prints_the_report_and_what_failed(run: Run, small: Path) -> None:
+    assert run("run", "small.toml", "--solver", "smo", "--quiet") == (
+        0,
+        "results/small/report.html\n",
+        "",
+    )
+    # SBP takes nu from the reference optimum, of which the task wants none.
+    code, out, err = run("run", "small.toml", "--quiet")
+    assert (code, out) == (1, "results/small/report.html\n")
+    assert err.startswith("marginbench: checkers / SBP / seed 0: failed (nu is to be that of")
+    assert err.count("\n") == 1
+
+
+def test_json_is_one_object_on_the_output(run: Run, small: Path) -> None:
+    code, out, err = run("run", "small.toml", "--json")
+    assert out.count("\n") == 1
+    found = json.loads(out)
+    (failure,) = found.pop("failures")
+    assert failure.startswith("checkers / SBP / seed 0: failed")
+    assert found == {
+        "results": "results/small",
+        "planned": 2,
+        "already_recorded": 0,
+        "statuses": {"converged": 1, "failed": 1},
+        "data_errors": [],
+        "part": "",
+        "report": "results/small/report.html",
+        "exit_code": code,
+    }
+    assert "[1/1] checkers · SMO · seed 0: converged" in err
+
+
+def test_a_dry_run_runs_and_writes_nothing(
+    run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("marginbench.harness.previewing.LocalPool", session.LocalPool)
+    arguments = ("run", "small.toml", "--dry-run", "--seeds", "2", "--timeout", "30")
+    code, out, _ = run(*arguments, "--jobs", "4")
+    assert (code, out.splitlines()) == (
+        0,
+        [
+            "4 runs: 2 to do, 2 cannot start",
+            "  checkers / SMO: 2 to do",
+            "  checkers / SBP: 2 cannot start",
+            # Two runs at the same time.
+            "at most 30 s of solving by the timeouts; loading, warm-up and evaluation come on top",
+        ],
+    )
+    assert not (small / "results").exists()
+    run("run", "small.toml", "--solver", "smo")
+    found = json.loads(run(*arguments, "--json")[1])
+    assert found["runs"] == {"recorded": 1, "to do": 1, "cannot start": 2}
+    assert (found["planned"], found["solving_s"]) == (4, 30.0)
+
+
+def test_a_dry_run_computes_no_reference_optimum(
+    run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("marginbench.harness.previewing.LocalPool", session.LocalPool)
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(small / "cache"))
+    text = SMALL.replace("reference = false\n", "")
+    (small / "small.toml").write_text(text)
+
+    def answer(self: InProcess, jobs: Iterator[Job]) -> Iterator[Event]:
+        for job in jobs:
+            yield Started(job)
+            try:
+                yield Ended(job, Outcome("done", value=job.work.run(lambda message: None)))
+            except ReferenceFailure as error:
+                yield Ended(job, Outcome("failed", reason=f"ReferenceFailure: {error}"))
+
+    monkeypatch.setattr(InProcess, "execute", answer)
+    code, out, err = run("run", "small.toml", "--dry-run")
+    assert (code, err.splitlines()) == (
+        0,
+        ["the reference optimum of checkers is computed first, in at most 1800 s"],
+    )
+    assert out.splitlines()[0] == "2 runs: 2 to do"
+    assert not (small / "cache" / "references").exists()
+    run("run", "small.toml")
+    out, err = run("run", "small.toml", "--dry-run")[1:]
+    assert (out.splitlines()[0], err) == ("2 runs: 2 recorded", "")
 
 
 def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,6 +427,10 @@ def test_an_interrupted_study_resumes(
         assert last.startswith("marginbench: interrupted; ")
         assert last.endswith("run the same command again to resume: marginbench run slow.toml")
         assert "Traceback" not in err
+        assert "\nreport: results/slow/report.html\n" in err
+        page = tmp_path / "results" / "slow" / "report.html"
+        assert page.read_text() == "marginbench run slow.toml"
+        page.unlink()
     kept = {path: path.stat().st_mtime_ns for path in records.paths()}
     assert 2 <= len(kept) < 6
 
@@ -357,3 +446,56 @@ def test_an_interrupted_study_resumes(
         tmp_path / "results" / "slow" / "report.html"
     ).read_text() == "marginbench run slow.toml"
     shutil.rmtree(tmp_path / "results")
+
+
+@pytest.mark.slow
+def test_a_second_interrupt_ends_the_report_at_once(
+    script: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    endless = SCRIPT.replace("path.write_text(command)", "import time; time.sleep(600)")
+    (tmp_path / "command.py").write_text(endless)
+    records = RecordStore(tmp_path / "results" / "slow" / "runs")
+    process = script("run", "slow.toml")
+    wait_for(lambda: len(records.paths()) >= 1)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    while "writing the report" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert (process.returncode, err) == (130, "marginbench: interrupted\n")
+
+
+@pytest.mark.slow
+def test_the_report_of_an_interrupted_study_takes_a_bounded_time(
+    script: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    endless = SCRIPT.replace("path.write_text(command)", "import time; time.sleep(600)")
+    bounded = "import marginbench.harness.commands.running as r; r._PAGE_SECONDS = 0.5\n"
+    (tmp_path / "command.py").write_text(bounded + endless)
+    records = RecordStore(tmp_path / "results" / "slow" / "runs")
+    process = script("run", "slow.toml")
+    wait_for(lambda: len(records.paths()) >= 1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.endswith("run the same command again to resume: marginbench run slow.toml\n")
+
+
+@pytest.mark.slow
+def test_json_goes_through_a_pipe(
+    script: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "slow.toml").write_text(
+        STUDY.replace("1500", "2").replace("seeds = 6", "seeds = 2")
+    )
+    process = script("run", "slow.toml", "--json")
+    out, err = process.communicate(timeout=120)
+    assert json.loads(out)["statuses"] == {"budget": 2}
+    assert err.splitlines()[0] == "2 runs to do"
+    # Whoever reads the output has gone.
+    process = script("run", "slow.toml", "--json")
+    assert process.stdout is not None
+    process.stdout.close()
+    process.wait(timeout=120)
+    assert process.returncode == 141

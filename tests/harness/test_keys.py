@@ -238,7 +238,7 @@ def test_every_module_of_a_run_judges_it_or_is_said_to_be_neutral(kind: str) -> 
 
 #: What the script above imports of the other kind.
 FOR_THE_SCRIPT = {
-    kind: {f"harness/{other}/{name}.py" for name in ("__init__", "records", "work")}
+    kind: {f"harness/{other}/{name}.py" for name in ("__init__", "records", "search", "work")}
     for kind, other in (("svm", "feasibility"), ("cells", "svm"), ("images", "svm"))
 }
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from marginbench.harness.feasibility.records import FeasibilityRecord
+from marginbench.harness.forecast import Forecast, Interval, Pair, eta_words, span
 from marginbench.harness.jobs import DatasetWork, Limits
 from marginbench.harness.kinds import Run
-from marginbench.harness.progress import Forecast, LiveProgress, PlainProgress, outcome_line, span
+from marginbench.harness.ordering import in_rounds
+from marginbench.harness.progress import LiveProgress, PlainProgress, outcome_line
 from marginbench.harness.svm.records import Record
 
 
@@ -27,18 +30,76 @@ def record(task: str, solver: str, seed: int, **values: Any) -> Record:
     )  # fmt: skip
 
 
-def test_the_forecast_uses_the_most_alike_runs() -> None:
+def test_a_pair_that_has_been_run_takes_the_mean_of_its_runs() -> None:
     forecast = Forecast()
-    assert forecast.remaining({("a", "SMO"): 2}) is None
-    forecast.add("a", "SMO", 10.0)
-    forecast.add("a", "SMO", 20.0)
-    forecast.add("b", "SMO", 60.0)
-    forecast.add("b", "SBP", 1.0)
-    assert forecast.expected("a", "SMO") == 15.0
-    assert forecast.expected("c", "SMO") == 30.0
-    assert forecast.expected("c", "Pegasos") == pytest.approx(91 / 4)
-    assert forecast.remaining({("a", "SMO"): 2, ("b", "SBP"): 3}) == 33.0
-    assert Forecast(jobs=2).remaining({}) == 0.0
+    known = Pair("a", "SMO")
+    assert forecast.remaining({known: 2}) is None
+    forecast.add(known, 10.0)
+    forecast.add(known, 20.0)
+    assert forecast.expected(known) == Interval(15.0, 15.0)
+    assert forecast.remaining({known: 2}) == Interval(30.0, 30.0)
+    assert Forecast(jobs=2).remaining({}) is None
+
+
+def test_a_pair_that_has_not_been_run_is_scaled_from_other_tasks_and_capped() -> None:
+    forecast = Forecast()
+    forecast.add(Pair("small", "SMO", 1000), 10.0, solving=8.0)
+    forecast.add(Pair("small", "SBP", 1000), 1.0, solving=1.0)
+    # 30 s if the time grows with n, 90 s if with its square.
+    assert forecast.expected(Pair("large", "SMO", 3000)) == Interval(30.0, 90.0)
+    assert forecast.expected(Pair("smaller", "SMO", 500)) == Interval(2.5, 5.0)
+    # The timeout, and 2 s that were not spent in the solver.
+    assert forecast.expected(Pair("large", "SMO", 3000, limit=60.0)) == Interval(30.0, 62.0)
+    # No size is known, or the solver is new: the times as they are.
+    assert forecast.expected(Pair("other", "SMO")) == Interval(10.0, 10.0)
+    assert forecast.expected(Pair("small", "New", 1000)) == Interval(1.0, 10.0)
+    assert forecast.expected(Pair("other", "New", 1000)) == Interval(1.0, 10.0)
+
+
+def test_runs_that_have_begun_count_and_none_is_spread_over_several_jobs() -> None:
+    forecast = Forecast(jobs=2)
+    slow, fast = Pair("a", "slow"), Pair("a", "fast")
+    forecast.add(slow, 100.0)
+    forecast.add(fast, 2.0)
+    assert forecast.remaining({fast: 10}, [(fast, 1.0), (slow, 300.0)]) == Interval(10.5, 10.5)
+    assert forecast.remaining({fast: 1}, [(slow, 10.0)]) == Interval(90.0, 90.0)
+
+
+def test_the_runs_that_are_recorded_tell_the_time_of_the_others() -> None:
+    stream = io.StringIO()
+    progress = PlainProgress(stream=stream)
+    runs = [planned("digits", "SMO", seed) for seed in range(3)]
+    recorded = record("digits", "SMO", 0, wall_s=99.0, data_s=1.0, compile_s=None)
+    progress.begin(runs[1:], [(runs[0], recorded)])
+    progress.started(runs[1])
+    progress.ended(record("digits", "SMO", 1))
+    # The mean of 100 s and of the run that has just ended at once.
+    assert stream.getvalue().splitlines()[-1].endswith(", about 50 s left")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(0.0, 4.0, "about 2 s"), (62.0, 65.0, "about 1 min 04 s"), (100.0, 120.0, "about 1 min 50 s"),
+     (180.0, 530.0, "about 3 to 9 min"), (20.0, 70.0, "about 20 to 70 s"),
+     (30.0, 600.0, "at most 10 min"), (7200.0, 20_000.0, "about 2 to 6 h")],
+)  # fmt: skip
+def test_an_interval_of_time_in_words(low: float, high: float, words: str) -> None:
+    assert eta_words(Interval(low, high)) == words
+
+
+def test_one_run_of_each_pair_comes_first() -> None:
+    runs = [
+        replace(planned(task, solver, seed), key=f"{task}{solver}{seed}")
+        for task in "ab"
+        for solver in ("SMO", "SBP", "SDCA")
+        for seed in range(5)
+    ]
+    ordered = in_rounds(runs, "study")
+    assert ordered == in_rounds(runs, "study")
+    assert len({(run.task, run.solver) for run in ordered[:6]}) == 6
+    assert len({run.seed for run in ordered[:6]}) > 1  # not the first seed of each
+    assert ordered[6:] != [run for run in runs if run in ordered[6:]]
+    assert sorted(run.key for run in ordered) == sorted(run.key for run in runs)
 
 
 def test_plain_lines_count_the_runs() -> None:

@@ -247,6 +247,7 @@ def test_a_record_of_an_old_schema_keeps_its_values(
             assert getattr(checkpoint, column) == old[column], column
     if version < 3:
         assert (found.epochs, found.reference_alpha_sum) == ("[]", None)
+    assert (found.tuning, found.tuning_wall_s, found.tuning_evals) == ("[]", None, None)
 
 
 def counts_of(row: dict[str, Any]) -> dict[str, int]:

@@ -272,6 +272,73 @@ def test_a_mistake_is_one_line_that_names_key_and_value(old: str, new: str, mess
     assert not new or line in changed_lines(VALID, old, new)
 
 
+TUNED = """
+name = "tuned"
+[tuning]
+method = "halving"
+folds = 3
+[[task]]
+dataset = "digits"
+tune = { C = [0.1, 1], gamma = [0.1] }
+[[solver]]
+name = "SGD"
+tune = { max_epochs = [1, 5] }
+"""
+
+
+def test_what_is_tuned_is_read() -> None:
+    study = parse_study(TUNED.encode(), where="study.toml")
+    assert isinstance(study, Study)
+    assert (study.tuning.method, study.tuning.folds, study.tuning.resource) == (
+        "halving",
+        3,
+        "points",
+    )
+    assert study.task[0].tune == {"C": [0.1, 1.0], "gamma": [0.1]}
+    assert study.task[0].why_no_reference == (
+        "its C and gamma are tuned: each solver has its own problem"
+    )
+    assert study.solver[0].tune == {"max_epochs": [1, 5]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"halving"', '"halfing"', "tuning.method = 'halfing' is not known (did you mean 'halv"),
+        ("folds = 3", "fold = 3", "unknown key 'tuning.fold' (did you mean 'folds'?)"),
+        ("folds = 3", "folds = 1", "tuning.folds = 1: should be greater than or equal to 2"),
+        ("folds = 3", "folds = 3\nvalidation = 0.5", "tuning: validation and folds exclude each"),
+        ("folds = 3", 'resource = "kernel_evals"', "tuning.resource = 'kernel_evals' doubles up"),
+        ("C = [0.1, 1]", "C = []", "task[1].tune.C"),
+        ("C = [0.1, 1]", "C = [0, 1]", "C must be greater than 0"),
+        ("C = [0.1, 1]", "c = [1]", "c cannot be tuned; give values of C, gamma"),
+        ("gamma = [0.1]", "gamma = [-1]", "gamma"),
+        ("gamma = [0.1]", "degree = [2]", "degree cannot be tuned; give values of C, gamma"),
+        ("C = [0.1, 1]", 'C = ["a"]', "task[1].tune.C[1] = 'a': should be a valid number"),
+        ("tune = { C", "C = 1\ntune = { C", "C is tuned and given as well; remove one"),
+        (
+            "tune = { max",
+            "params = { max_epochs = 1 }\ntune = { max",
+            "max_epochs is in params and",
+        ),
+        ("max_epochs = [1, 5]", "max_epochs = []", "solver[1].tune.max_epochs"),
+    ],
+)
+def test_a_mistake_in_what_is_tuned_is_one_line(old: str, new: str, message: str) -> None:
+    assert old in TUNED
+    with pytest.raises(StudyError) as raised:
+        parse_study(TUNED.replace(old, new, 1).encode(), where="study.toml")
+    assert str(raised.value).startswith("study.toml: ")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_feasibility_methods_are_not_tuned() -> None:
+    text = FEASIBILITY.replace('name = "mplfp"', 'name = "mplfp"\ntune = { tol = [0.1] }')
+    with pytest.raises(StudyError, match=r"method\[1\].tune: only solvers of SVM tasks are tuned"):
+        parse_study(text.encode(), where="study.toml")
+
+
 def test_bad_syntax_names_the_line() -> None:
     with pytest.raises(StudyError, match=r"^study\.toml: not valid TOML: .*line 2"):
         parse('name = "x"\nseeds = = 3\n')

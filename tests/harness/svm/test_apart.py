@@ -11,16 +11,34 @@ import numpy as np
 import pytest
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import CheckpointMessage, Message, Outcome, SnapshotMessage, Stamp
+from marginbench.harness.jobs import (
+    CheckpointMessage,
+    FoundMessage,
+    Message,
+    Outcome,
+    SnapshotMessage,
+    Stamp,
+)
 from marginbench.harness.svm.plain import PlainModel
-from marginbench.harness.svm.work import ApartWork, FitWork, JudgeWork, Problem
+from marginbench.harness.svm.search import Search, configurations
+from marginbench.harness.svm.work import ApartWork, FitWork, JudgeWork, Problem, StoppingRules
 from marginbench.harness.wire import FrameReader, decode, encode
 
 DATA = {"n_train": 300, "n_test": 200}
 GAUSSIAN = Problem("checkers", DATA, {"name": "rbf", "gamma": 3.0}, 1.0, False)
 LINEAR = replace(GAUSSIAN, kernel={"name": "linear"})
 BIASED = replace(GAUSSIAN, fit_intercept=True)
-CLOCKS = {"wall_s", "cpu_s", "data_s", "compile_s", "evaluation_s", "claimed"}
+CLOCKS = {
+    "tuning",
+    "tuning_wall_s",
+    "tuning_cpu_s",
+    "wall_s",
+    "cpu_s",
+    "data_s",
+    "compile_s",
+    "evaluation_s",
+    "claimed",
+}
 
 #: One solver for each kind of model, and those that keep notes, certificates or a bias.
 RUNS = {
@@ -38,6 +56,16 @@ RUNS = {
     ),
     "RandomFourierFeatures": FitWork(
         GAUSSIAN, "RandomFourierFeatures", {"gamma": 3.0, "random_state": 0}, 1.3
+    ),
+    "Pegasos on a budget": FitWork(
+        GAUSSIAN, "Pegasos", {"gamma": 3.0, "max_epochs": 50, "random_state": 0}, 1.3,
+        rules=StoppingRules(evaluations=4000),
+    ),
+    "SMO, tuned": FitWork(
+        GAUSSIAN, "SMO", {"gamma": 1.0, "C": 0.1}, 1.3, certificate=True,
+        search=Search(
+            configurations({"gamma": [1.0, 10.0], "C": [0.1, 10.0]}), method="halving"
+        ),
     ),
     "LinearSDCA": FitWork(LINEAR, "LinearSDCA", {"random_state": 0}, 1.3, certificate=True),
     "LIBSVM": FitWork(GAUSSIAN, "LIBSVM", {"gamma": 3.0}, 1.3, certificate=True),
@@ -62,11 +90,16 @@ def run_apart(fit: FitWork, folder: Path) -> tuple[dict[str, Any], list[Any]]:
     path = folder / "states"
     path.write_bytes(b"".join(encode(item.state) for item in states))
     times = [item.time for item in states]
-    outcome = Outcome("done", claims, snapshots=path, claimed=times, seen=times)
+    found: dict[str, Any] = {}
+    for item in messages:
+        if isinstance(item, FoundMessage):
+            found = work.parsed_found(travelled(item.columns))
+    outcome = Outcome("done", claims, found=found, snapshots=path, claimed=times, seen=times)
     judging = work.judged(outcome)
     assert isinstance(judging, JudgeWork)
     judged: list[Message] = []
     columns = judging.parsed(travelled(judging.run(judged.append)))
+    columns = found | columns
     return columns, [item.checkpoint for item in judged if isinstance(item, CheckpointMessage)]
 
 
@@ -81,7 +114,8 @@ def test_a_run_judged_apart_is_the_run_judged_at_once(name: str, tmp_path: Path)
     for found, expected in zip(states, trace, strict=True):
         assert replace(found, wall_s=0.0, cpu_s=0.0) == replace(expected, wall_s=0.0, cpu_s=0.0)
     assert (apart["wall_s"], apart["cpu_s"]) == (states[-1].wall_s, states[-1].cpu_s)
-    assert apart["claimed"] == "n_iter counters epochs"
+    tuning = " tuning tuning_wall_s tuning_cpu_s tuning_evals" if "tuned" in name else ""
+    assert apart["claimed"] == f"n_iter counters epochs{tuning}"
 
 
 def without_clocks(columns: dict[str, Any]) -> dict[str, Any]:

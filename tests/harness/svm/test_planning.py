@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from marginbench.harness.errors import StudyError
 from marginbench.harness.jobs import DatasetInfo, SolverInfo
 from marginbench.harness.kinds import Run
 from marginbench.harness.svm.kind import SVMFacts
@@ -18,6 +20,7 @@ from marginbench.harness.svm.work import FitWork, ReferenceInfo
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
 REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.123456789012345, "r" * 64)
 KERNELIZED = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
+LINEAR = ("C", "random_state")
 TRAITS = {
     "supports_bias": True,
     "supports_no_bias": True,
@@ -51,14 +54,18 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
         params: dict[str, Any] | None = None,
         budget: dict[str, Any] | None = None,
         seed: int = 0,
+        entry: dict[str, Any] | None = None,
+        tuning: dict[str, Any] | None = None,
         **task: Any,
     ) -> Run:
         width = {} if task.get("kernel") == "linear" else {"gamma": 0.5}
         study = make_study(
             task=[{"label": "t", "dataset": "digits", "C": 2.0, **width, **task}],
-            solver=[{"name": "SMO", "label": "mine", "params": params or {}}],
+            solver=[{"name": "SMO", "label": "mine", "params": params or {}, **(entry or {})}],
             budget=budget or {},
+            tuning=tuning or {},
         )
+        study = study.with_tasks([each.completed() for each in study.task])
         facts = SVMFacts(
             {"mine": info}, {study.task[0].label: data}, {study.task[0].label: reference}
         )
@@ -67,7 +74,94 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
     return planned
 
 
-LINEAR = ("C", "random_state")
+def test_a_tuned_run_searches_what_its_solver_takes(plan: Callable[..., Run]) -> None:
+    tune = {"C": [1.0, 10.0], "gamma": [0.5]}
+    run = plan(solver(), C=None, gamma=None, tune=tune)
+    assert isinstance(run.work, FitWork)
+    search = run.work.search
+    assert search is not None
+    assert search.configurations == ({"C": 1.0, "gamma": 0.5}, {"C": 10.0, "gamma": 0.5})
+    assert run.known["C"] is None
+    assert json.loads(run.known["kernel"]) == {"name": "rbf", "gamma": None}
+    planned = json.loads(run.known["params"])
+    assert (planned["C"], planned["gamma"], planned["kernel"]) == (None, None, "rbf")
+    assert run.limits.seconds["tune"] > 2 * search.trial_seconds
+    # A linear method has no gamma, and a method without C only what is its own.
+    linear = plan(solver(LINEAR), C=None, kernel="linear", tune={"C": [1.0, 10.0]})
+    assert linear.work.search.configurations == ({"C": 1.0}, {"C": 10.0})  # type: ignore[attr-defined]
+    without = solver((*set(KERNELIZED) - {"C"}, "eta0"))
+    own = plan(without, C=None, gamma=None, tune=tune, entry={"tune": {"eta0": [1, 2]}})
+    assert own.work.search.configurations == (  # type: ignore[attr-defined]
+        {"gamma": 0.5, "eta0": 1},
+        {"gamma": 0.5, "eta0": 2},
+    )
+    assert plan(solver()).work.search is None  # type: ignore[attr-defined]
+
+
+def test_the_whole_protocol_of_tuning_is_in_the_key(plan: Callable[..., Run]) -> None:
+    base: dict[str, Any] = {"C": None, "tune": {"C": [1.0, 10.0]}}
+    others: list[dict[str, Any]] = [
+        {},
+        {"C": None, "tune": {"C": [1.0, 100.0]}},
+        {"C": None, "tune": {"C": [10.0, 1.0]}},
+        {"entry": {"tune": {"tol": [0.1, 0.01]}}},
+        {"budget": {"timeout": 7.0}},
+        *({"tuning": {name: value}} for name, value in (
+            ("method", "halving"), ("validation", 0.3), ("folds", 3), ("seed", 1),
+            ("seconds", 9.0), ("kernel_evals", 1e6),
+        )),
+    ]  # fmt: skip
+    info = solver((*KERNELIZED, "tol"))
+    keys = {plan(info, **{**base, **change}).key for change in others}
+    assert len(keys) == len(others)
+    # Where nothing is tuned it changes nothing.
+    assert plan(info, tuning={"method": "halving"}).key == plan(info).key
+    parts = json.loads(plan(info, **base).known["key_parts"])
+    assert "Infinity" not in json.dumps(parts)
+
+
+def test_what_does_not_count_cannot_be_tuned_on_counts(plan: Callable[..., Run]) -> None:
+    peer = solver(instrumented=False)
+    run = plan(peer, C=None, tune={"C": [1.0, 2.0]}, tuning={"kernel_evals": 1e6})
+    assert run.skip_reason == "mine does not count, so kernel_evals of [tuning] cannot limit it"
+    assert plan(peer, tuning={"kernel_evals": 1e6}).skip_reason == ""
+
+
+def test_too_many_configurations_are_refused(plan: Callable[..., Run]) -> None:
+    values = [float(value) for value in range(1, 41)]
+    message = "'mine' on 't' has 1600 configurations to choose from; give fewer values in tune"
+    with pytest.raises(StudyError, match=message):
+        plan(solver(), C=None, gamma=None, tune={"C": values, "gamma": values})
+
+
+def test_rules_that_end_a_run_by_what_it_has_done_are_in_its_key(plan: Callable[..., Run]) -> None:
+    budgets: list[dict[str, Any]] = [
+        {},
+        {"kernel_evals": 1e6},
+        {"kernel_evals": 2e6},
+        {"iterations": 100},
+        {"stop": {"suboptimality": 1e-3}},
+        {"stop": {"suboptimality": 1e-2}},
+    ]
+    keys = [plan(solver(), budget=budget).key for budget in budgets]
+    assert len(set(keys)) == len(keys)
+    # A limit that only cuts a run short, and an objective that the solver does not minimise.
+    assert plan(solver(), budget={"timeout": 7.0}).key == keys[0]
+    norm_bound = solver(scalarization=None)
+    stopped = plan(norm_bound, budget={"stop": {"suboptimality": 1e-3}})
+    assert stopped.key == plan(norm_bound).key
+    # The reference to ten digits: the last ones differ between machines.
+    again = replace(REFERENCE, primal=REFERENCE.primal * (1 + 1e-13))
+    assert plan(solver(), reference=again, budget=budgets[-1]).key == keys[-1]
+
+
+def test_what_does_not_count_cannot_be_limited_by_counts(plan: Callable[..., Run]) -> None:
+    peer = solver(instrumented=False)
+    assert plan(peer, budget={"stop": {"suboptimality": 0.1}}).skip_reason == ""
+    run = plan(peer, budget={"kernel_evals": 1e6, "iterations": 5})
+    assert run.skip_reason == (
+        "mine does not count, so the budget's kernel_evals and iterations cannot limit it"
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from marginbench.harness.jobs import Message, PhaseMessage
 from marginbench.harness.svm.evaluation import Evaluation, Evaluator
 from marginbench.harness.svm.predictors import TaskPoints
 from marginbench.harness.svm.tracing import Snapshot, TraceMonitor
+from marginbench.harness.svm.work import StoppingRules
 from marginbench.solvers import RBF, SBP, Counters, KernelExpansion, Pegasos, Solver
 from marginbench.solvers.kernels.oracle import KernelOracle
 
@@ -243,3 +244,26 @@ def test_what_a_solver_evaluates_to_look_at_itself_need_not_be_counted() -> None
     aside.row(0)
     with pytest.raises(EvaluationError, match=r"kernel_evals is 20, but .* already had 40"):
         monitor.finish(2, model())
+
+
+def test_a_checkpoint_is_due_where_the_evaluations_are_used_up() -> None:
+    rules = StoppingRules(evaluations=130)
+    monitor, messages = watch(SlowEvaluator(), rules=rules)
+    counters = Counters()
+    monitor.start(counters)
+    asked = []
+    for step in range(1, 24):
+        counters.kernel_evals = 10 * step
+        if monitor.due(counters.kernel_evals):
+            asked.append(monitor.record(step, model))
+    # It is asked to stop at 130, and ignores that: the grid goes on as if nothing were.
+    counts = [item.counters["kernel_evals"] for item in checkpoints(messages)]
+    assert counts == [100, 130, 150, 230]
+    assert asked == [False, True, True, True]
+
+
+def test_an_epoch_ends_a_run_without_a_checkpoint() -> None:
+    monitor, messages = watch(SlowEvaluator(), rules=StoppingRules(iterations=20))
+    monitor.start(Counters())
+    assert [monitor.epoch_ended(n_iter, model) for n_iter in (10, 20)] == [False, True]
+    assert checkpoints(messages) == []

@@ -1,0 +1,187 @@
+"""Results in Python: data frames, a summary, and what a notebook shows of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec
+
+from marginbench.harness.description import read_description
+from marginbench.harness.kinds import kind_named
+from marginbench.harness.outcomes import RunSummary
+from marginbench.harness.plans import restored_study
+from marginbench.harness.running import run as _run
+from marginbench.harness.words import plural
+from marginbench.reports import report as _report
+from marginbench.reports.errors import ReportError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from marginbench.harness.study import StudyBase
+    from marginbench.reports.analysis import Analysis
+    from marginbench.reports.results import Results
+
+_P = ParamSpec("_P")
+
+_STATISTICS = ("median", "low", "high", "n")
+
+
+class StudyResults:
+    """What is recorded of a study, as data frames; of :func:`load_results`.
+
+    Parameters
+    ----------
+    data : Results
+        As reports take them.
+    """
+
+    def __init__(self, data: Results) -> None:
+        self._data = data
+
+    @property
+    def folder(self) -> Path:
+        """The results folder."""
+        return self._data.folder
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row for each planned run: the columns of its record, and a column for each counter.
+
+        A run without a readable record has the status "missing" or "damaged". Fractions are in
+        [0, 1], times in seconds, objectives in C units; ``ok`` says whether the run ended as
+        planned and has a result.
+        """
+        return self._data.runs
+
+    @property
+    def checkpoints(self) -> pd.DataFrame:
+        """One row for each checkpoint of each run: task, solver, seed, counters, clocks, scores."""
+        return self._data.traces
+
+    @cached_property
+    def study(self) -> StudyBase:
+        """The study, as ``run`` takes it.
+
+        Raises
+        ------
+        ReportError
+            If an early release wrote the folder: it did not store the study.
+        """
+        described = read_description(self.folder)
+        if described is None or "study" not in described:
+            raise ReportError(
+                f"{self.folder}: written by an early release, which did not store the study; run "
+                "the study again"
+            )
+        kind = kind_named(self._data.kind)
+        return restored_study(kind.study, described["study"], self.folder)
+
+    def summary(self) -> pd.DataFrame:
+        """Medians over the runs that ended as planned, for each task and solver.
+
+        Returns
+        -------
+        DataFrame
+            The rows are (task, solver). The columns are (measure, statistic), with the statistics
+            ``median``, ``low`` (minimum), ``high`` (maximum) and ``n`` (runs with a value). A cost
+            to a target that the median run never reaches is infinite, an unknown value NaN.
+        """
+        table = self._analysis.table.pivot(
+            index=["task", "solver"], columns="measure", values=list(_STATISTICS)
+        )
+        order = self._analysis.runs[["task", "solver"]].drop_duplicates().apply(tuple, axis=1)
+        columns = [(name, each) for name in self._analysis.shown for each in _STATISTICS]
+        wide = table.swaplevel(axis=1).reindex(index=list(order), columns=columns)
+        return wide.astype({(name, "n"): "Int64" for name in self._analysis.shown})
+
+    def report(self) -> Path:
+        """Write the page again, and return its path."""
+        described = read_description(self.folder)
+        return _report(self.folder, str((described or {}).get("command", "")))
+
+    @cached_property
+    def _analysis(self) -> Analysis:
+        from marginbench.reports.analysis import Analysis
+
+        return Analysis(self._data)
+
+    def __repr__(self) -> str:
+        ok = int(self.runs["ok"].sum())
+        count = plural(len(self.runs), "run")
+        return f"StudyResults({str(self.folder)!r}: {count}, {ok} with a result)"
+
+    def _repr_html_(self) -> str:
+        """The medians of the summary, as the page formats them; everything is escaped."""
+        import pandas as pd
+
+        from marginbench.reports.derived import derived_measures
+        from marginbench.reports.formatting import say
+
+        wide, measures = self.summary(), self._analysis.shown
+        groups = {item.name: item.group for item in derived_measures(self._data.kind)}
+        shown = pd.DataFrame(index=wide.index)
+        runs = self.runs.groupby(["task", "solver"], sort=False)["ok"]
+        shown["Runs"] = [f"{group.sum()} / {len(group)}" for _, group in runs]
+        for name, measure in measures.items():
+            group = f"{groups[name]}: " if groups.get(name) else ""
+            shown[f"{group}{measure.title}"] = [
+                "" if math.isnan(value) else say(measure, value) for value in wide[name, "median"]
+            ]
+        return shown.to_html(escape=True, border=0)
+
+
+@dataclass(frozen=True, repr=False)
+class RunResults(RunSummary):
+    """How the runs of a study ended, and their records; a notebook shows the summary."""
+
+    @cached_property
+    def records(self) -> StudyResults:
+        """All that is recorded: :func:`load_results` of the folder."""
+        return load_results(self.results)
+
+    def report(self) -> Path:
+        """Write the page, and return its path."""
+        return self.records.report()
+
+    def _repr_html_(self) -> str:
+        return self.records._repr_html_()
+
+
+def load_results(folder: Path | str) -> StudyResults:
+    """Load a results folder as data frames.
+
+    Parameters
+    ----------
+    folder : Path or str
+        A folder with ``study.json`` and ``runs/``.
+
+    Returns
+    -------
+    StudyResults
+
+    Raises
+    ------
+    ReportError
+        If the folder has no ``study.json`` that this release can read.
+    """
+    from marginbench.reports import results
+
+    return StudyResults(results.load_results(Path(folder)))
+
+
+def _with_records(function: Callable[_P, RunSummary]) -> Callable[_P, RunResults]:
+    """The function with results that can load their records."""
+
+    @wraps(function)
+    def returning_records(*args: _P.args, **kwargs: _P.kwargs) -> RunResults:
+        summary = function(*args, **kwargs)
+        return RunResults(**{item.name: getattr(summary, item.name) for item in fields(summary)})
+
+    return returning_records
+
+
+run = _with_records(_run)

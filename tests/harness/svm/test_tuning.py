@@ -1,0 +1,319 @@
+"""Tuning: what is tried on what, which configuration is chosen, and what that costs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from marginbench import SMO, Pegasos
+from marginbench.data_loaders import Dataset
+from marginbench.harness.jobs import FoundMessage, Message, PhaseMessage
+from marginbench.harness.session import run_study
+from marginbench.harness.store import RecordStore
+from marginbench.harness.svm.records import Record
+from marginbench.harness.svm.search import Round, Search, configurations
+from marginbench.harness.svm.study import Study
+from marginbench.harness.svm.tuning import Tuned, tune
+from marginbench.harness.svm.verdict import load_task_data
+from marginbench.harness.svm.work import FitWork, Problem, StoppingRules
+
+PROBLEM = Problem(
+    "checkers", {"n_train": 200, "n_test": 100}, {"name": "rbf", "gamma": 1.0}, 1.0, False
+)
+GRID = configurations({"C": [0.01, 10.0], "gamma": [0.1, 10.0]})
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return load_task_data(PROBLEM)
+
+
+class Build:
+    """Makes estimators and keeps them with what they were fitted to."""
+
+    def __init__(self, cls: type[Any] = SMO) -> None:
+        self.cls = cls
+        self.fitted: list[tuple[Any, np.ndarray, np.ndarray]] = []
+
+    def __call__(self, params: dict[str, Any]) -> Any:
+        outer, cls = self, self.cls
+
+        class Kept(cls):  # type: ignore[misc, valid-type]
+            def fit(self, X: Any, y: Any, **options: Any) -> Any:
+                outer.fitted.append((self, X, y))
+                return super().fit(X, y, **options)
+
+        return Kept(**params)
+
+
+def tuned(
+    data: Dataset, build: Any = None, rules: StoppingRules | None = None, **search: Any
+) -> Tuned:
+    work = FitWork(
+        PROBLEM,
+        "SMO",
+        {},
+        1.19,
+        rules=rules or StoppingRules(),
+        search=Search(**{"configurations": GRID, **search}),
+    )
+    return tune(work, data, build or Build())
+
+
+def places_of(data: Dataset, X: np.ndarray) -> list[int]:
+    """The places of points in the training part; no two points of it are the same."""
+    rows = {row.tobytes(): place for place, row in enumerate(data.X_train)}
+    return [rows[row.tobytes()] for row in X]
+
+
+def test_the_parameter_named_last_varies_fastest() -> None:
+    assert [(each["C"], each["gamma"]) for each in GRID] == [
+        (0.01, 0.1), (0.01, 10.0), (10.0, 0.1), (10.0, 10.0)
+    ]  # fmt: skip
+
+
+def test_halving_halves_the_configurations_and_doubles_the_resource() -> None:
+    search = Search(tuple({"C": c} for c in range(1, 9)), method="halving")
+    assert search.rounds(800, 2) == [Round(8, 100), Round(4, 200), Round(2, 400), Round(1, 800)]
+    # Ten points of each class at least: there is room for two rounds.
+    assert search.rounds(70, 2) == [Round(8, 35), Round(4, 70)]
+    assert search.rounds(30, 2) == [Round(8, 30)]
+    counted = replace(search, resource="kernel_evals", trial_evaluations=8000.0)
+    assert counted.rounds(70, 2) == [
+        Round(8, 70, 1000.0), Round(4, 70, 2000.0), Round(2, 70, 4000.0), Round(1, 70, 8000.0)
+    ]  # fmt: skip
+    odd = Search(tuple({"C": c} for c in range(1, 6)), method="halving")
+    assert [each.keep for each in odd.rounds(800, 2)] == [5, 3, 2]
+    assert Search(({"C": 1.0},), method="halving").rounds(800, 2) == [Round(1, 800)]
+
+
+def test_each_configuration_is_fitted_to_one_part_and_scored_on_the_rest(data: Dataset) -> None:
+    build = Build()
+    found = tuned(data, build)
+    used = places_of(data, build.fitted[0][1])
+    rest = np.setdiff1d(np.arange(200), used)
+    assert (len(set(used)), len(rest)) == (150, 50)
+    share = (data.y_train[rest] > 0).mean()
+    assert abs(share - (data.y_train > 0).mean()) < 0.02
+    for trial, (estimator, X, _) in zip(found.trials, build.fitted, strict=True):
+        assert places_of(data, X) == used
+        assert {name: getattr(estimator, name) for name in trial.params} == trial.params
+        wrong = estimator.predict(data.X_train[rest]) != data.y_train[rest]
+        assert trial.error == wrong.mean()
+        assert trial.kernel_evals == estimator.counters_.kernel_evals
+        assert (trial.points, trial.round, trial.ended) == (150, 0, "completed")
+        assert 0 < trial.wall_s < 60
+    errors = [trial.error for trial in found.trials]
+    assert found.choice == int(np.argmin(errors))
+    assert min(errors) < max(errors)  # type: ignore[type-var]
+    columns = found.columns()
+    assert columns["tuning_evals"] == sum(e.counters_.kernel_evals for e, _, _ in build.fitted)
+    assert json.loads(columns["tuning"])[0]["params"] == GRID[0]
+
+
+def test_test_data_are_never_touched(data: Dataset) -> None:
+    poisoned = replace(data, X_test=np.full_like(data.X_test, np.nan), y_test=-data.y_test)
+    errors = [trial.error for trial in tuned(data).trials]
+    assert [trial.error for trial in tuned(poisoned).trials] == errors
+
+
+def test_all_solvers_have_the_same_split_and_another_seed_has_another(data: Dataset) -> None:
+    smo, pegasos, other = Build(), Build(Pegasos), Build()
+    tuned(data, smo)
+    tuned(data, pegasos)
+    tuned(data, other, seed=(0, 1))
+    np.testing.assert_array_equal(smo.fitted[0][1], pegasos.fitted[0][1])
+    assert set(places_of(data, smo.fitted[0][1])) != set(places_of(data, other.fitted[0][1]))
+
+
+def test_of_folds_each_point_is_scored_once(data: Dataset) -> None:
+    build = Build()
+    found = tuned(data, build, folds=4, configurations=GRID[-1:])
+    scored: Counter[int] = Counter()
+    wrong = 0
+    for estimator, X, _ in build.fitted:
+        rest = np.setdiff1d(np.arange(200), places_of(data, X))
+        scored.update(rest.tolist())
+        wrong += int(np.sum(estimator.predict(data.X_train[rest]) != data.y_train[rest]))
+    assert scored == Counter(range(200))
+    assert found.trials[0].error == wrong / 200
+
+
+def test_halving_keeps_the_best_and_fits_them_to_more_points(data: Dataset) -> None:
+    build = Build()
+    found = tuned(data, build, method="halving")
+    sizes = [[trial.points for trial in found.trials if trial.round == i] for i in range(3)]
+    assert sizes == [[37] * 4, [75] * 2, [150]]
+    first = {GRID.index(trial.params): trial.error for trial in found.trials[:4]}
+    best = sorted(first, key=lambda place: (first[place], place))[:2]
+    assert [GRID.index(trial.params) for trial in found.trials[4:6]] == best
+    assert found.trials[6].params == GRID[found.choice]
+    # The points of a round are among those of the next, with the classes in proportion.
+    small, large = (set(places_of(data, build.fitted[place][1])) for place in (0, 4))
+    assert small < large
+    assert abs((build.fitted[0][2] > 0).mean() - (data.y_train > 0).mean()) < 0.05
+
+
+@pytest.mark.parametrize("sizes", [[10.0, 20.0], [20.0, 10.0]])
+def test_of_equal_configurations_the_first_is_chosen(data: Dataset, sizes: list[float]) -> None:
+    found = tuned(data, configurations=configurations({"cache_size": sizes}))
+    assert found.trials[0].error == found.trials[1].error
+    assert found.choice == 0
+
+
+def test_a_tuning_that_runs_out_scores_what_it_has(data: Dataset) -> None:
+    common = {"gamma": 10.0, "random_state": 0}
+    grid = tuple({"max_epochs": epochs, **common} for epochs in (1, 2, 10, 20))
+    free = tuned(data, Build(Pegasos), configurations=grid)
+    costs = [trial.kernel_evals or 0 for trial in free.trials]
+    # Enough for the first two, and a part of the third.
+    limit = costs[0] + costs[1] + costs[2] // 2
+    found = tuned(data, Build(Pegasos), configurations=grid, evaluations=float(limit))
+    assert [trial.ended for trial in found.trials] == [
+        "completed", "completed", "cut short", "not tried"
+    ]  # fmt: skip
+    assert limit <= sum(trial.kernel_evals or 0 for trial in found.trials) <= limit + 150
+    assert [trial.error for trial in found.trials[:2]] == [t.error for t in free.trials[:2]]
+    assert found.trials[2].error is not None
+    assert found.trials[3].error is None
+    errors = [trial.error for trial in found.trials[:3]]
+    assert found.choice == errors.index(min(errors))  # type: ignore[type-var]
+
+
+def test_a_round_that_is_not_complete_decides_nothing(data: Dataset) -> None:
+    free = tuned(data, method="halving")
+    first = sum(trial.kernel_evals or 0 for trial in free.trials[:4])
+    found = tuned(data, method="halving", evaluations=float(first + 1))
+    assert [trial.ended for trial in found.trials[4:]] == ["cut short", "not tried"]
+    errors = [trial.error for trial in found.trials[:4]]
+    assert found.choice == errors.index(min(errors))  # type: ignore[type-var]
+
+
+def test_seconds_end_a_tuning_as_well(data: Dataset) -> None:
+    found = tuned(data, seconds=1e-9)
+    assert [trial.ended for trial in found.trials] == ["cut short", *["not tried"] * 3]
+    assert found.choice == 0
+
+
+def test_each_trial_has_the_limits_of_a_run(data: Dataset) -> None:
+    grid = ({"max_epochs": 100, "gamma": 10.0},)
+    (trial,) = tuned(data, Build(Pegasos), configurations=grid, trial_evaluations=5000.0).trials
+    assert trial.ended == "cut short"
+    assert 5000 <= (trial.kernel_evals or 0) <= 5150
+    (trial,) = tuned(
+        data, Build(Pegasos), configurations=grid, rules=StoppingRules(iterations=300)
+    ).trials
+    assert trial.ended == "cut short"
+    (trial,) = tuned(data, Build(Pegasos), configurations=grid, trial_seconds=1e-9).trials
+    assert trial.ended == "cut short"
+
+
+def test_a_configuration_that_fails_is_recorded_and_not_chosen(data: Dataset) -> None:
+    found = tuned(data, configurations=({"C": -1.0}, {"C": 1.0, "gamma": 10.0}))
+    assert found.trials[0].ended.startswith("failed: ValueError: C must be")
+    assert (found.trials[0].error, found.choice) == (None, 1)
+    with pytest.raises(RuntimeError, match="no configuration could be scored: failed: ValueError"):
+        tuned(data, configurations=({"C": -1.0}, {"C": -2.0}))
+
+
+def test_a_tuned_run_is_the_run_of_what_it_chose() -> None:
+    given = {"kernel": "rbf", "gamma": 0.1, "C": 0.01, "random_state": 0}
+    search = Search(GRID, params={**given, "gamma": None, "C": None, "tol": 1e-3})
+    work = FitWork(PROBLEM, "SMO", given, 1.19, certificate=True, search=search)
+    messages: list[Message] = []
+    columns = work.run(messages.append)
+    phases = [m.phase for m in messages if isinstance(m, PhaseMessage)]
+    assert phases[:4] == ["data", "compile", "tune", "solve"]
+    (found,) = [m for m in messages if isinstance(m, FoundMessage)]
+    chosen = GRID[found.columns["choice"]]
+    assert (columns["C"], json.loads(columns["kernel"])["gamma"]) == (chosen["C"], chosen["gamma"])
+    assert json.loads(columns["params"]) == {**search.params, **chosen}
+    kernel = {"name": "rbf", "gamma": chosen["gamma"]}
+    problem = replace(PROBLEM, kernel=kernel, C=chosen["C"])
+    alone = FitWork(problem, "SMO", {**given, **chosen}, 1.19, certificate=True)
+    expected = alone.run(lambda message: None)
+    for name in ("status", "counters", "n_iter", "primal", "dual", "test_error", "n_support"):
+        assert columns[name] == expected[name], name
+    # What the trials cost is not in the counts of the run.
+    assert columns["tuning_evals"] > 0
+
+
+def test_several_classes_are_tuned() -> None:
+    problem = Problem("digits", {}, {"name": "rbf", "gamma": 0.1}, 1.0, False)
+    problem = replace(problem, dataset="digits")
+    dataset = load_task_data(problem)
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=90)
+    X = (rng.normal(size=(90, 2)) + 4.0 * np.eye(3)[y][:, :2]).astype(np.float32)
+    classes = replace(dataset, X_train=X, y_train=y, X_test=X[:5], y_test=y[:5])
+    work = FitWork(problem, "SMO", {}, 1.19, search=Search(GRID, folds=3))
+    build = Build()
+    found = tune(work, classes, build)
+    rows = {row.tobytes(): place for place, row in enumerate(X)}
+    wrong = 0
+    for estimator, part, _ in build.fitted[:3]:
+        rest = np.setdiff1d(np.arange(90), [rows[row.tobytes()] for row in part])
+        wrong += int(np.sum(estimator.predict(X[rest]) != y[rest]))
+    assert found.trials[0].error == wrong / 90
+    assert 0 < wrong < 90
+
+
+def test_what_all_trials_may_take_bounds_the_tuning_from_outside() -> None:
+    search = Search(GRID, trial_seconds=10.0)
+    assert search.solving_s == 40.0
+    assert replace(search, folds=3).solving_s == 120.0
+    assert replace(search, method="halving").solving_s == 70.0
+    assert replace(search, seconds=25.0).solving_s == 25.0
+    assert math.isinf(Search(GRID).solving_s)
+
+
+MINE = """
+from marginbench import Pegasos
+
+
+class Mine(Pegasos):
+    \"\"\"A user's solver.\"\"\"
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_keeps_its_tuning(
+    tmp_path: Path, make_study: Callable[..., Study]
+) -> None:
+    """The trials end at the timeout and are scored; the run itself is killed there."""
+    (tmp_path / "mine.py").write_text(MINE)
+    task = {"dataset": "checkers", "dataset_params": PROBLEM.dataset_params, "C": 1.0}
+    endless = {"params": {"max_epochs": 10**8}}
+    study = make_study(
+        task=[{**task, "gamma": None, "tune": {"gamma": [0.1, 10.0]}}],
+        solver=[
+            {"name": "Pegasos", **endless},
+            {"name": f"{tmp_path}/mine.py:Mine", **endless},
+        ],
+        budget={"timeout": 1.0},
+        tuning={"seconds": 1.5},
+    )
+    run_study(study.with_tasks([each.completed() for each in study.task]), tmp_path / "results")
+    store = RecordStore(tmp_path / "results" / "runs")
+    records = {record.solver: record for record in map(store.read, store.paths())}
+    assert {record.status for record in records.values()} == {"timeout"}
+    for record in records.values():
+        assert isinstance(record, Record)
+        trials = json.loads(record.tuning)
+        assert [trial["ended"] for trial in trials] == ["cut short", "cut short"]
+        assert 1.5 <= record.tuning_wall_s < 4.0  # type: ignore[operator]
+        chosen = min(trials, key=lambda trial: trial["error"])["params"]["gamma"]
+        assert json.loads(record.kernel) == {"name": "rbf", "gamma": chosen}
+        assert json.loads(record.params)["gamma"] == chosen
+        # Its states are judged with the chosen kernel.
+        assert record.trace
+        assert record.test_error is not None
+    assert "tuning" in records["Mine"].claimed.split()

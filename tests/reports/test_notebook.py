@@ -1,0 +1,155 @@
+"""Results in Python: data frames, the summary, and what a notebook shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import marginbench
+from marginbench.harness.errors import StudyError
+from marginbench.harness.outcomes import RunSummary
+from marginbench.harness.study_file import load_study, parse_study, study_names
+from marginbench.harness.workbench import InProcess
+from marginbench.reports.errors import ReportError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+STUDY = {
+    "name": "small",
+    "seeds": 1,
+    "task": [{"dataset": "checkers", "dataset_params": {"n_train": 100, "n_test": 50}}],
+    "solver": [{"name": "smo"}],
+}
+
+
+@pytest.fixture
+def results(make, write_results):
+    records = [
+        make.finished("a", "SMO", seed, make.trace([1e3, 1e4], [0.3, error]), n_iter=5)
+        for seed, error in enumerate([0.1, 0.2, 0.6])
+    ]
+    records.append(make.record("a", "<b>", 0, status="crashed", reason="signal 11"))
+    folder = write_results(records, [make.task("a")], [make.solver("SMO"), make.solver("<b>")])
+    return marginbench.load_results(str(folder))
+
+
+def test_there_is_a_row_for_each_run_and_for_each_checkpoint(results):
+    assert results.runs[["solver", "seed", "ok"]].values.tolist() == [
+        ["SMO", 0, True],
+        ["SMO", 1, True],
+        ["SMO", 2, True],
+        ["<b>", 0, False],
+    ]
+    assert results.checkpoints["test_error"].tolist() == [0.3, 0.1, 0.3, 0.2, 0.3, 0.6]
+    assert results.checkpoints["kernel_evals"].tolist() == [1e3, 1e4] * 3
+
+
+def test_the_summary_has_medians_ranges_and_numbers(results):
+    summary = results.summary()
+    assert list(summary.index) == [("a", "SMO"), ("a", "<b>")]
+    assert summary["test_error"].loc[("a", "SMO")].tolist() == [0.2, 0.1, 0.6, 3]
+    failed = summary.loc[("a", "<b>"), "test_error"]
+    assert pd.isna(failed["median"])
+    assert failed["n"] == 0
+    assert summary["evaluations", "median"].loc[("a", "SMO")] == 1e4
+
+
+def test_what_is_shown_is_short_or_escaped(results):
+    assert re.fullmatch(r"StudyResults\('.*': 4 runs, 3 with a result\)", repr(results))
+    html = results._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+    assert "<td>3 / 3</td>" in html
+    assert "<td>0 / 1</td>" in html
+    assert html.count("20.00") == 1
+
+
+def test_a_summary_of_another_kind(make, tmp_path):
+    records = [make.method_record("cell", "VN", seed, wall_s=0.5 + seed) for seed in range(3)]
+    folder = make.folder(
+        tmp_path, records, [make.cell("cell")], [make.method("VN")], kind="feasibility"
+    )
+    summary = marginbench.load_results(folder).summary()
+    assert summary["wall_s"].loc[("cell", "VN")].tolist() == [1.5, 0.5, 2.5, 3]
+
+
+def test_a_folder_without_a_study_is_said_so(results, tmp_path):
+    with pytest.raises(ReportError, match="which did not store the study; run the study again"):
+        results.study
+    with pytest.raises(ReportError, match="not a results folder"):
+        marginbench.load_results(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_a_study_that_is_written_and_read_is_the_same(name):
+    study = load_study(name)
+    assert parse_study(study.to_toml().encode(), where="again") == study
+
+
+def test_any_value_of_a_study_is_written_as_toml_reads_it(tmp_path):
+    params = {"a b": 1, "text": 'q"\\\n\x7f\u2028支', "x": [1e-7, 1e16, -0.5, True], "t": {"k": []}}
+    study = marginbench.Study(
+        **{
+            **STUDY,
+            "description": "two\nlines",
+            "budget": {"kernel_evals": 1e6, "stop": {"suboptimality": 0.1}},
+        },
+        tuning={"folds": 3},
+    )
+    entry = marginbench.SolverEntry(name="SMO", label="SMO", params=params, tune={"tol": [0.1]})
+    study = study.with_solvers([entry])
+    (tmp_path / "s.toml").write_text(study.to_toml(), encoding="utf-8")
+    again = marginbench.Study.from_toml(tmp_path / "s.toml")
+    assert again.solver == study.solver
+    assert (again.budget, again.tuning, again.description) == (
+        study.budget, study.tuning, study.description
+    )  # fmt: skip
+
+
+def test_what_toml_cannot_hold_is_refused():
+    entry = marginbench.SolverEntry(name="SMO", label="SMO", params={"alpha0": np.zeros(2)})
+    study = marginbench.Study(**STUDY).with_solvers([entry])
+    message = r"solver\[1\].params.alpha0 = array\(\[0., 0.\]\): a study file cannot hold a ndarray"
+    with pytest.raises(StudyError, match=message):
+        study.to_toml()
+    with pytest.raises(StudyError, match="is of the kind 'feasibility'; use load_study"):
+        marginbench.Study.from_toml("mpfp14-table2")
+
+
+def test_a_study_of_python_is_completed_as_one_of_a_file(tmp_path, monkeypatch):
+    class Here(InProcess):
+        def __init__(self, *arguments):
+            """Takes the place of the pool of workers."""
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            pass
+
+    monkeypatch.setattr("marginbench.harness.session.LocalPool", Here)
+    done = marginbench.run(marginbench.Study(**STUDY), tmp_path / "out", quiet=True)
+    assert isinstance(done, RunSummary)
+    assert re.fullmatch(r"RunResults\('.*out': 1 of 1 runs; 1 converged\)", repr(done))
+    assert done.records.runs["test_error"].notna().all()
+    assert done.records.study.solver[0].name == "SMO"
+    assert "<td>1 / 1</td>" in done._repr_html_()
+    wrong = marginbench.Study(**{**STUDY, "solver": [{"name": "SMOO"}]})
+    with pytest.raises(StudyError, match=r"study: solver\[1\].name: unknown solver 'SMOO' \(did"):
+        marginbench.run(wrong, tmp_path / "other")
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) >= 7
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    printed = capsys.readouterr().out
+    for promised in re.findall(r"print\(.*\)  # (.*)", "".join(blocks)):
+        assert promised in printed

@@ -1,0 +1,70 @@
+"""What a report says of tuning."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.command import write_report
+from marginbench.reports.results import load_results
+from marginbench.reports.statistics.tuning import tuning_choices
+
+TASK = {"kernel": {"name": "rbf", "gamma": 0.02}, "tune": {"C": [1.0, 10.0]}, "reference": False}
+
+
+def tuned(make, solver, seed, C, evals=4000, last="completed"):
+    """A record of a tuned run."""
+    trials = [
+        {"params": {"C": value}, "error": 0.1, "ended": ended}
+        for value, ended in ((1.0, "completed"), (10.0, last))
+    ]
+    return make.finished(
+        "a", solver, seed, make.trace([1e3, 1e4], [0.3, 0.1]),
+        C=C, params=json.dumps({"C": C, "gamma": 0.02}), tuning=json.dumps(trials),
+        tuning_wall_s=2.0 + seed, tuning_evals=evals, suboptimality=None,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(make, write_results):
+    records = [
+        tuned(make, "SMO", 0, 1.0),
+        tuned(make, "SMO", 1, 10.0),
+        tuned(make, "SMO", 2, 10.0, last="not tried"),
+        tuned(make, "LIBSVM", 0, 1.0, evals=None),
+    ]
+    return write_results(
+        records, [make.task("a", **TASK)], [make.solver("SMO"), make.solver("LIBSVM")]
+    )
+
+
+def test_choices_and_costs_are_summed_up(folder):
+    smo, libsvm = tuning_choices(load_results(folder).runs)
+    assert smo.chosen == [({"C": 10.0}, 2), ({"C": 1.0}, 1)]
+    assert (smo.wall_s, smo.evaluations, smo.incomplete) == (3.0, 4000.0, 1)
+    assert (libsvm.chosen, libsvm.incomplete) == ([({"C": 1.0}, 1)], 0)
+    assert libsvm.evaluations != libsvm.evaluations
+
+
+def test_page_and_terminal_say_what_was_chosen(folder, make, capsys):
+    text = " ".join(make.page(write_report(folder, "c")).text.split())
+    printed = " ".join(capsys.readouterr().out.split())
+    for shown in (text, printed):
+        shown = shown.replace("\N{THIN SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
+        assert "Tuned by grid search with 25 % of the training part held out:" in shown
+        assert (
+            "SMO chose C = 10 (2 runs) or C = 1 (1 run), at 3.00 s and 4.00k evaluations a run "
+            "(the tuning of 1 run ran out of its budget); LIBSVM chose C = 1 (1 run), at 2.00 s "
+            "a run."
+        ) in shown
+        assert "objectives are not compared" in shown
+    assert "C tuned over 1, 10" in text
+
+
+def test_a_study_that_tunes_nothing_says_nothing(make, write_results):
+    record = make.finished("a", "SMO", 0, make.trace([1e3], [0.1]))
+    folder = write_results([record], [make.task("a")], [make.solver("SMO")])
+    assert tuning_choices(Analysis(load_results(folder)).runs) == []
+    assert "Tuned" not in make.page(write_report(folder, "c")).text
