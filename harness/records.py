@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from marginbench.harness.errors import RecordError
 from marginbench.harness.measures import Measure, column, columns_of
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 Status = Literal[
     "converged",
@@ -52,7 +52,9 @@ _ITERATIONS = Measure("Iterations", "iterations", "integer", short="iterations")
 class CheckpointBase:
     """What was recorded at one moment of a run of any kind."""
 
-    n_iter: int = column("iterations done", low=0, measure=_ITERATIONS)
+    n_iter: int | None = column(
+        "iterations done; null: the solver does not tell", low=0, measure=_ITERATIONS
+    )
     counters: dict[str, int] | None = column(
         "counts by name; null: the solver is not instrumented", default=None
     )
@@ -112,7 +114,7 @@ class RecordBase:
     evaluation_s: float | None = column("seconds of scoring", default=None)
     data_s: float | None = column("seconds of loading or generating the data", default=None)
     peak_memory_mb: float | None = column(
-        "largest resident memory of the worker, 10^6 bytes",
+        "largest resident memory of the worker, or of the program that it runs, 10^6 bytes",
         default=None,
         measure=Measure("Memory", "peak memory", "megabytes", short="memory"),
     )
@@ -174,6 +176,8 @@ class RecordBase:
         if row.get("schema_version") == 5:
             # Version 6 has another status, and another word in a column of feasibility methods.
             row["schema_version"] = 6
+        if row.get("schema_version") == 6:
+            row["schema_version"] = 7
         return row
 
     @classmethod

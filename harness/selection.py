@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from marginbench.data_loaders import DataError, Source, sources, suggest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
+from marginbench.harness.svm.outside.templates import is_command, located_command
 from marginbench.harness.words import visible
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
@@ -105,7 +106,7 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
         key = name.casefold()
         found = [solver for solver in study.solvers if key == solver.label.casefold()]
         known = ""
-        if not found and is_foreign(name):
+        if not found and (is_foreign(name) or (study.kind == "svm" and is_command(name))):
             known = resolve_solver_name(name, study.kind, where="--solver")
             found = [solver for solver in study.solvers if solver.name == known]
         elif not found:
@@ -176,6 +177,8 @@ def resolve_solver_name(name: str, kind: str, *, where: str, folder: str | None 
     """
     from marginbench.harness.loading import SolverSpec
 
+    if kind == "svm" and is_command(name):
+        return located_command(name, folder)
     if is_foreign(name):
         return SolverSpec.parse(name, folder).checked().text
     found = find(name, registered(kind))

@@ -121,12 +121,16 @@ class SolverEntry(StudyPart):
         optimum, in studies of SVM solvers.
     seeds : int or None
         Run with no more than so many of the study's seeds, or of a task's instances.
+    other_problem : bool
+        Run a solver of SVM studies that always fits a bias, or never fits one, on other tasks too:
+        it solves another problem there, and its objective is not compared.
     """
 
     name: Name
     label: Label = ""
     params: dict[str, Any] = {}
     seeds: Annotated[int, Field(ge=1)] | None = None
+    other_problem: bool = False
 
     @property
     def class_name(self) -> str:

@@ -63,3 +63,19 @@ def medians(frame: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFram
     known = frame.dropna(subset=value)
     found = known.groupby(list(keys), sort=False)[value].agg(["median", "min", "max", "count"])
     return found.reset_index().set_axis([*keys, "median", "low", "high", "n_runs"], axis=1)
+
+
+def other_problem(runs: pd.DataFrame) -> str:
+    """How the problem that these runs solve differs from their task's; empty if it does not."""
+    if "other_problem" not in runs:
+        return ""
+    return next((str(words) for words in runs["other_problem"] if words), "")
+
+
+def other_problem_solvers(runs: pd.DataFrame, task: str) -> dict[str, str]:
+    """The solvers that solve another problem than this task's -> how it differs."""
+    found = {
+        str(solver): other_problem(group)
+        for solver, group in of_task(runs, task).groupby("solver", sort=False)
+    }
+    return {solver: words for solver, words in found.items() if words}

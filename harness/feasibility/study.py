@@ -161,5 +161,9 @@ class FeasibilityStudy(StudyBase):
     def n_seeds(self, task: Cell | Images, entry: SolverEntry) -> int:
         return min(task.instances, entry.seeds or task.instances)
 
+    def check_entry(self, entry: SolverEntry, where: str) -> None:
+        if entry.other_problem:
+            raise StudyError(f"{where}.other_problem is for solvers of SVM studies; remove it")
+
     def fits(self, task: Cell | Images, described: Mapping[str, Any]) -> bool:
         return bool(described.get("takes", task.takes) == task.takes)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from marginbench.harness.asking import Ask, check_parameters
-from marginbench.harness.errors import SolverError
 from marginbench.harness.jobs import DatasetInfo, Job, Limits, SolverInfo
 from marginbench.harness.judging import Judging
 from marginbench.harness.kinds import Facts, Run
 from marginbench.harness.selection import dataset_names, find, unknown_task
 from marginbench.harness.study import SolverEntry
 from marginbench.harness.svm.comparison import compare_with_reference, fill_in_gap
-from marginbench.harness.svm.judging import JUDGING
+from marginbench.harness.svm.judging import JUDGING, OUTSIDE
+from marginbench.harness.svm.outside.planning import check_outside, program_info
+from marginbench.harness.svm.outside.templates import is_command
 from marginbench.harness.svm.planning import DECIDED_BY_TASK, plan_run
 from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study, Task
@@ -39,16 +41,15 @@ class SVMKind:
     record = Record
 
     def judging(self, traits: Mapping[str, Any]) -> Judging:
-        return JUDGING
+        return OUTSIDE if "outside" in traits else JUDGING
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
+        from marginbench.harness.svm.outside import estimators
         from marginbench.solvers import Solver
 
-        if not issubclass(cls, Solver):
-            raise SolverError(
-                f"{name.rpartition(':')[0]}: {cls.__name__} is not a solver; derive it from "
-                "marginbench.Solver"
-            )
+        if not inspect.isclass(cls) or not issubclass(cls, Solver):
+            estimators.check_maker(cls, name)
+            return estimators.traits_of(cls)
         return {
             "supports_bias": bool(cls.supports_bias),
             "supports_no_bias": bool(cls.supports_no_bias),
@@ -65,8 +66,17 @@ class SVMKind:
         return Task(dataset=dataset, label=label.replace(name, dataset, 1)).completed()
 
     def facts(self, study: Study, ask: Ask) -> SVMFacts:
-        solvers = ask.solvers(study.solvers, self.name)
-        check_parameters(study.solvers, solvers, "task", DECIDED_BY_TASK, given=("nu",))
+        programs = [entry for entry in study.solvers if is_command(entry.name)]
+        others = [entry for entry in study.solvers if entry not in programs]
+        solvers = ask.solvers(others, self.name)
+        solvers |= {entry.label: program_info(entry) for entry in programs}
+        own = [entry for entry in others if "outside" not in solvers[entry.label].traits]
+        check_parameters(own, solvers, "task", DECIDED_BY_TASK, given=("nu",))
+        solvers |= {
+            entry.label: check_outside(entry, solvers[entry.label])
+            for entry in study.solvers
+            if entry not in own
+        }
         datasets = ask.datasets(study.task)
         return SVMFacts(solvers, datasets, _references(study, datasets, ask))
 
@@ -89,7 +99,7 @@ class SVMKind:
     def complete(self, record: Record, run: Run) -> None:
         fill_in_gap(record)
         if run.reference is not None:
-            minimises = run.traits["scalarization"] is not None
+            minimises = run.traits["scalarization"] is not None and not record.other_problem
             compare_with_reference(record, run.reference, minimises=minimises)
 
     def is_current(self, record: Record, run: Run) -> bool:
@@ -160,12 +170,14 @@ def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
 
 
 def _describe_solver(entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
+    outside = "outside" in info.traits
     return {
         "label": entry.label,
         "class": info.shown,
         "params": dict(entry.params),
         "summary": info.summary,
         **{name: info.traits[name] for name in ("scalarization", "certificate", "instrumented")},
+        "judged_by": "model" if info.traits["certificate"] or not outside else "predictions",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from marginbench.harness.jobs import DatasetInfo, SolverInfo
@@ -9,8 +10,10 @@ from marginbench.harness.keys import canonical_json, hash_json, key_parts
 from marginbench.harness.kinds import Run
 from marginbench.harness.selection import is_foreign
 from marginbench.harness.study import SolverEntry, run_limits
+from marginbench.harness.svm.outside.planning import plan_outside, refusal
+from marginbench.harness.svm.outside.work import OutsideWork
 from marginbench.harness.svm.study import Study, Task, kernel_code
-from marginbench.harness.svm.work import DEFAULT_TOL, FitWork
+from marginbench.harness.svm.work import DEFAULT_TOL, FitWork, Problem
 
 if TYPE_CHECKING:
     from marginbench.harness.svm.kind import SVMFacts
@@ -37,7 +40,11 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
                     f"give {name} a number in params"
                 )
     params = {**dict.fromkeys(info.required), **info.defaults, **given}
-    problem, budget = task.problem, study.budget
+    problem, budget = _solved_problem(task, info), study.budget
+    work, other = _work(study, entry, info, problem, given, params, seed, dataset)
+    if problem != task.problem:
+        other = "; ".join(filter(None, (_bias_words(problem), other)))
+    skipped = "" if dataset is None else _skip_reason(task, entry, info, dataset)
     parts = key_parts(
         kind=study.kind,
         info=info,
@@ -50,6 +57,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             "fit_intercept": problem.fit_intercept,
             "checkpoint_factor": budget.checkpoint_factor,
             "epoch_checkpoints": budget.epoch_checkpoints,
+            **({"other_problem": other} if other and not skipped else {}),
         },
         seed=seed,
         labels=(task.label, entry.label),
@@ -59,16 +67,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
         task=task.label,
         solver=entry.label,
         seed=seed,
-        work=FitWork(
-            problem,
-            entry.name,
-            given,
-            budget.checkpoint_factor,
-            budget.epoch_checkpoints,
-            tol=_tolerance(params.get("tol")),
-            certificate=info.traits["certificate"] == "dual",
-            instrumented=bool(info.traits["instrumented"]),
-        ),
+        work=work,
         limits=run_limits(budget),
         known={
             "key_parts": canonical_json(parts),
@@ -80,14 +79,60 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             "kernel": canonical_json(problem.kernel),
             "C": task.C,
             "fit_intercept": task.fit_intercept,
+            "other_problem": "" if skipped else other,
+            "judged_by": "predictions" if _predicts(work) else "model",
             **_dataset_columns(dataset),
         },
-        foreign=is_foreign(entry.name),
-        skip_reason="" if dataset is None else _skip_reason(task, entry, info, dataset),
-        failure=failure,
+        foreign=is_foreign(entry.name) or "outside" in info.traits,
+        skip_reason=skipped,
+        failure=failure or info.traits.get("missing", ""),
         traits=info.traits,
         reference=reference,
     )
+
+
+def _solved_problem(task: Task, info: SolverInfo) -> Problem:
+    """The task's problem, with or without a bias as the solver's always is."""
+    supported = "supports_bias" if task.fit_intercept else "supports_no_bias"
+    if info.traits[supported]:
+        return task.problem
+    return replace(task.problem, fit_intercept=not task.fit_intercept)
+
+
+def _bias_words(problem: Problem) -> str:
+    if problem.fit_intercept:
+        return "it fits a bias, which the task has not"
+    return "it fits no bias, which the task has"
+
+
+def _work(
+    study: Study,
+    entry: SolverEntry,
+    info: SolverInfo,
+    problem: Problem,
+    given: dict[str, Any],
+    params: dict[str, Any],
+    seed: int,
+    dataset: DatasetInfo | None,
+) -> tuple[FitWork | OutsideWork, str]:
+    """What a worker does, and how the solver's problem differs from the task's but for the bias."""
+    if "outside" in info.traits:
+        plan = plan_outside(entry, info, problem, given, seed, several=_several(dataset))
+        return plan.work, plan.other_problem
+    return FitWork(
+        problem,
+        entry.name,
+        given,
+        study.budget.checkpoint_factor,
+        study.budget.epoch_checkpoints,
+        tol=_tolerance(params.get("tol")),
+        certificate=info.traits["certificate"] == "dual",
+        instrumented=bool(info.traits["instrumented"]),
+    ), ""
+
+
+def _predicts(work: FitWork | OutsideWork) -> bool:
+    return isinstance(work, OutsideWork) and not work.solves
 
 
 def _tolerance(given: Any) -> float:
@@ -108,9 +153,12 @@ def _given_parameters(
     values: dict[str, Any] = {
         **task.kernel_parameters,
         "C": task.C,
-        "fit_intercept": task.fit_intercept,
+        "fit_intercept": _solved_problem(task, info).fit_intercept,
         "random_state": seed,
     }
+    if "outside" in info.traits:
+        decided = info.traits["decided"] if info.traits["outside"] == "estimator" else ()
+        return {name: values[name] for name in decided if name in values} | entry.params
     if info.traits["scalarization"] == "S":
         # What C is to the other forms of the problem.
         values["nu"] = "reference"
@@ -125,10 +173,14 @@ def _skip_reason(task: Task, entry: SolverEntry, info: SolverInfo, dataset: Data
             f"{entry.label} takes nu from the reference optimum, and each of the "
             f"{dataset.n_classes} classes has another one; give nu a number in params"
         )
-    if task.fit_intercept and not info.traits["supports_bias"]:
-        return f"{entry.label} has no unregularised bias, which the task asks for"
-    if not task.fit_intercept and not info.traits["supports_no_bias"]:
-        return f"{entry.label} always fits a bias, which the task has not"
+    outside = "outside" in info.traits
+    if not entry.other_problem and not (outside and _several(dataset)):
+        if task.fit_intercept and not info.traits["supports_bias"]:
+            return f"{entry.label} has no unregularised bias, which the task asks for"
+        if not task.fit_intercept and not info.traits["supports_no_bias"]:
+            return f"{entry.label} always fits a bias, which the task has not"
+    if outside:
+        return refusal(entry, info, task.kernel_description, _several(dataset))
     if dataset.sparse and not info.traits["supports_sparse"]:
         return f"{entry.label} does not take sparse data"
     if task.kernel != "linear" and "kernel" not in info.accepted:

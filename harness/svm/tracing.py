@@ -25,7 +25,8 @@ class Snapshot:
 
     Attributes
     ----------
-    n_iter : int
+    n_iter : int or None
+        None if the solver does not tell.
     counters : dict or None
         Counts by name.
     wall_s, cpu_s : float
@@ -35,7 +36,7 @@ class Snapshot:
         Whether it is the returned model.
     """
 
-    n_iter: int
+    n_iter: int | None
     counters: dict[str, int] | None
     wall_s: float
     cpu_s: float

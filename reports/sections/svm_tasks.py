@@ -14,9 +14,10 @@ from marginbench.reports.analysis import Analysis
 from marginbench.reports.derived import derived_measures
 from marginbench.reports.derived.to_target import TARGET_FACTOR, target_errors
 from marginbench.reports.described import SvmTask
-from marginbench.reports.frames import first_known, of_task, records
+from marginbench.reports.frames import first_known, of_task, other_problem_solvers, records
 from marginbench.reports.panels import gallery
 from marginbench.reports.sections import Part, Section
+from marginbench.reports.statistics import summary
 from marginbench.reports.tables import Cell, Heading, Table, measure_cell, terminal_table
 
 _AT_THE_END = "At the end of the run"
@@ -41,7 +42,13 @@ class SvmTasks(Section):
                 "problem": _problem(analysis.runs, task),
                 "gallery": gallery(analysis, anchor, task.label),
                 "table": results(analysis, task.label, of_task(analysis.counts, task.label)),
-                "note": " ".join([_target_sentence(analysis, task.label), *_notes(analysis)]),
+                "note": " ".join(
+                    [
+                        _target_sentence(analysis, task.label),
+                        *_other_problems(analysis.runs, task.label),
+                        *_notes(analysis),
+                    ]
+                ),
             }
             yield Part(anchor, task.label, data)
 
@@ -55,6 +62,8 @@ class SvmTasks(Section):
             counts = of_task(analysis.counts, task.label)
             tried = counts[counts["n_skipped"] < counts["n_planned"]]
             yield terminal_table(results(analysis, task.label, tried), task.label)
+            for sentence in _other_problems(analysis.runs, task.label):
+                yield Text(sentence, style="dim")
             yield Text()
         yield Text("Medians over seeds of the runs that ended as planned.", style="dim")
 
@@ -76,9 +85,10 @@ def results(analysis: Analysis, task: str, counts: pd.DataFrame) -> Table:
         (row["solver"], row["measure"]): measure_cell(row, measures[row["measure"]])
         for row in records(of_task(analysis.table, task))
     }
+    marks = dict.fromkeys(other_problem_solvers(analysis.runs, task), summary.OTHER_PROBLEM)
     rows = [
         [
-            Cell(row["solver"]),
+            Cell(row["solver"], note=marks.get(row["solver"], "")),
             Cell(f"{row['n_ok']} / {row['n_planned']}", incomplete=row["n_failed"] > 0),
             *(cells[row["solver"], name] for name in measures),
             Cell(_unbroken(row["statuses"])),
@@ -101,6 +111,18 @@ def _notes(analysis: Analysis) -> list[str]:
     """What the columns of the table are, where their headings do not say."""
     shown = [item for item in derived_measures(analysis.kind) if item.name in analysis.shown]
     return [_NOTE, *(item.note for item in shown if item.note)]
+
+
+def _other_problems(runs: pd.DataFrame, task: str) -> list[str]:
+    """A sentence for each way in which solvers solve another problem than the task's."""
+    solvers: dict[str, list[str]] = {}
+    for solver, words in other_problem_solvers(runs, task).items():
+        solvers.setdefault(words, []).append(solver)
+    return [
+        f"Another problem is solved by {', '.join(names)}: {words}. Objectives and support vectors "
+        "are not compared."
+        for words, names in solvers.items()
+    ]
 
 
 def _unbroken(statuses: str) -> str:

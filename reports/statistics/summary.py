@@ -13,12 +13,16 @@ import numpy as np
 import pandas as pd
 
 from marginbench.harness.measures import Measure
-from marginbench.reports.frames import by_solver
+from marginbench.reports.frames import by_solver, other_problem
 
 #: Why a value is absent from the table, where its measure does not say.
 NO_RUN = "no run"
 NOT_COUNTED = "not counted"
 UNKNOWN = "unknown"
+#: In the place of a value that cannot be compared with the task's optimum.
+OTHER_PROBLEM = "another problem"
+#: Of runs that are judged by their predictions alone.
+NO_MODEL = "no model"
 
 #: Columns of the values of runs: see :func:`run_values`.
 VALUE_COLUMNS = ["task", "solver", "seed", "measure", "value", "kept", "upper_bound"]
@@ -85,7 +89,10 @@ def results_table(
             row |= _aggregate(found.get((task, solver, name), values[:0]))
             row["absent"] = _absent(measure, group, success, known=row["n"] > 0)
             row["complete"] = bool(group[success].all())
-            row["ranked"] = measure.better == "lower"
+            row["ranked"] = measure.better == "lower" and (
+                # Another problem has another number of them.
+                name != "n_support" or not other_problem(group)
+            )
             row["claimed"] = _is_claimed(name, measure, group)
             rows.append(row)
     return _mark_best(pd.DataFrame(rows, columns=_TABLE_COLUMNS))
@@ -125,12 +132,21 @@ def _absent(measure: Measure, group: pd.DataFrame, success: str, known: bool) ->
     if (group["status"] == "skipped").all():
         return NO_RUN
     if measure.needs and not group[measure.needs].any():
-        return measure.absent
+        return without(measure, group)
     if known:
         return ""
     if not group[success].any():
         return NO_RUN
     return NOT_COUNTED if measure.format == "count" else UNKNOWN
+
+
+def without(measure: Measure, group: pd.DataFrame) -> str:
+    """Why runs without a trait have no value of the measure that needs it."""
+    if measure.needs != "minimises":
+        return measure.absent
+    if not group["shows_model"].any():
+        return NO_MODEL
+    return OTHER_PROBLEM if other_problem(group) else measure.absent
 
 
 def _mark_best(table: pd.DataFrame) -> pd.DataFrame:
