@@ -242,7 +242,7 @@ def _filled(arguments: Iterable[str], values: Mapping[str, Any]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value)
+    return repr(float(value)) if isinstance(value, float) else str(value)
 
 
 def _digest(path: Path) -> str:
