@@ -27,6 +27,11 @@ def train(how, path, model):
         time.sleep(97531)
     if how == "sleeps":
         time.sleep(97531)
+    if how == "eats":
+        eaten = []
+        while True:
+            eaten.append(b"x" * 10_000_000)
+            time.sleep(0.01)
     if how == "prints":
         for _ in range(int(os.environ.get("PRINTED_MB", "20"))):
             os.write(1, b"x" * 1_000_000)
