@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import inspect
 import warnings
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +18,7 @@ from marginbench.harness.errors import SolverError
 from marginbench.harness.jobs import DatasetInfo, DatasetWork, DescribeWork, SolverInfo
 from marginbench.harness.keys import hash_files, source_files
 from marginbench.harness.kinds import kind_named
-from marginbench.harness.loading import SolverSpec, load_class, shown_name, source_file
+from marginbench.harness.loading import SolverSpec, load_named, shown_name, source_file
 from marginbench.harness.study import REFERENCE
 from marginbench.harness.versions import version_of
 from marginbench.harness.words import REASON_LIMIT, visible
@@ -89,13 +92,13 @@ def describe_class(work: DescribeWork) -> SolverInfo:
         abstract.
     """
     spec = SolverSpec.parse(work.solver)
-    cls = load_class(work.solver, kind=work.kind)
+    cls = load_named(work.solver, kind=work.kind)
     kind = kind_named(work.kind)
     traits = kind.traits(cls, work.solver)
     if inspect.isabstract(cls):
         missing = ", ".join(sorted(cls.__abstractmethods__))
         raise SolverError(f"{work.solver}: the class does not implement {missing}")
-    defaults, required = _parameters(cls, work.solver)
+    defaults, required = _parameters(cls, work.solver, any_name="any_parameter" in traits)
     known = {*defaults, *required}
     stand_ins = {k: v for k, v in kind.stand_ins(cls).items() if k in known}
     return SolverInfo(
@@ -129,12 +132,13 @@ def with_version(work: DescribeWork, info: SolverInfo) -> SolverInfo:
     starts = dict.fromkeys(file for file in (named, defined_in) if file and _is_code(file))
     if not starts:
         raise SolverError(f"{work.solver}: its code cannot be found")
-    files = source_files(
-        list(starts),
-        kind_named(work.kind).judging(info.traits),
-        local_folder=spec.folder,
-        package=None if spec.module is None else spec.module.partition(".")[0],
-    )
+    judging = kind_named(work.kind).judging(info.traits)
+    package = None if spec.module is None else spec.module.partition(".")[0]
+    installed = installed_version(package) if package and "outside" in info.traits else ""
+    if installed:
+        files = source_files([], judging) | {installed: hashlib.sha256(b"").hexdigest()}
+    else:
+        files = source_files(list(starts), judging, local_folder=spec.folder, package=package)
     source_hash = hash_files(files)
     version = version_of(source_hash, next(iter(starts)))
     return replace(info, source_hash=source_hash, version=version, files=files)
@@ -156,16 +160,36 @@ def _refusal(cls: type[Any], params: dict[str, Any]) -> str:
     return ""
 
 
+def installed_version(package: str) -> str:
+    """Name and version of the installed distribution that has a package; empty if none has.
+
+    A package that is developed in a folder of its own has no version that tells its code.
+    """
+    spec = importlib.util.find_spec(package)
+    places = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin or ""]
+    for name in metadata.packages_distributions().get(package, ()):
+        found = metadata.distribution(name)
+        root = Path(str(found.locate_file("")))
+        if any(Path(place).is_relative_to(root) for place in places):
+            return f"{name} {found.version}"
+    return ""
+
+
 def _is_code(file: Path) -> bool:
     return file.is_file() and file.stat().st_size <= _LARGEST_CODE
 
 
-def _parameters(cls: type[Any], name: str) -> tuple[dict[str, Any], list[str]]:
-    """The estimator's parameters with their defaults, and those that have none."""
+def _parameters(cls: Any, name: str, *, any_name: bool = False) -> tuple[dict[str, Any], list[str]]:
+    """The estimator's parameters with their defaults, and those that have none.
+
+    With ``any_name`` it may also take parameters that it does not list.
+    """
     defaults: dict[str, Any] = {}
     required: list[str] = []
     for parameter in inspect.signature(cls).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            if any_name:
+                continue
             raise SolverError(
                 f"{name}: __init__ takes *{parameter.name}; list every parameter by name"
             )

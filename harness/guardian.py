@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> None:
         os.set_inheritable(descriptor, False)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    adopts = _adopt_orphans()
+    adopts = adopt_orphans()
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
@@ -45,12 +45,12 @@ def main(arguments: list[str]) -> None:
     os.close(connection)
     _say(status, worker)
     ended = _wait(worker, control, woken)
-    _kill_family(adopts)
+    kill_family(adopts)
     if ended is not None:
         _say(status, ended)
 
 
-def _adopt_orphans() -> bool:
+def adopt_orphans() -> bool:
     """Become the parent of all orphans among the descendants, where the system has that."""
     if sys.platform != "linux":
         return False
@@ -119,7 +119,7 @@ def _say(descriptor: int, number: int) -> None:
         os.write(descriptor, b"%d\n" % number)
 
 
-def _kill_family(adopts: bool) -> None:
+def kill_family(adopts: bool) -> None:
     """Kill all descendants, and what they start meanwhile."""
     if not adopts:
         # The worker's session is that of this process.

@@ -121,6 +121,23 @@ def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm"
     SolverError
         If there is no such file or class, or importing raises.
     """
+    found = load_named(text, folder, kind=kind)
+    if not inspect.isclass(found):
+        spec = SolverSpec.parse(text, folder)
+        raise SolverError(f"{spec.path or spec.module}: {spec.class_name} is not a class")
+    return found
+
+
+def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm") -> Any:
+    """What a solver's name means, a class or not. Runs the code of a user's file.
+
+    The parameters are those of :func:`load_class`.
+
+    Raises
+    ------
+    SolverError
+        If there is no such file or name, or importing raises.
+    """
     spec = SolverSpec.parse(text, folder).checked()
     if spec.registry_name is not None:
         return _registered_class(spec.registry_name, kind)
@@ -132,8 +149,6 @@ def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm"
             f"{spec.path or spec.module} defines no class {spec.class_name!r}"
             f"{suggest(spec.class_name, classes)}"
         )
-    if not inspect.isclass(found):
-        raise SolverError(f"{spec.path or spec.module}: {spec.class_name} is not a class")
     return found
 
 
@@ -148,12 +163,12 @@ def _registered_class(name: str, kind: str) -> type[Any]:
     return found
 
 
-def source_file(cls: type[Any]) -> Path:
-    """The file that defines a class."""
+def source_file(cls: Any) -> Path:
+    """The file that defines a class or function."""
     return Path(inspect.getfile(cls)).resolve()
 
 
-def shown_name(cls: type[Any], spec: SolverSpec) -> str:
+def shown_name(cls: Any, spec: SolverSpec) -> str:
     """What a record calls the class: "marginbench:Class", "file.py:Class" or "module:Class"."""
     if spec.registry_name is not None:
         return f"marginbench:{cls.__name__}"
@@ -196,11 +211,11 @@ def _top_level_names(tree: ast.Module) -> set[str]:
     """Names that a module binds, as far as the text shows; "*" if it may bind any."""
     names: set[str] = set()
     for node in tree.body:
-        if isinstance(node, ast.ClassDef):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names.update((alias.asname or alias.name) for alias in node.names)
-        elif not isinstance(node, ast.FunctionDef | ast.Expr):
+        elif not isinstance(node, ast.Expr):
             # Assignments, conditionals and the like: only running the file would tell.
             names.add("*") if not isinstance(node, ast.Assign) else names.update(
                 target.id for target in node.targets if isinstance(target, ast.Name)

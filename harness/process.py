@@ -23,6 +23,8 @@ from marginbench.harness.wire import FrameReader
 
 #: What the processes of one worker have in their environment, so that they can be found.
 MARK = "MARGINBENCH_WORKER"
+#: The folder for files that a job needs while it runs.
+SCRATCH = "MARGINBENCH_SCRATCH"
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -79,11 +81,12 @@ class WorkerProcess:
         given = json.dumps({"path": sys.path, "descriptor": there.fileno()})
         command = [sys.executable, "-P", "-c", _BOOT, given]
         threads_too = dict.fromkeys(_THREAD_VARIABLES, str(threads))
+        scratch = (log.parent / "scratch").absolute()
         try:
             self._guardian = subprocess.Popen(
                 [sys.executable, "-I", "-S", guardian.__file__]
                 + [str(control_read), str(status_write), str(there.fileno()), str(log), *command],
-                env={**os.environ, **threads_too, MARK: self._mark},
+                env={**os.environ, **threads_too, MARK: self._mark, SCRATCH: str(scratch)},
                 pass_fds=(control_read, status_write, there.fileno()),
                 # Ctrl-C and the hang-up of a terminal are the parent's business.
                 start_new_session=True,

@@ -52,7 +52,9 @@ _ITERATIONS = Measure("Iterations", "iterations", "integer", short="iterations")
 class CheckpointBase:
     """What was recorded at one moment of a run of any kind."""
 
-    n_iter: int = column("iterations done", low=0, measure=_ITERATIONS)
+    n_iter: int | None = column(
+        "iterations done; null: the solver does not tell", low=0, measure=_ITERATIONS
+    )
     counters: dict[str, int] | None = column(
         "counts by name; null: the solver is not instrumented", default=None
     )
@@ -112,7 +114,7 @@ class RecordBase:
     evaluation_s: float | None = column("seconds of scoring", default=None)
     data_s: float | None = column("seconds of loading or generating the data", default=None)
     peak_memory_mb: float | None = column(
-        "largest resident memory of the worker, 10^6 bytes",
+        "largest resident memory of the worker, or of the program that it runs, 10^6 bytes",
         default=None,
         measure=Measure("Memory", "peak memory", "megabytes", short="memory"),
     )
@@ -175,7 +177,7 @@ class RecordBase:
             # Version 6 has another status, and another word in a column of feasibility methods.
             row["schema_version"] = 6
         if row.get("schema_version") == 6:
-            # Version 7 has columns of tuning and of mistakes in studies of SVM solvers.
+            # Version 7 has further columns in studies of SVM solvers.
             row["schema_version"] = 7
         return row
 

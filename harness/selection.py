@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from marginbench.data_loaders import Source, imported, sources, suggest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.study import MAX_SEEDS, Selection, SolverEntry, StudyBase, TaskEntry
+from marginbench.harness.svm.outside.templates import is_command, located_command
 from marginbench.harness.where import Where
 from marginbench.harness.words import visible
 
@@ -157,7 +158,7 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
         key = name.casefold()
         found = [solver for solver in study.solvers if key == solver.label.casefold()]
         known = label = ""
-        if not found and is_foreign(name):
+        if not found and (is_foreign(name) or (study.kind == "svm" and is_command(name))):
             known = resolve_solver_name(name, study.kind, where="--solver")
             found = [solver for solver in study.solvers if solver.name == known]
         elif not found:
@@ -235,6 +236,8 @@ def resolve_solver_name(name: str, kind: str, *, where: str = "", folder: str | 
     """
     from marginbench.harness.loading import SolverSpec
 
+    if kind == "svm" and is_command(name):
+        return located_command(name, folder)
     if is_foreign(name):
         return SolverSpec.parse(name, folder).checked().text
     found = find(name, registered(kind))

@@ -157,6 +157,9 @@ class SolverEntry(StudyPart):
         Values to choose from, by parameter, in studies of SVM solvers: see ``[tuning]``.
     seeds : int or None
         Run with no more than so many of the study's seeds, or of a task's instances.
+    other_problem : bool
+        Run a solver of SVM studies that always fits a bias, or never fits one, on other tasks too:
+        it solves another problem there, and its objective is not compared.
     """
 
     name: Name
@@ -164,6 +167,7 @@ class SolverEntry(StudyPart):
     params: dict[str, Any] = {}
     tune: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     seeds: Annotated[int, Field(ge=1)] | None = None
+    other_problem: bool = False
 
     #: Where lists stand for one entry each.
     axes: ClassVar[Axes] = Axes(tables=("params",), stem="name")

@@ -34,7 +34,12 @@ def version_of(source_hash: str, file: Path) -> str:
         The file that defines it.
     """
     commit = _commit_of(file)
-    return source_hash[:_DIGITS] + (f" git:{commit}" if commit else "")
+    return version_digits(source_hash) + (f" git:{commit}" if commit else "")
+
+
+def version_digits(source_hash: str) -> str:
+    """The version of code whose commit is not known."""
+    return source_hash[:_DIGITS]
 
 
 def content_version(version: str) -> str:

@@ -76,10 +76,15 @@ class Solver(_Described):
     params: dict[str, Any] = Field(default_factory=dict)
     summary: str = ""
 
-    @property
-    def traits(self) -> dict[str, bool]:
-        """The traits that a measure may need: see ``Measure.needs``."""
-        return {"instrumented": True, "minimises": False}
+    def traits_in(self, run: Mapping[str, Any]) -> dict[str, bool]:
+        """The traits that a measure may need, in one of its runs: see ``Measure.needs``.
+
+        Parameters
+        ----------
+        run : mapping
+            The columns of its record that are known.
+        """
+        return {"instrumented": True, "minimises": False, "shows_model": True}
 
     @property
     def facts(self) -> dict[str, str]:
@@ -94,13 +99,14 @@ class SvmSolver(Solver):
     certificate: str | None = None
     instrumented: bool = True
     deterministic: bool = False
+    judged_by: str = "model"
 
-    @property
-    def traits(self) -> dict[str, bool]:
-        """Whether its evaluations are counted, and whether it minimises the SVM objective."""
+    def traits_in(self, run: Mapping[str, Any]) -> dict[str, bool]:
+        """Whether it counts evaluations, minimises the task's objective, and shows its model."""
         return {
             "instrumented": self.instrumented,
-            "minimises": self.scalarization is not None,
+            "minimises": self.scalarization is not None and not run.get("other_problem"),
+            "shows_model": run.get("judged_by", self.judged_by) == "model",
         }
 
     @property
@@ -110,6 +116,7 @@ class SvmSolver(Solver):
             "Minimises the objective": "yes" if self.scalarization else "no",
             "Certificate": self.certificate or "none",
             "Counts evaluations": "yes" if self.instrumented else "no",
+            "Judged by": "" if self.judged_by == "model" else f"its {self.judged_by}",
         }
 
 

@@ -83,3 +83,19 @@ def spread_of(values: npt.NDArray[np.float64]) -> tuple[Any, Any]:
         low, high = np.quantile(values, (0.25, 0.75), axis=0)
         return low, high
     return values.min(axis=0), values.max(axis=0)
+
+
+def other_problem(runs: pd.DataFrame) -> str:
+    """How the problem that these runs solve differs from their task's; empty if it does not."""
+    if "other_problem" not in runs:
+        return ""
+    return next((str(words) for words in runs["other_problem"] if words), "")
+
+
+def other_problem_solvers(runs: pd.DataFrame, task: str) -> dict[str, str]:
+    """The solvers that solve another problem than this task's -> how it differs."""
+    found = {
+        str(solver): other_problem(group)
+        for solver, group in of_task(runs, task).groupby("solver", sort=False)
+    }
+    return {solver: words for solver, words in found.items() if words}

@@ -51,7 +51,7 @@ class Results:
         columns of the record without the trace (null numbers are NaN), one column for each counter
         (NaN where it was not counted), and ``ok`` (ended as planned and has a result),
         ``evaluations`` and ``evaluations_computed`` (all that was evaluated: kernel entries, inner
-        products and stored matrix entries, one as one), and the traits of the solver that measures
+        products and stored matrix entries, one as one), and the traits of the run that measures
         may need. A run without a readable record has the status ``missing`` or ``damaged`` and
         says why in ``reason``.
     traces : DataFrame
@@ -89,20 +89,22 @@ def load_results(folder: Path) -> Results:
     study = read_study(folder)
     record_type = kind_named(study.kind).record
     store = RecordStore(folder / "runs")
-    traits = {solver.label: solver.traits for solver in study.solvers}
+    solvers = {solver.label: solver for solver in study.solvers}
     rows: list[dict[str, Any]] = []
     checkpoints: list[dict[str, Any]] = []
     for planned in _in_study_order(study):
         record = _read_planned(store, planned, record_type)
-        row = _run_row(planned, record) | traits[planned.solver]
+        row = _run_row(planned, record)
+        traits = solvers[planned.solver].traits_in(row)
+        row |= traits
         row["ok"] = row["status"] in OK_STATUSES
         rows.append(row)
         if isinstance(record, RecordBase):
             shared = {name: row[name] for name in ("task", "solver", "seed", "status", "ok")}
-            shared |= traits[planned.solver]
+            shared |= traits
             states = _states(record, row["ok"])
             checkpoints += [shared | {"checkpoint": i} | state for i, state in enumerate(states)]
-    flags = ("ok", *(study.solvers[0].traits if study.solvers else ()))
+    flags = ("ok", *(study.solvers[0].traits_in({}) if study.solvers else ()))
     return Results(
         folder=folder,
         kind=study.kind,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -38,7 +39,7 @@ class FeasibilityKind:
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         from marginbench.solvers.feasibility.kernel_methods import KernelFeasibilityMethod
 
-        if issubclass(cls, KernelFeasibilityMethod):
+        if inspect.isclass(cls) and issubclass(cls, KernelFeasibilityMethod):
             return {"takes": "kernel"}
         if callable(getattr(cls, "solve", None)):
             return {"takes": "columns"}

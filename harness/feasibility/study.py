@@ -144,10 +144,6 @@ class FeasibilityStudy(StudyBase):
             )
         return self
 
-    def check_entry(self, entry: SolverEntry, where: str) -> None:
-        if entry.tune:
-            raise StudyError(f"{where}.tune: only solvers of SVM tasks are tuned; use params")
-
     def with_seeds(self, seeds: int) -> Self:
         """With no more than so many instances of each cell, and of the images."""
         fewer = [
@@ -157,6 +153,12 @@ class FeasibilityStudy(StudyBase):
 
     def n_seeds(self, task: Cell | Images, entry: SolverEntry) -> int:
         return min(task.instances, entry.seeds or task.instances)
+
+    def check_entry(self, entry: SolverEntry, where: str) -> None:
+        if entry.tune:
+            raise StudyError(f"{where}.tune: only solvers of SVM tasks are tuned; use params")
+        if entry.other_problem:
+            raise StudyError(f"{where}.other_problem is for solvers of SVM studies; remove it")
 
     def fits(self, task: Cell | Images, described: Mapping[str, Any]) -> bool:
         return bool(described.get("takes", task.takes) == task.takes)

@@ -157,8 +157,8 @@ def _later(before: Snapshot | None, state: Snapshot, *, counts: bool) -> Snapsho
     if counts and state.counters is None:
         raise EvaluationError("the solver says that it counts, but there are no counts")
     if before is not None:
-        old = {"n_iter": before.n_iter, **(before.counters or {})}
-        new = {"n_iter": state.n_iter, **(state.counters or {})}
+        old = {"n_iter": before.n_iter or 0, **(before.counters or {})}
+        new = {"n_iter": state.n_iter or 0, **(state.counters or {})}
         for name, count in old.items():
             if new.get(name, -1) < count:
                 raise EvaluationError(f"{name} is {new.get(name)}, but it was {count} before")

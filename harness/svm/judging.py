@@ -42,3 +42,28 @@ JUDGING = Judging(
         "solvers/numeric/counters.py": "a part of every solver that counts",
     },
 )
+
+_OUTSIDE = "harness/svm/outside"
+#: The same for solvers from outside that return no marginbench model.
+OUTSIDE = Judging(
+    harness=(
+        *JUDGING.harness,
+        f"{_OUTSIDE}/commands.py",
+        f"{_OUTSIDE}/estimators.py",
+        f"{_OUTSIDE}/exporting.py",
+        f"{_OUTSIDE}/fitting.py",
+        f"{_OUTSIDE}/launcher.py",
+        f"{_OUTSIDE}/launching.py",
+        f"{_OUTSIDE}/libsvm_model.py",
+        f"{_OUTSIDE}/verdict.py",
+        "harness/guardian.py",
+    ),
+    followed=JUDGING.followed,
+    neutral={
+        **JUDGING.neutral,
+        f"{_OUTSIDE}/__init__.py": "a docstring",
+        f"{_OUTSIDE}/templates.py": "the parameters are in the key",
+        f"{_OUTSIDE}/work.py": "what it carries is in the key",
+        "harness/process.py": "names the folder for files",
+    },
+)

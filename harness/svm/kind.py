@@ -10,7 +10,6 @@ from typing import Any
 
 from marginbench.harness.asking import Ask, check_parameters
 from marginbench.harness.datasets import is_users_file
-from marginbench.harness.errors import SolverError
 from marginbench.harness.jobs import DatasetInfo, Job, Limits, SolverInfo
 from marginbench.harness.judging import Judging
 from marginbench.harness.kinds import Facts, Run
@@ -23,7 +22,9 @@ from marginbench.harness.selection import (
 )
 from marginbench.harness.study import SolverEntry
 from marginbench.harness.svm.comparison import compare_with_reference, fill_in_gap
-from marginbench.harness.svm.judging import JUDGING
+from marginbench.harness.svm.judging import JUDGING, OUTSIDE
+from marginbench.harness.svm.outside.planning import check_outside, program_info
+from marginbench.harness.svm.outside.templates import is_command
 from marginbench.harness.svm.planned_tuning import with_first_values
 from marginbench.harness.svm.planning import DECIDED_BY_TASK, ReferenceKey, plan_run, reference_key
 from marginbench.harness.svm.records import Record
@@ -67,16 +68,15 @@ class SVMKind:
     record = Record
 
     def judging(self, traits: Mapping[str, Any]) -> Judging:
-        return JUDGING
+        return OUTSIDE if "outside" in traits else JUDGING
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
+        from marginbench.harness.svm.outside import estimators
         from marginbench.solvers import Solver
 
-        if not issubclass(cls, Solver):
-            raise SolverError(
-                f"{name.rpartition(':')[0]}: {cls.__name__} is not a solver; derive it from "
-                "marginbench.Solver"
-            )
+        if not inspect.isclass(cls) or not issubclass(cls, Solver):
+            estimators.check_maker(cls, name)
+            return estimators.traits_of(cls)
         return {
             "supports_bias": bool(cls.supports_bias),
             "supports_no_bias": bool(cls.supports_no_bias),
@@ -97,20 +97,28 @@ class SVMKind:
         return Task(dataset=dataset, label=label.replace(name, dataset, 1)).completed()
 
     def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
-        return {"fit_intercept": not cls.supports_no_bias}
+        return {"fit_intercept": not getattr(cls, "supports_no_bias", True)}
 
     def solvers(self, study: Study, ask: Ask) -> dict[str, SolverInfo]:
-        solvers = ask.solvers(study.solvers, self.name)
+        programs = [entry for entry in study.solvers if is_command(entry.name)]
+        others = [entry for entry in study.solvers if entry not in programs]
+        solvers = ask.solvers(others, self.name)
+        solvers |= {entry.label: program_info(entry) for entry in programs}
+        own = [entry for entry in others if "outside" not in solvers[entry.label].traits]
         check_parameters(
             study,
-            [with_first_values(entry) for entry in study.solvers],
+            [with_first_values(entry) for entry in own],
             solvers,
             "task",
             DECIDED_BY_TASK,
             given=("nu",),
             refused={"class_weight": _WEIGHTED},
         )
-        return solvers
+        return solvers | {
+            entry.label: check_outside(study, entry, solvers[entry.label])
+            for entry in study.solvers
+            if entry not in own
+        }
 
     def seeds(self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> list[int]:
         return study.seeds_of(task, entry, info.traits)
@@ -147,7 +155,7 @@ class SVMKind:
     def complete(self, record: Record, run: Run) -> None:
         fill_in_gap(record)
         if run.reference is not None:
-            minimises = run.traits["scalarization"] is not None
+            minimises = run.traits["scalarization"] is not None and not record.other_problem
             compare_with_reference(record, run.reference, minimises=minimises)
 
     def is_current(self, record: Record, run: Run) -> bool:
@@ -295,13 +303,15 @@ def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
 
 
 def _describe_solver(entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
+    outside = "outside" in info.traits
     return {
         "label": entry.label,
         "class": info.shown,
         "params": dict(entry.params),
         "tune": dict(entry.tune),
         "summary": info.summary,
-        **{name: info.traits[name] for name in _DESCRIBED_TRAITS},
+        **{name: info.traits.get(name, False) for name in _DESCRIBED_TRAITS},
+        "judged_by": "model" if info.traits["certificate"] or not outside else "predictions",
     }
 
 

@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 
@@ -166,12 +167,7 @@ class Prepared:
 
 def _warm_up(estimator: Solver, dataset: Dataset) -> None:
     """Fit a copy to a few points of the same types, so that compilation is not timed later."""
-    rows = np.concatenate(
-        [
-            np.flatnonzero(dataset.y_train == label)[:_WARM_UP_POINTS]
-            for label in np.unique(dataset.y_train)[:_WARM_UP_CLASSES]
-        ]
-    )
+    rows = warm_up_rows(dataset.y_train)
     X, y = dataset.X_train[rows], dataset.y_train[rows]
     # Compiled code distinguishes arrays that may not be written to.
     arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
@@ -185,6 +181,12 @@ def _warm_up(estimator: Solver, dataset: Dataset) -> None:
     # Failing on so few points proves nothing; the real fit will tell.
     with suppress(Exception), without_convergence_warnings():
         trial.fit(X, y)
+
+
+def warm_up_rows(y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """A few points of each of a few classes."""
+    labels = np.unique(y)[:_WARM_UP_CLASSES]
+    return np.concatenate([np.flatnonzero(y == label)[:_WARM_UP_POINTS] for label in labels])
 
 
 def epochs_of(estimator: Solver) -> str:

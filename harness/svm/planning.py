@@ -12,6 +12,8 @@ from marginbench.harness.kinds import Run
 from marginbench.harness.selection import is_foreign
 from marginbench.harness.study import Budget, SolverEntry, run_limits
 from marginbench.harness.svm.folds import fold_fingerprint, fold_sizes
+from marginbench.harness.svm.outside.planning import plan_outside, refusal
+from marginbench.harness.svm.outside.work import OutsideWork
 from marginbench.harness.svm.planned_tuning import (
     plan_search,
     search_in_key,
@@ -19,11 +21,13 @@ from marginbench.harness.svm.planned_tuning import (
     with_first_values,
     with_search,
 )
+from marginbench.harness.svm.search import Search
 from marginbench.harness.svm.study import Study, Task, kernel_code
 from marginbench.harness.svm.work import (
     DEFAULT_TOL,
     FitWork,
     Fold,
+    Problem,
     ReferenceInfo,
     StoppingRules,
 )
@@ -45,7 +49,8 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
     problem, budget = replace(task.problem(seed), fingerprint=planned_with), study.budget
     dataset = None if isinstance(found, str) else _of_fold(found, problem.fold)
     reference = None if isinstance(certified, str) else certified
-    search = plan_search(study, task, entry, info, seed)
+    outside = "outside" in info.traits
+    search = None if outside else plan_search(study, task, entry, info, seed)
     given = _given_parameters(task, with_first_values(entry), info, seed)
     failure = found if isinstance(found, str) else ""
     for name, value in given.items():
@@ -62,6 +67,12 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
         given |= search.configurations[0]
         search = replace(search, params=params)
     rules = _rules(budget, reference, minimises=info.traits["scalarization"] is not None)
+    solved = _solved_problem(task, problem, info)
+    work, other = _work(study, entry, info, solved, given, params, seed, dataset, rules, search)
+    if solved != problem:
+        other = "; ".join(filter(None, (_bias_words(solved), other)))
+    problem = solved
+    skipped = "" if dataset is None else _skip_reason(study, task, entry, info, dataset)
     parts = key_parts(
         kind=study.kind,
         info=info,
@@ -76,6 +87,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             "epoch_checkpoints": budget.epoch_checkpoints,
             **_rules_in_key(budget, rules),
             **search_in_key(search),
+            **({"other_problem": other} if other and not skipped else {}),
         },
         seed=seed,
         labels=(task.label, entry.label),
@@ -85,18 +97,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
         task=task.label,
         solver=entry.label,
         seed=seed,
-        work=FitWork(
-            problem,
-            entry.name,
-            given,
-            budget.checkpoint_factor,
-            budget.epoch_checkpoints,
-            tol=_tolerance(params.get("tol")),
-            certificate=info.traits["certificate"] == "dual",
-            instrumented=bool(info.traits["instrumented"]),
-            rules=rules,
-            search=search,
-        ),
+        work=work,
         limits=tuning_limits(run_limits(budget), search, budget),
         known={
             "key_parts": canonical_json(parts),
@@ -108,11 +109,13 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             "kernel": canonical_json({**problem.kernel, **dict.fromkeys(task.tune.keys() - {"C"})}),
             "C": None if "C" in task.tune else task.C,
             "fit_intercept": task.fit_intercept,
+            "other_problem": "" if skipped else other,
+            "judged_by": "predictions" if _predicts(work) else "model",
             **_dataset_columns(dataset),
         },
-        foreign=is_foreign(entry.name),
-        skip_reason="" if dataset is None else _skip_reason(study, task, entry, info, dataset),
-        failure=failure,
+        foreign=is_foreign(entry.name) or "outside" in info.traits,
+        skip_reason=skipped,
+        failure=failure or info.traits.get("missing", ""),
         traits=info.traits,
         reference=reference,
     )
@@ -149,6 +152,54 @@ def _rules_in_key(budget: Budget, rules: StoppingRules) -> dict[str, Any]:
     return limits | ({"stop_primal": rules.primal} if math.isfinite(rules.primal) else {})
 
 
+def _solved_problem(task: Task, problem: Problem, info: SolverInfo) -> Problem:
+    """The task's problem, with or without a bias as the solver's always is."""
+    supported = "supports_bias" if task.fit_intercept else "supports_no_bias"
+    if info.traits[supported]:
+        return problem
+    return replace(problem, fit_intercept=not task.fit_intercept)
+
+
+def _bias_words(problem: Problem) -> str:
+    if problem.fit_intercept:
+        return "it fits a bias, which the task has not"
+    return "it fits no bias, which the task has"
+
+
+def _work(
+    study: Study,
+    entry: SolverEntry,
+    info: SolverInfo,
+    problem: Problem,
+    given: dict[str, Any],
+    params: dict[str, Any],
+    seed: int,
+    dataset: DatasetInfo | None,
+    rules: StoppingRules,
+    search: Search | None,
+) -> tuple[FitWork | OutsideWork, str]:
+    """What a worker does, and how the solver's problem differs from the task's but for the bias."""
+    if "outside" in info.traits:
+        plan = plan_outside(entry, info, problem, given, seed, several=_several(dataset))
+        return plan.work, plan.other_problem
+    return FitWork(
+        problem,
+        entry.name,
+        given,
+        study.budget.checkpoint_factor,
+        study.budget.epoch_checkpoints,
+        tol=_tolerance(params.get("tol")),
+        certificate=info.traits["certificate"] == "dual",
+        instrumented=bool(info.traits["instrumented"]),
+        rules=rules,
+        search=search,
+    ), ""
+
+
+def _predicts(work: FitWork | OutsideWork) -> bool:
+    return isinstance(work, OutsideWork) and not work.solves
+
+
 def _tolerance(given: Any) -> float:
     return float(given) if isinstance(given, int | float) else DEFAULT_TOL
 
@@ -167,9 +218,12 @@ def _given_parameters(
     values: dict[str, Any] = {
         **task.kernel_parameters,
         "C": task.C,
-        "fit_intercept": task.fit_intercept,
+        "fit_intercept": _solved_problem(task, info).fit_intercept,
         "random_state": seed,
     }
+    if "outside" in info.traits:
+        decided = info.traits["decided"] if info.traits["outside"] == "estimator" else ()
+        return {name: values[name] for name in decided if name in values} | entry.params
     if info.traits["scalarization"] == "S":
         # What C is to the other forms of the problem.
         values["nu"] = "reference"
@@ -193,10 +247,16 @@ def _skip_reason(
             f"{entry.label} takes nu from the reference optimum, and each of the "
             f"{dataset.n_classes} classes has another one; give nu a number in params"
         )
-    if task.fit_intercept and not info.traits["supports_bias"]:
-        return f"{entry.label} has no unregularised bias, which the task asks for"
-    if not task.fit_intercept and not info.traits["supports_no_bias"]:
-        return f"{entry.label} always fits a bias, which the task has not"
+    outside = "outside" in info.traits
+    if not entry.other_problem and not (outside and _several(dataset)):
+        if task.fit_intercept and not info.traits["supports_bias"]:
+            return f"{entry.label} has no unregularised bias, which the task asks for"
+        if not task.fit_intercept and not info.traits["supports_no_bias"]:
+            return f"{entry.label} always fits a bias, which the task has not"
+    if outside and (task.tune or entry.tune):
+        return f"{entry.label} cannot be tuned: it is of another library or program"
+    if outside:
+        return refusal(entry, info, task.kernel_description, _several(dataset))
     if dataset.sparse and not info.traits["supports_sparse"]:
         return f"{entry.label} does not take sparse data"
     if task.kernel != "linear" and "kernel" not in info.accepted:

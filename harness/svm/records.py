@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from marginbench.harness.measures import Measure, column
 from marginbench.harness.records import (
@@ -19,7 +19,14 @@ TUNING_COSTS = ("tuning_wall_s", "tuning_cpu_s", "tuning_evals")
 #: Columns of tuning, which only the process of a solver from outside can vouch for.
 CLAIMED_TUNING = " ".join(["tuning", *TUNING_COSTS])
 _SUPPORT = Measure(
-    "Support vectors", "support vectors", "integer", better="lower", short="SVs", table=50
+    "Support vectors",
+    "support vectors",
+    "integer",
+    better="lower",
+    short="SVs",
+    table=50,
+    needs="shows_model",
+    absent="no model",
 )
 
 
@@ -28,7 +35,9 @@ class Checkpoint(CheckpointBase):
     """What was recorded at one moment of a run."""
 
     cpu_s: float = column("CPU seconds", measure=CPU)
-    n_support: int = column("points with a non-zero coefficient", low=0, measure=_SUPPORT)
+    n_support: int | None = column(
+        "points with a non-zero coefficient; null without a model", low=0, measure=_SUPPORT
+    )
     train_error: float = column("fraction in [0, 1]", low=0, high=1, measure=TRAIN_ERROR)
     primal: float | None = column("C units: 1/2 ||w||^2 + C sum hinge; null without a w")
     dual: float | None = column("C units; null without a feasible dual point")
@@ -48,6 +57,13 @@ class Record(RecordBase):
     kernel: str = column("the kernel's name and parameters", default="{}", json="object")
     C: float | None = column("weight of the summed loss", default=None)
     fit_intercept: bool = column("whether the task has an unregularised bias", default=False)
+    other_problem: str = column(
+        "how the problem that the run solves differs from the task's; empty: it does not",
+        default="",
+    )
+    judged_by: Literal["model", "predictions"] = column(
+        "what errors are computed from; with predictions there is no objective", default="model"
+    )
     # sizes
     n_train: int | None = column("training points", default=None)
     n_test: int | None = column("test points", default=None)
@@ -113,7 +129,7 @@ class Record(RecordBase):
         """A stored row of an older version.
 
         Version 1 had no inner products, 2 no epochs, 3 a column for each counter, 5 no number of
-        classes, 6 no mistakes and no tuning.
+        classes, 6 no mistakes, no tuning, no runs of other problems or judged by their predictions.
         """
         if row.get("schema_version") == 1:
             for place in (row, *filter(None, row.get("trace") or [])):
@@ -134,4 +150,5 @@ class Record(RecordBase):
         row.setdefault("mistakes", "")
         if row.get("schema_version") in (4, 5, 6):
             row |= {"tuning": "[]"} | dict.fromkeys(TUNING_COSTS)
+            row |= {"other_problem": "", "judged_by": "model"}
         return super().upgraded(row)

@@ -28,7 +28,8 @@ class Snapshot:
 
     Attributes
     ----------
-    n_iter : int
+    n_iter : int or None
+        None if the solver does not tell.
     counters : dict or None
         Counts by name.
     wall_s, cpu_s : float
@@ -38,7 +39,7 @@ class Snapshot:
         Whether it is the returned model.
     """
 
-    n_iter: int
+    n_iter: int | None
     counters: dict[str, int] | None
     wall_s: float
     cpu_s: float

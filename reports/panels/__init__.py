@@ -16,7 +16,8 @@ from markupsafe import Markup
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.discovery import members
 from marginbench.reports.drawing.styles import swatch
-from marginbench.reports.frames import of_task, records
+from marginbench.reports.frames import of_task, other_problem_solvers, records
+from marginbench.reports.statistics.summary import OTHER_PROBLEM
 
 
 @dataclass(frozen=True)
@@ -128,12 +129,16 @@ def legend(analysis: Analysis, prefix: str, notes: Mapping[str, str]) -> list[Le
 
 
 def _runs_notes(analysis: Analysis, task: str) -> dict[str, str]:
-    """How many of its runs each solver's lines stand on, where it is not all of them."""
+    """Whether a solver solves another problem, and how many runs its lines stand on if not all."""
     if not task:
         return dict.fromkeys(analysis.styles, "")
     counts = of_task(analysis.counts, task)
     shown = counts[counts["n_ok"] + counts["n_failed"] > 0]
-    return {row["solver"]: _runs_note(row) for row in records(shown)}
+    others = dict.fromkeys(other_problem_solvers(analysis.runs, task), OTHER_PROBLEM)
+    return {
+        row["solver"]: ", ".join(filter(None, (others.get(row["solver"], ""), _runs_note(row))))
+        for row in records(shown)
+    }
 
 
 def _runs_note(row: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from marginbench.reports.described import SvmTask
 from marginbench.reports.drawing.traces import Quantities, Reference, TraceCurves, draw_traces
 from marginbench.reports.frames import of_task
 from marginbench.reports.panels import Panels, PanelView
-from marginbench.reports.statistics import curves, objective
+from marginbench.reports.statistics import curves, objective, summary
 from marginbench.reports.wording import capitalised
 
 #: A value against a cost (columns of the traces), in reading order.
@@ -21,8 +21,12 @@ PANELS = (
     ("cpu_s", "suboptimality"),
 )
 
-# Why a solver without a trait is not shown, where its measure says it too briefly.
-_WITHOUT = {"minimises": "does not minimise the SVM objective"}
+# Why a solver is not shown, where the table of results says it too briefly.
+_WITHOUT = {
+    "not minimised": "does not minimise the SVM objective",
+    summary.OTHER_PROBLEM: "solves another problem",
+    summary.NO_MODEL: "shows no model, only predictions",
+}
 
 
 class Traces(Panels):
@@ -113,7 +117,8 @@ def _absent_note(runs: pd.DataFrame, task: str, drawn: Quantities, shown: set[st
 
 def _reason(group: pd.DataFrame, drawn: Quantities) -> str:
     if drawn.shown.needs and not group[drawn.shown.needs].any():
-        return _WITHOUT.get(drawn.shown.needs, drawn.shown.absent)
+        reason = summary.without(drawn.shown, group)
+        return _WITHOUT.get(reason, reason)
     if group[drawn.cost].isna().all():
         return drawn.spent.absent or "nothing recorded"
     if (group[drawn.cost] == 0).all():

@@ -38,6 +38,9 @@ class SvmProtocol(Section):
             "inner_products": "inner_products" in counted,
             "matvec_entries": "matvec_entries" in counted,
             "several_classes": bool((analysis.runs["n_classes"] > 2).any()),
+            "other_problem": bool((analysis.runs["other_problem"] != "").any()),
+            "predictions": bool((analysis.runs["judged_by"] == "predictions").any())
+            or any(item.class_.startswith("command:") for item in analysis.study.solvers),
             "band": BAND,
         }
 

@@ -14,9 +14,10 @@ from marginbench.reports.analysis import Analysis
 from marginbench.reports.derived import derived_measures
 from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
 from marginbench.reports.described import SvmStudy, SvmTask
-from marginbench.reports.frames import first_known, of_task, records
+from marginbench.reports.frames import first_known, of_task, other_problem_solvers, records
 from marginbench.reports.panels import gallery
 from marginbench.reports.sections import Part, Section
+from marginbench.reports.statistics import summary
 from marginbench.reports.statistics.tuning import tuning_choices, tuning_sentences
 from marginbench.reports.tables import Cell, Heading, Table, measure_cell, terminal_table
 
@@ -47,6 +48,7 @@ class SvmTasks(Section):
                     [
                         *_tuning(analysis, task),
                         _target_sentence(analysis, task.label),
+                        *_other_problems(analysis.runs, task.label),
                         *_notes(analysis),
                     ]
                 ),
@@ -65,6 +67,8 @@ class SvmTasks(Section):
             yield terminal_table(results(analysis, task.label, tried), task.label)
             if tuning := _tuning(analysis, task):
                 yield Text(" ".join(tuning), style="dim")
+            for sentence in _other_problems(analysis.runs, task.label):
+                yield Text(sentence, style="dim")
             yield Text()
         yield Text("Medians over seeds of the runs that ended as planned.", style="dim")
 
@@ -86,9 +90,10 @@ def results(analysis: Analysis, task: str, counts: pd.DataFrame) -> Table:
         (row["solver"], row["measure"]): measure_cell(row, measures[row["measure"]])
         for row in records(of_task(analysis.table, task))
     }
+    marks = dict.fromkeys(other_problem_solvers(analysis.runs, task), summary.OTHER_PROBLEM)
     rows = [
         [
-            Cell(row["solver"]),
+            Cell(row["solver"], note=marks.get(row["solver"], "")),
             Cell(f"{row['n_ok']} / {row['n_planned']}", incomplete=row["n_failed"] > 0),
             *(cells[row["solver"], name] for name in measures),
             Cell(_unbroken(row["statuses"])),
@@ -118,6 +123,18 @@ def _tuning(analysis: Analysis, task: SvmTask) -> list[str]:
     study = analysis.study
     assert isinstance(study, SvmStudy)
     return tuning_sentences(study, task, tuning_choices(of_task(analysis.runs, task.label)))
+
+
+def _other_problems(runs: pd.DataFrame, task: str) -> list[str]:
+    """A sentence for each way in which solvers solve another problem than the task's."""
+    solvers: dict[str, list[str]] = {}
+    for solver, words in other_problem_solvers(runs, task).items():
+        solvers.setdefault(words, []).append(solver)
+    return [
+        f"Another problem is solved by {', '.join(names)}: {words}. Objectives and support vectors "
+        "are not compared."
+        for words, names in solvers.items()
+    ]
 
 
 def _unbroken(statuses: str) -> str:

@@ -13,12 +13,16 @@ import numpy as np
 import pandas as pd
 
 from marginbench.harness.measures import Measure
-from marginbench.reports.frames import by_solver
+from marginbench.reports.frames import by_solver, other_problem
 
 #: Why a value is absent from the table, where its measure does not say.
 NO_RUN = "no run"
 NOT_COUNTED = "not counted"
 UNKNOWN = "unknown"
+#: In the place of a value that cannot be compared with the task's optimum.
+OTHER_PROBLEM = "another problem"
+#: Of runs that are judged by their predictions alone.
+NO_MODEL = "no model"
 
 #: Columns of the values of runs: see :func:`run_values`.
 VALUE_COLUMNS = ["task", "solver", "seed", "measure", "value", "first", "upper_bound"]
@@ -94,7 +98,12 @@ def results_table(
             row["absent"] = _absent(measure, group, success, known=row["n"] > 0)
             row["complete"] = bool(group[success].all())
             is_time = measure.format == "seconds"
-            row["ranked"] = measure.better == "lower" and (rank_times or not is_time)
+            row["ranked"] = (
+                measure.better == "lower"
+                and (rank_times or not is_time)
+                # Another problem has another number of them.
+                and (name != "n_support" or not other_problem(group))
+            )
             row["claimed"] = _is_claimed(name, measure, group)
             rows.append(row)
     return _mark_best(pd.DataFrame(rows, columns=_TABLE_COLUMNS), "high" if overlap else "median")
@@ -134,7 +143,7 @@ def _absent(measure: Measure, group: pd.DataFrame, success: str, known: bool) ->
     if (group["status"] == "skipped").all():
         return NO_RUN
     if measure.needs and not group[measure.needs].any():
-        return measure.absent
+        return without(measure, group)
     if known:
         return ""
     if measure.unknown:
@@ -142,6 +151,15 @@ def _absent(measure: Measure, group: pd.DataFrame, success: str, known: bool) ->
     if not group[success].any():
         return NO_RUN
     return NOT_COUNTED if measure.format == "count" else UNKNOWN
+
+
+def without(measure: Measure, group: pd.DataFrame) -> str:
+    """Why runs without a trait have no value of the measure that needs it."""
+    if measure.needs != "minimises":
+        return measure.absent
+    if not group["shows_model"].any():
+        return NO_MODEL
+    return OTHER_PROBLEM if other_problem(group) else measure.absent
 
 
 def _mark_best(table: pd.DataFrame, end: str) -> pd.DataFrame:

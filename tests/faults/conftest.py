@@ -157,6 +157,12 @@ def place(tmp_path: Path) -> Place:
 
 
 @pytest.fixture(scope="session")
+def make_place() -> Callable[[Path], Place]:
+    """Makes a place in a folder, for fixtures that several tests share."""
+    return Place
+
+
+@pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What the records of the study say where nothing happens."""
     place = Place(tmp_path_factory.mktemp("undisturbed"))

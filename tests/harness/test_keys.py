@@ -23,7 +23,7 @@ from marginbench.harness.jobs import SolverInfo
 from marginbench.harness.judging import PLUMBING
 from marginbench.harness.keys import hash_json, key_parts, source_hash
 from marginbench.harness.sources import closure, project_file
-from marginbench.harness.svm.judging import JUDGING as SVM
+from marginbench.harness.svm.judging import JUDGING as SVM, OUTSIDE
 from marginbench.solvers.registration import entries, solver_names
 
 INFO = SolverInfo("marginbench:SMO", "", {}, (), {}, source_hash="0" * 64)
@@ -234,6 +234,49 @@ def test_every_module_of_a_run_judges_it_or_is_said_to_be_neutral(kind: str) -> 
     assert set(judging.neutral) - set(PLUMBING) <= imported
     assert all(project_file(name).is_file() for name in judging.neutral)
     assert all(judging.neutral.values())
+
+
+RUN_FROM_OUTSIDE = """
+import sys
+from pathlib import Path
+from marginbench.harness import worker
+from marginbench.harness.jobs import Outcome, SnapshotMessage
+from marginbench.harness.svm.outside.commands import parsed_command
+from marginbench.harness.svm.outside.work import Estimator, OutsideWork, Program
+from marginbench.harness.svm.work import Problem
+data = {"n_train": 50, "n_test": 20}
+problem = Problem("checkers", data, {"name": "rbf", "gamma": 10.0}, 1.0, True)
+copy = f"{sys.executable} -c 'import shutil, sys; shutil.copy(*sys.argv[1:])'"
+cut = "import sys; a, b = map(open, sys.argv[1:], 'rw'); [print(x.split()[0], file=b) for x in a]"
+apply = f'{sys.executable} -c "{cut}"'
+lines = {"train": copy + " {train} {model}", "predict": apply + " {test} {output}"}
+for work in (
+    OutsideWork(problem, Estimator("sklearn.svm:SVC", {"gamma": 10.0}, 0), solves=True),
+    OutsideWork(problem, Program(parsed_command(lines, Path("/"), ""), 0)),
+):
+    fit, sent = work.apart(), []
+    claims = fit.run(sent.append)
+    times = [item.time for item in sent if isinstance(item, SnapshotMessage)]
+    found = fit.judged(Outcome("done", claims, claimed=times, seen=times)).run(lambda message: None)
+    assert found["status"] == "converged", found
+print(*(name for name in sys.modules if name.startswith("marginbench.harness")))
+"""
+
+
+def test_every_module_of_a_run_from_outside_judges_it_or_is_said_to_be_neutral() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_FROM_OUTSIDE], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    imported = {file_name(module) for module in done.stdout.split()}
+    assert "harness/svm/outside/fitting.py" in imported
+    # A program of its own, not a module of the run.
+    assert project_file("harness/svm/outside/launcher.py").is_file()
+    judged = set(OUTSIDE.harness) | set(closure(map(project_file, OUTSIDE.followed)))
+    assert imported - judged - set(OUTSIDE.neutral) == set()
+    own = {name for name in OUTSIDE.neutral if name not in SVM.neutral}
+    assert own <= imported
+    assert all(project_file(name).is_file() for name in (*OUTSIDE.harness, *OUTSIDE.neutral))
 
 
 #: What the script above imports of the other kind.

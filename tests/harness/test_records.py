@@ -285,15 +285,16 @@ def test_an_old_record_of_a_feasibility_method_keeps_its_values() -> None:
     assert len(found.trace) > 1
 
 
-@pytest.mark.parametrize("name", ["svm-4", "svm-5", "feasibility-4", "feasibility-5"])
-def test_a_record_of_versions_4_and_5_keeps_its_values(name: str) -> None:
+@pytest.mark.parametrize("name", ["svm-4", "svm-5", "svm-6", "feasibility-4", "feasibility-5"])
+def test_a_record_of_versions_4_to_6_keeps_its_values(name: str) -> None:
     row, found = old_row(name), old_record(name)
     assert row.pop("schema_version") == int(name[-1])
     assert found.schema_version == SCHEMA_VERSION
     if name.endswith("4"):
         assert (found.key_parts, found.version, found.claimed) == ("{}", "", "")
     if isinstance(found, Record):
-        assert found.n_classes is None
+        assert found.n_classes == row.get("n_classes")
+        assert (found.other_problem, found.judged_by) == ("", "model")
     assert row.pop("kind") == found.kind
     assert found.counters == dict(row.pop("counters"))
     states = row.pop("trace")

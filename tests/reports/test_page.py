@@ -160,3 +160,8 @@ def test_a_narrow_terminal_loses_no_unit(columns, make, write_results, monkeypat
     assert f"15.7{formatting.THIN}ms" in printed
     assert f"2.43{formatting.THIN}s" in printed
     assert "instrumented" in printed
+
+
+def test_a_page_mentions_other_problems_and_predictions_only_where_there_are_any(page):
+    for words in ("nother problem", "no model", "its predictions", "judged by what it predicts"):
+        assert words not in page.text, words

@@ -1,0 +1,1 @@
+"""Solvers that are no marginbench solvers: estimators of any library, and programs."""

@@ -1,0 +1,43 @@
+"""Classifiers for the tests, and ways to go wrong."""
+
+import numpy as np
+from sklearn.linear_model import SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+
+def make(alpha=1e-3):
+    return make_pipeline(StandardScaler(), SGDClassifier(alpha=alpha))
+
+
+def make_nothing():
+    return {}
+
+
+class Constant:
+    """No scikit-learn estimator: only fit and predict."""
+
+    def __init__(self, how="right"):
+        self.how = how
+
+    def fit(self, X, y):
+        if self.how == "raises":
+            raise ArithmeticError("step size is zero")
+        self.label = y[0]
+
+    def predict(self, X):
+        labels = np.full(X.shape[0], self.label)
+        if len(labels) <= 40:
+            return labels
+        if self.how == "raises in predict":
+            raise ArithmeticError("not fitted")
+        return {
+            "right": labels,
+            "one column": labels[:, None],
+            "too few": labels[1:],
+            "text": labels.astype(str),
+            "objects": np.array([object()] * len(labels)),
+            "ragged": [[1], [1, 2]],
+            "nan": np.full(len(labels), np.nan),
+            "another class": np.where(np.arange(len(labels)) == 5, 3, labels),
+        }[self.how]

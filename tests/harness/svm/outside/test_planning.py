@@ -1,0 +1,286 @@
+"""Solvers from outside in a study: what the task decides of them, on what they run, their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marginbench.harness.describing import describe_solver, installed_version
+from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.jobs import DatasetInfo, DescribeWork, SolverInfo
+from marginbench.harness.kinds import Run
+from marginbench.harness.selection import select
+from marginbench.harness.study_file import parse_study
+from marginbench.harness.svm.kind import KIND, SVMFacts
+from marginbench.harness.svm.outside.planning import ONE_VERSUS_ONE, check_outside, program_info
+from marginbench.harness.svm.outside.work import Estimator, OutsideWork
+from marginbench.harness.svm.planning import plan_run
+from marginbench.harness.svm.study import Study
+from marginbench.harness.svm.work import FitWork, ReferenceInfo
+
+DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
+TEN = replace(DATA, n_classes=10)
+REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.123, "r" * 64)
+MINE = Path(__file__).parent / "estimators.py"
+BIAS = "it fits a bias, which the task has not"
+OWN = {"train": "env {train} {model} -g {gamma}", "predict": "env {test} {model} {output}"}
+
+
+def info_of(study: Study) -> SolverInfo:
+    """What is known of the only solver of a study, with the parameters that it gives."""
+    entry = study.solver[0]
+    described = entry.name.rpartition(":")[2] not in ("command", "libsvm-tools")
+    info = describe_solver(DescribeWork(entry.name, "svm")) if described else program_info(entry)
+    return check_outside(entry, info) if "outside" in info.traits else info
+
+
+@pytest.fixture
+def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
+    """Plans the run of a solver on a task."""
+
+    def planned(name: str, data: DatasetInfo = DATA, seed: int = 0, **values: Any) -> Run:
+        own = {key: values.pop(key) for key in ("params", "other_problem") if key in values}
+        task = {"label": "t", "dataset": "digits", "C": 2.0, **values}
+        if task.get("kernel") != "linear":
+            task.setdefault("gamma", 0.5)
+        study = make_study(task=[task], solver=[{"name": name, "label": "mine", **own}])
+        facts = SVMFacts({"mine": info_of(study)}, {"t": data}, {"t": REFERENCE})
+        return plan_run(study, facts, study.task[0], study.solver[0], seed)
+
+    return planned
+
+
+@pytest.mark.parametrize(
+    ("name", "decided"),
+    [
+        ("sklearn.svm:SVC", {"kernel": "rbf", "gamma": 0.5, "C": 2.0}),
+        ("sklearn.svm:NuSVC", {"kernel": "rbf", "gamma": 0.5}),
+        ("sklearn.svm:LinearSVC", {"C": 2.0}),
+        ("sklearn.linear_model:LogisticRegression", {"C": 2.0, "fit_intercept": True}),
+        ("sklearn.linear_model:SGDClassifier", {}),
+        ("sklearn.ensemble:RandomForestClassifier", {}),
+        (f"{MINE}:Constant", {}),
+        (f"{MINE}:make", {}),
+    ],
+)
+def test_the_task_decides_what_means_the_same(
+    name: str, decided: dict[str, Any], plan: Callable[..., Run]
+) -> None:
+    run = plan(name, fit_intercept=True, seed=4)
+    assert isinstance(run.work, OutsideWork)
+    assert run.work.fit == Estimator(name, decided, 4)
+    assert (run.foreign, run.skip_reason, run.failure) == (True, "", "")
+    assert run.work.solves == name.endswith(":SVC")
+    assert run.known["judged_by"] == ("model" if run.work.solves else "predictions")
+
+
+def test_the_study_decides_the_rest(plan: Callable[..., Run]) -> None:
+    run = plan("sklearn.svm:SVC", params={"tol": 1e-5, "shrinking": False}, fit_intercept=True)
+    assert isinstance(run.work, OutsideWork)
+    assert isinstance(run.work.fit, Estimator)
+    assert run.work.fit.params == {
+        "kernel": "rbf",
+        "gamma": 0.5,
+        "C": 2.0,
+        "tol": 1e-5,
+        "shrinking": False,
+    }
+    assert run.work.tol == 1e-5
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("sklearn.svm:SVC", {"C": 1.0}, "'C' is decided by the task"),
+        (
+            "sklearn.svm:SVC",
+            {"shrink": 1},
+            "unknown parameter 'shrink' (did you mean 'shrinking'?)",
+        ),
+        ("sklearn.svm:LinearSVC", {"random_state": 1}, "'random_state' is decided by the task"),
+        ("command", {**OWN, "gamma": 1.0}, "'gamma' is decided by the task"),
+        ("command", {**OWN, "gama": 1.0}, "params.gama: no command line has {gama}"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(
+    name: str, params: dict[str, Any], message: str, plan: Callable[..., Run]
+) -> None:
+    with pytest.raises(StudyError) as caught:
+        plan(name, params=params)
+    assert message in str(caught.value)
+
+
+def test_what_cannot_be_a_classifier_is_refused() -> None:
+    with pytest.raises(SolverError, match="StandardScaler is not a solver; derive it from"):
+        describe_solver(DescribeWork("sklearn.preprocessing:StandardScaler", "svm"))
+    with pytest.raises(SolverError, match="is a float; give a class, or a function that makes"):
+        describe_solver(DescribeWork("math:pi", "svm"))
+    with pytest.raises(SolverError, match="no feasibility method"):
+        describe_solver(DescribeWork(f"{MINE}:make", "feasibility"))
+
+
+@pytest.mark.parametrize("name", ["sklearn.svm:SVC", "libsvm-tools", "LIBSVM"])
+def test_a_solver_with_a_bias_runs_without_one_only_if_asked_to(
+    name: str, plan: Callable[..., Run]
+) -> None:
+    skipped = plan(name)
+    assert skipped.skip_reason == "mine always fits a bias, which the task has not"
+    assert skipped.known["other_problem"] == ""
+    run = plan(name, other_problem=True)
+    assert (run.skip_reason, run.known["other_problem"]) == ("", BIAS)
+    # It is judged as a solution of its own problem; the record keeps the task's.
+    assert isinstance(run.work, FitWork | OutsideWork)
+    assert (run.work.problem.fit_intercept, run.known["fit_intercept"]) == (True, False)
+    assert run.key != skipped.key
+    # Where the problems are the same, asking changes nothing.
+    same = plan(name, fit_intercept=True, other_problem=True)
+    assert same.known["other_problem"] == ""
+    assert same.key == plan(name, fit_intercept=True).key
+
+
+def test_a_solver_without_a_bias_runs_with_one_only_if_asked_to(plan: Callable[..., Run]) -> None:
+    assert "no unregularised bias" in plan("SDCA", fit_intercept=True).skip_reason
+    run = plan("SDCA", fit_intercept=True, other_problem=True)
+    assert run.known["other_problem"] == "it fits no bias, which the task has"
+    assert isinstance(run.work, FitWork)
+    assert run.work.problem.fit_intercept is False
+
+
+def test_the_objective_of_another_problem_is_not_compared(plan: Callable[..., Run]) -> None:
+    record_type = KIND.record
+    found = []
+    for run in (plan("LIBSVM", other_problem=True), plan("LIBSVM", fit_intercept=True)):
+        record = record_type(key=run.key, study="s", task="t", solver="mine", seed=0, **run.known)
+        record.primal = 11.0
+        KIND.complete(record, run)
+        found.append(record.suboptimality)
+    assert found == [None, pytest.approx(0.1)]
+
+
+@pytest.mark.parametrize("name", ["sklearn.svm:SVC", "libsvm-tools"])
+def test_one_versus_one_is_another_problem_judged_by_predictions(
+    name: str, plan: Callable[..., Run]
+) -> None:
+    run = plan(name, data=TEN)
+    assert isinstance(run.work, OutsideWork)
+    assert (run.skip_reason, run.work.solves) == ("", False)
+    assert ONE_VERSUS_ONE in run.known["other_problem"]
+    assert run.known["judged_by"] == "predictions"
+
+
+def test_weights_of_classes_are_another_problem(plan: Callable[..., Run]) -> None:
+    weights = {"class_weight": "balanced"}
+    run = plan("sklearn.svm:SVC", params=weights, fit_intercept=True)
+    assert isinstance(run.work, OutsideWork)
+    assert (run.work.solves, run.known["other_problem"]) == (False, "it is given class_weight")
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "task", "reason"),
+    [
+        ("sklearn.svm:SVC", {}, {"kernel": "laplacian"}, "mine has no kernel 'laplacian'"),
+        ("libsvm-tools", {}, {"kernel": "laplacian"}, "mine takes no kernel 'laplacian'"),
+        (
+            "command",
+            OWN,
+            {"kernel": "linear"},
+            "mine uses gamma, which the kernel 'linear' has not",
+        ),
+        ("sklearn.svm:LinearSVC", {}, {"kernel": "laplacian"}, ""),
+    ],
+)
+def test_a_kernel_that_it_has_not_is_the_reason_to_skip(
+    name: str, params: dict[str, Any], task: dict[str, Any], reason: str, plan: Callable[..., Run]
+) -> None:
+    assert plan(name, params=params, fit_intercept=True, **task).skip_reason == reason
+
+
+def test_scores_say_nothing_of_several_classes(plan: Callable[..., Run]) -> None:
+    params = {**OWN, "output": "scores"}
+    assert plan("command", params=params).skip_reason == ""
+    assert "do not tell several classes apart" in plan("command", TEN, params=params).skip_reason
+
+
+def test_a_program_that_is_not_there_fails_with_what_to_do(
+    plan: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = plan("command", params={**OWN, "train": "no-such-97531 {train}"})
+    assert run.failure == "no program 'no-such-97531' here; install it, or write its path"
+    monkeypatch.setenv("PATH", "/nowhere")
+    run = plan("libsvm-tools", fit_intercept=True)
+    assert "no program 'svm-train' here; install LIBSVM's programs (on Debian:" in run.failure
+
+
+def test_the_key_of_a_program_holds_its_content(tmp_path: Path, plan: Callable[..., Run]) -> None:
+    tool = tmp_path / "tool"
+    keys = set()
+    for text in ("#!/bin/sh\n", "#!/bin/sh\n#\n"):
+        tool.write_text(text)
+        tool.chmod(0o755)
+        params = {"train": f"{tool} {{train}}", "predict": f"{tool} {{test}}"}
+        run = plan("command", params=params)
+        assert run.key == plan("command", params=params).key
+        keys.add(run.key)
+    assert len(keys) == 2
+
+
+def test_an_installed_package_counts_by_its_version() -> None:
+    name = installed_version("sklearn")
+    assert name.startswith("scikit-learn ")
+    info = describe_solver(DescribeWork("sklearn.svm:SVC", "svm"))
+    assert name in info.files
+    assert not any("sklearn/" in file for file in info.files)
+    # The tests' own package is not installed as a distribution.
+    assert installed_version("no_such_package") == ""
+    mine = describe_solver(DescribeWork(f"{MINE}:Constant", "svm"))
+    assert "estimators.py" in mine.files
+
+
+STUDY = """
+name = "s"
+[[task]]
+dataset = "digits"
+[[solver]]
+name = "command"
+params = { train = "./learn {train}", predict = "./apply {test}" }
+[[solver]]
+name = "libsvm-tools"
+other_problem = true
+[[solver]]
+name = "SMO"
+"""
+
+
+def test_a_file_names_programs_beside_it_and_the_command_line_the_known_ones(
+    tmp_path: Path,
+) -> None:
+    study = parse_study(STUDY.encode(), where="s.toml", folder=str(tmp_path))
+    assert [entry.label for entry in study.solvers] == ["command", "libsvm-tools", "SMO"]
+    assert study.solvers[0].name == f"{tmp_path}:command"
+    chosen = select(study, solvers=["libsvm-tools", "smo"])
+    assert [entry.label for entry in chosen.solvers] == ["libsvm-tools", "SMO"]
+    new = select(study.with_solvers(study.solvers[2:]), solvers=["libsvm-tools"])
+    assert [entry.label for entry in new.solvers] == ["libsvm-tools"]
+    assert new.solvers[0].name == f"{Path.cwd()}:libsvm-tools"
+
+
+def test_feasibility_methods_have_no_other_problem() -> None:
+    text = """
+kind = "feasibility"
+name = "s"
+[[cell]]
+label = "small"
+generator = "ldfp"
+m = 4
+n = 20
+tol = 0.1
+[[method]]
+name = "PCT"
+other_problem = true
+"""
+    with pytest.raises(StudyError, match="other_problem is for solvers of SVM studies"):
+        parse_study(text.encode(), where="s.toml")

@@ -1,0 +1,107 @@
+"""Pages of studies with solvers of another problem, and with those that show no model."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from marginbench import report
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.panels import gallery
+from marginbench.reports.results import load_results
+from marginbench.reports.sections.svm_tasks import SvmTasks
+
+BIAS = "it fits a bias, which the task has not"
+
+
+@pytest.fixture
+def analysis(make, write_results):
+    """SMO; LIBSVM with a lower objective and fewer support vectors; a forest with less error."""
+    other = [replace(state, primal=90.0, n_support=1) for state in make.trace([None], [0.2])]
+    seen = [
+        replace(state, n_iter=None, n_support=None, primal=None)
+        for state in make.trace([None], [0.1], seconds=[3.0])
+    ]
+    forest = {"judged_by": "predictions", "suboptimality": None, "primal": None, "n_iter": None}
+    records = [
+        make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.2], [150.0, 101.0])),
+        make.finished("a", "LIBSVM", 0, other, other_problem=BIAS, suboptimality=None),
+        make.record(
+            "a", "Forest", 0, trace=seen, wall_s=3.0, cpu_s=3.0, test_error=0.1, train_error=0.0,
+            **forest,
+        ),
+    ]  # fmt: skip
+    solvers = [
+        make.solver("SMO"),
+        make.solver("LIBSVM", instrumented=False),
+        make.solver("Forest", instrumented=False, scalarization=None, judged_by="predictions"),
+    ]
+    return Analysis(load_results(write_results(records, [make.task("a")], solvers)))
+
+
+def cells(analysis: Analysis) -> dict[tuple[str, str], SimpleNamespace]:
+    return {
+        (row.solver, row.measure): SimpleNamespace(**row._asdict())
+        for row in analysis.table.itertuples(index=False)
+    }
+
+
+def test_objectives_of_another_problem_are_not_compared(analysis):
+    found = cells(analysis)
+    assert found["LIBSVM", "suboptimality"].absent == "another problem"
+    assert found["Forest", "suboptimality"].absent == "no model"
+    assert found["SMO", "suboptimality"].median == pytest.approx(0.01)
+    best = {solver for (solver, measure), cell in found.items() if cell.best}
+    assert {s for (s, m), cell in found.items() if cell.best and m == "suboptimality"} == {"SMO"}
+    # Fewer support vectors, but of another problem.
+    assert (found["LIBSVM", "n_support"].median, found["LIBSVM", "n_support"].best) == (1, False)
+    assert found["SMO", "n_support"].best
+    # Errors are those of the same points.
+    assert found["Forest", "test_error"].best
+    assert best == {"SMO", "Forest"}
+
+
+def test_what_is_not_known_is_no_number(analysis):
+    found = cells(analysis)
+    assert found["Forest", "n_support"].absent == "no model"
+    assert found["Forest", "evaluations"].absent == "not instrumented"
+    forest = analysis.runs[analysis.runs["solver"] == "Forest"]
+    assert forest[["n_iter", "n_support", "primal", "kernel_evals"]].isna().all(axis=None)
+
+
+def test_no_curve_shows_an_objective_of_another_problem(analysis):
+    traces = analysis.traces.set_index("solver")
+    assert traces["suboptimality"].notna().groupby("solver").any().to_dict() == {
+        "SMO": True, "LIBSVM": False, "Forest": False,
+    }  # fmt: skip
+
+
+def test_panels_and_legend_say_what_is_not_there(analysis):
+    shown = gallery(analysis, "p", "a")
+    assert {entry.label: entry.note for entry in shown.legend} == {
+        "SMO": "", "LIBSVM": "another problem", "Forest": "",
+    }  # fmt: skip
+    notes = {panel.title: panel.note for panel in shown.panels}
+    words = notes["Relative suboptimality against solver seconds"]
+    assert "LIBSVM (solves another problem)" in words
+    assert "Forest (shows no model, only predictions)" in words
+    assert "Forest, LIBSVM" in shown.marks
+
+
+def test_page_and_terminal_mark_the_solver_and_say_why(analysis, make):
+    sentence = f"Another problem is solved by LIBSVM: {BIAS}."
+    path = report(analysis.results.folder)
+    page = make.page(path)
+    assert sentence in page.text
+    row = '<th scope="row">LIBSVM<span class="note">another problem</span></th>'
+    assert row in path.read_text(encoding="utf-8")
+    for words in ("its predictions", "A solver marked so", "judged by what it predicts"):
+        assert words in page.text, words
+    console = Console(file=io.StringIO(), width=120)
+    for item in SvmTasks().terminal(analysis):
+        console.print(item)
+    assert sentence in " ".join(console.file.getvalue().split())
