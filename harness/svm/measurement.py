@@ -170,7 +170,8 @@ def _warm_up(estimator: Solver, dataset: Dataset) -> None:
     rows = warm_up_rows(dataset.y_train)
     X, y = dataset.X_train[rows], dataset.y_train[rows]
     # Compiled code distinguishes arrays that may not be written to.
-    arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    whole: Any = X
+    arrays = (whole.data, whole.indices, whole.indptr) if sparse.issparse(X) else (X,)
     for array in (*arrays, y):
         array.flags.writeable = False
     trial: Solver = clone(estimator)

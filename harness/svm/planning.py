@@ -67,7 +67,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
         given |= search.configurations[0]
         search = replace(search, params=params)
     rules = _rules(budget, reference, minimises=info.traits["scalarization"] is not None)
-    solved = _solved_problem(task, problem, info)
+    solved = replace(problem, fit_intercept=_fits_bias(task, info))
     work, other = _work(study, entry, info, solved, given, params, seed, dataset, rules, search)
     if solved != problem:
         other = "; ".join(filter(None, (_bias_words(solved), other)))
@@ -152,12 +152,10 @@ def _rules_in_key(budget: Budget, rules: StoppingRules) -> dict[str, Any]:
     return limits | ({"stop_primal": rules.primal} if math.isfinite(rules.primal) else {})
 
 
-def _solved_problem(task: Task, problem: Problem, info: SolverInfo) -> Problem:
-    """The task's problem, with or without a bias as the solver's always is."""
+def _fits_bias(task: Task, info: SolverInfo) -> bool:
+    """Whether the solver's problem has a bias: as the task says, if the solver can."""
     supported = "supports_bias" if task.fit_intercept else "supports_no_bias"
-    if info.traits[supported]:
-        return problem
-    return replace(problem, fit_intercept=not task.fit_intercept)
+    return task.fit_intercept if info.traits[supported] else not task.fit_intercept
 
 
 def _bias_words(problem: Problem) -> str:
@@ -218,7 +216,7 @@ def _given_parameters(
     values: dict[str, Any] = {
         **task.kernel_parameters,
         "C": task.C,
-        "fit_intercept": _solved_problem(task, info).fit_intercept,
+        "fit_intercept": _fits_bias(task, info),
         "random_state": seed,
     }
     if "outside" in info.traits:

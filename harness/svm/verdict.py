@@ -145,7 +145,7 @@ class Judgement:
         counts = self.last.counters
         names = evaluation_counters()
         asked = None if counts is None else sum(counts.get(name, 0) for name in names)
-        spent = self.rules.spent(self.last.n_iter, asked)
+        spent = self.rules.spent(self.last.n_iter or 0, asked)
         return spent or ("reached the suboptimality asked for" if self.reached else "")
 
     def columns(self) -> dict[str, Any]:

@@ -76,11 +76,11 @@ def costs_to_target(
         the count is unknown), first (the cost of the first checkpoint at the target, perhaps not
         the one from which it stays) and upper_bound (there at the run's only checkpoint).
     """
-    levels = target.levels(runs)
+    tried = runs[runs["status"] != "skipped"]
+    levels = target.levels(runs)[tried.index].to_numpy(np.float64)
     trace_of = dict(iter(traces[traces["ok"]].groupby(["task", "solver", "seed"])))
     rows = []
-    for run in runs[runs["status"] != "skipped"].itertuples():
-        level = float(levels[run.Index])
+    for run, level in zip(tried.itertuples(index=False), levels, strict=True):
         if math.isnan(level) or (target.value == "suboptimality" and not run.minimises):
             continue
         identity = (run.task, run.solver, run.seed)

@@ -15,7 +15,7 @@ from marginbench.harness.svm.plain import PlainModel
 from marginbench.harness.svm.records import Checkpoint
 from marginbench.harness.svm.tracing import Snapshot, check_count
 from marginbench.harness.svm.verdict import Judgement, compared_rows, load_task_data
-from marginbench.harness.svm.work import Claims
+from marginbench.harness.svm.work import Claims, StoppingRules
 
 if TYPE_CHECKING:
     from marginbench.data_loaders import Dataset
@@ -64,7 +64,12 @@ def _judged_model(
     work: OutsideJudge, claims: OutsideClaims, dataset: Dataset, time: Stamp, send: Send
 ) -> dict[str, Any]:
     judgement = Judgement(
-        work.work.problem, dataset, certificate=True, tol=work.work.tol, send=send
+        work.work.problem,
+        dataset,
+        certificate=True,
+        tol=work.work.tol,
+        rules=StoppingRules(),
+        send=send,
     )
     model = PlainModel.of_tree(claims.model)
     n_iter = None if claims.n_iter is None else check_count("n_iter", claims.n_iter)
