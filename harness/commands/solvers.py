@@ -116,28 +116,29 @@ def _check(
 
     if not 0 < timeout < float("inf"):
         raise UserError(f"--timeout must be a number of seconds > 0, not {timeout:g}")
-    chosen = kind_named(kind or _kind_of(solver)).name
-    name = resolve_solver_name(solver, chosen)
+    kinds = _kinds_of(solver) if kind is None else (kind_named(kind).name,)
+    name = resolve_solver_name(solver, kinds[0])
     findings = []
-    for found in check_solver(name, chosen, timeout=timeout):
+    for found in check_solver(name, kinds, timeout=timeout):
         findings.append(found)
         if not as_json:
             typer.echo(f"{found.verdict:<14}  {found.check:<15}  {found.detail}".rstrip())
     verdicts = Counter(found.verdict for found in findings)
     if as_json:
         listed = [asdict(found) for found in findings]
-        typer.echo(json.dumps({"solver": solver, "kind": chosen, "checks": listed}, indent=2))
+        typer.echo(json.dumps({"solver": solver, "checks": listed}, indent=2))
     else:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
         typer.echo(f"{len(findings)} checks: {counts}")
     return EXIT_RUNS if verdicts["fail"] else EXIT_OK
 
 
-def _kind_of(solver: str) -> str:
-    """The kind of studies that a solver is for: a registered one says it, others are for "svm"."""
+def _kinds_of(solver: str) -> tuple[str, ...]:
+    """The kinds of studies that a registered solver is for; all of them for any other."""
+    from marginbench.harness.kinds import kind_names
     from marginbench.harness.selection import find
     from marginbench.solvers.registration import entries
 
     known = entries()
     name = find(solver, known)
-    return "svm" if name is None else known[name].kinds[0]
+    return tuple(kind_names()) if name is None else known[name].kinds

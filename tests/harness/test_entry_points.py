@@ -139,6 +139,12 @@ def test_damaged_metadata_hide_no_other_package(install: Install) -> None:
     (folder / "damaged-1.2.dist-info" / "entry_points.txt").write_bytes(b"\xff\xfe[x")
     (folder / "damaged-1.2.dist-info" / "METADATA").write_bytes(b"")
     assert offered("good") is not None
+    # Packages that have lost their names are not taken for one.
+    for name in ("first", "second"):
+        install(f"{name} = {name}:Theirs", name=name, module=name)
+        (folder / f"{name}-1.2.dist-info" / "METADATA").write_bytes(b"")
+    found = {offer.name: offer.distribution for offer in offers()}
+    assert found["first"] == found["second"] == "a package without metadata"
 
 
 def test_offers_are_listed_without_being_imported(run: Run, install: Install) -> None:
