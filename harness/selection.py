@@ -37,8 +37,9 @@ def select(
         Labels of tasks, or names of their datasets or generators, in any case. A known dataset
         that a study of SVM solvers does not have comes with its own default kernel width and C.
     solvers : sequence of str, optional
-        Labels or names of solvers, in any case; a registry name, "file.py:Class" or
-        "module:Class" that the study does not have runs with its defaults.
+        Labels or names of solvers, in any case; a registry name, one that an installed package
+        offers, "file.py:Class" or "module:Class" that the study does not have runs with its
+        defaults.
     seeds : int, optional
         Number of seeds; the most instances of a cell.
     timeout : float, optional

@@ -64,7 +64,7 @@ def _worker(executor: Executor | None) -> Iterator[Executor]:
 
 def _limits(timeout: float) -> Limits:
     budget = Budget()
-    patience = budget.compile_timeout
+    patience = max(budget.compile_timeout, timeout)
     return Limits({"import": patience, "compile": patience, "solve": timeout}, budget.memory)
 
 

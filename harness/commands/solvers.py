@@ -57,28 +57,23 @@ def _solver(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     from marginbench.harness.catalogue import described, origin, plain
+    from marginbench.harness.words import visible
 
     found = {kind: plain(info) for kind, info in described(name).items()}
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
     first = next(iter(found.values()))
-    typer.echo(first["summary"])
     rows: list[tuple[str, ...]] = [("studies", ", ".join(found))]
     rows += [("package", package) for package in [origin(name)] if package]
-    rows += [(key, str(first[key])) for key in ("class", "source", "version")]
+    rows += [(key, visible(first[key])) for key in ("class", "source", "version")]
     for facts in found.values():
-        rows += [(trait, _shown(value)) for trait, value in facts["traits"].items()]
+        rows += [(trait, visible(repr(value))) for trait, value in facts["traits"].items()]
+    parameters = [(f"  {key}", visible(repr(value))) for key, value in first["parameters"].items()]
+    typer.echo(first["summary"])
     print_table(rows)
     typer.echo("parameters:")
-    print_table([(f"  {key}", _shown(value)) for key, value in first["parameters"].items()])
-
-
-def _shown(value: object) -> str:
-    """A value as one line of Python."""
-    from marginbench.harness.words import visible
-
-    return visible(repr(value))
+    print_table(parameters or [("  none",)])
 
 
 def _new(
