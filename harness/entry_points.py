@@ -21,6 +21,8 @@ from marginbench.harness.words import visible
 from marginbench.solvers.registration import entries
 
 GROUP = "marginbench.solvers"
+# Name and version of a package whose metadata cannot be read.
+_NAMELESS = ("a package without metadata", "")
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,8 @@ def _name_of(distribution: metadata.Distribution) -> tuple[str, str]:
     try:
         name, version = distribution.metadata["Name"], distribution.version
     except Exception:  # noqa: BLE001 - as above
-        name = version = None
-    if not (name and version):
-        return "a package without metadata", ""
-    return visible(name), visible(version)
+        return _NAMELESS
+    return (visible(name), visible(version)) if name and version else _NAMELESS
 
 
 def _problem(offer: Offer, all_offers: list[Offer]) -> str:

@@ -69,7 +69,9 @@ def _solver(
     rows += [(key, visible(first[key])) for key in ("class", "source", "version")]
     for facts in found.values():
         rows += [(trait, visible(repr(value))) for trait, value in facts["traits"].items()]
-    parameters = [(f"  {key}", visible(repr(value))) for key, value in first["parameters"].items()]
+    parameters: list[tuple[str, ...]] = [
+        (f"  {key}", visible(repr(value))) for key, value in first["parameters"].items()
+    ]
     typer.echo(first["summary"])
     print_table(rows)
     typer.echo("parameters:")

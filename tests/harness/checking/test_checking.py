@@ -259,6 +259,19 @@ def test_every_reference_solver_passes(name: str) -> None:
     assert {item.check for item in found if item.verdict != "pass"} == not_applicable(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "check", "verdict"),
+    [
+        # It ends at its limit, close to the optimum.
+        ("Pegasos", "objective", "pass"),
+        ("LinearPegasos", "kernel function", "not applicable"),
+        ("BSGD", "kernel function", "not applicable"),
+    ],
+)
+def test_a_check_asks_no_more_than_the_class_promises(name: str, check: str, verdict: str) -> None:
+    assert checked(registry()[name], "estimator", check).verdict == verdict
+
+
 COLUMNS = [name for name in solver_names("feasibility") if name not in solver_names("svm")]
 
 
