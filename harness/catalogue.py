@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -135,8 +136,7 @@ def origin(name: str) -> str:
 
 def plain(info: SolverInfo) -> dict[str, Any]:
     """The facts as JSON values; what JSON lacks goes by its ``repr``."""
-    simple = (bool, int, float, str, type(None))
-    defaults = {k: v if isinstance(v, simple) else repr(v) for k, v in info.defaults.items()}
+    defaults = {name: _plain_value(value) for name, value in info.defaults.items()}
     return {
         "class": info.shown,
         "summary": info.summary,
@@ -145,3 +145,9 @@ def plain(info: SolverInfo) -> dict[str, Any]:
         "source": info.defined_in,
         "version": info.version,
     }
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)

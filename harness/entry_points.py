@@ -21,6 +21,8 @@ from marginbench.harness.words import visible
 from marginbench.solvers.registration import entries
 
 GROUP = "marginbench.solvers"
+# Name and version of a package whose metadata cannot be read.
+_NAMELESS = ("a package without metadata", "")
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ def _entry_points() -> Iterator[Offer]:
         name, version = _name_of(distribution)
         if name in seen:
             continue  # an earlier folder of the path has it
-        seen.add(name)
+        # Several may lack their metadata.
+        seen.update([name] if version else [])
         try:
             points = [point for point in distribution.entry_points if point.group == GROUP]
         except Exception:  # noqa: BLE001 - damaged metadata of any package must not get in the way
@@ -82,11 +85,12 @@ def _entry_points() -> Iterator[Offer]:
 
 
 def _name_of(distribution: metadata.Distribution) -> tuple[str, str]:
+    """The name and the version of a package; no version if its metadata cannot be read."""
     try:
         name, version = distribution.metadata["Name"], distribution.version
     except Exception:  # noqa: BLE001 - as above
-        return "a package without metadata", ""
-    return visible(str(name)), visible(str(version))
+        return _NAMELESS
+    return (visible(name), visible(version)) if name and version else _NAMELESS
 
 
 def _problem(offer: Offer, all_offers: list[Offer]) -> str:

@@ -42,8 +42,9 @@ def select(
         that a study of SVM solvers does not have comes with its own default kernel width and C;
         one of the user's files is named by its path.
     solvers : sequence of str, optional
-        Labels or names of solvers, in any case; a registry name, "file.py:Class" or
-        "module:Class" that the study does not have runs with its defaults.
+        Labels or names of solvers, in any case; a registry name, one that an installed package
+        offers, "file.py:Class" or "module:Class" that the study does not have runs with its
+        defaults.
     seeds : int, optional
         Number of seeds; the most instances of a cell.
     timeout : float, optional

@@ -49,6 +49,16 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "harness/asking.py": ("harness/test_kinds.py",),
     "harness/records.py": ("harness/test_records.py",),
+    **dict.fromkeys(
+        [
+            f"harness/checking/{name}.py"
+            for name in (
+                *("constructors", "counting", "fitting", "forms", "inputs", "methods"),
+                *("optimum", "performing", "progress", "repeating", "running", "subject"),
+            )
+        ],
+        ("harness/checking/test_broken_solvers.py", "harness/checking/test_checking.py"),
+    ),
     "reports/derived/to_target.py": ("reports/test_summary.py",),
     "reports/derived/late_spread.py": ("reports/test_summary.py",),
     "reports/statistics/summary.py": ("reports/test_summary.py",),

@@ -37,21 +37,36 @@ class NotApplicableError(Exception):
 
 
 @dataclass(frozen=True)
+class Imported:
+    """A class that could be imported.
+
+    Attributes
+    ----------
+    kind : str
+        The first of the kinds of studies that takes it.
+    sort : {"estimator", "method"}
+        Which checks are for it.
+    """
+
+    kind: str
+    sort: Literal["estimator", "method"]
+
+
+@dataclass(frozen=True)
 class ImportWork(Work):
-    """Import a solver's class and say which of the two sorts of checks are for it."""
+    """Import a solver's class, for the first of these kinds of studies that takes it."""
 
     solver: str
-    kind: str
+    kinds: tuple[str, ...]
 
-    def run(self, send: Send) -> str:
-        from marginbench.harness.checking.performing import sort_of
+    def run(self, send: Send) -> Imported:
+        from marginbench.harness.checking.performing import imported
 
-        return sort_of(self, send)
+        return imported(self, send)
 
-    def parsed(self, value: Any) -> str:
-        if value not in ("estimator", "method"):
-            raise ValueError(f"a class of the sort {value!r:.40}")
-        return str(value)
+    def parsed(self, value: Any) -> Imported:
+        found: Imported = described(Imported, value)
+        return found
 
 
 @dataclass(frozen=True)

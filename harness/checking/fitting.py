@@ -49,7 +49,9 @@ def fit(subject: Subject) -> None:
     if solver.fit(X, y, monitor=watch) is not solver:
         raise MendError("fit does not return the estimator itself")
     if watch.started != 1 or len(watch.finished) != 1:
-        raise MendError("fit does not call monitor.start and monitor.finish; do not override fit")
+        raise MendError(
+            "fit does not call monitor.start and monitor.finish once each; leave them to Solver.fit"
+        )
     if not plain_of(solver.model_).finite:
         raise MendError("the returned model holds NaN or infinity")
     if solver.status_ not in _STATUSES:

@@ -11,6 +11,7 @@ from typing import Any
 from marginbench.harness.checking.findings import (
     CheckWork,
     Finding,
+    Imported,
     ImportWork,
     MendError,
     NotApplicableError,
@@ -18,7 +19,7 @@ from marginbench.harness.checking.findings import (
 from marginbench.harness.checking.fitting import trial_fit
 from marginbench.harness.checking.subject import Subject
 from marginbench.harness.checking.suite import CHECKS, Check, Sort
-from marginbench.harness.errors import first_line
+from marginbench.harness.errors import SolverError, first_line
 from marginbench.harness.jobs import PhaseMessage, Send
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.loading import load_class, source_file
@@ -28,16 +29,24 @@ from marginbench.solvers.interface.convergence import without_convergence_warnin
 _PACKAGE = "marginbench.harness.checking"
 
 
-def sort_of(work: ImportWork, send: Send) -> Sort:
-    """Import the class and say which checks are for it.
+def imported(work: ImportWork, send: Send) -> Imported:
+    """Import the class.
 
     Raises
     ------
     SolverError
-        If the class cannot be loaded, or is no solver for the kind of studies.
+        If it cannot be loaded, or none of the kinds of studies takes it.
     """
     send(PhaseMessage("import"))
-    return _sort(load_class(work.solver, kind=work.kind), work)
+    problem: SolverError | None = None
+    for kind in work.kinds:
+        try:
+            cls = load_class(work.solver, kind=kind)
+            return Imported(kind, _sort(cls, kind, work.solver))
+        except SolverError as error:
+            problem = problem or error
+    assert problem is not None
+    raise problem
 
 
 def perform(work: CheckWork, send: Send) -> Finding:
@@ -56,7 +65,7 @@ def perform(work: CheckWork, send: Send) -> Finding:
     """
     send(PhaseMessage("import"))
     cls = load_class(work.solver, kind=work.kind)
-    return checked(cls, _sort(cls, work), work.check, send)
+    return checked(cls, _sort(cls, work.kind, work.solver), work.check, send)
 
 
 def checked(cls: type[Any], sort: Sort, name: str, send: Send = lambda message: None) -> Finding:
@@ -83,8 +92,8 @@ def checked(cls: type[Any], sort: Sort, name: str, send: Send = lambda message: 
         return _finding(check, look, subject)
 
 
-def _sort(cls: type[Any], work: CheckWork | ImportWork) -> Sort:
-    traits = kind_named(work.kind).traits(cls, work.solver)
+def _sort(cls: type[Any], kind: str, name: str) -> Sort:
+    traits = kind_named(kind).traits(cls, name)
     return "method" if traits.get("takes") == "columns" else "estimator"
 
 

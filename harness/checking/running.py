@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from marginbench.harness.checking.findings import CheckWork, Finding, ImportWork
+from marginbench.harness.checking.findings import CheckWork, Finding, Imported, ImportWork
 from marginbench.harness.checking.suite import CHECKS
 from marginbench.harness.errors import SolverError
 from marginbench.harness.jobs import Ended, Executor, Job, Limits, Outcome
@@ -19,7 +19,7 @@ _PATIENCE = 3
 
 
 def check_solver(
-    name: str, kind: str, *, timeout: float, executor: Executor | None = None
+    name: str, kinds: Sequence[str], *, timeout: float, executor: Executor | None = None
 ) -> Iterator[Finding]:
     """Check a solver's class against the contract.
 
@@ -30,8 +30,8 @@ def check_solver(
     ----------
     name : str
         A registry name, "file.py:Class" or "package.module:Class".
-    kind : str
-        The kind of studies that it is for.
+    kinds : sequence of str
+        Kinds of studies; it is checked for the first of them that takes it.
     timeout : float
         Seconds that a check may take.
     executor : Executor, optional
@@ -45,12 +45,12 @@ def check_solver(
     Raises
     ------
     SolverError
-        If the class cannot be imported, or is no solver for this kind of studies.
+        If the class cannot be imported, or none of the kinds takes it.
     """
     limits = _limits(timeout)
     with _worker(executor) as worker:
-        sort = _imported(worker, name, kind, limits)
-        yield from _findings(worker, name, kind, sort, limits)
+        found = _imported(worker, name, kinds, limits)
+        yield from _findings(worker, name, found, limits)
 
 
 @contextmanager
@@ -64,29 +64,29 @@ def _worker(executor: Executor | None) -> Iterator[Executor]:
 
 def _limits(timeout: float) -> Limits:
     budget = Budget()
-    patience = budget.compile_timeout
+    patience = max(budget.compile_timeout, timeout)
     return Limits({"import": patience, "compile": patience, "solve": timeout}, budget.memory)
 
 
-def _imported(worker: Executor, name: str, kind: str, limits: Limits) -> str:
-    """The sort of the class, which is imported in the worker: it may hang there."""
-    outcome = _outcome(worker, Job(name, ImportWork(name, kind), limits))
+def _imported(worker: Executor, name: str, kinds: Sequence[str], limits: Limits) -> Imported:
+    """The class is imported in the worker: it may hang there."""
+    outcome = _outcome(worker, Job(name, ImportWork(name, tuple(kinds)), limits))
     if outcome.status == "user":
         raise SolverError(outcome.reason)
     if outcome.status != "done":
         raise SolverError(f"{name}: cannot be imported: {outcome.reason}")
-    return str(outcome.value)
+    found: Imported = outcome.value
+    return found
 
 
-def _findings(
-    worker: Executor, name: str, kind: str, sort: str, limits: Limits
-) -> Iterator[Finding]:
+def _findings(worker: Executor, name: str, imported: Imported, limits: Limits) -> Iterator[Finding]:
     why_not, cut_short = "", 0
-    for check in CHECKS[sort]:
+    for check in CHECKS[imported.sort]:
         if why_not:
             yield Finding(check.name, "not run", why_not)
             continue
-        outcome = _outcome(worker, Job(check.name, CheckWork(name, kind, check.name), limits))
+        work = CheckWork(name, imported.kind, check.name)
+        outcome = _outcome(worker, Job(check.name, work, limits))
         found = _finding(check.name, outcome)
         yield found
         cut_short += outcome.status in ("timeout", "memory", "crashed")
@@ -109,7 +109,7 @@ def _finding(check: str, outcome: Outcome) -> Finding:
         found: Finding = outcome.value
         return found
     remedy = {
-        "timeout": "; see that every loop ends at a limit",
+        "timeout": "; see that every loop ends at a limit, or raise --timeout",
         "crashed": "; a solver may not end its process",
         "memory": "; the data are a few hundred numbers",
     }.get(outcome.status, "")

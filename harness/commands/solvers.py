@@ -57,28 +57,25 @@ def _solver(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     from marginbench.harness.catalogue import described, origin, plain
+    from marginbench.harness.words import visible
 
     found = {kind: plain(info) for kind, info in described(name).items()}
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
     first = next(iter(found.values()))
-    typer.echo(first["summary"])
     rows: list[tuple[str, ...]] = [("studies", ", ".join(found))]
     rows += [("package", package) for package in [origin(name)] if package]
-    rows += [(key, str(first[key])) for key in ("class", "source", "version")]
+    rows += [(key, visible(first[key])) for key in ("class", "source", "version")]
     for facts in found.values():
-        rows += [(trait, _shown(value)) for trait, value in facts["traits"].items()]
+        rows += [(trait, visible(repr(value))) for trait, value in facts["traits"].items()]
+    parameters: list[tuple[str, ...]] = [
+        (f"  {key}", visible(repr(value))) for key, value in first["parameters"].items()
+    ]
+    typer.echo(first["summary"])
     print_table(rows)
     typer.echo("parameters:")
-    print_table([(f"  {key}", _shown(value)) for key, value in first["parameters"].items()])
-
-
-def _shown(value: object) -> str:
-    """A value as one line of Python."""
-    from marginbench.harness.words import visible
-
-    return visible(repr(value))
+    print_table(parameters or [("  none",)])
 
 
 def _new(
@@ -116,28 +113,29 @@ def _check(
 
     if not 0 < timeout < float("inf"):
         raise UserError(f"--timeout must be a number of seconds > 0, not {timeout:g}")
-    chosen = kind_named(kind or _kind_of(solver)).name
-    name = resolve_solver_name(solver, chosen)
+    kinds = _kinds_of(solver) if kind is None else (kind_named(kind).name,)
+    name = resolve_solver_name(solver, kinds[0])
     findings = []
-    for found in check_solver(name, chosen, timeout=timeout):
+    for found in check_solver(name, kinds, timeout=timeout):
         findings.append(found)
         if not as_json:
             typer.echo(f"{found.verdict:<14}  {found.check:<15}  {found.detail}".rstrip())
     verdicts = Counter(found.verdict for found in findings)
     if as_json:
         listed = [asdict(found) for found in findings]
-        typer.echo(json.dumps({"solver": solver, "kind": chosen, "checks": listed}, indent=2))
+        typer.echo(json.dumps({"solver": solver, "checks": listed}, indent=2))
     else:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
         typer.echo(f"{len(findings)} checks: {counts}")
     return EXIT_RUNS if verdicts["fail"] else EXIT_OK
 
 
-def _kind_of(solver: str) -> str:
-    """The kind of studies that a solver is for: a registered one says it, others are for "svm"."""
+def _kinds_of(solver: str) -> tuple[str, ...]:
+    """The kinds of studies that a registered solver is for; all of them for any other."""
+    from marginbench.harness.kinds import kind_names
     from marginbench.harness.selection import find
     from marginbench.solvers.registration import entries
 
     known = entries()
     name = find(solver, known)
-    return "svm" if name is None else known[name].kinds[0]
+    return tuple(kind_names()) if name is None else known[name].kinds

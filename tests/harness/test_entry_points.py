@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from marginbench.harness import catalogue
 from marginbench.harness.cli import build_app, run_app
 from marginbench.harness.entry_points import offered, offers
 from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.jobs import SolverInfo
 from marginbench.harness.selection import resolve_solver_name, select
 from marginbench.harness.store import RecordStore
 from marginbench.harness.study_file import load_study
@@ -139,6 +143,12 @@ def test_damaged_metadata_hide_no_other_package(install: Install) -> None:
     (folder / "damaged-1.2.dist-info" / "entry_points.txt").write_bytes(b"\xff\xfe[x")
     (folder / "damaged-1.2.dist-info" / "METADATA").write_bytes(b"")
     assert offered("good") is not None
+    # Packages that have lost their names are not taken for one.
+    for name in ("first", "second"):
+        install(f"{name} = {name}:Theirs", name=name, module=name)
+        (folder / f"{name}-1.2.dist-info" / "METADATA").write_bytes(b"")
+    found = {offer.name: offer.distribution for offer in offers()}
+    assert found["first"] == found["second"] == "a package without metadata"
 
 
 def test_offers_are_listed_without_being_imported(run: Run, install: Install) -> None:
@@ -186,6 +196,27 @@ def test_what_is_offered_is_described(run: Run, install: Install) -> None:
     assert "\n  max_iter " in out
     assert "their_solvers" not in sys.modules
     assert list(json.loads(run("solver", "method", "--json")[1])) == ["feasibility"]
+
+
+def test_odd_defaults_and_no_parameters_at_all_can_be_shown(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = SolverInfo(
+        "odd.py:Odd", "Odd.", {"most": math.inf, "by": ("\u202e",)}, ("nu",), {"scalarization": "C"}
+    )
+    monkeypatch.setattr(catalogue, "described", lambda name: {"svm": info})
+    found = json.loads(run("solver", "odd.py:Odd", "--json")[1], parse_constant=pytest.fail)
+    assert found["svm"]["parameters"] == {
+        "nu": "required",
+        "most": "inf",
+        "by": "('\\u202e',)",
+    }
+    assert "\nscalarization  'C'\n" in run("solver", "odd.py:Odd")[1]
+    info = replace(info, defaults={}, required=())
+    monkeypatch.setattr(catalogue, "described", lambda name: {"svm": info})
+    code, out, _ = run("solver", "odd.py:Odd")
+    assert code == 0
+    assert out.endswith("parameters:\n  none\n")
 
 
 PROJECT = """

@@ -104,6 +104,16 @@ def beyond_the_box(good: type[Any]) -> type[Any]:
     return changed_model(good, lambda coef: 1.5 * coef)
 
 
+def tells_its_end_twice(good: type[Any]) -> type[Any]:
+    class Own(good):
+        def _solve(self, problem, monitor):
+            solution = super()._solve(problem, monitor)
+            monitor.finish(solution.n_iter, solution.model)
+            return solution
+
+    return Own
+
+
 def takes_anything(good: type[Any]) -> type[Any]:
     class Own(good):
         def fit(self, X, y, monitor=None):
@@ -451,6 +461,7 @@ FAULTS = {
     writes_to_the_points: ("side effects", "fit changes the caller's X or y"),
     wrong_sign: ("fit", "check the signs of the coefficients"),
     not_finite: ("fit", "the returned model holds NaN or infinity"),
+    tells_its_end_twice: ("fit", "monitor.start and monitor.finish once each"),
     takes_anything: ("bad data", "NaN in X is accepted"),
     checks_no_parameter: ("bad parameters", "C=0.0"),
     draws_without_seed: ("determinism", "differ in model"),

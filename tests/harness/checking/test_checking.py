@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,13 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from marginbench.harness.checking import running
-from marginbench.harness.checking.findings import CheckWork, Finding
+from marginbench.harness.checking.findings import CheckWork, Finding, Imported, ImportWork
 from marginbench.harness.checking.optimum import certified_optimum
-from marginbench.harness.checking.performing import checked
+from marginbench.harness.checking.performing import checked, imported
 from marginbench.harness.checking.running import check_solver
 from marginbench.harness.checking.suite import CHECKS
 from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.errors import SolverError
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.loading import load_class
 from marginbench.harness.scaffold import Names, write_solver
@@ -38,7 +39,7 @@ class Workers:
         for job in jobs:
             yield Started(job)
             if not isinstance(job.work, CheckWork):
-                yield Ended(job, Outcome("done", "estimator"))
+                yield Ended(job, Outcome("done", Imported("svm", "estimator")))
                 continue
             self.done.append(job.tag)
             passed = Outcome("done", Finding(job.tag, "pass"))
@@ -58,7 +59,7 @@ def test_a_check_that_hangs_or_crashes_is_a_finding_and_the_next_goes_on() -> No
             "saving": Outcome("crashed", reason="killed by SIGSEGV while solving"),
         }
     )
-    found = {f.check: f for f in check_solver("x.py:X", "svm", timeout=5, executor=workers)}
+    found = {f.check: f for f in check_solver("x.py:X", ["svm"], timeout=5, executor=workers)}
     assert list(found) == workers.done == NAMES
     assert [name for name, item in found.items() if item.verdict != "pass"] == ["labels", "saving"]
     assert found["labels"].detail.startswith("solving took longer than 5 s; see that every loop")
@@ -72,7 +73,7 @@ def test_after_a_gate_or_three_limits_nothing_else_is_run() -> None:
         (dict.fromkeys(NAMES[4:], late), NAMES[6], "3 checks ran into limits; mend these first"),
     ):
         workers = Workers(outcomes)
-        found = list(check_solver("x.py:X", "svm", timeout=5, executor=workers))
+        found = list(check_solver("x.py:X", ["svm"], timeout=5, executor=workers))
         assert workers.done[-1] == last
         after = found[NAMES.index(last) + 1 :]
         assert {(item.verdict, item.detail) for item in after} == {("not run", why)}
@@ -96,9 +97,9 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def findings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two findings for every solver."""
 
-    def check_solver(name: str, kind: str, *, timeout: float) -> Iterator[Finding]:
+    def check_solver(name: str, kinds: Sequence[str], *, timeout: float) -> Iterator[Finding]:
         yield Finding("fit", "pass")
-        yield Finding("labels", "fail", f"{name} {kind} {timeout:g}")
+        yield Finding("labels", "fail", f"{name} {' '.join(kinds)} {timeout:g}")
 
     monkeypatch.setattr(running, "check_solver", check_solver)
 
@@ -115,12 +116,25 @@ def test_findings_are_printed_one_a_line_and_something_to_mend_is_exit_code_1(
     ]
 
 
+def test_a_class_is_checked_for_the_kind_of_studies_that_takes_it(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("from marginbench import PCT, SMO\nclass A(SMO): pass\nclass B(PCT): pass\n")
+    kinds = ("svm", "feasibility")
+    for name, expected in (
+        (f"{file}:A", Imported("svm", "estimator")),
+        (f"{file}:B", Imported("feasibility", "method")),
+        ("MPKFP", Imported("svm", "estimator")),
+    ):
+        assert imported(ImportWork(name, kinds), lambda message: None) == expected
+    with pytest.raises(SolverError, match="no feasibility method"):
+        imported(ImportWork(f"{file}:A", ("feasibility",)), lambda message: None)
+
+
 def test_findings_as_json(run: Run, findings: None) -> None:
     code, out, _ = run("check", "PCT", "--json", "--timeout", "2")
     assert code == 1
     assert json.loads(out) == {
         "solver": "PCT",
-        "kind": "feasibility",
         "checks": [
             {"check": "fit", "verdict": "pass", "detail": ""},
             {"check": "labels", "verdict": "fail", "detail": "PCT feasibility 2"},
@@ -243,6 +257,19 @@ def test_every_reference_solver_passes(name: str) -> None:
     found = [checked(cls, "estimator", check.name) for check in CHECKS["estimator"]]
     assert [item for item in found if item.verdict == "fail"] == []
     assert {item.check for item in found if item.verdict != "pass"} == not_applicable(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "verdict"),
+    [
+        # It ends at its limit, close to the optimum.
+        ("Pegasos", "objective", "pass"),
+        ("LinearPegasos", "kernel function", "not applicable"),
+        ("BSGD", "kernel function", "not applicable"),
+    ],
+)
+def test_a_check_asks_no_more_than_the_class_promises(name: str, check: str, verdict: str) -> None:
+    assert checked(registry()[name], "estimator", check).verdict == verdict
 
 
 COLUMNS = [name for name in solver_names("feasibility") if name not in solver_names("svm")]
