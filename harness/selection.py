@@ -14,6 +14,7 @@ from marginbench.harness.where import Where
 from marginbench.harness.words import visible
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
+EntryT = TypeVar("EntryT", bound=TaskEntry | SolverEntry)
 # Characters of a name that is too long for a message.
 _SHOWN = 100
 
@@ -33,11 +34,12 @@ def select(
     ----------
     study : StudyBase
     datasets : sequence of str, optional
-        Labels of tasks, or names of their datasets or generators, in any case. A known dataset
+        Labels of tasks, or names of their datasets or generators, in any case; the label of a grid
+        means all of its tasks. A known dataset
         that a study of SVM solvers does not have comes with its own default kernel width and C.
     solvers : sequence of str, optional
-        Labels or names of solvers, in any case; a registry name, "file.py:Class" or
-        "module:Class" that the study does not have runs with its defaults.
+        Labels or names of solvers, or labels of grids, in any case; a registry name,
+        "file.py:Class" or "module:Class" that the study does not have runs with its defaults.
     seeds : int, optional
         Number of seeds; the most instances of a cell.
     timeout : float, optional
@@ -121,6 +123,7 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
     for name in split_names(names, [task.label for task in study.tasks]):
         key = name.casefold()
         found = [task for task in study.tasks if key in map(str.casefold, task.names)]
+        found = found or _of_grid(study.tasks, key)
         if not found:
             new = kind_named(study.kind).new_task(study, name, _free(name, chosen))
             found = [new]
@@ -160,6 +163,7 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
                 for solver in study.solvers
                 if key in (solver.name.casefold(), solver.class_name.casefold())
             ]
+        found = found or _of_grid(study.solvers, key)
         if not found:
             if not known:
                 names = list(dict.fromkeys([*labels, *registered(study.kind)]))
@@ -170,6 +174,11 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
     if not chosen:
         raise StudyError("no solver is selected")
     return chosen
+
+
+def _of_grid(entries: Sequence[EntryT], stem: str) -> list[EntryT]:
+    """The entries whose labels a grid has made of this one, in lower case."""
+    return [entry for entry in entries if entry.label.casefold().startswith(f"{stem}, ")]
 
 
 def _new_solver(name: str, taken: Sequence[SolverEntry]) -> SolverEntry:

@@ -161,7 +161,8 @@ def _run_once(study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
     )
     if names:
         verb = "is" if len(names) == 1 else "are"
-        yield (f"{', '.join(names)} {verb} deterministic: one run a task instead of {study.seeds}")
+        task = "task" if all(task.folds is None for task in study.task) else "task without folds"
+        yield f"{', '.join(names)} {verb} deterministic: one run a {task} instead of {study.seeds}"
 
 
 def _untested_folds(study: Study) -> Iterator[str]:

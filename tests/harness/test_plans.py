@@ -17,6 +17,7 @@ from marginbench.harness.session import run_study
 from marginbench.harness.svm.study import Study
 from marginbench.harness.workbench import InProcess
 from marginbench.reports.analysis import Analysis
+from marginbench.reports.page import render
 from marginbench.reports.results import load_results
 
 MakeStudy = Callable[..., Study]
@@ -182,6 +183,19 @@ def test_more_seeds_than_the_study_has_stay_too(
     command(whole)
     assert len(planned(tmp_path)) == 9
     assert described(tmp_path)["seeds"] == [0, 1, 2]
+
+
+def test_the_page_says_which_solvers_ran_once(
+    tmp_path: Path, make_study: MakeStudy, command: Callable[..., RunSummary]
+) -> None:
+    solvers = [{"name": "SMO"}, {"name": "Pegasos", "params": {"max_epochs": 1}}]
+    command(make_study(task=[BOARD], solver=solvers, seeds=2))
+    page = render(Analysis(load_results(tmp_path / "results")), "run small")
+    assert "SMO: deterministic, run once on each task instead of with 2 seeds." in page
+    repeated = [solvers[0] | {"seeds": 2}, solvers[1]]
+    command(make_study(task=[BOARD], solver=repeated, seeds=2))
+    page = render(Analysis(load_results(tmp_path / "results")), "run small")
+    assert "deterministic" not in page
 
 
 def test_a_description_of_version_2_is_taken_over(
