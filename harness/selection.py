@@ -135,7 +135,8 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
 
 def unknown_task(study: StudyBase, name: str, known: Iterable[str] = ()) -> StudyError:
     """The error for a task that there is not; it suggests the nearest name."""
-    names = dict.fromkeys([*(text for task in study.tasks for text in task.names), *known])
+    names = dict.fromkeys(text for task in study.tasks for text in task.names)
+    names |= dict.fromkeys([*_stems(study.tasks), *known])
     return StudyError(f"unknown dataset {name!r}{suggest(name, list(names))}")
 
 
@@ -166,7 +167,8 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
         found = found or _of_grid(study.solvers, key)
         if not found:
             if not known:
-                names = list(dict.fromkeys([*labels, *registered(study.kind)]))
+                stems = _stems(study.solvers)
+                names = list(dict.fromkeys([*labels, *stems, *registered(study.kind)]))
                 raise StudyError(_unknown_solver(name, study.kind, names))
             # A label of the study stays that of the study's own solver, chosen or not.
             found = [_new_solver(known, [*chosen, *study.solvers])]
@@ -179,6 +181,11 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
 def _of_grid(entries: Sequence[EntryT], stem: str) -> list[EntryT]:
     """The entries whose labels a grid has made of this one, in lower case."""
     return [entry for entry in entries if entry.label.casefold().startswith(f"{stem}, ")]
+
+
+def _stems(entries: Iterable[TaskEntry | SolverEntry]) -> list[str]:
+    """The labels of grids that some of these may be of."""
+    return [entry.label.partition(", ")[0] for entry in entries if ", " in entry.label]
 
 
 def _new_solver(name: str, taken: Sequence[SolverEntry]) -> SolverEntry:

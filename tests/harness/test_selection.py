@@ -126,7 +126,7 @@ def test_the_label_of_a_grid_means_all_that_it_stands_for() -> None:
     assert select(study, datasets=["digits"]).task == study.task
     assert select(study, solvers=["s"]).solver == study.solver[:2]
     assert select(study, solvers=["SMO"]).solver == study.solver[:2]
-    with pytest.raises(StudyError, match=r"unknown dataset 'our' \(did you mean 'ours, C=1'"):
+    with pytest.raises(StudyError, match=r"unknown dataset 'our' \(did you mean 'ours'\?\)"):
         select(study, datasets=["our"])
 
 
