@@ -280,28 +280,22 @@ class StudyBase(StudyPart):
         """Whether every seed gives the same run of a solver on a task."""
         return False
 
-    def includes(
-        self,
-        task: str,
-        solver: str,
-        seed: int,
-        traits: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    ) -> bool:
-        """Whether a run is of this study.
+    def runs(
+        self, traits: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    ) -> set[tuple[str, str, int]]:
+        """Every run of the study: the labels of its task and solver, and its seed.
 
         Parameters
         ----------
-        task, solver : str
-            Labels.
-        seed : int
         traits : mapping
             Label of a solver -> what is known of its class.
         """
-        tasks = {entry.label: entry for entry in self.tasks}
-        solvers = {entry.label: entry for entry in self.solvers}
-        if task not in tasks or solver not in solvers:
-            return False
-        return seed in self.seeds_of(tasks[task], solvers[solver], traits.get(solver, {}))
+        return {
+            (task.label, entry.label, seed)
+            for task in self.tasks
+            for entry in self.solvers
+            for seed in self.seeds_of(task, entry, traits.get(entry.label, {}))
+        }
 
     def fits(self, task: Any, described: Mapping[str, Any]) -> bool:
         """Whether a solver, as ``study.json`` describes it, is run on a task."""

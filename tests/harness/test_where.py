@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from marginbench.harness.description import read_description
 from marginbench.harness.errors import StudyError
+from marginbench.harness.plans import Scope, merged
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
 from marginbench.harness.study_file import load_study, parse_study
@@ -182,3 +184,26 @@ def test_parts_that_are_no_product_add_up(tmp_path: Path, make_study: Callable[.
     )
     assert run(None)[0] == 8
     assert read_description(tmp_path)["of"]["runs"] == 8  # type: ignore[index]
+
+
+@pytest.mark.slow
+def test_a_large_grid_is_planned_in_time(tmp_path: Path) -> None:
+    """Seconds, not minutes: no step goes through all entries for each run."""
+    values = ", ".join(str(number) for number in range(1, 5001))
+    text = GRID.decode().replace("C = [1, 10]", f"C = [{values}]")
+    whole = parse_study(text.encode(), where="grid.toml")
+    planned = [
+        {"task": task, "solver": solver, "seed": seed, "key": "k", "file": "f"}
+        for task, solver, seed in whole.runs()
+    ]
+    now = {
+        "tasks": [{"label": task.label} for task in whole.tasks],
+        "solvers": [{"label": entry.label} for entry in whole.solvers],
+        "planned": planned,
+        "command": "run",
+    }
+    started = time.process_time()
+    assert len(select(whole, where="C > 4999").tasks) == 1
+    found = merged(now, None, Scope(whole, whole), tmp_path)
+    assert found["of"]["runs"] == len(planned) == 5001 * 3 * 2
+    assert time.process_time() - started < 20
