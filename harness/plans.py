@@ -137,6 +137,11 @@ def merged(
             run["seed"],
         ),
     )
+    if scope.part.selection is not None:
+        # A solver of which it chose no run is not part of the page.
+        for what in ("tasks", "solvers"):
+            planned = {run[what[:-1]] for run in found["planned"]}
+            found[what] = [entry for entry in found[what] if entry["label"] in planned]
     if "seeds" in now:
         found["seeds"] = sorted({*now["seeds"], *(run["seed"] for run in kept)})
     found["command"] = _commands(

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from marginbench.data_loaders import DataError, Source, sources, suggest
 from marginbench.harness.errors import StudyError
-from marginbench.harness.study import MAX_SEEDS, Selection, SolverEntry, StudyBase, TaskEntry
-from marginbench.harness.where import Where
+from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
+from marginbench.harness.where import Selection, Where
 from marginbench.harness.words import visible
 
 StudyT = TypeVar("StudyT", bound=StudyBase)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, get_args
 
@@ -13,7 +12,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.grids import Axes, expanded
 from marginbench.harness.jobs import Limits
+from marginbench.harness.labels import fill_in_labels
 from marginbench.harness.places import Places, key_path
+from marginbench.harness.where import Selection
 from marginbench.harness.words import visible
 
 MAX_SEEDS = 10_000
@@ -140,22 +141,6 @@ class SolverEntry(StudyPart):
     @property
     def class_name(self) -> str:
         return self.name.rsplit(":", 1)[-1]
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Some runs of a study that need not be a product of tasks, solvers and seeds.
-
-    Attributes
-    ----------
-    text : str
-        The expression that chose them.
-    runs : frozenset of tuple
-        Labels of task and solver, and the seed.
-    """
-
-    text: str
-    runs: frozenset[tuple[str, str, int]]
 
 
 class TaskEntry(StudyPart):
@@ -315,6 +300,20 @@ class StudyBase(StudyPart):
         found._selection = selection
         return found
 
+    def check_chosen(self, runs: Sequence[Any]) -> None:
+        """Check that an expression has chosen some of the runs that there are.
+
+        Raises
+        ------
+        StudyError
+            If the runs that it chose turn out not to exist.
+        """
+        if self._selection is not None and not runs:
+            raise StudyError(
+                f"--where {self._selection.text!r}: no run of the study is chosen; a deterministic "
+                "solver has seed 0 alone, and a method runs only on tasks that it fits"
+            )
+
     def read_from(self, places: Places) -> Self:
         """The same study with what is known of its file."""
         found = self.model_copy()
@@ -387,50 +386,3 @@ class StudyBase(StudyPart):
 def table_type(study: type[BaseModel], table: str) -> Any:
     """The type of the entries of a table of a study."""
     return get_args(study.model_fields[table].annotation)[0]
-
-
-def fill_in_labels(values: Any, defaults: Mapping[str, str]) -> Any:
-    """A study's values with a label for each entry that has none, made of another of its keys.
-
-    Parameters
-    ----------
-    values : dict
-        As read; anything else is handed back.
-    defaults : mapping
-        Section -> the key that labels are made of.
-    """
-    if not isinstance(values, dict):
-        return values
-    filled = dict(values)
-    for section, default in defaults.items():
-        entries = filled.get(section)
-        if isinstance(entries, list | tuple):
-            filled[section] = _labelled(entries, default)
-    return filled
-
-
-def _labelled(entries: Sequence[Any], default: str) -> list[Any]:
-    """The entries with the missing labels filled in; a second "SMO" becomes "SMO-2"."""
-    given = [entry if isinstance(entry, dict) else _as_dict(entry) for entry in entries]
-    taken = {
-        str(entry["label"]).casefold()
-        for entry in given
-        if isinstance(entry, dict) and entry.get("label")
-    }
-    labelled = []
-    for entry in given:
-        base = entry.get(default) if isinstance(entry, dict) else None
-        if isinstance(base, str) and base and "label" not in entry:
-            stem = base.rsplit(":", 1)[-1]
-            label, number = stem, 1
-            while label.casefold() in taken:
-                number += 1
-                label = f"{stem}-{number}"
-            taken.add(label.casefold())
-            entry = {**entry, "label": label}
-        labelled.append(entry)
-    return labelled
-
-
-def _as_dict(entry: Any) -> Any:
-    return entry.model_dump(exclude_unset=True) if isinstance(entry, BaseModel) else entry

@@ -99,12 +99,14 @@ class SVMKind:
         return SVMFacts(solvers, datasets, _references(study, solvers, datasets, ask))
 
     def plan(self, study: Study, facts: SVMFacts) -> list[Run]:
-        return [
+        runs = [
             plan_run(study, facts, task, entry, seed)
             for task in study.task
             for entry in study.solver
             for seed in self.seeds(study, task, entry, facts.solvers[entry.label])
         ]
+        study.check_chosen(runs)
+        return runs
 
     def describe(self, study: Study, facts: SVMFacts) -> dict[str, Any]:
         return {

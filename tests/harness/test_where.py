@@ -142,6 +142,22 @@ def test_noise_is_chosen_or_refused(grid: Study) -> None:
     assert 300 < refused <= 600
 
 
+def test_a_seed_that_a_deterministic_solver_does_not_have(
+    tmp_path: Path, make_study: Callable[..., Study]
+) -> None:
+    board = {"dataset": "checkers", "dataset_params": {"n_train": 40, "n_test": 20}, "C": 1.0}
+    task = {**board, "gamma": 10.0, "reference": False}
+    whole = make_study(task=[task], solver=[{"name": "SMO"}, {"name": "Perceptron"}], seeds=2)
+    part = select(whole, where="seed == 1")
+    assert run_study(part, tmp_path, whole=whole, executor=InProcess()).planned == 1
+    found = read_description(tmp_path)
+    assert found is not None
+    assert [solver["label"] for solver in found["solvers"]] == ["Perceptron"]
+    none = select(whole, where='seed == 1 and class == "SMO"')
+    with pytest.raises(StudyError, match="no run of the study is chosen; a deterministic solver"):
+        run_study(none, tmp_path, whole=whole, executor=InProcess())
+
+
 def test_only_what_is_chosen_is_prepared(grid: Study) -> None:
     part = select(grid, where='C == 1 and solver == "SDCA"')
     assert [task.label for task in part.task] == ["digits, C=1"]
