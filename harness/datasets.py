@@ -15,6 +15,9 @@ from marginbench.harness.errors import StudyError
 from marginbench.harness.selection import dataset_names, find, imported_names, source_of
 from marginbench.harness.study import Name, TaskEntry
 
+#: Options of the user's own data that are lists.
+LIST_OPTIONS = ("categorical", "drop", "missing_words")
+
 
 class DatasetTask(TaskEntry):
     """A task on a dataset.

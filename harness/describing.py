@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import inspect
 import warnings
+from collections.abc import Collection, Mapping, Set as AbstractSet
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -109,10 +110,7 @@ def describe_class(work: DescribeWork) -> SolverInfo:
         required=tuple(required),
         traits=traits,
         refusals=tuple(
-            _refusal(cls, {**stand_ins, **params})
-            if known.issuperset(params) and set(required) <= {*stand_ins, *params}
-            else ""
-            for params in work.params
+            _refusal(cls, {**stand_ins, **params}, known, required) for params in work.params
         ),
     )
 
@@ -144,9 +142,17 @@ def with_version(work: DescribeWork, info: SolverInfo) -> SolverInfo:
     return replace(info, source_hash=source_hash, version=version, files=files)
 
 
-def _refusal(cls: type[Any], params: dict[str, Any]) -> str:
-    """Why a class does not take these values; empty if it does, or cannot tell without data."""
-    values = {name: value for name, value in params.items() if value != REFERENCE}
+def _refusal(
+    cls: type[Any], params: Mapping[str, Any], known: AbstractSet[str], required: Collection[str]
+) -> str:
+    """Why a class does not take these values; empty if it does, or cannot tell before a run."""
+    values = {
+        name: value
+        for name, value in params.items()
+        if not (isinstance(value, str) and value == REFERENCE)
+    }
+    if not set(values) <= known or not set(required).issubset(values):
+        return ""
     try:
         estimator = cls(**values)
         for name in ("_check_common_parameters", "_check_parameters"):

@@ -185,11 +185,12 @@ def _explained(
     facts = kind.facts(wide, ask)
     added = added_labels(described["study"])
     finder = _Finder(results, kind, study, facts.solvers)
+    of_study = study.runs()
     found = []
     for run in kind.plan(wide, facts):
         identity = (run.task, run.solver, run.seed)
-        of_study = study.includes(*identity) and not added & {run.task, run.solver}
-        if of_study or identity in planned:
+        own = identity in of_study and not added & {run.task, run.solver}
+        if own or identity in planned:
             found.append(finder.explain(run))
     return found
 

@@ -42,11 +42,14 @@ class Axes:
         Keys that hold tables, such as ``params``; any value in them may be a list.
     stem : str
         The key that labels begin with where an entry has none.
+    lists : tuple of str
+        Names in the tables whose values are lists themselves.
     """
 
     keys: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     stem: str = ""
+    lists: tuple[str, ...] = ()
 
 
 def expanded(values: Any, tables: Mapping[str, Axes]) -> Any:
@@ -162,7 +165,7 @@ class _Grid:
                 yield (key,), list(value)
             elif key in self.axes.tables and isinstance(value, Mapping):
                 for name, item in value.items():
-                    if isinstance(item, list | tuple):
+                    if isinstance(item, list | tuple) and name not in self.axes.lists:
                         yield (key, name), list(item)
 
     def _check_list(self, address: _Address, values: list[Any]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,15 @@ class Overview:
     @property
     def n_runs(self) -> int:
         """How many runs there are."""
-        return sum(len(seeds) for seeds in self.seeds.values())
+        return self.runs_of.total()
+
+    @cached_property
+    def runs_of(self) -> Counter[str]:
+        """How many runs each solver has, by label."""
+        counts: Counter[str] = Counter()
+        for (_, solver), seeds in self.seeds.items():
+            counts[solver] += len(seeds)
+        return counts
 
     @property
     def size(self) -> str:
@@ -114,19 +124,15 @@ def as_json(found: Overview) -> str:
         "budget": study.budget.limits(),
         "tasks": [task.model_dump() for task in study.tasks],
         "solvers": [
-            entry.model_dump() | {"n_runs": _runs_of(found, entry.label)} for entry in study.solvers
+            entry.model_dump() | {"n_runs": found.runs_of[entry.label]} for entry in study.solvers
         ],
         "n_runs": found.n_runs,
     }
     return json.dumps(content, indent=2, ensure_ascii=False, default=str)
 
 
-def _runs_of(found: Overview, solver: str) -> int:
-    return sum(len(seeds) for (_, label), seeds in found.seeds.items() if label == solver)
-
-
 def _solver(found: Overview, entry: Any) -> str:
-    words = [plural(_runs_of(found, entry.label), "run")]
+    words = [plural(found.runs_of[entry.label], "run")]
     if entry.class_name != entry.label:
         words.append(entry.class_name)
     if entry.params:

@@ -10,7 +10,7 @@ stay where they are.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,34 +107,41 @@ def merged(
     before = {} if before is None else _upgraded(before)
     whole = scope.whole
     known = {entry["label"]: entry for entry in (*before.get("solvers", ()), *now["solvers"])}
-    runs = [_marked(run, whole, known) for run in now["planned"]]
+    of_study = whole.runs(known)
+    runs = [_marked(run, of_study) for run in now["planned"]]
     own = {_identity(run) for run in runs}
     content = _content(scope, results)
     kept = [
-        _marked(run, whole, known)
+        _marked(run, of_study)
         for run in before.get("planned", ())
         if _identity(run) not in own
-        and (run.get("added") or whole.includes(*_identity(run), known))
+        and (run.get("added") or _identity(run) in of_study)
         and _configured_alike(run, before, content)
     ]
     for what in ("tasks", "solvers"):
+        needed = {run[what[:-1]] for run in kept}.difference(content[what])
         content[what] |= {
             label: entry
             for label, entry in before.get("study", {}).get(what, {}).items()
-            if label not in content[what] and any(run[what[:-1]] == label for run in kept)
+            if label in needed
         }
     found = dict(now)
     for what in ("tasks", "solvers"):
         found[what] = _described(what, now[what], before.get(what, ()), kept, content[what])
-    order = {what: list(content[what]) for what in ("tasks", "solvers")}
+    order = {what: _places(content[what]) for what in ("tasks", "solvers")}
     found["planned"] = sorted(
         [*runs, *kept],
         key=lambda run: (
-            order["tasks"].index(run["task"]),
-            order["solvers"].index(run["solver"]),
+            order["tasks"][run["task"]],
+            order["solvers"][run["solver"]],
             run["seed"],
         ),
     )
+    if scope.part.selection is not None:
+        # A solver of which it chose no run is not part of the page.
+        for what in ("tasks", "solvers"):
+            planned = {run[what[:-1]] for run in found["planned"]}
+            found[what] = [entry for entry in found[what] if entry["label"] in planned]
     if "seeds" in now:
         found["seeds"] = sorted({*now["seeds"], *(run["seed"] for run in kept)})
     found["command"] = _commands(
@@ -183,12 +190,10 @@ def _identity(run: Mapping[str, Any]) -> Planned:
     return run["task"], run["solver"], run["seed"]
 
 
-def _marked(
-    run: Mapping[str, Any], whole: StudyBase, known: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
+def _marked(run: Mapping[str, Any], of_study: Set[Planned]) -> dict[str, Any]:
     """A planned run, which says if the study's file does not have it."""
     plain = {name: value for name, value in run.items() if name != "added"}
-    return plain if whole.includes(*_identity(run), known) else plain | {"added": True}
+    return plain if _identity(run) in of_study else plain | {"added": True}
 
 
 def _upgraded(before: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -272,8 +277,12 @@ def _described(
     needed = {run[what[:-1]] for run in kept}
     found = {entry["label"]: entry for entry in before if entry["label"] in needed}
     found |= {entry["label"]: entry for entry in now}
-    order = list(content)
-    return sorted(found.values(), key=lambda entry: order.index(entry["label"]))
+    order = _places(content)
+    return sorted(found.values(), key=lambda entry: order[entry["label"]])
+
+
+def _places(labels: Iterable[str]) -> dict[str, int]:
+    return {label: place for place, label in enumerate(labels)}
 
 
 def _commands(whole: str, own: str, earlier: str) -> str:

@@ -10,15 +10,16 @@ from pydantic import ValidationError
 
 from marginbench.data_loaders import Source, imported, sources, suggest
 from marginbench.harness.errors import StudyError
-from marginbench.harness.study import MAX_SEEDS, Selection, SolverEntry, StudyBase, TaskEntry
+from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
 from marginbench.harness.svm.outside.templates import is_command, located_command
-from marginbench.harness.where import Where
+from marginbench.harness.where import Selection, Where
 from marginbench.harness.words import visible
 
 if TYPE_CHECKING:
     from marginbench.harness.entry_points import Offer
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
+EntryT = TypeVar("EntryT", bound=TaskEntry | SolverEntry)
 # Characters of a name that is too long for a message.
 _SHOWN = 100
 
@@ -38,13 +39,13 @@ def select(
     ----------
     study : StudyBase
     datasets : sequence of str, optional
-        Labels of tasks, or names of their datasets or generators, in any case. A known dataset
-        that a study of SVM solvers does not have comes with its own default kernel width and C;
-        one of the user's files is named by its path.
+        Labels of tasks, or names of their datasets or generators, in any case; the label of a grid
+        means all of its tasks. A known dataset that a study of SVM solvers does not have comes with
+        its own default kernel width and C; one of the user's files is named by its path.
     solvers : sequence of str, optional
-        Labels or names of solvers, in any case; a registry name, one that an installed package
-        offers, "file.py:Class" or "module:Class" that the study does not have runs with its
-        defaults.
+        Labels or names of solvers, or labels of grids, in any case; a registry name, one that an
+        installed package offers, "file.py:Class" or "module:Class" that the study does not have
+        runs with its defaults.
     seeds : int, optional
         Number of seeds; the most instances of a cell.
     timeout : float, optional
@@ -128,6 +129,7 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
     for name in split_names(names, [task.label for task in study.tasks]):
         key = name.casefold()
         found = [task for task in study.tasks if key in map(str.casefold, task.names)]
+        found = found or _of_grid(study.tasks, key)
         if not found:
             # A label of the study stays that of the study's own task, chosen or not.
             label = _free(label_of(name), [*chosen, *study.tasks])
@@ -141,7 +143,8 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
 
 def unknown_task(study: StudyBase, name: str, known: Iterable[str] = ()) -> StudyError:
     """The error for a task that there is not; it suggests the nearest name."""
-    names = dict.fromkeys([*(text for task in study.tasks for text in task.names), *known])
+    names = dict.fromkeys(text for task in study.tasks for text in task.names)
+    names |= dict.fromkeys([*_stems(study.tasks), *known])
     return StudyError(f"unknown dataset {name!r}{suggest(name, list(names))}")
 
 
@@ -169,19 +172,32 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
                 for solver in study.solvers
                 if key in (solver.name.casefold(), solver.class_name.casefold())
             ]
+        found = found or _of_grid(study.solvers, key)
         offer = None if found or known else _offered(name, study.kind)
         if offer is not None:
             known, label = offer.target, offer.name
             found = [solver for solver in study.solvers if solver.name == known]
         if not found:
             if not known:
-                raise StudyError(_unknown_solver(name, study.kind, labels))
+                raise StudyError(
+                    _unknown_solver(name, study.kind, [*labels, *_stems(study.solvers)])
+                )
             # A label of the study stays that of the study's own solver, chosen or not.
             found = [_new_solver(known, label, [*chosen, *study.solvers])]
         chosen.extend(solver for solver in found if solver not in chosen)
     if not chosen:
         raise StudyError("no solver is selected")
     return chosen
+
+
+def _of_grid(entries: Sequence[EntryT], stem: str) -> list[EntryT]:
+    """The entries whose labels a grid has made of this one, in lower case."""
+    return [entry for entry in entries if entry.label.casefold().startswith(f"{stem}, ")]
+
+
+def _stems(entries: Iterable[TaskEntry | SolverEntry]) -> list[str]:
+    """The labels of grids that some of these may be of."""
+    return [entry.label.partition(", ")[0] for entry in entries if ", " in entry.label]
 
 
 def _new_solver(name: str, label: str, taken: Sequence[SolverEntry]) -> SolverEntry:

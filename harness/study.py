@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, get_args
 
@@ -14,7 +13,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.grids import Axes, expanded
 from marginbench.harness.jobs import Limits
+from marginbench.harness.labels import fill_in_labels
 from marginbench.harness.places import Places, key_path
+from marginbench.harness.where import Selection
 from marginbench.harness.words import visible
 
 MAX_SEEDS = 10_000
@@ -177,22 +178,6 @@ class SolverEntry(StudyPart):
         return self.name.rsplit(":", 1)[-1]
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Some runs of a study that need not be a product of tasks, solvers and seeds.
-
-    Attributes
-    ----------
-    text : str
-        The expression that chose them.
-    runs : frozenset of tuple
-        Labels of task and solver, and the seed.
-    """
-
-    text: str
-    runs: frozenset[tuple[str, str, int]]
-
-
 class TaskEntry(StudyPart):
     """What solvers are run on: one table of a study file, with a label of its own."""
 
@@ -325,28 +310,22 @@ class StudyBase(StudyPart):
         """Whether every seed gives the same run of a solver on a task."""
         return False
 
-    def includes(
-        self,
-        task: str,
-        solver: str,
-        seed: int,
-        traits: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    ) -> bool:
-        """Whether a run is of this study.
+    def runs(
+        self, traits: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    ) -> set[tuple[str, str, int]]:
+        """Every run of the study: the labels of its task and solver, and its seed.
 
         Parameters
         ----------
-        task, solver : str
-            Labels.
-        seed : int
         traits : mapping
             Label of a solver -> what is known of its class.
         """
-        tasks = {entry.label: entry for entry in self.tasks}
-        solvers = {entry.label: entry for entry in self.solvers}
-        if task not in tasks or solver not in solvers:
-            return False
-        return seed in self.seeds_of(tasks[task], solvers[solver], traits.get(solver, {}))
+        return {
+            (task.label, entry.label, seed)
+            for task in self.tasks
+            for entry in self.solvers
+            for seed in self.seeds_of(task, entry, traits.get(entry.label, {}))
+        }
 
     def fits(self, task: Any, described: Mapping[str, Any]) -> bool:
         """Whether a solver, as ``study.json`` describes it, is run on a task."""
@@ -370,6 +349,20 @@ class StudyBase(StudyPart):
     def was_read(self) -> bool:
         """Whether it comes from a file, and so has all names in their own spelling."""
         return self._places is not None
+
+    def check_chosen(self, runs: Sequence[Any]) -> None:
+        """Check that an expression has chosen some of the runs that there are.
+
+        Raises
+        ------
+        StudyError
+            If the runs that it chose turn out not to exist.
+        """
+        if self._selection is not None and not runs:
+            raise StudyError(
+                f"--where {self._selection.text!r}: no run of the study is chosen; a deterministic "
+                "solver has seed 0 alone, and a method runs only on tasks that it fits"
+            )
 
     def read_from(self, places: Places) -> Self:
         """The same study with what is known of its file."""
@@ -471,50 +464,3 @@ class StudyBase(StudyPart):
 def table_type(study: type[BaseModel], table: str) -> Any:
     """The type of the entries of a table of a study."""
     return get_args(study.model_fields[table].annotation)[0]
-
-
-def fill_in_labels(values: Any, defaults: Mapping[str, str]) -> Any:
-    """A study's values with a label for each entry that has none, made of another of its keys.
-
-    Parameters
-    ----------
-    values : dict
-        As read; anything else is handed back.
-    defaults : mapping
-        Section -> the key that labels are made of.
-    """
-    if not isinstance(values, dict):
-        return values
-    filled = dict(values)
-    for section, default in defaults.items():
-        entries = filled.get(section)
-        if isinstance(entries, list | tuple):
-            filled[section] = _labelled(entries, default)
-    return filled
-
-
-def _labelled(entries: Sequence[Any], default: str) -> list[Any]:
-    """The entries with the missing labels filled in; a second "SMO" becomes "SMO-2"."""
-    given = [entry if isinstance(entry, dict) else _as_dict(entry) for entry in entries]
-    taken = {
-        str(entry["label"]).casefold()
-        for entry in given
-        if isinstance(entry, dict) and entry.get("label")
-    }
-    labelled = []
-    for entry in given:
-        base = entry.get(default) if isinstance(entry, dict) else None
-        if isinstance(base, str) and base and "label" not in entry:
-            stem = PurePath(base.rsplit(":", 1)[-1]).name or base
-            label, number = stem, 1
-            while label.casefold() in taken:
-                number += 1
-                label = f"{stem}-{number}"
-            taken.add(label.casefold())
-            entry = {**entry, "label": label}
-        labelled.append(entry)
-    return labelled
-
-
-def _as_dict(entry: Any) -> Any:
-    return entry.model_dump(exclude_unset=True) if isinstance(entry, BaseModel) else entry

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from marginbench.harness.errors import StudyError
+from marginbench.harness.grids import Axes
 from marginbench.harness.study import StudyBase
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -30,11 +31,28 @@ def to_toml(study: StudyBase) -> str:
     lines += _pairs(values, "")
     for name, table in tables.items():
         rows = [table] if isinstance(table, Mapping) else table
+        if name in study.axes():
+            rows = [_plain_lists(row, study.axes()[name]) for row in rows]
         heading = f"[{name}]" if isinstance(table, Mapping) else f"[[{name}]]"
         for number, row in enumerate(rows, 1):
             place = name if isinstance(table, Mapping) else f"{name}[{number}]"
             lines += ["", heading, *_pairs(row, f"{place}.")]
     return "\n".join(lines) + "\n"
+
+
+def _plain_lists(entry: Mapping[str, Any], axes: Axes) -> dict[str, Any]:
+    """The entry with lists written as values where they would be read as grids."""
+    return {
+        key: {name: _as_value(name, item, axes) for name, item in value.items()}
+        if key in axes.tables and isinstance(value, Mapping)
+        else value
+        for key, value in entry.items()
+    }
+
+
+def _as_value(name: str, item: Any, axes: Axes) -> Any:
+    is_list = isinstance(item, list | tuple) and name not in axes.lists
+    return {"value": item} if is_list else item
 
 
 def _tables(values: Mapping[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ import ast
 import io
 import tokenize
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from marginbench.data_loaders import suggest
@@ -35,6 +36,22 @@ _ORDERED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.NotIn: lambda a, b: a not in b,
 }
 _MISSING = object()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some runs of a study that need not be a product of tasks, solvers and seeds.
+
+    Attributes
+    ----------
+    text : str
+        The expression that chose them.
+    runs : frozenset of tuple
+        Labels of task and solver, and the seed.
+    """
+
+    text: str
+    runs: frozenset[tuple[str, str, int]]
 
 
 class Where:

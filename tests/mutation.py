@@ -48,6 +48,9 @@ TESTS: dict[str, tuple[str, ...]] = {
         "faults/test_archives.py",
     ),
     "harness/asking.py": ("harness/test_kinds.py",),
+    "harness/labels.py": ("harness/test_study_file.py", "harness/test_grids.py"),
+    "harness/overview.py": ("harness/test_study_commands.py",),
+    "harness/places.py": ("harness/test_study_file.py", "harness/test_grids.py"),
     "harness/records.py": ("harness/test_records.py",),
     **dict.fromkeys(
         [

@@ -78,12 +78,14 @@ class FeasibilityKind:
         return Facts(self.solvers(study, ask), ask.datasets(study.images))
 
     def plan(self, study: FeasibilityStudy, facts: Facts) -> list[Run]:
-        return [
+        runs = [
             _plan_run(study, facts, task, entry, seed)
             for task in study.tasks
             for entry in study.solvers
             for seed in self.seeds(study, task, entry, facts.solvers[entry.label])
         ]
+        study.check_chosen(runs)
+        return runs
 
     def describe(self, study: FeasibilityStudy, facts: Facts) -> dict[str, Any]:
         return {

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from marginbench.harness.datasets import DatasetTask
+from marginbench.harness.datasets import LIST_OPTIONS, DatasetTask
 from marginbench.harness.errors import StudyError
 from marginbench.harness.grids import Axes
 from marginbench.harness.study import (
@@ -106,6 +106,7 @@ class Images(DatasetTask):
     axes: ClassVar[Axes] = Axes(
         keys=("dataset", "n_train", "n_validation", "tuning_iterations", "unit_norm"),
         tables=("dataset_params",),
+        lists=LIST_OPTIONS,
     )
 
 

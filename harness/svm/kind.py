@@ -135,12 +135,14 @@ class SVMKind:
 
     def plan(self, study: Study, facts: SVMFacts) -> list[Run]:
         study = facts.completed(study)
-        return [
+        runs = [
             plan_run(study, facts, task, entry, seed)
             for task in study.task
             for entry in study.solver
             for seed in self.seeds(study, task, entry, facts.solvers[entry.label])
         ]
+        study.check_chosen(runs)
+        return runs
 
     def describe(self, study: Study, facts: SVMFacts) -> dict[str, Any]:
         study = facts.completed(study)
@@ -209,7 +211,8 @@ def _run_once(study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
     )
     if names:
         verb = "is" if len(names) == 1 else "are"
-        yield (f"{', '.join(names)} {verb} deterministic: one run a task instead of {study.seeds}")
+        task = "task" if all(task.folds is None for task in study.task) else "task without folds"
+        yield f"{', '.join(names)} {verb} deterministic: one run a {task} instead of {study.seeds}"
 
 
 def _untested_folds(study: Study) -> Iterator[str]:

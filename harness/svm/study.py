@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from marginbench.harness.datasets import DatasetTask, registered_source
+from marginbench.harness.datasets import LIST_OPTIONS, DatasetTask, registered_source
 from marginbench.harness.errors import StudyError
 from marginbench.harness.grids import Axes
 from marginbench.harness.keys import hash_json
@@ -110,6 +110,7 @@ class Task(DatasetTask):
         keys=("dataset", "kernel", *_SHARED, "C", "fit_intercept"),
         tables=("dataset_params", "kernel_params"),
         stem="dataset",
+        lists=LIST_OPTIONS,
     )
 
     @field_validator("kernel")

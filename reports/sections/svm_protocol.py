@@ -53,7 +53,9 @@ def _run_once(study: Study) -> str:
     names = [
         solver.label
         for solver in study.solvers
-        if isinstance(solver, SvmSolver) and solver.deterministic and 0 < runs[solver.label] < most
+        if isinstance(solver, SvmSolver)
+        and solver.deterministic
+        and 0 < runs.get(solver.label, 0) < most
     ]
     if not names:
         return ""

@@ -18,6 +18,7 @@ from marginbench.harness.svm.study import Study
 from marginbench.harness.workbench import InProcess
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.results import load_results
+from marginbench.reports.sections.svm_protocol import SvmProtocol
 
 MakeStudy = Callable[..., Study]
 Planned = list[tuple[str, str, int]]
@@ -182,6 +183,24 @@ def test_more_seeds_than_the_study_has_stay_too(
     command(whole)
     assert len(planned(tmp_path)) == 9
     assert described(tmp_path)["seeds"] == [0, 1, 2]
+
+
+def test_the_page_says_which_solvers_ran_once(
+    tmp_path: Path, make_study: MakeStudy, command: Callable[..., RunSummary]
+) -> None:
+    solvers = [{"name": "SMO"}, {"name": "Pegasos", "params": {"max_epochs": 1}}]
+    command(make_study(task=[BOARD], solver=solvers, seeds=2))
+    assert said_of_seeds(tmp_path) == (
+        "SMO: deterministic, run once on each task instead of with 2 seeds."
+    )
+    repeated = [solvers[0] | {"seeds": 2}, solvers[1]]
+    command(make_study(task=[BOARD], solver=repeated, seeds=2))
+    assert said_of_seeds(tmp_path) == ""
+
+
+def said_of_seeds(folder: Path) -> Any:
+    """What the page's protocol says of solvers that ran once."""
+    return SvmProtocol().data(Analysis(load_results(folder / "results")))["run_once"]
 
 
 def test_a_description_of_version_2_is_taken_over(

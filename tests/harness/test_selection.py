@@ -116,6 +116,20 @@ def test_selection_takes_every_task_of_a_dataset() -> None:
     assert labels == [task.label for task in study.task if task.dataset == "digits"]
 
 
+def test_the_label_of_a_grid_means_all_that_it_stands_for() -> None:
+    study = parse(
+        VALID.replace("C = 10", 'C = [1, 10]\nlabel = "ours"')
+        + 'label = "S"\nparams = { tol = [0.1, 0.2] }\n[[solver]]\nname = "LIBSVM"\n'
+    )
+    assert select(study, datasets=["OURS"]).task == study.task
+    assert select(study, datasets=["ours, C=10"]).task == study.task[1:]
+    assert select(study, datasets=["digits"]).task == study.task
+    assert select(study, solvers=["s"]).solver == study.solver[:2]
+    assert select(study, solvers=["SMO"]).solver == study.solver[:2]
+    with pytest.raises(StudyError, match=r"unknown dataset 'our' \(did you mean 'ours'\?\)"):
+        select(study, datasets=["our"])
+
+
 def test_a_label_may_have_a_comma() -> None:
     study = parse(VALID.replace('dataset = "digits"', 'dataset = "digits"\nlabel = "a, b"'))
     assert select(study, datasets=["A, b"]).task == study.task

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from filelock import FileLock
 
@@ -446,6 +447,29 @@ def test_a_solver_from_outside_is_deterministic_only_if_it_says_so(tmp_path: Pat
         for name in ("Inherits", "Says", "SaysToo")
     }
     assert found == {"Inherits": False, "Says": True, "SaysToo": True}
+
+
+def test_only_values_that_are_known_are_checked(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from marginbench import Solver\n"
+        "class Mine(Solver):\n"
+        "    def __init__(self, nu, size=()):\n        self.nu, self.size = nu, size\n"
+        "    def _check_parameters(self):\n"
+        "        if self.nu < 0: raise ValueError('nu is below 0')\n"
+        "        if isinstance(self.size, str): raise KeyError('a bug')\n"
+        "    def _solve(self, problem, monitor): ...\n"
+    )
+    given: tuple[dict[str, Any], ...] = (
+        {"nu": -1.0},
+        {"nu": 1.0, "size": np.ones(3)},
+        {"nu": "reference"},  # of the task
+        {"nu": -1.0, "sizes": 1},  # an unknown parameter is told as such
+        {},
+        {"nu": 1.0, "size": "broken"},  # the runs tell
+    )
+    found = describe_class(DescribeWork(f"{file}:Mine", "svm", given))
+    assert found.refusals == ("nu is below 0", "", "", "", "", "")
 
 
 def test_a_hung_warm_up_is_not_waited_for_again(tmp_path: Path, two_solvers: Study) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from marginbench.harness.description import read_description
 from marginbench.harness.errors import StudyError
+from marginbench.harness.plans import Scope, merged
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
 from marginbench.harness.study_file import load_study, parse_study
@@ -69,6 +71,8 @@ def chosen(study: Study, text: str) -> set[tuple[str, str, int]]:
         ("n_train == 100 or C == 1", lambda t, s, seed: t.C == 1 or t.kernel == "linear"),
         ("solver.max_epochs > 1", lambda t, s, seed: s.params.get("max_epochs") == 2),
         ("max_epochs in (1, 2)", lambda t, s, seed: s.name == "SBP"),
+        # Of texts that are not names only the order matters.
+        ('"A" < class == "SBP"', lambda t, s, seed: s.name == "SBP"),
         # What a run does not have compares as false, whatever is asked.
         ("gamma != 7", lambda t, s, seed: t.kernel == "rbf"),
         ("not gamma == 7", lambda t, s, seed: True),
@@ -140,6 +144,22 @@ def test_noise_is_chosen_or_refused(grid: Study) -> None:
     assert 300 < refused <= 600
 
 
+def test_a_seed_that_a_deterministic_solver_does_not_have(
+    tmp_path: Path, make_study: Callable[..., Study]
+) -> None:
+    board = {"dataset": "checkers", "dataset_params": {"n_train": 40, "n_test": 20}, "C": 1.0}
+    task = {**board, "gamma": 10.0, "reference": False}
+    whole = make_study(task=[task], solver=[{"name": "SMO"}, {"name": "Perceptron"}], seeds=2)
+    part = select(whole, where="seed == 1")
+    assert run_study(part, tmp_path, whole=whole, executor=InProcess()).planned == 1
+    found = read_description(tmp_path)
+    assert found is not None
+    assert [solver["label"] for solver in found["solvers"]] == ["Perceptron"]
+    none = select(whole, where='seed == 1 and class == "SMO"')
+    with pytest.raises(StudyError, match="no run of the study is chosen; a deterministic solver"):
+        run_study(none, tmp_path, whole=whole, executor=InProcess())
+
+
 def test_only_what_is_chosen_is_prepared(grid: Study) -> None:
     part = select(grid, where='C == 1 and solver == "SDCA"')
     assert [task.label for task in part.task] == ["digits, C=1"]
@@ -182,3 +202,26 @@ def test_parts_that_are_no_product_add_up(tmp_path: Path, make_study: Callable[.
     )
     assert run(None)[0] == 8
     assert read_description(tmp_path)["of"]["runs"] == 8  # type: ignore[index]
+
+
+@pytest.mark.slow
+def test_a_large_grid_is_planned_in_time(tmp_path: Path) -> None:
+    """Seconds, not minutes: no step goes through all entries for each run."""
+    values = ", ".join(str(number) for number in range(1, 5001))
+    text = GRID.decode().replace("C = [1, 10]", f"C = [{values}]")
+    whole = parse_study(text.encode(), where="grid.toml")
+    planned = [
+        {"task": task, "solver": solver, "seed": seed, "key": "k", "file": "f"}
+        for task, solver, seed in whole.runs()
+    ]
+    now = {
+        "tasks": [{"label": task.label} for task in whole.tasks],
+        "solvers": [{"label": entry.label} for entry in whole.solvers],
+        "planned": planned,
+        "command": "run",
+    }
+    started = time.process_time()
+    assert len(select(whole, where="C > 4999").tasks) == 1
+    found = merged(now, None, Scope(whole, whole), tmp_path)
+    assert found["of"]["runs"] == len(planned) == 5001 * 3 * 2
+    assert time.process_time() - started < 20
