@@ -230,9 +230,6 @@ def test_a_dry_run_computes_no_reference_optimum(
     )
     assert out.splitlines()[0] == "2 runs: 2 to do"
     assert not (small / "cache" / "references").exists()
-    run("run", "small.toml")
-    out, err = run("run", "small.toml", "--dry-run")[1:]
-    assert (out.splitlines()[0], err) == ("2 runs: 2 recorded", "")
 
 
 def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:

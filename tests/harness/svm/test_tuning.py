@@ -103,8 +103,11 @@ def test_each_configuration_is_fitted_to_one_part_and_scored_on_the_rest(data: D
     assert (len(set(used)), len(rest)) == (150, 50)
     share = (data.y_train[rest] > 0).mean()
     assert abs(share - (data.y_train > 0).mean()) < 0.02
-    for trial, (estimator, X, _) in zip(found.trials, build.fitted, strict=True):
+    for trial, (estimator, X, y) in zip(found.trials, build.fitted, strict=True):
         assert places_of(data, X) == used
+        # Compiled code would be compiled again for arrays of another kind.
+        assert not X.flags.writeable
+        assert not y.flags.writeable
         assert {name: getattr(estimator, name) for name in trial.params} == trial.params
         wrong = estimator.predict(data.X_train[rest]) != data.y_train[rest]
         assert trial.error == wrong.mean()
