@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from marginbench import SMO, Pegasos
 from marginbench.data_loaders import Dataset
@@ -267,6 +268,12 @@ def test_several_classes_are_tuned() -> None:
         wrong += int(np.sum(estimator.predict(X[rest]) != y[rest]))
     assert found.trials[0].error == wrong / 90
     assert 0 < wrong < 90
+
+
+def test_sparse_data_are_tuned_as_dense_ones_are(data: Dataset) -> None:
+    parts = {name: sparse.csr_matrix(getattr(data, name)) for name in ("X_train", "X_test")}
+    found = tuned(replace(data, **parts))
+    assert [trial.error for trial in found.trials] == [trial.error for trial in tuned(data).trials]
 
 
 def test_what_all_trials_may_take_bounds_the_tuning_from_outside() -> None:
