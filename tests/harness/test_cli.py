@@ -488,7 +488,7 @@ def test_json_goes_through_a_pipe(
     process = script("run", "slow.toml", "--json")
     out, err = process.communicate(timeout=120)
     assert json.loads(out)["statuses"] == {"budget": 2}
-    assert err.splitlines()[0] == "2 runs to do"
+    assert "2 runs to do" in err.splitlines()
     # Whoever reads the output has gone.
     process = script("run", "slow.toml", "--json")
     assert process.stdout is not None
