@@ -142,7 +142,8 @@ class Forecast:
 def recorded_seconds(record: RecordBase) -> float:
     """What a run took by its record, all phases together."""
     phases = (record.data_s, record.compile_s, record.wall_s, record.evaluation_s)
-    return sum(filter(None, phases))
+    # Only some kinds of studies tune.
+    return sum(filter(None, (*phases, getattr(record, "tuning_wall_s", None))))
 
 
 def eta_words(left: Interval) -> str:

@@ -260,10 +260,9 @@ def _configured_alike(
 
 
 def _configuration(entry: Mapping[str, Any]) -> str:
-    # A key that an earlier release did not have is None today.
-    return canonical_json(
-        {k: v for k, v in entry.items() if k not in _NOT_CONFIGURING and v is not None}
-    )
+    # An earlier release may not have had a key that says nothing.
+    told = {k: v for k, v in entry.items() if v not in (None, {}, [])}
+    return canonical_json({k: v for k, v in told.items() if k not in _NOT_CONFIGURING})
 
 
 def _described(

@@ -190,7 +190,9 @@ class JobWatch:
             self._ready_mb = self.process.resident_mb()
             self._enter("data")
             return
-        if self._phase == "start" or _RANK[phase] < _RANK[self._phase]:
+        # Only where something is to be tuned: nothing else limits that phase.
+        unplanned = phase == "tune" and phase not in self.job.limits.seconds
+        if unplanned or self._phase == "start" or _RANK[phase] < _RANK[self._phase]:
             raise WireError(f"phase {phase!r} after {self._phase!r}")
         self._enter(phase)
         if not self.job.foreign:

@@ -42,7 +42,7 @@ def plan_search(
         seed=(tuning.seed, seed),
         method=tuning.method,
         resource=tuning.resource,
-        validation=tuning.validation,
+        validation=tuning.validation or Search.validation,
         folds=tuning.folds,
         seconds=tuning.seconds or math.inf,
         evaluations=tuning.kernel_evals or math.inf,

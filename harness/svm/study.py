@@ -57,8 +57,8 @@ class Tuning(StudyPart):
         Try all configurations, or halve their number while the resource doubles.
     resource : {"points", "kernel_evals"}
         What doubles: the points that a trial is fitted to, or its evaluations.
-    validation : float
-        Fraction of the training part that configurations are scored on.
+    validation : float or None
+        Fraction of the training part that configurations are scored on; 0.25 without ``folds``.
     folds : int or None
         Score them by cross-validation on the training part instead.
     seed : int
@@ -69,7 +69,7 @@ class Tuning(StudyPart):
 
     method: Literal["grid", "halving"] = "grid"
     resource: Literal["points", "kernel_evals"] = "points"
-    validation: Annotated[float, Field(gt=0, lt=1)] = 0.25
+    validation: Annotated[float, Field(gt=0, lt=1)] | None = None
     folds: Annotated[int, Field(ge=2)] | None = None
     seed: Annotated[int, Field(ge=0)] = 0
     seconds: Positive | None = None
@@ -77,7 +77,7 @@ class Tuning(StudyPart):
 
     @model_validator(mode="after")
     def _check_split(self) -> Self:
-        if self.folds is not None and "validation" in self.model_fields_set:
+        if self.folds is not None and self.validation is not None:
             raise StudyError("tuning: validation and folds exclude each other; remove one")
         return self
 

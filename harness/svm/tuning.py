@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from marginbench.harness.errors import EvaluationError, first_line
@@ -242,6 +243,9 @@ class _Trials:
         """Misclassified validation points of a model fitted to these rows."""
         data, work = self.dataset, self.work.configured(params)
         X, y = data.X_train[fit], data.y_train[fit]
+        # As in the data and in the warm-up: for others, loops would be compiled again.
+        for array in (y,) if sparse.issparse(X) else (X, y):
+            array.flags.writeable = False
         try:
             with without_convergence_warnings():
                 self.build(work.params).fit(X, y, monitor=monitor)

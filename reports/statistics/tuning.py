@@ -15,6 +15,8 @@ from marginbench.reports import formatting, wording
 from marginbench.reports.described import SvmStudy, SvmTask
 from marginbench.reports.frames import by_solver, json_object
 
+_METHODS = {"grid": "grid search", "halving": "successive halving"}
+
 
 @dataclass(frozen=True)
 class Choices:
@@ -77,7 +79,8 @@ def tuning_sentences(study: SvmStudy, task: SvmTask, choices: Sequence[Choices])
     folds = study.tuning.get("folds")
     held_out = f"{100 * study.tuning.get('validation', 0.25):g} % of the training part held out"
     split = f"{folds}-fold cross-validation on the training part" if folds else held_out
-    sentences = [f"Tuned by {study.tuning.get('method', 'grid')} search with {split}:"]
+    method = _METHODS[study.tuning.get("method", "grid")]
+    sentences = [f"Tuned by {method} with {split}:"]
     sentences += [f"{_choice_words(each)}{'.' if each is choices[-1] else ';'}" for each in choices]
     if task.tune:
         sentences.append(

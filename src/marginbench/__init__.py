@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         load as load,
     )
     from marginbench.harness.errors import (
+        InterruptedRunError as InterruptedRunError,
         RecordError as RecordError,
         StudyError as StudyError,
         UserError as UserError,
@@ -55,6 +56,7 @@ _HOMES = {
     "lap": "data_loaders",
     "ldfp": "data_loaders",
     "load": "data_loaders",
+    "InterruptedRunError": "harness.errors",
     "RecordError": "harness.errors",
     "StudyError": "harness.errors",
     "UserError": "harness.errors",

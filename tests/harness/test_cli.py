@@ -231,9 +231,6 @@ def test_a_dry_run_computes_no_reference_optimum(
     )
     assert out.splitlines()[0] == "2 runs: 2 to do"
     assert not (small / "cache" / "references").exists()
-    run("run", "small.toml")
-    out, err = run("run", "small.toml", "--dry-run")[1:]
-    assert (out.splitlines()[0], err) == ("2 runs: 2 recorded", "")
 
 
 def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -492,7 +489,7 @@ def test_json_goes_through_a_pipe(
     process = script("run", "slow.toml", "--json")
     out, err = process.communicate(timeout=120)
     assert json.loads(out)["statuses"] == {"budget": 2}
-    assert err.splitlines()[0] == "2 runs to do"
+    assert "2 runs to do" in err.splitlines()
     # Whoever reads the output has gone.
     process = script("run", "slow.toml", "--json")
     assert process.stdout is not None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.description import read_description
+from marginbench.harness.description import read_description, write_description
 from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.plans import restored_study
 from marginbench.harness.selection import select
@@ -141,6 +141,20 @@ def test_a_changed_entry_drops_its_earlier_runs(
         command(whole.with_solvers([whole.solver[0], entry]), datasets=["a"])
         assert ("b", "Pegasos", 0) not in planned(tmp_path)
         assert ("b", "Perceptron", 0) in planned(tmp_path)
+
+
+def test_an_entry_of_a_release_without_a_key_is_the_same(
+    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
+) -> None:
+    """What nothing was tuned in stays on the page when the page's release can tune."""
+    command(whole)
+    earlier = described(tmp_path)
+    for entries in (earlier["study"]["tasks"], earlier["study"]["solvers"]):
+        for entry in entries.values():
+            assert entry.pop("tune") == {}
+    write_description(tmp_path / "results", earlier)
+    command(whole, datasets=["a"])
+    assert {run[0] for run in planned(tmp_path)} == {"a", "b"}
 
 
 def test_a_solver_that_an_option_added_stays(

@@ -69,7 +69,7 @@ def test_the_runs_that_are_recorded_tell_the_time_of_the_others() -> None:
     stream = io.StringIO()
     progress = PlainProgress(stream=stream)
     runs = [planned("digits", "SMO", seed) for seed in range(3)]
-    recorded = record("digits", "SMO", 0, wall_s=99.0, data_s=1.0, compile_s=None)
+    recorded = record("digits", "SMO", 0, wall_s=79.0, data_s=1.0, tuning_wall_s=20.0)
     progress.begin(runs[1:], [(runs[0], recorded)])
     progress.started(runs[1])
     progress.ended(record("digits", "SMO", 1))

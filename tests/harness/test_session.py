@@ -560,6 +560,34 @@ def test_a_cache_that_cannot_be_written_ends_the_study(tmp_path: Path, two_solve
         assert not (tmp_path / what / "runs").exists()
 
 
+def test_what_a_run_found_before_it_was_killed_is_recorded(
+    tmp_path: Path, make_study: MakeStudy
+) -> None:
+    found = {"C": 3.0, "tuning": "[]", "tuning_evals": 7}
+    killed = Outcome("timeout", reason="too long", found=found, phase="solve", solve_s=2.0)
+    run_study(make_study(task=[TASK]), tmp_path, executor=FakeExecutor(SMO=killed))
+    record = records_of(tmp_path)["SMO", 0]
+    assert (record.status, record.C, record.tuning_evals, record.wall_s) == ("timeout", 3.0, 7, 2.0)
+
+
+def test_an_interrupt_tells_how_the_recorded_runs_ended(tmp_path: Path, two_solvers: Study) -> None:
+    executor = FakeExecutor()
+    executor.interrupt_after = 3
+    with pytest.raises(InterruptedRunError) as raised:
+        run_study(two_solvers, tmp_path / "a", executor=executor)
+    assert raised.value.summary is not None
+    assert raised.value.summary.statuses == {"converged": 3}
+    assert raised.value.summary.results == tmp_path / "a"
+
+    def interrupted(job: Job) -> Outcome:
+        raise KeyboardInterrupt
+
+    executor.answer = interrupted  # type: ignore[method-assign]
+    with pytest.raises(InterruptedRunError, match="before the first run") as raised:
+        run_study(two_solvers, tmp_path / "b", executor=executor)
+    assert raised.value.summary is None
+
+
 def test_an_interrupt_is_raised_where_nothing_is_half_done(
     tmp_path: Path, two_solvers: Study
 ) -> None:

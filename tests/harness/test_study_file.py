@@ -299,6 +299,8 @@ def test_what_is_tuned_is_read() -> None:
         "its C and gamma are tuned: each solver has its own problem"
     )
     assert study.solver[0].tune == {"max_epochs": [1, 5]}
+    # As a results folder stores it.
+    assert Study.model_validate(study.model_dump()) == study
 
 
 @pytest.mark.parametrize(
@@ -331,6 +333,17 @@ def test_a_mistake_in_what_is_tuned_is_one_line(old: str, new: str, message: str
     assert str(raised.value).startswith("study.toml: ")
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_the_studies_of_the_page_on_tuning_are_valid() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "tuning.md"
+    blocks = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    limited, tuned = (parse_study(block.encode(), where="tuning.md") for block in blocks)
+    assert isinstance(limited, Study)
+    assert set(limited.budget.rules) == {"kernel_evals", "iterations", "stop"}
+    assert isinstance(tuned, Study)
+    assert tuned.task[0].tune
+    assert tuned.solver[1].tune
 
 
 def test_feasibility_methods_are_not_tuned() -> None:

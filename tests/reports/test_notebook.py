@@ -20,19 +20,26 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
 STUDY = {
     "name": "small",
     "seeds": 1,
-    "task": [{"dataset": "checkers", "dataset_params": {"n_train": 100, "n_test": 50}}],
+    "task": [
+        {
+            "dataset": "checkers",
+            "dataset_params": {"n_train": 100, "n_test": 50},
+            "reference": False,
+        }
+    ],
     "solver": [{"name": "smo"}],
 }
 
 
-@pytest.fixture
-def results(make, write_results):
+@pytest.fixture(scope="module")
+def results(make, tmp_path_factory):
     records = [
         make.finished("a", "SMO", seed, make.trace([1e3, 1e4], [0.3, error]), n_iter=5)
         for seed, error in enumerate([0.1, 0.2, 0.6])
     ]
     records.append(make.record("a", "<b>", 0, status="crashed", reason="signal 11"))
-    folder = write_results(records, [make.task("a")], [make.solver("SMO"), make.solver("<b>")])
+    folder = tmp_path_factory.mktemp("results")
+    make.folder(folder, records, [make.task("a")], [make.solver("SMO"), make.solver("<b>")])
     return marginbench.load_results(str(folder))
 
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from marginbench.reports.analysis import Analysis
 from marginbench.reports.command import write_report
 from marginbench.reports.results import load_results
-from marginbench.reports.statistics.tuning import tuning_choices
+from marginbench.reports.statistics.tuning import tuning_choices, tuning_sentences
+from marginbench.reports.wording import kernel_words
 
 TASK = {"kernel": {"name": "rbf", "gamma": 0.02}, "tune": {"C": [1.0, 10.0]}, "reference": False}
 
@@ -48,6 +48,27 @@ def test_choices_and_costs_are_summed_up(folder):
     assert libsvm.evaluations != libsvm.evaluations
 
 
+def test_the_sentences_say_what_was_chosen_and_what_it_cost(folder):
+    results = load_results(folder)
+    task = results.study.tasks[0]
+    sentences = tuning_sentences(results.study, task, tuning_choices(results.runs))
+    assert [text.replace("\N{NARROW NO-BREAK SPACE}", " ") for text in sentences] == [
+        "Tuned by grid search with 25 % of the training part held out:",
+        "SMO chose C = 10 (2 runs) or C = 1 (1 run), at 3.00 s and 4.00k evaluations a run "
+        "(the tuning of 1 run ran out of its budget);",
+        "LIBSVM chose C = 1 (1 run), at 2.00 s a run.",
+        "Each solver has its own problem, so objectives are not compared and there is no "
+        "reference optimum.",
+    ]
+    folds = results.study.model_copy(update={"tuning": {"method": "halving", "folds": 3}})
+    (first, *_) = tuning_sentences(folds, task, tuning_choices(results.runs))
+    assert first == (
+        "Tuned by successive halving with 3-fold cross-validation on the training part:"
+    )
+    assert "C tuned over 1, 10" in kernel_words(task)
+
+
+@pytest.mark.slow
 def test_page_and_terminal_say_what_was_chosen(folder, make, capsys):
     text = " ".join(make.page(write_report(folder, "c")).text.split())
     printed = " ".join(capsys.readouterr().out.split())
@@ -65,6 +86,7 @@ def test_page_and_terminal_say_what_was_chosen(folder, make, capsys):
 
 def test_a_study_that_tunes_nothing_says_nothing(make, write_results):
     record = make.finished("a", "SMO", 0, make.trace([1e3], [0.1]))
-    folder = write_results([record], [make.task("a")], [make.solver("SMO")])
-    assert tuning_choices(Analysis(load_results(folder)).runs) == []
-    assert "Tuned" not in make.page(write_report(folder, "c")).text
+    results = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
+    choices = tuning_choices(results.runs)
+    assert choices == []
+    assert tuning_sentences(results.study, results.study.tasks[0], choices) == []

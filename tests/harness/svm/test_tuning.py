@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from marginbench import SMO, Pegasos
 from marginbench.data_loaders import Dataset
@@ -103,8 +104,11 @@ def test_each_configuration_is_fitted_to_one_part_and_scored_on_the_rest(data: D
     assert (len(set(used)), len(rest)) == (150, 50)
     share = (data.y_train[rest] > 0).mean()
     assert abs(share - (data.y_train > 0).mean()) < 0.02
-    for trial, (estimator, X, _) in zip(found.trials, build.fitted, strict=True):
+    for trial, (estimator, X, y) in zip(found.trials, build.fitted, strict=True):
         assert places_of(data, X) == used
+        # Compiled code would be compiled again for arrays of another kind.
+        assert not X.flags.writeable
+        assert not y.flags.writeable
         assert {name: getattr(estimator, name) for name in trial.params} == trial.params
         wrong = estimator.predict(data.X_train[rest]) != data.y_train[rest]
         assert trial.error == wrong.mean()
@@ -264,6 +268,12 @@ def test_several_classes_are_tuned() -> None:
         wrong += int(np.sum(estimator.predict(X[rest]) != y[rest]))
     assert found.trials[0].error == wrong / 90
     assert 0 < wrong < 90
+
+
+def test_sparse_data_are_tuned_as_dense_ones_are(data: Dataset) -> None:
+    parts = {name: sparse.csr_matrix(getattr(data, name)) for name in ("X_train", "X_test")}
+    found = tuned(replace(data, **parts))
+    assert [trial.error for trial in found.trials] == [trial.error for trial in tuned(data).trials]
 
 
 def test_what_all_trials_may_take_bounds_the_tuning_from_outside() -> None:

@@ -1,0 +1,125 @@
+"""What a job's worker says is taken in only where it can be true."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from marginbench.harness.jobs import Job, Limits, Outcome
+from marginbench.harness.messages import message_of
+from marginbench.harness.process import WorkerProcess
+from marginbench.harness.spool import Spool
+from marginbench.harness.svm.search import Search, configurations
+from marginbench.harness.svm.work import FitWork, Problem
+from marginbench.harness.watching import JobWatch
+from marginbench.harness.wire import FrameReader, WireError, encode
+
+SECONDS = {"import": 9.0, "data": 9.0, "compile": 9.0, "solve": 9.0, "evaluate": 9.0}
+PROBLEM = Problem("checkers", {}, {"name": "rbf", "gamma": 1.0}, 1.0, False)
+PLAIN = FitWork(PROBLEM, "Pegasos", {}, 1.19)
+TUNED = FitWork(
+    PROBLEM,
+    "Pegasos",
+    {"C": 1.0},
+    1.19,
+    search=Search(configurations({"C": [1.0, 10.0]}), params={"C": None, "tol": 0.1}),
+)
+FOUND = {"choice": 1, "tuning": "[]", "tuning_wall_s": 1.0, "tuning_cpu_s": 1.0, "tuning_evals": 5}
+
+
+class Worker:
+    """A process that has said what it is told to say."""
+
+    alive, closed = True, False
+
+    def __init__(self, messages: list[dict[str, Any]], log: Path) -> None:
+        self.reader = SimpleNamespace()
+        self.log = log
+        self._frames = FrameReader()
+        for message in messages:
+            self._frames.feed(encode(message))
+
+    def receive(self) -> Any:
+        return self._frames.frames()
+
+    def resident_mb(self) -> float:
+        return 1.0
+
+    def peak_mb(self) -> float:
+        return 1.0
+
+    def reset_peak(self) -> None:
+        pass
+
+    def send(self, frame: bytes) -> None:
+        pass
+
+
+def watched(work: FitWork, folder: Path, *messages: dict[str, Any], **more: float) -> JobWatch:
+    limits = Limits(cast("Any", {**SECONDS, **more}), 1000.0)
+    process = cast("WorkerProcess", Worker(list(messages), folder / "log"))
+    return JobWatch(Job("k", work, limits), work, process, Spool(folder), fresh=False)
+
+
+def phase(name: str) -> dict[str, Any]:
+    return {"type": "phase", "phase": name, "solve_s": 0.0}
+
+
+def refused(outcome: Outcome | None) -> str:
+    assert outcome is not None
+    assert outcome.status == "crashed"
+    return outcome.reason.removeprefix("the process sent no valid message: ")
+
+
+def test_a_phase_without_a_limit_is_only_where_something_is_tuned(tmp_path: Path) -> None:
+    assert refused(watched(PLAIN, tmp_path, phase("tune")).check()) == "phase 'tune' after 'data'"
+    assert watched(TUNED, tmp_path, phase("tune"), tune=9.0).check() is None
+    late = watched(TUNED, tmp_path, phase("solve"), phase("tune"), tune=9.0)
+    assert refused(late.check()) == "phase 'tune' after 'solve'"
+
+
+def test_tuning_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    outcome = watched(TUNED, tmp_path, phase("tune"), tune=0.0).check()
+    assert outcome is not None
+    assert (outcome.status, outcome.reason) == ("timeout", "tuning took longer than 0 s")
+
+
+def test_what_tuning_found_is_in_the_outcome_however_it_ends(tmp_path: Path) -> None:
+    found = {"type": "found", "columns": FOUND}
+    watch = watched(TUNED, tmp_path, phase("tune"), found, phase("solve"), tune=9.0, solve=0.0)
+    outcome = watch.check()
+    assert outcome is not None
+    assert outcome.status == "timeout"
+    assert outcome.found["C"] == 10.0
+    assert json.loads(outcome.found["params"]) == {"C": 10.0, "tol": 0.1}
+    assert outcome.found["tuning_evals"] == 5
+    twice = watched(TUNED, tmp_path, phase("tune"), found, found, tune=9.0)
+    assert refused(twice.check()) == "what no tuning has found"
+    early = watched(TUNED, tmp_path, found, tune=9.0)
+    assert refused(early.check()) == "what no tuning has found"
+
+
+@pytest.mark.parametrize(
+    ("work", "change"),
+    [
+        (PLAIN, {}),
+        (TUNED, {"choice": 2}),
+        (TUNED, {"choice": -1}),
+        (TUNED, {"choice": True}),
+        (TUNED, {"choice": "1"}),
+        (TUNED, {"test_error": 0.0}),
+        (TUNED, {"C": 3.0}),
+        (TUNED, {"tuning": "none"}),
+        (TUNED, {"tuning_evals": -5}),
+    ],
+)
+def test_what_no_tuning_can_have_found_is_refused(work: FitWork, change: dict[str, Any]) -> None:
+    frames = FrameReader()
+    frames.feed(encode({"type": "found", "columns": FOUND | change}))
+    ((text, data),) = frames.frames()
+    with pytest.raises(WireError, match="a found message that is none"):
+        message_of(text, data, work)
