@@ -17,7 +17,7 @@ from marginbench.harness.selection import select
 from marginbench.harness.study_file import parse_study
 from marginbench.harness.svm.kind import KIND, SVMFacts
 from marginbench.harness.svm.outside.planning import ONE_VERSUS_ONE, check_outside, program_info
-from marginbench.harness.svm.outside.work import Estimator, OutsideWork
+from marginbench.harness.svm.outside.work import Estimator, OutsideWork, Program
 from marginbench.harness.svm.planning import plan_run
 from marginbench.harness.svm.study import Study
 from marginbench.harness.svm.work import FitWork, ReferenceInfo
@@ -213,6 +213,15 @@ def test_a_program_that_is_not_there_fails_with_what_to_do(
     monkeypatch.setenv("PATH", "/nowhere")
     run = plan("libsvm-tools", fit_intercept=True)
     assert "no program 'svm-train' here; install LIBSVM's programs (on Debian:" in run.failure
+
+
+def test_a_program_can_take_nu_from_the_reference(plan: Callable[..., Run]) -> None:
+    params = {**OWN, "train": "env {train} {model} -n {nu}", "nu": "reference"}
+    run = plan("command", params=params)
+    assert isinstance(run.work, OutsideWork)
+    assert isinstance(run.work.fit, Program)
+    arguments = run.work.fit.command.training({"name": "rbf"}, train="t", model="m")
+    assert arguments == ["env", "t", "m", "-n", "0.123"]
 
 
 def test_the_key_of_a_program_holds_its_content(tmp_path: Path, plan: Callable[..., Run]) -> None:
