@@ -151,6 +151,7 @@ def test_a_function_makes_a_pipeline_with_the_seed_of_the_run() -> None:
     assert run(other)[0]["train_error"] != first["train_error"]
 
 
+@pytest.mark.slow
 def test_an_early_end_is_told_by_its_warning() -> None:
     given = data()
     columns, _ = run(estimator("sklearn.svm:LinearSVC", max_iter=1))
@@ -220,6 +221,7 @@ def test_a_program_is_judged_by_what_it_predicts(problem: Problem, scratch: Path
     assert [path for path in scratch.iterdir() if path.is_dir()] == []
 
 
+@pytest.mark.slow
 def test_scores_say_the_same_as_labels() -> None:
     by_label, _ = run(program())
     by_score, _ = run(program("scores", output="scores"))
@@ -227,7 +229,8 @@ def test_scores_say_the_same_as_labels() -> None:
     assert by_score["train_error"] == by_label["train_error"]
 
 
-@pytest.mark.parametrize("how", [slow("forks"), slow("prints"), "changes its input"])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["forks", "prints", "changes its input"])
 def test_what_a_program_does_besides_changes_no_result(how: str) -> None:
     expected, _ = run(program())
     if how == "changes its input":
@@ -241,7 +244,7 @@ def test_what_a_program_does_besides_changes_no_result(how: str) -> None:
     ("how", "params", "reason"),
     [
         slow("no output", {}, "wrote no predictions"),
-        ("a pipe", {}, "wrote no predictions"),
+        slow("a pipe", {}, "wrote no predictions"),
         ("too few", {}, "wrote 199 predictions for 200 points"),
         slow("too many", {}, "wrote more than the 200 predictions asked for"),
         slow("text", {}, "wrote 'yes' in line 3, not a number"),
@@ -272,7 +275,7 @@ def test_a_program_that_fails_says_why(scratch: Path) -> None:
     assert [path for path in scratch.iterdir() if path.is_dir()] == []
 
 
-@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+@pytest.mark.parametrize("kernel", [slow("linear"), slow("poly"), "rbf"])
 def test_svm_train_finds_what_the_library_finds(kernel: str) -> None:
     if shutil.which("svm-train") is None:
         pytest.skip("svm-train is not installed (Debian: apt-get install libsvm-tools)")
@@ -294,6 +297,7 @@ def test_svm_train_finds_what_the_library_finds(kernel: str) -> None:
     assert program["gap"] >= 0
 
 
+@pytest.mark.slow
 def test_pairs_of_classes_are_judged_by_labels() -> None:
     if shutil.which("svm-train") is None:
         pytest.skip("svm-train is not installed (Debian: apt-get install libsvm-tools)")
@@ -305,6 +309,7 @@ def test_pairs_of_classes_are_judged_by_labels() -> None:
     assert program["test_error"] < 0.1
 
 
+@pytest.mark.slow
 def test_words_of_an_early_end_make_it_one() -> None:
     columns, _ = run(program("prints", unfinished="xxx"))
     assert columns["status"] == "budget"
