@@ -84,7 +84,7 @@ def _fit_estimator(
         return OutsideClaims(
             status,
             reason,
-            n_iter=int(np.max(estimator.n_iter_)),
+            n_iter=int(estimator.n_iter_[0]),
             model=expansion_of(estimator).tree(),
             scores=estimator.decision_function(dataset.X_test[rows]),
         )
