@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
 import inspect
 import warnings
 from collections.abc import Collection, Mapping, Set as AbstractSet
 from dataclasses import replace
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,6 +139,10 @@ def with_version(work: DescribeWork, info: SolverInfo) -> SolverInfo:
         files = source_files([], judging) | {installed: hashlib.sha256(b"").hexdigest()}
     else:
         files = source_files(list(starts), judging, local_folder=spec.folder, package=package)
+        if "outside" in info.traits:
+            # What it imports does the work, and is no part of the project.
+            imported = (installed_version(name) for name in _imported_packages(next(iter(starts))))
+            files |= {found: hashlib.sha256(b"").hexdigest() for found in imported if found}
     source_hash = hash_files(files)
     version = version_of(source_hash, next(iter(starts)))
     return replace(info, source_hash=source_hash, version=version, files=files)
@@ -166,6 +172,7 @@ def _refusal(
     return ""
 
 
+@cache
 def installed_version(package: str) -> str:
     """Name and version of the installed distribution that has a package; empty if none has.
 
@@ -179,6 +186,17 @@ def installed_version(package: str) -> str:
         if any(Path(place).is_relative_to(root) for place in places):
             return f"{name} {found.version}"
     return ""
+
+
+def _imported_packages(file: Path) -> set[str]:
+    """The packages that a file imports, by their first names; none if it is not Python."""
+    try:
+        nodes = list(ast.walk(ast.parse(file.read_bytes())))
+    except (SyntaxError, ValueError):
+        return set()
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    return {name.partition(".")[0] for name in names if name}
 
 
 def _is_code(file: Path) -> bool:

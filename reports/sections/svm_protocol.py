@@ -40,7 +40,7 @@ class SvmProtocol(Section):
             "several_classes": bool((analysis.runs["n_classes"] > 2).any()),
             "other_problem": bool((analysis.runs["other_problem"] != "").any()),
             "predictions": bool((analysis.runs["judged_by"] == "predictions").any())
-            or any(item.class_.startswith("command:") for item in analysis.study.solvers),
+            or any(item.is_program for item in analysis.study.solvers),
             "band": BAND,
         }
 

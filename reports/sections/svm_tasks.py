@@ -49,6 +49,7 @@ class SvmTasks(Section):
                         *_tuning(analysis, task),
                         _target_sentence(analysis, task.label),
                         *_other_problems(analysis.runs, task.label),
+                        *_program_times(analysis, task.label),
                         *_notes(analysis),
                     ]
                 ),
@@ -135,6 +136,17 @@ def _other_problems(runs: pd.DataFrame, task: str) -> list[str]:
         "are not compared."
         for words, names in solvers.items()
     ]
+
+
+def _program_times(analysis: Analysis, task: str) -> list[str]:
+    """A sentence on what the times of programs are, if any has one."""
+    mine = of_task(analysis.runs, task)
+    timed = set(mine.loc[mine["ok"], "solver"])
+    names = [item.label for item in analysis.study.solvers if item.is_program]
+    names = [name for name in names if name in timed]
+    if not names:
+        return []
+    return [f"The times of {', '.join(names)} include reading the data from a file."]
 
 
 def _unbroken(statuses: str) -> str:

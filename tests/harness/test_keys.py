@@ -263,6 +263,7 @@ print(*(name for name in sys.modules if name.startswith("marginbench.harness")))
 """
 
 
+@pytest.mark.slow
 def test_every_module_of_a_run_from_outside_judges_it_or_is_said_to_be_neutral() -> None:
     done = subprocess.run(
         [sys.executable, "-c", RUN_FROM_OUTSIDE], capture_output=True, text=True, timeout=300

@@ -131,18 +131,19 @@ def parsed_command(params: Mapping[str, Any], folder: Path, where: str) -> Comma
 
 
 def programs(command: Command) -> dict[str, str]:
-    """The files that decide what the commands do: name as written -> SHA-256 of its content.
+    """The files that decide what the commands do: place and name -> SHA-256 of the content.
 
     These are the programs themselves, and scripts or other files among their arguments. A program
     that is not there has the hash "".
     """
     found: dict[str, str] = {}
-    for arguments in (command.train, command.predict):
-        if arguments:
-            program = executable(arguments[0])
-            found[Path(arguments[0]).name] = _digest(Path(program)) if program else ""
-            files = (Path(item) for item in arguments[1:] if os.path.isabs(item))
-            found |= {path.name: _digest(path) for path in files if path.is_file()}
+    for line, arguments in (("train", command.train), ("predict", command.predict)):
+        for place, argument in enumerate(arguments):
+            path = Path(argument if place else executable(argument))
+            if place == 0 or (path.is_absolute() and path.is_file()):
+                # Their folder does not count.
+                name = f"{line}[{place}] {Path(argument).name}"
+                found[name] = _digest(path) if path.is_file() else ""
     return found
 
 

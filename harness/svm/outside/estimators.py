@@ -83,20 +83,6 @@ def check_maker(maker: Any, name: str) -> None:
         )
 
 
-def parameters_of(maker: Any) -> tuple[dict[str, Any], list[str]]:
-    """Parameters with their defaults, and those without; any name may be given to "**"."""
-    defaults: dict[str, Any] = {}
-    required: list[str] = []
-    for parameter in inspect.signature(maker).parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        if parameter.default is parameter.empty:
-            required.append(parameter.name)
-        else:
-            defaults[parameter.name] = parameter.default
-    return defaults, required
-
-
 def takes_any_parameter(maker: Any) -> bool:
     """Whether it has a parameter "**"."""
     return any(

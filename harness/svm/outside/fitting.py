@@ -84,7 +84,7 @@ def _fit_estimator(
         return OutsideClaims(
             status,
             reason,
-            n_iter=int(np.max(estimator.n_iter_)),
+            n_iter=int(estimator.n_iter_[0]),
             model=expansion_of(estimator).tree(),
             scores=estimator.decision_function(dataset.X_test[rows]),
         )
@@ -138,21 +138,29 @@ def _fit_program(work: OutsideWork, fit: Program, dataset: Dataset, send: Send) 
         _ended(send, finished.wall_s, finished.cpu_s)
         finished.check()
         status, reason = _early_end(command, finished)
-        peak = finished.peak_memory_mb
         if work.solves:
-            with _opened(model, f"{finished.name} wrote no model file") as lines:
-                expansion = libsvm_model.expansion_of(
-                    lines, work.problem.kernel, dataset.X_train, dataset.y_train
-                )
-            return OutsideClaims(status, reason, model=expansion.tree(), peak_memory_mb=peak)
+            found: dict[str, Any] = {"model": _model_tree(work, model, dataset, finished.name)}
+        else:
+            found = {
+                part: _program_predicts(command, folder, model, dataset, part)
+                for part in ("train", "test")
+            }
         return OutsideClaims(
             status,
             reason,
-            train=_program_predicts(command, folder, model, dataset, "train"),
-            test=_program_predicts(command, folder, model, dataset, "test"),
             by_score=command.output == "scores",
-            peak_memory_mb=peak,
+            peak_memory_mb=finished.peak_memory_mb,
+            **found,
         )
+
+
+def _model_tree(work: OutsideWork, path: Path, dataset: Dataset, program: str) -> dict[str, Any]:
+    """The plain form of the model that a program has written."""
+    with _opened(path, f"{program} wrote no model file") as lines:
+        model = libsvm_model.expansion_of(
+            lines, work.problem.kernel, dataset.X_train, dataset.y_train
+        )
+    return model.tree()
 
 
 @contextmanager

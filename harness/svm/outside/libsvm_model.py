@@ -31,7 +31,6 @@ _HEADER_LINES, _LINE = 50, 10_000
 class _File:
     """A model of two classes as it stands in a file; the first label is that of scores > 0."""
 
-    header: Mapping[str, str]
     labels: tuple[int, int]
     counts: tuple[int, int]
     rho: float
@@ -145,7 +144,6 @@ def _parsed(header: Mapping[str, str], lines: Iterable[str], n_features: int) ->
         raise ValueError(f"its points have other features than the {n_features} of the task")
     vectors = sparse.csr_matrix((values, indices, ends), shape=(len(coef), n_features))
     return _File(
-        header,
         (labels[0], labels[1]),
         (counts[0], counts[1]),
         float(header["rho"]),

@@ -125,7 +125,7 @@ def plan_outside(
     changed = [name for name in info.traits["unless"] if given.get(name) is not None]
     fit: Estimator | Program
     if info.traits["outside"] == "program":
-        fit = Program(_command(entry), seed)
+        fit = Program(_command(entry, given), seed)
     else:
         fit = Estimator(entry.name, given, seed)
     tol = {**info.defaults, **given}.get("tol")
@@ -144,7 +144,7 @@ def plan_outside(
 def refusal(entry: SolverEntry, info: SolverInfo, kernel: Mapping[str, Any], several: bool) -> str:
     """Why this solver cannot be run on a task with this kernel; empty if it can."""
     if info.traits["outside"] == "program":
-        command = _command(entry)
+        command = _command(entry, entry.params)
         if several and command.model and not command.predict:
             return f"{entry.label} has no params.predict, which several classes need"
         if several and command.output == "scores":
@@ -157,6 +157,6 @@ def refusal(entry: SolverEntry, info: SolverInfo, kernel: Mapping[str, Any], sev
     return ""
 
 
-def _command(entry: SolverEntry) -> Command:
+def _command(entry: SolverEntry, params: Mapping[str, Any]) -> Command:
     name, folder = taken_apart(entry.name)
-    return parsed_command(command_params(name, entry.params), folder, f"solver {entry.label!r}")
+    return parsed_command(command_params(name, params), folder, f"solver {entry.label!r}")

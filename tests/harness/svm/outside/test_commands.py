@@ -107,16 +107,26 @@ def test_programs_and_scripts_count_by_their_content(tmp_path: Path) -> None:
     # Relative files are those beside the study, wherever the program runs.
     assert command.training(RBF, train="in") == ["env", "python3", str(script), "in"]
     before = programs(command)
-    assert sorted(before) == ["apply", "env", "learn.py"]
+    assert list(before) == ["train[0] env", "train[2] learn.py", "predict[0] apply"]
     script.write_text("2")
     after = programs(parsed(tmp_path, **params))
-    assert {name for name in before if before[name] != after[name]} == {"learn.py"}
+    assert {name for name in before if before[name] != after[name]} == {"train[2] learn.py"}
+
+
+def test_only_what_is_written_as_a_file_is_taken_for_one(tmp_path: Path) -> None:
+    for name in ("learn", "1.5"):
+        (tmp_path / name).write_text("")
+    # A bare word is no path; what has a placeholder is none of the study's files.
+    command = parsed(tmp_path, train="env learn ./{model} /no/such {train}", predict="env {test}")
+    values = {"train": "in", "model": "learn"}
+    assert command.training(RBF, **values) == ["env", "learn", "./learn", "/no/such", "in"]
+    assert list(programs(command)) == ["train[0] env", "predict[0] env"]
 
 
 def test_a_program_that_is_not_there_is_named() -> None:
     command = parsed(train="no-such-program-97531 {train}", predict="env {test}")
     assert missing_program(command) == "no-such-program-97531"
-    assert programs(command)["no-such-program-97531"] == ""
+    assert programs(command)["train[0] no-such-program-97531"] == ""
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from marginbench.harness.selection import select
 from marginbench.harness.study_file import parse_study
 from marginbench.harness.svm.kind import KIND, SVMFacts
 from marginbench.harness.svm.outside.planning import ONE_VERSUS_ONE, check_outside, program_info
-from marginbench.harness.svm.outside.work import Estimator, OutsideWork
+from marginbench.harness.svm.outside.work import Estimator, OutsideWork, Program
 from marginbench.harness.svm.planning import plan_run
 from marginbench.harness.svm.study import Study
 from marginbench.harness.svm.work import FitWork, ReferenceInfo
@@ -61,7 +61,6 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
         ("sklearn.svm:NuSVC", {"kernel": "rbf", "gamma": 0.5}),
         ("sklearn.svm:LinearSVC", {"C": 2.0}),
         ("sklearn.linear_model:LogisticRegression", {"C": 2.0, "fit_intercept": True}),
-        ("sklearn.linear_model:SGDClassifier", {}),
         ("sklearn.ensemble:RandomForestClassifier", {}),
         (f"{MINE}:Constant", {}),
         (f"{MINE}:make", {}),
@@ -215,6 +214,15 @@ def test_a_program_that_is_not_there_fails_with_what_to_do(
     assert "no program 'svm-train' here; install LIBSVM's programs (on Debian:" in run.failure
 
 
+def test_a_program_can_take_nu_from_the_reference(plan: Callable[..., Run]) -> None:
+    params = {**OWN, "train": "env {train} {model} -n {nu}", "nu": "reference"}
+    run = plan("command", params=params)
+    assert isinstance(run.work, OutsideWork)
+    assert isinstance(run.work.fit, Program)
+    arguments = run.work.fit.command.training({"name": "rbf"}, train="t", model="m")
+    assert arguments == ["env", "t", "m", "-n", "0.123"]
+
+
 def test_the_key_of_a_program_holds_its_content(tmp_path: Path, plan: Callable[..., Run]) -> None:
     tool = tmp_path / "tool"
     keys = set()
@@ -237,7 +245,9 @@ def test_an_installed_package_counts_by_its_version() -> None:
     # The tests' own package is not installed as a distribution.
     assert installed_version("no_such_package") == ""
     mine = describe_solver(DescribeWork(f"{MINE}:Constant", "svm"))
-    assert "estimators.py" in mine.files
+    # A file of one's own counts by its code, and what it imports by its version.
+    assert {"estimators.py", name} <= set(mine.files)
+    assert any(file.startswith("numpy ") for file in mine.files)
 
 
 STUDY = """

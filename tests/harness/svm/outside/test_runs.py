@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from marginbench.data_loaders import load
 from marginbench.harness.errors import SolverError
 from marginbench.harness.jobs import CheckpointMessage, Message, Outcome, SnapshotMessage, Stamp
 from marginbench.harness.process import SCRATCH
-from marginbench.harness.svm.outside.commands import parsed_command
+from marginbench.harness.svm.outside.commands import command_params, parsed_command
 from marginbench.harness.svm.outside.launching import CommandError
 from marginbench.harness.svm.outside.work import (
     Estimator,
@@ -32,6 +33,7 @@ from marginbench.harness.wire import FrameReader, decode, encode
 
 DATA = {"n_train": 200, "n_test": 100}
 PROBLEM = Problem("checkers", DATA, {"name": "rbf", "gamma": 10.0}, 1.0, True)
+TEN = Problem("digits", {"positive": "none"}, {"name": "rbf", "gamma": 0.02}, 1.0, True)
 DIGITS = Problem("digits", {}, {"name": "rbf", "gamma": 0.02}, 1.0, False)
 HERE = Path(__file__).parent
 MINE = HERE / "estimators.py"
@@ -149,6 +151,7 @@ def test_a_function_makes_a_pipeline_with_the_seed_of_the_run() -> None:
     assert run(other)[0]["train_error"] != first["train_error"]
 
 
+@pytest.mark.slow
 def test_an_early_end_is_told_by_its_warning() -> None:
     given = data()
     columns, _ = run(estimator("sklearn.svm:LinearSVC", max_iter=1))
@@ -218,6 +221,7 @@ def test_a_program_is_judged_by_what_it_predicts(problem: Problem, scratch: Path
     assert [path for path in scratch.iterdir() if path.is_dir()] == []
 
 
+@pytest.mark.slow
 def test_scores_say_the_same_as_labels() -> None:
     by_label, _ = run(program())
     by_score, _ = run(program("scores", output="scores"))
@@ -225,7 +229,8 @@ def test_scores_say_the_same_as_labels() -> None:
     assert by_score["train_error"] == by_label["train_error"]
 
 
-@pytest.mark.parametrize("how", [slow("forks"), slow("prints"), "changes its input"])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["forks", "prints", "changes its input"])
 def test_what_a_program_does_besides_changes_no_result(how: str) -> None:
     expected, _ = run(program())
     if how == "changes its input":
@@ -239,7 +244,7 @@ def test_what_a_program_does_besides_changes_no_result(how: str) -> None:
     ("how", "params", "reason"),
     [
         slow("no output", {}, "wrote no predictions"),
-        ("a pipe", {}, "wrote no predictions"),
+        slow("a pipe", {}, "wrote no predictions"),
         ("too few", {}, "wrote 199 predictions for 200 points"),
         slow("too many", {}, "wrote more than the 200 predictions asked for"),
         slow("text", {}, "wrote 'yes' in line 3, not a number"),
@@ -270,6 +275,41 @@ def test_a_program_that_fails_says_why(scratch: Path) -> None:
     assert [path for path in scratch.iterdir() if path.is_dir()] == []
 
 
+@pytest.mark.parametrize("kernel", [slow("linear"), slow("poly"), "rbf"])
+def test_svm_train_finds_what_the_library_finds(kernel: str) -> None:
+    if shutil.which("svm-train") is None:
+        pytest.skip("svm-train is not installed (Debian: apt-get install libsvm-tools)")
+    params: dict[str, Any] = {
+        "linear": {},
+        "poly": {"degree": 2, "gamma": 3.0, "coef0": 1.0},
+        "rbf": {"gamma": 10.0},
+    }[kernel]
+    problem = replace(PROBLEM, kernel={"name": kernel, **params})
+    command = parsed_command(command_params("libsvm-tools", {}), HERE, "solver")
+    program, _ = run(OutsideWork(problem, Program(command, 0), solves=True))
+    library, _ = run(
+        estimator("sklearn.svm:SVC", problem, solves=True, kernel=kernel, C=1.0, **params)
+    )
+    assert program["status"] == library["status"] == "converged"
+    for name in ("primal", "dual"):
+        assert program[name] == pytest.approx(library[name], rel=1e-3)
+    assert program["test_error"] == pytest.approx(library["test_error"], abs=0.02)
+    assert program["gap"] >= 0
+
+
+@pytest.mark.slow
+def test_pairs_of_classes_are_judged_by_labels() -> None:
+    if shutil.which("svm-train") is None:
+        pytest.skip("svm-train is not installed (Debian: apt-get install libsvm-tools)")
+    command = parsed_command(command_params("libsvm-tools", {}), HERE, "solver")
+    program, _ = run(OutsideWork(TEN, Program(command, 0)))
+    library, _ = run(estimator("sklearn.svm:SVC", TEN, gamma=0.02))
+    assert program["judged_by"] == library["judged_by"] == "predictions"
+    assert program["test_error"] == pytest.approx(library["test_error"], abs=0.004)
+    assert program["test_error"] < 0.1
+
+
+@pytest.mark.slow
 def test_words_of_an_early_end_make_it_one() -> None:
     columns, _ = run(program("prints", unfinished="xxx"))
     assert columns["status"] == "budget"
