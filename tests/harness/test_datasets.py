@@ -23,8 +23,10 @@ from marginbench.harness.pool import LocalPool
 from marginbench.harness.progress import SilentProgress
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
+from marginbench.harness.store import RecordStore
 from marginbench.harness.study import run_limits
 from marginbench.harness.study_file import load_study, parse_study
+from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study, Task
 from marginbench.harness.svm.verdict import load_task_data
 from marginbench.harness.workbench import InProcess
@@ -147,8 +149,16 @@ def test_a_results_folder_says_what_was_decided_and_where_nothing_is(folder: Pat
     assert described["study"]["tasks"]["bank.csv"]["dataset"] == "../data/bank.csv"
     decided = described["tasks"][0]["decided"]
     assert decided[-1].startswith("scale: standard")
+
+
+@pytest.mark.slow
+def test_a_page_says_what_was_decided(folder: Path) -> None:
+    results = folder / "results"
+    carried_out(load_study(folder / "mine.toml"), results)
+    described = read_description(results)
+    assert described is not None
     page = write_report(results, "").read_text()
-    assert decided[1] in page
+    assert described["tasks"][0]["decided"][1] in page
     assert str(folder) not in page
 
 
@@ -172,7 +182,9 @@ def test_data_that_cannot_be_read_fail_the_runs_and_not_the_command(folder: Path
     assert summary.statuses == {"failed": 1}
     message = "data/bank.csv, line 62: 2 columns; expected 3"
     assert summary.data_errors[0].startswith(message)
-    assert message in write_report(folder / "results", "").read_text()
+    (record,) = RecordStore(folder / "results" / "runs").scan()
+    assert isinstance(record, Record)
+    assert record.reason.startswith(message)
 
 
 def test_the_command_line_takes_a_file(
