@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from marginbench.data_loaders import Source, imported, sources, suggest
+from marginbench.data_loaders import Source, sources, suggest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
 from marginbench.harness.words import visible
@@ -220,7 +220,10 @@ def dataset_names() -> list[str]:
 
 def imported_names() -> list[str]:
     """Names of the imported datasets."""
-    return [item.name for item in imported()]
+    from marginbench.data_loaders.cache import datasets_folder
+    from marginbench.data_loaders.own.entries import imported_names as names_in
+
+    return list(names_in(datasets_folder()))
 
 
 def label_of(name: str) -> str:
