@@ -235,7 +235,7 @@ class _Entry:
     ) -> _Entry:
         source = name if isinstance(name, Source) else find(name)
         resolved = source.resolve(params)
-        stem = source.name
+        stem = source.name.replace(":", "+")  # not every file system takes a colon
         if resolved:
             digest = hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()
             stem += f"-{digest[:16]}"
