@@ -295,7 +295,8 @@ def _labelled(entries: Sequence[Any], default: str) -> list[Any]:
     for entry in given:
         base = entry.get(default) if isinstance(entry, dict) else None
         if isinstance(base, str) and base and "label" not in entry:
-            stem = base.rsplit(":", 1)[-1]
+            # Of "file.py:Class" the class; but "like:susy" must never be shown as "susy".
+            stem = base if base.startswith("like:") else base.rsplit(":", 1)[-1]
             label, number = stem, 1
             while label.casefold() in taken:
                 number += 1
