@@ -20,7 +20,7 @@ from marginbench.data_loaders.source import Source
 
 _MAX_POINTS = 10**8
 
-#: By the dataset that they imitate. `flipped` is roughly the error that an RBF kernel reaches on it.
+#: By the dataset that they imitate. `flipped` is roughly the error of an RBF kernel on it.
 POINTS = {
     "susy": Shape(4_500_000, 500_000, 18, positive=0.458, flipped=0.2, prototypes=8, spread=0.5),
     # Ten numbers, four wilderness areas and forty types of soil.
