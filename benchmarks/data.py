@@ -27,6 +27,7 @@ _LINES, _PAIRS, _WIDTH = 20_000, 40, 4000
 class Load:
     params = (list(_DATASETS),)
     param_names = ("dataset",)
+    rounds = 1
     repeat = (3, 5, 2.0)
     number = 1
     warmup_time = 0
@@ -55,6 +56,7 @@ class Load:
 class LibsvmText:
     params = (list(_FORMS),)
     param_names = ("values",)
+    rounds = 1
     repeat = (3, 5, 2.0)
     number = 1
     warmup_time = 0
