@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePath
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from marginbench.data_loaders import Source, sources, suggest
 from marginbench.harness.errors import StudyError
-from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
+from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry, label_of
 from marginbench.harness.words import visible
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
@@ -224,11 +223,6 @@ def imported_names() -> list[str]:
     from marginbench.data_loaders.own.entries import imported_names as names_in
 
     return list(names_in(datasets_folder()))
-
-
-def label_of(name: str) -> str:
-    """The label of a dataset by its name: the last part of a path, the name after a colon."""
-    return PurePath(name.rpartition(":")[2]).name or name
 
 
 def source_of(dataset: str) -> Source:

@@ -139,4 +139,11 @@ def _problem(runs: pd.DataFrame, task: SvmTask) -> str:
     if n_classes is not None and n_classes > 2:
         sizes.append(f"{formatting.integer(n_classes)} classes, each against the rest")
     unknown = [] if task.reference else ["no reference optimum"]
-    return ", ".join([*sizes, *wording.kernel_words(task), *unknown])
+    return ", ".join([*_imitation(task), *sizes, *wording.kernel_words(task), *unknown])
+
+
+def _imitation(task: SvmTask) -> list[str]:
+    """What a reader must know of synthetic points, whatever the label says."""
+    if not task.dataset.startswith("like:"):
+        return []
+    return [f"synthetic points in the shape of {task.dataset.removeprefix('like:')}"]
