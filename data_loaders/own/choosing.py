@@ -46,14 +46,17 @@ def choose(data: Spooled, options: Options) -> Chosen:
     """
     dropped = [column_of(data, each, "drop") for each in options.drop]
     split = "" if options.split == "" else column_of(data, options.split, "split")
-    left = [name for name in data.names if name not in dropped and name != split]
+    left = [name for name in data.names if name not in (*dropped, split)]
     if options.target != "":
         target = column_of(data, options.target, "target")
     else:
         target = _default_target(data, left)
     if target not in left:
         raise DataError(f"{data.origin}: the target {shown_word(target)} is dropped as well")
-    features = [name for name in left if name != target]
+    # A separator at the end of every line makes such a column.
+    empty = [name for name in left if name != target and _is_empty(data, name)]
+    dropped += [f"{name} (no values)" for name in empty]
+    features = [name for name in left if name != target and name not in empty]
     if not features:
         raise DataError(f"{data.origin}: there is no column beside the target {shown_word(target)}")
     return Chosen(target, split, features, dropped)
@@ -157,3 +160,7 @@ def _check_missing(data: Spooled, name: str, target: str, missing: str) -> None:
         f"{data.origin}, {data.place(row)}: column {shown_word(name)} has no value; set missing to "
         f"{remedies}"
     )
+
+
+def _is_empty(data: Spooled, name: str) -> bool:
+    return bool(data.data.column(name).null_count == data.n_rows)

@@ -21,7 +21,7 @@ from marginbench.data_loaders.own.choosing import (
     column_of,
     kept_rows,
 )
-from marginbench.data_loaders.own.classes import Target, read_target
+from marginbench.data_loaders.own.classes import read_target
 from marginbench.data_loaders.own.columns import Categorical, Encoder, Numeric
 from marginbench.data_loaders.own.numerals import is_number
 from marginbench.data_loaders.own.options import Options
@@ -33,6 +33,8 @@ SPARSE_BELOW = 0.05
 MAX_FEATURES = 1_000_000
 #: Classes that are numbers, of which more are perhaps none.
 _MANY_CLASSES = 20
+#: Categories of which more, in more than half of the rows, are perhaps none.
+_MANY_TEXTS = 20
 #: Numbers of a block of features.
 _BLOCK_NUMBERS = 1 << 22
 
@@ -128,7 +130,7 @@ def prepare(data: Sequence[Spooled], options: Options) -> Prepared:
             *([f"dropped columns: {listed(chosen.dropped)}"] if chosen.dropped else []),
             f"missing values: {missing}",
             f"scale: {scale}{_SCALES[scale]}",
-            *_hints(first, targets[0], kinds),
+            *_hints(sources[0], encoders),
         ],
     )
 
@@ -173,15 +175,23 @@ def _fit(source: Source, kinds: Mapping[str, bool], missing: str, scale: str) ->
     return encoders
 
 
-def _hints(data: Spooled, target: Target, kinds: Mapping[str, bool]) -> Iterator[str]:
+def _hints(source: Source, encoders: Sequence[Encoder]) -> Iterator[str]:
     """What is probably not meant."""
+    data, target = source.data, source.target
     if not data.named:
         yield "header: none; columns are numbered"
     if len(target.words) > _MANY_CLASSES and all(map(is_number, target.words)):
         yield f"hint: {len(target.words)} classes that are numbers; is it a regression target?"
-    for name, categorical in kinds.items():
-        if not categorical and columns.numbers_rows(data, name):
-            yield f"hint: column {shown_word(name)} only numbers the rows; add it to drop"
+    for encoder in encoders:
+        name = shown_word(encoder.name)
+        if isinstance(encoder, Numeric):
+            if columns.numbers_rows(data, encoder.name):
+                yield f"hint: column {name} only numbers the rows; add it to drop"
+        elif encoder.n_features > max(_MANY_TEXTS, source.train.sum() / 2):
+            yield (
+                f"hint: column {name} holds {encoder.n_features} distinct texts, such as "
+                f"{shown_word(encoder.categories[0])}; are they numbers, dates or identifiers?"
+            )
 
 
 def unit_rows(X: Any) -> Any:
