@@ -269,6 +269,29 @@ def test_code_that_makes_data_runs_in_workers_only(folder: Path) -> None:
     assert len(log.read_text().split()) == 1
 
 
+@pytest.mark.slow
+def test_a_file_on_the_command_line_from_end_to_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder / "data")
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
+    command = ["run", "--dataset", "bank.csv", "--solver", "SMO", "--seeds", "1"]
+    told = []
+    for _ in range(2):
+        with pytest.raises(SystemExit) as ended:
+            run_app(build_app(write_report), command)
+        told.append(capsys.readouterr())
+        assert not ended.value.code
+    assert "bank.csv: target: column 'y': +1 = 'yes' (11 training, 4 test rows)" in told[0].err
+    assert "1 run: 1 converged" in told[0].out
+    assert "1 of 1 runs already recorded" in told[1].err
+    assert "bank.csv: target" not in told[1].err
+    (record,) = RecordStore(folder / "data" / "results" / "quickstart" / "runs").scan()
+    assert isinstance(record, Record)
+    assert (record.dataset, record.n_train, record.n_test) == ("bank.csv", 42, 18)
+    assert record.suboptimality is not None
+
+
 def test_the_commands_about_imported_data(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
