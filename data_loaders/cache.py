@@ -282,7 +282,7 @@ class _Entry:
         cls, source: Source, params: Mapping[str, object] | None, datasets: Path
     ) -> _Entry:
         resolved = source.resolve(params)
-        stem = source.name
+        stem = source.name.replace(":", "+")  # not every file system takes a colon
         if resolved:
             digest = hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()
             stem += f"-{digest[:16]}"

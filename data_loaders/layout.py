@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -81,7 +81,7 @@ def pieces(part: Part, room_rows: int, room_entries: int) -> Iterator[Part]:
         What is left.
     """
     n, start = part.X.shape[0], 0
-    ends = part.X.indptr if issparse(part.X) else None
+    ends = cast(csr_matrix, part.X).indptr if issparse(part.X) else None
     while start < n:
         if ends is None:
             fitting = room_entries // part.X.shape[1]
@@ -95,7 +95,7 @@ def pieces(part: Part, room_rows: int, room_entries: int) -> Iterator[Part]:
 
 def n_entries(part: Part) -> int:
     """How many numbers of X a file stores for a part."""
-    return int(part.X.indptr[-1] - part.X.indptr[0] if issparse(part.X) else part.X.size)
+    return int(cast(csr_matrix, part.X).indptr[-1] if issparse(part.X) else part.X.size)
 
 
 def read(file: pq.ParquetFile, shape: Shape) -> Content:
@@ -134,11 +134,12 @@ def read(file: pq.ParquetFile, shape: Shape) -> Content:
 def _rows(part: Part, start: int, stop: int) -> Part:
     if not issparse(part.X):
         return Part(part.X[start:stop], part.y[start:stop])
-    ends = part.X.indptr[start : stop + 1]
+    whole = cast(csr_matrix, part.X)
+    ends = whole.indptr[start : stop + 1]
     items = slice(int(ends[0]), int(ends[-1]))
     X = csr_matrix(
-        (part.X.data[items], part.X.indices[items], ends - ends[0]),
-        shape=(stop - start, part.X.shape[1]),
+        (whole.data[items], whole.indices[items], ends - ends[0]),
+        shape=(stop - start, whole.shape[1]),
     )
     X.has_canonical_format = True
     return Part(X, part.y[start:stop])

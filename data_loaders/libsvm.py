@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -214,9 +214,10 @@ def joined(parts: Iterator[Part], width: int) -> Part:
     data, indices = _Growing(np.float64), _Growing(np.int32)
     lengths, labels = _Growing(np.int64), _Growing(np.int64)
     for part in parts:
-        data.extend(part.X.data)
-        indices.extend(part.X.indices)
-        lengths.extend(np.diff(part.X.indptr))
+        X = cast(csr_matrix, part.X)
+        data.extend(X.data)
+        indices.extend(X.indices)
+        lengths.extend(np.diff(X.indptr))
         labels.extend(part.y)
     indptr = np.concatenate(([0], np.cumsum(lengths.whole())))
     shape = (len(indptr) - 1, width)

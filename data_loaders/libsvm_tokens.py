@@ -96,7 +96,7 @@ def _compiled(function: Any) -> Any:
 
 
 @_compiled
-def _number(chars, at):
+def _number(chars: Any, at: Any) -> Any:
     """Read a number from `at`: its value, where it ends, and 0 (exact), 1 (hard) or -1 (none)."""
     negative = chars[at] == 45
     if negative or chars[at] == 43:
@@ -146,7 +146,7 @@ def _number(chars, at):
 
 
 @_compiled
-def _note(hard, n_hard, chars, start, stop, where):
+def _note(hard: Any, n_hard: int, chars: Any, start: int, stop: int, where: int) -> None:
     # Not every release of Arrow converts "+1".
     hard[n_hard, 0] = start + (chars[start] == 43)
     hard[n_hard, 1] = stop
@@ -154,7 +154,16 @@ def _note(hard, n_hard, chars, start, stop, where):
 
 
 @_compiled
-def _scan(chars, width, comments, labels, lengths, indices, values, hard):
+def _scan(
+    chars: Any,
+    width: int,
+    comments: bool,
+    labels: Any,
+    lengths: Any,
+    indices: Any,
+    values: Any,
+    hard: Any,
+) -> Any:
     """Fill the arrays; how many lines, pairs and hard numbers there are, or -1 if irregular."""
     at, row, pair, n_hard = 0, 0, 0, 0
     n = len(chars)
@@ -210,7 +219,7 @@ def _scan(chars, width, comments, labels, lengths, indices, values, hard):
 
 
 @_compiled
-def _gather(chars, hard, letters):
+def _gather(chars: Any, hard: Any, letters: Any) -> None:
     """Copy the words of the hard numbers, one after another."""
     to = 0
     for k in range(len(hard)):

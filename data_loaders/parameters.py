@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -50,3 +51,33 @@ def _chosen(dataset: str, key: str, value: object, allowed: tuple[Value, ...]) -
         f"{dataset}: {key} must be one of {', '.join(map(repr, allowed))}, got {value!r}"
         + (hint if hint.startswith(" (did") else "")
     )
+
+
+def integer(dataset: str, key: str, value: object, least: int, most: float) -> int:
+    """A whole number from `least` to `most`; study files may write it as 1e6.
+
+    Parameters
+    ----------
+    dataset, key : str
+        Names of the dataset and of the parameter, for the messages.
+    value : object
+    least, most : int or inf
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    DataError
+        If `value` is none.
+    """
+    # TOML reads 1e6 as a float.
+    whole = isinstance(value, numbers.Integral) or (isinstance(value, float) and value.is_integer())
+    if not whole or isinstance(value, bool):
+        raise DataError(f"{dataset}: {key} must be an integer, got {value!r}")
+    number: int = int(value)  # type: ignore[call-overload]
+    if not least <= number <= most:
+        bounds = f"{least} or more" if most == math.inf else f"between {least} and {most}"
+        raise DataError(f"{dataset}: {key} must be {bounds}, got {number}")
+    return number

@@ -28,7 +28,8 @@ class Source:
     Parameters
     ----------
     name : str
-        Lower-case letters, digits, hyphens and underscores.
+        Lower-case letters, digits, hyphens and underscores; after ``like:`` for synthetic points in
+        the shape of another dataset.
     summary : str
         One line: what is to be told apart, from what.
     format : str
@@ -80,10 +81,10 @@ class Source:
     mirror_folder: str | None = None
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", self.name):
+        if not re.fullmatch(r"(like:)?[a-z0-9][a-z0-9_-]*", self.name):
             raise DataError(
                 f"dataset name {self.name!r}: use lower-case letters, digits, hyphens and "
-                "underscores"
+                "underscores, after 'like:' if it is an imitation"
             )
 
     def resolve(self, params: Mapping[str, object] | None) -> dict[str, Value]:

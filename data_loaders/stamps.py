@@ -81,7 +81,7 @@ def fingerprint(path: Path, found: Identity | None) -> str | None:
         return None
 
 
-def leave(path: Path, found: Identity | None, fingerprint: str) -> None:
+def leave(path: Path, found: Identity | None, fingerprint: str, unfinished: Path) -> None:
     """Stamp a file that was verified.
 
     Parameters
@@ -92,6 +92,8 @@ def leave(path: Path, found: Identity | None, fingerprint: str) -> None:
         Taken before the file was verified; it is not stamped if it is another one now.
     fingerprint : str
         Of its content.
+    unfinished : Path
+        Where to write the stamp before it gets its name.
     """
     if found is None or found != identity(path):
         return
@@ -99,5 +101,5 @@ def leave(path: Path, found: Identity | None, fingerprint: str) -> None:
         return
     stamp = {"file": asdict(found), "fingerprint": fingerprint}
     # A cache that is not ours to write: every load verifies the whole file.
-    with contextlib.suppress(OSError), replacing(place(path)) as sink:
+    with contextlib.suppress(OSError), replacing(place(path), unfinished) as sink:
         sink.write(json.dumps(stamp).encode())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -353,7 +354,8 @@ def read(path: Path, header: Header) -> Stored:
             return found
         file = stamps.identity(path)
     found = verify(path, header)
-    stamps.leave(path, file, found.fingerprint)
+    unfinished = path.with_name(f"{partial_prefix(path)}{os.getpid()}.stamp")
+    stamps.leave(path, file, found.fingerprint, unfinished)
     return found
 
 

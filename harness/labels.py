@@ -41,7 +41,7 @@ def _labelled(entries: Sequence[Any], default: str) -> list[Any]:
     for entry in given:
         base = entry.get(default) if isinstance(entry, dict) else None
         if isinstance(base, str) and base and "label" not in entry:
-            stem = PurePath(base.rsplit(":", 1)[-1]).name or base
+            stem = label_of(base)
             label, number = stem, 1
             while label.casefold() in taken:
                 number += 1
@@ -50,6 +50,13 @@ def _labelled(entries: Sequence[Any], default: str) -> list[Any]:
             entry = {**entry, "label": label}
         labelled.append(entry)
     return labelled
+
+
+def label_of(name: str) -> str:
+    """The label of what has a name: the last part of a path, and of "file.py:name" the name."""
+    if name.startswith("like:"):  # "like:susy" must never be shown as "susy"
+        return name
+    return PurePath(name.rpartition(":")[2]).name or name
 
 
 def _as_dict(entry: Any) -> Any:

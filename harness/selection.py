@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from marginbench.data_loaders import Source, imported, sources, suggest
+from marginbench.data_loaders import Source, sources, suggest
 from marginbench.harness.errors import StudyError
+from marginbench.harness.labels import label_of
 from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
 from marginbench.harness.svm.outside.templates import is_command, located_command
 from marginbench.harness.where import Selection, Where
@@ -321,12 +321,10 @@ def dataset_names() -> list[str]:
 
 def imported_names() -> list[str]:
     """Names of the imported datasets."""
-    return [item.name for item in imported()]
+    from marginbench.data_loaders.cache import datasets_folder
+    from marginbench.data_loaders.own.entries import imported_names as names_in
 
-
-def label_of(name: str) -> str:
-    """The label of a dataset by its name: the last part of a path, the name after a colon."""
-    return PurePath(name.rpartition(":")[2]).name or name
+    return list(names_in(datasets_folder()))
 
 
 def source_of(dataset: str) -> Source:

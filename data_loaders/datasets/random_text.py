@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from numbers import Integral
 from types import MappingProxyType
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy.sparse import csr_matrix
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.errors import DataError
 from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.parameters import Parameters, integer
 from marginbench.data_loaders.source import Source
 
 #: Points, features and density of the abstracts in BMRM07 table 1 (astro-ph).
@@ -27,6 +26,8 @@ _MAX_FEATURES = 2**31 - 1
 # Standard deviation of what is added to scores of standard deviation about 1 before labels are
 # taken: about 6 % of the labels are on the wrong side.
 _NOISE = 0.2
+# Documents from whose scores the threshold of a share is taken.
+_PILOT = 4000
 # Documents are drawn so many at a time.
 _BLOCK = 2000
 
@@ -58,7 +59,8 @@ def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
         "seed": (0, math.inf),
     }
     checked: dict[str, int | float] = {
-        key: _integer(key, params[key], least, most) for key, (least, most) in ranges.items()
+        key: integer("random-text", key, params[key], least, most)
+        for key, (least, most) in ranges.items()
     }
     density = params["density"]
     least_density = 1.0 / checked["n_features"]
@@ -96,7 +98,26 @@ def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
     sign of a random linear function of the point plus noise; its coefficients are normal, times the
     square root of the probability of a word.
     """
-    seeds = np.random.SeedSequence(int(params["seed"])).spawn(3)
+    return documents(params)
+
+
+def documents(params: Parameters, positive: float | None = None) -> Content:
+    """Generate documents as `read` does, with a share of positive labels if it is asked for.
+
+    Parameters
+    ----------
+    params : mapping
+        As `check_parameters` returns them.
+    positive : float, optional
+        The share of the points with label +1, up to what a sample of documents tells about it.
+        Without it, the hyperplane goes through 0.
+
+    Returns
+    -------
+    Content
+        As from `read`.
+    """
+    seeds = np.random.SeedSequence(int(params["seed"])).spawn(4)
     n_features = int(params["n_features"])
     draws = _draws(n_features, float(params["density"]))
     frequency = _document_frequency(n_features, draws)
@@ -106,13 +127,19 @@ def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
     # With equal telling power of all words, too much would hang on words that are hardly ever seen.
     direction *= np.sqrt(frequency)
     direction /= np.sqrt(np.average(direction**2, weights=frequency * weights**2))
-    train, test = (
-        _documents(
-            np.random.Generator(np.random.PCG64(seed)), int(params[size]), draws, weights, direction
-        )
-        for seed, size in zip(seeds[1:], ("n_train", "n_test"), strict=True)
-    )
-    return Content(train, test)
+
+    def drawn(seed: np.random.SeedSequence, n: int) -> tuple[csr_matrix, NDArray[np.float64]]:
+        generator = np.random.Generator(np.random.PCG64(seed))
+        return _documents(generator, n, draws, weights, direction)
+
+    threshold = 0.0
+    if positive is not None:
+        threshold = float(np.sort(drawn(seeds[3], _PILOT)[1])[round((1 - positive) * _PILOT)])
+    parts = []
+    for seed, size in zip(seeds[1:3], ("n_train", "n_test"), strict=True):
+        X, scores = drawn(seed, int(params[size]))
+        parts.append(Part(X, np.where(scores > threshold, 1, -1).astype(np.int8)))
+    return Content(*parts)
 
 
 def _draws(n_features: int, density: float) -> int:
@@ -141,11 +168,12 @@ def _documents(
     draws: int,
     weights: NDArray[np.float64],
     direction: NDArray[np.float64],
-) -> Part:
+) -> tuple[csr_matrix, NDArray[np.float64]]:
+    """Points, and the noisy scores that their labels follow from."""
     n_features = len(weights)
     # Room for documents without a repeated word; what is left over is given back at the end.
     indices, data = np.empty(n * draws, dtype=np.int32), np.empty(n * draws, dtype=np.float32)
-    indptr, y = np.zeros(n + 1, dtype=np.int64), np.empty(n, dtype=np.int8)
+    indptr, noisy = np.zeros(n + 1, dtype=np.int64), np.empty(n)
     for start in range(0, n, _BLOCK):
         size = min(_BLOCK, n - start)
         # (n_features + 1)^u has the density 1 / (x log(n_features + 1)) on [1, n_features + 1].
@@ -160,27 +188,14 @@ def _documents(
         value = weights[index]
         value /= np.repeat(np.sqrt(np.add.reduceat(value * value, starts)), length)
         scores = np.add.reduceat(value * direction[index], starts)
-        noisy = scores + _NOISE * generator.standard_normal(size)
-        y[start : start + size] = np.where(noisy > 0, 1, -1)
+        noisy[start : start + size] = scores + _NOISE * generator.standard_normal(size)
         stored = indptr[start]
         indices[stored : stored + len(index)] = index
         data[stored : stored + len(index)] = value
         indptr[start + 1 : start + size + 1] = stored + np.cumsum(length)
     for array in (indices, data):
         array.resize(indptr[-1], refcheck=False)
-    return Part(csr_matrix((data, indices, indptr), shape=(n, n_features)), y)
-
-
-def _integer(key: str, value: object, least: int, most: float) -> int:
-    # Study files write 1e6, which TOML reads as a float.
-    whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
-    if not whole or isinstance(value, bool):
-        raise DataError(f"random-text: {key} must be an integer, got {value!r}")
-    number: int = int(value)  # type: ignore[call-overload]
-    if not least <= number <= most:
-        bounds = f"{least} or more" if most == math.inf else f"between {least} and {most}"
-        raise DataError(f"random-text: {key} must be {bounds}, got {number}")
-    return number
+    return csr_matrix((data, indices, indptr), shape=(n, n_features)), noisy
 
 
 _CITATION = """@inproceedings{smola2007bundle,

@@ -64,9 +64,11 @@ def read_csv(file: LocalFile, options: Options, format: str) -> Table:
         check_names(Table(file.origin, tuple(map(str, range(len(first)))), iter(())))
     named = options.header if options.header is not None else _looks_like_names(first, second)
     if named:
-        names = tuple(name.strip() for name in first)
+        names = tuple(name.strip() or f"column {k}" for k, name in enumerate(first, 1))
     else:
         names, n_lines = tuple(f"column {k + 1}" for k in range(len(first))), 0
+    if named and not second and len(head) < BLOCK_BYTES:
+        raise DataError(f"{file.origin}: there are no rows; is this the right file?")
     place = partial(_line_of, file, separator, named)
     table = Table(file.origin, names, iter(()), place, named)
     check_names(table)

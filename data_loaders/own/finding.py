@@ -146,9 +146,8 @@ def is_own(name: str, folder: str | Path | None = None) -> bool:
     file, colon, _ = name.rpartition(":")
     if colon and file.endswith(".py"):
         return True
-    suffixes = Path(name).suffixes
-    known = any(suffix.lower() in _FORMATS or suffix == ".py" for suffix in suffixes)
-    return known or os.sep in name or (name not in ("", ".", "..") and _at(name, folder).exists())
+    # No other name has a point or a slash in it.
+    return "." in name or os.sep in name or bool(name and _at(name, folder).exists())
 
 
 def find_own(

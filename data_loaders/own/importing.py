@@ -10,14 +10,12 @@ from typing import Any
 from marginbench.data_loaders import stamps, store
 from marginbench.data_loaders.cache import datasets_folder, locked
 from marginbench.data_loaders.errors import DataError, suggest
-from marginbench.data_loaders.own.arrays import rows_of_arrays
 from marginbench.data_loaders.own.entries import (
     imported_names,
     imported_path,
     new_imported_path,
 )
 from marginbench.data_loaders.own.finding import Code, find_own
-from marginbench.data_loaders.own.making import make_of_files, parts_of, result_of, write
 from marginbench.data_loaders.own.options import Options
 from marginbench.data_loaders.source import Source
 from marginbench.data_loaders.sources import sources
@@ -89,6 +87,9 @@ def import_data(
             checked = Options.of(options, name)
             if checked.test_file:
                 raise DataError(f"{name}: give X_test and y_test instead of a test file")
+            # Imported here, as below: loading registered datasets needs no readers of tables.
+            from marginbench.data_loaders.own.making import write
+
             parts = _parts(name, X, y, X_test, y_test)
             write(path, name, {"options": checked.identity()}, parts, checked)
     return name
@@ -166,6 +167,8 @@ def _existing(name: str, datasets: Path) -> Path:
 
 
 def _import_path(name: str, place: str, options: Mapping[str, Any], path: Path) -> None:
+    from marginbench.data_loaders.own.making import make_of_files, parts_of, result_of, write
+
     found = find_own(place, options)
     identity = found.identity()
     if isinstance(found, Code):
@@ -179,6 +182,9 @@ def _import_path(name: str, place: str, options: Mapping[str, Any], path: Path) 
 
 
 def _parts(name: str, X: Any, y: Any, X_test: Any, y_test: Any) -> Any:
+    from marginbench.data_loaders.own.arrays import rows_of_arrays
+    from marginbench.data_loaders.own.making import parts_of
+
     if y is None:
         if X_test is not None or y_test is not None:
             raise DataError(f"{name}: X_test and y_test need y")

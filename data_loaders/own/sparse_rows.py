@@ -142,21 +142,19 @@ def _fit(
     """Shift and width of each feature in the training rows; a feature that is left out is 0."""
     if scale in ("none", "norm"):
         return np.zeros(0), np.zeros(0)
-    blocks = [source.blocks("train") for source in sources]
-    matrices = (_csr(batch, n_features) for each in blocks for batch, _ in each)
-    n_rows = sum(int(source.train.sum()) for source in sources)
     if scale == "standard":
-        return _moments(sources, n_features, n_rows)
+        return _moments(sources, n_features)
     lowest, highest = np.full(n_features, np.inf), np.full(n_features, -np.inf)
-    for X in matrices:
+    for X in _train_matrices(sources, n_features):
         lowest = np.minimum(lowest, X.min(axis=0).toarray().ravel())
         highest = np.maximum(highest, X.max(axis=0).toarray().ravel())
     return lowest, highest - lowest
 
 
 def _moments(
-    sources: Sequence[Source], n_features: int, n_rows: int
+    sources: Sequence[Source], n_features: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    n_rows = sum(int(source.train.sum()) for source in sources)
     total = np.zeros(n_features)
     for X in _train_matrices(sources, n_features):
         np.add.at(total, X.indices, X.data)

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from marginbench.data_loaders.content import Labels, Matrix, Part
-from marginbench.data_loaders.errors import DataError, suggest
+from marginbench.data_loaders.errors import DataError
 from marginbench.data_loaders.own import columns, rows
 from marginbench.data_loaders.own.blocks import Spooled, listed, shown_word
+from marginbench.data_loaders.own.choosing import (
+    Chosen,
+    check_same_columns,
+    choose,
+    column_of,
+    kept_rows,
+)
 from marginbench.data_loaders.own.classes import read_target
 from marginbench.data_loaders.own.columns import Categorical, Encoder, Numeric
 from marginbench.data_loaders.own.numerals import is_number
 from marginbench.data_loaders.own.options import Options
 from marginbench.data_loaders.own.rows import Role, Source
 
-#: Names of the column of the classes, the likeliest first; in any case.
-TARGET_NAMES = ("target", "class", "label", "y")
 #: Features of which fewer are not zero are stored as sparse rows.
 SPARSE_BELOW = 0.05
 #: Features of one dataset.
 MAX_FEATURES = 1_000_000
 #: Classes that are numbers, of which more are perhaps none.
 _MANY_CLASSES = 20
+#: Categories of which more, in more than half of the rows, are perhaps none.
+_MANY_TEXTS = 20
 #: Numbers of a block of features.
 _BLOCK_NUMBERS = 1 << 22
 
@@ -98,44 +104,18 @@ def prepare(data: Sequence[Spooled], options: Options) -> Prepared:
     """
     first = data[0]
     for other in data[1:]:
-        _check_same_columns(first, other)
-    chosen = _chosen_columns(first, options)
-    listed_columns = [column_of(first, each, "categorical") for each in options.categorical]
-    kinds = {name: columns.is_categorical(first, name, listed_columns) for name in chosen.features}
-    for table in data:
-        for name in (name for name, categorical in kinds.items() if not categorical):
-            columns.check_numbers(table, name)
-    used = [chosen.target, *chosen.features]
-    kept, missing = _kept_rows(data, used, chosen.target, options)
+        check_same_columns(first, other)
+    chosen = choose(first, options)
+    kinds = _kinds(data, chosen, options)
+    kept, missing = kept_rows(data, chosen, options)
     targets = [
         read_target(each.data.column(chosen.target), each.origin, chosen.target) for each in data
     ]
     sources, split = rows.divide(data, targets, kept, replace(options, split=chosen.split))
     labels, classes = rows.label(sources, options.positive)
     scale = options.scale or "standard"
-    train = sources[0].train
-    encoders: list[Encoder] = [
-        columns.fit_categorical(first, name, train, options.missing)
-        if categorical
-        else columns.fit_numeric(first, name, train, options.missing, scale)
-        for name, categorical in kinds.items()
-    ]
+    encoders = _fit(sources[0], kinds, options.missing, scale)
     n_features = sum(each.n_features for each in encoders)
-    if n_features > MAX_FEATURES:
-        raise DataError(
-            f"{first.origin}: the columns make {n_features} features; at most {MAX_FEATURES} are "
-            "stored, drop the columns with the most categories"
-        )
-    hints = [] if first.named else ["header: none; columns are numbered"]
-    n_classes = len(targets[0].words)
-    if n_classes > _MANY_CLASSES and all(map(is_number, targets[0].words)):
-        hints.append(f"hint: {n_classes} classes that are numbers; is it a regression target?")
-    hints += [
-        f"hint: column {shown_word(name)} only numbers the rows; add it to drop"
-        for name, categorical in kinds.items()
-        if not categorical and columns.numbers_rows(first, name)
-    ]
-    dropped = [f"dropped columns: {listed(chosen.dropped)}"] if chosen.dropped else []
     return Prepared(
         sources=sources,
         labels=labels,
@@ -147,10 +127,10 @@ def prepare(data: Sequence[Spooled], options: Options) -> Prepared:
             f"target: column {shown_word(chosen.target)}: {classes}",
             split,
             columns.told(encoders),
-            *dropped,
+            *([f"dropped columns: {listed(chosen.dropped)}"] if chosen.dropped else []),
             f"missing values: {missing}",
             f"scale: {scale}{_SCALES[scale]}",
-            *hints,
+            *_hints(sources[0], encoders),
         ],
     )
 
@@ -165,37 +145,53 @@ _SCALES = {
 }
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """The columns by what they are."""
+def _kinds(data: Sequence[Spooled], chosen: Chosen, options: Options) -> dict[str, bool]:
+    """Of each feature's column whether it holds categories."""
+    first = data[0]
+    listed_columns = [column_of(first, each, "categorical") for each in options.categorical]
+    kinds = {name: columns.is_categorical(first, name, listed_columns) for name in chosen.features}
+    for table in data:
+        for name, categorical in kinds.items():
+            if not categorical:
+                columns.check_numbers(table, name)
+    return kinds
 
-    target: str
-    split: str
-    features: list[str]
-    dropped: list[str]
 
-
-def column_of(data: Spooled, column: str | int, option: str) -> str:
-    """The name of a column that is given by name or number.
-
-    Raises
-    ------
-    DataError
-        If there is none.
-    """
-    names = data.names
-    if isinstance(column, int):
-        if not 1 <= abs(column) <= len(names):
-            raise DataError(
-                f"{data.origin}: {option} = {column}, but there are {len(names)} columns"
-            )
-        return names[column - 1 if column > 0 else column]
-    if column not in names:
+def _fit(source: Source, kinds: Mapping[str, bool], missing: str, scale: str) -> list[Encoder]:
+    """The columns fitted to the training rows, which are all of the first source."""
+    data, train = source.data, source.train
+    encoders: list[Encoder] = [
+        columns.fit_categorical(data, name, train, missing)
+        if categorical
+        else columns.fit_numeric(data, name, train, missing, scale)
+        for name, categorical in kinds.items()
+    ]
+    n_features = sum(each.n_features for each in encoders)
+    if n_features > MAX_FEATURES:
         raise DataError(
-            f"{data.origin}: {option} = {column!r}: there is no such column"
-            f"{_nearest(column, names)}"
+            f"{data.origin}: the columns make {n_features} features; at most {MAX_FEATURES} are "
+            "stored, drop the columns with the most categories"
         )
-    return column
+    return encoders
+
+
+def _hints(source: Source, encoders: Sequence[Encoder]) -> Iterator[str]:
+    """What is probably not meant."""
+    data, target = source.data, source.target
+    if not data.named:
+        yield "header: none; columns are numbered"
+    if len(target.words) > _MANY_CLASSES and all(map(is_number, target.words)):
+        yield f"hint: {len(target.words)} classes that are numbers; is it a regression target?"
+    for encoder in encoders:
+        name = shown_word(encoder.name)
+        if isinstance(encoder, Numeric):
+            if columns.numbers_rows(data, encoder.name):
+                yield f"hint: column {name} only numbers the rows; add it to drop"
+        elif encoder.n_features > max(_MANY_TEXTS, source.train.sum() / 2):
+            yield (
+                f"hint: column {name} holds {encoder.n_features} distinct texts, such as "
+                f"{shown_word(encoder.categories[0])}; are they numbers, dates or identifiers?"
+            )
 
 
 def unit_rows(X: Any) -> Any:
@@ -207,87 +203,6 @@ def unit_rows(X: Any) -> Any:
         return scaled
     norms = np.sqrt((X**2).sum(axis=1, keepdims=True))
     return X / np.where(norms == 0, 1.0, norms)
-
-
-def _nearest(column: str, names: Sequence[str]) -> str:
-    hint = suggest(column, names)
-    return hint if hint.startswith(" (did") else f" (columns: {listed(list(names), 12)})"
-
-
-def _chosen_columns(data: Spooled, options: Options) -> _Chosen:
-    dropped = [column_of(data, each, "drop") for each in options.drop]
-    split = "" if options.split == "" else column_of(data, options.split, "split")
-    left = [name for name in data.names if name not in dropped and name != split]
-    if options.target != "":
-        target = column_of(data, options.target, "target")
-    else:
-        target = _default_target(data, left)
-    if target not in left:
-        raise DataError(f"{data.origin}: the target {shown_word(target)} is dropped as well")
-    features = [name for name in left if name != target]
-    if not features:
-        raise DataError(f"{data.origin}: there is no column beside the target {shown_word(target)}")
-    return _Chosen(target, split, features, dropped)
-
-
-def _default_target(data: Spooled, names: Sequence[str]) -> str:
-    if not names:
-        raise DataError(f"{data.origin}: all columns are dropped")
-    if data.target:
-        return data.target
-    folded = {name.casefold(): name for name in reversed(names)}
-    return next((folded[name] for name in TARGET_NAMES if name in folded), names[-1])
-
-
-def _check_same_columns(train: Spooled, test: Spooled) -> None:
-    for name in train.names:
-        if name not in test.names:
-            raise DataError(
-                f"{test.origin}: the column {shown_word(name)} of {train.origin} is missing"
-                f"{_nearest(name, test.names)}"
-            )
-
-
-def _kept_rows(
-    data: Sequence[Spooled], used: Sequence[str], target: str, options: Options
-) -> tuple[list[NDArray[np.bool_]], str]:
-    """Where rows are that are not left out, and what became of missing values in words."""
-    kept = [np.ones(each.n_rows, dtype=bool) for each in data]
-    n_missing = 0
-    names: list[str] = []
-    for table, rows_kept in zip(data, kept, strict=True):
-        for name in used:
-            column = table.data.column(name)
-            if not column.null_count:
-                continue
-            _check_missing(table, name, target, options.missing)
-            n_missing += column.null_count
-            names.append(name)
-            if options.missing == "drop":
-                rows_kept &= ~pc.is_null(column).to_numpy()
-    if not n_missing:
-        return kept, "none"
-    where = f"{n_missing} in {listed(list(dict.fromkeys(names)))}"
-    if options.missing == "drop":
-        n_dropped = sum(int((~each).sum()) for each in kept)
-        return kept, f"{where}; {n_dropped} rows with them left out"
-    words = {
-        "mean": "the mean, or the most frequent category,",
-        "median": "the median, or the most frequent category,",
-        "most_frequent": "the most frequent value",
-    }[options.missing]
-    return kept, f"{where}; filled in with {words} of the training part"
-
-
-def _check_missing(data: Spooled, name: str, target: str, missing: str) -> None:
-    if missing == "drop" or (missing != "error" and name != target):
-        return
-    row = columns.first_row(pc.is_null(data.data.column(name)))
-    remedies = "'drop'" if name == target else "'drop', 'mean', 'median' or 'most_frequent'"
-    raise DataError(
-        f"{data.origin}, {data.place(row)}: column {shown_word(name)} has no value; set missing to "
-        f"{remedies}"
-    )
 
 
 def _dense(encoders: Sequence[Encoder], batch: Any) -> NDArray[np.float64]:

@@ -34,7 +34,9 @@ def refusal(source) -> str:
 
 
 def cached_names(cache) -> list[str]:
-    return sorted(path.name for path in cache.iterdir() if not path.name.endswith(".lock"))
+    """What is there besides locks and stamps."""
+    found = [path for path in cache.iterdir() if path.suffix not in (".lock", ".verified")]
+    return sorted(path.name for path in found)
 
 
 def test_a_mirror_folder_is_read_in_place(tiny, mirror, monkeypatch, cache):

@@ -99,7 +99,10 @@ def test_only_generators_take_parameters():
     assert load("breast-cancer", {}).params == {}
 
 
-@pytest.mark.parametrize("name", ["", "Two Words", "../up", "dot.ted", ".hidden"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "Two Words", "../up", "dot.ted", ".hidden", "unlike:a", "like:", "like:like:a", "like:/a"],
+)
 def test_a_source_has_a_name_fit_for_a_file(tiny, name):
     with pytest.raises(DataError, match="dataset name"):
         tiny(name=name)

@@ -23,8 +23,10 @@ from marginbench.harness.pool import LocalPool
 from marginbench.harness.progress import SilentProgress
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
+from marginbench.harness.store import RecordStore
 from marginbench.harness.study import run_limits
 from marginbench.harness.study_file import load_study, parse_study
+from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study, Task
 from marginbench.harness.svm.verdict import load_task_data
 from marginbench.harness.workbench import InProcess
@@ -147,8 +149,16 @@ def test_a_results_folder_says_what_was_decided_and_where_nothing_is(folder: Pat
     assert described["study"]["tasks"]["bank.csv"]["dataset"] == "../data/bank.csv"
     decided = described["tasks"][0]["decided"]
     assert decided[-1].startswith("scale: standard")
+
+
+@pytest.mark.slow
+def test_a_page_says_what_was_decided(folder: Path) -> None:
+    results = folder / "results"
+    carried_out(load_study(folder / "mine.toml"), results)
+    described = read_description(results)
+    assert described is not None
     page = write_report(results, "").read_text()
-    assert decided[1] in page
+    assert described["tasks"][0]["decided"][1] in page
     assert str(folder) not in page
 
 
@@ -172,7 +182,9 @@ def test_data_that_cannot_be_read_fail_the_runs_and_not_the_command(folder: Path
     assert summary.statuses == {"failed": 1}
     message = "data/bank.csv, line 62: 2 columns; expected 3"
     assert summary.data_errors[0].startswith(message)
-    assert message in write_report(folder / "results", "").read_text()
+    (record,) = RecordStore(folder / "results" / "runs").scan()
+    assert isinstance(record, Record)
+    assert record.reason.startswith(message)
 
 
 def test_the_command_line_takes_a_file(
@@ -255,6 +267,29 @@ def test_code_that_makes_data_runs_in_workers_only(folder: Path) -> None:
     assert not isinstance(found["load"], str), found
     assert foreign == [True]
     assert len(log.read_text().split()) == 1
+
+
+@pytest.mark.slow
+def test_a_file_on_the_command_line_from_end_to_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder / "data")
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
+    command = ["run", "--dataset", "bank.csv", "--solver", "SMO", "--seeds", "1"]
+    told = []
+    for _ in range(2):
+        with pytest.raises(SystemExit) as ended:
+            run_app(build_app(write_report), command)
+        told.append(capsys.readouterr())
+        assert not ended.value.code
+    assert "bank.csv: target: column 'y': +1 = 'yes' (11 training, 4 test rows)" in told[0].err
+    assert "1 run: 1 converged" in told[0].out
+    assert "1 of 1 runs already recorded" in told[1].err
+    assert "bank.csv: target" not in told[1].err
+    (record,) = RecordStore(folder / "data" / "results" / "quickstart" / "runs").scan()
+    assert isinstance(record, Record)
+    assert (record.dataset, record.n_train, record.n_test) == ("bank.csv", 42, 18)
+    assert record.suboptimality is not None
 
 
 def test_the_commands_about_imported_data(

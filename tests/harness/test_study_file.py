@@ -375,6 +375,11 @@ def test_several_mistakes_are_counted() -> None:
         parse(VALID.replace("seeds = 2", "seeds = 0").replace("C = 10", "C = 0"))
 
 
+def test_the_label_of_a_synthetic_dataset_says_that_it_is_one() -> None:
+    study = Study(name="x", task=[Task(dataset="like:susy")], solver=[SolverEntry(name="SMO")])
+    assert study.task[0].label == "like:susy"
+
+
 def test_names_are_found_in_any_case_and_labels_are_made_unique() -> None:
     study = parse(VALID.replace('"digits"', '"DIGITS"') + '[[solver]]\nname = "smo"\n')
     assert [task.dataset for task in study.task] == ["digits"]

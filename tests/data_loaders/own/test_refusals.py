@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +24,7 @@ ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
         ("", "x.csv: the file is empty"),
         ("\n \n", "x.csv: the file is empty"),
         ("age,job,y\n", "x.csv: there are no rows; is this the right file?"),
+        ("age,job,y", "x.csv: there are no rows; is this the right file?"),
         (
             GOOD + "75,a\n",
             "x.csv, line 6: 2 columns; expected 3 (separator ','; set separator if it is another)",
@@ -95,6 +95,24 @@ def test_text_of_a_file_cannot_break_a_line(here: Path, refusal: Callable[..., s
     assert all(line.isprintable() for line in data.decided)
 
 
+def test_hints_name_what_is_probably_not_meant(here: Path) -> None:
+    rows = [f"{k};{k % 9};{k % 50};;{k}" for k in range(120)]
+    Path("x.csv").write_text(";price;n;y;\n" + "\n".join(rows) + "\n")
+    data = load("x.csv", {"target": "n", "test": "last 50"})
+    assert data.decided[3] == "dropped columns: y (no values)"
+    assert data.decided[-3:] == (
+        "hint: 50 classes that are numbers; is it a regression target?",
+        "hint: column 'column 1' only numbers the rows; add it to drop",
+        "hint: column 'column 5' only numbers the rows; add it to drop",
+    )
+    rows = [f"{k},5;{'np'[k % 2]}" for k in range(60)]
+    Path("x.csv").write_text("price;y\n" + "\n".join(rows) + "\n")
+    assert load("x.csv", {"test": "last 20"}).decided[-1] == (
+        "hint: column 'price' holds 40 distinct texts, such as '0,5'; are they numbers, dates or "
+        "identifiers?"
+    )
+
+
 def test_what_a_killed_process_left_is_removed(here: Path) -> None:
     Path("x.csv").write_text(GOOD)
     options = {"test": "last 2"}
@@ -109,11 +127,11 @@ def test_what_a_killed_process_left_is_removed(here: Path) -> None:
 
 
 def test_no_row_without_a_missing_value(refusal: Callable[..., str]) -> None:
-    content = "age,job,y\n" + ",a,no\n,b,yes\n" * 4
+    content = "age,job,y\n" + ",a,no\n,b,yes\n" * 4 + "1,,yes\n"
     assert refusal(content, missing="drop").startswith(
         "x.csv: no rows are left: each has a missing"
     )
-    assert refusal(content, missing="mean") == (
+    assert refusal(content, missing="mean", test="last 3") == (
         "x.csv: column 'age' has no value in the training part; add it to drop"
     )
 
@@ -237,8 +255,6 @@ def test_a_file_that_changes_while_it_is_read(here: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(making, "read_csv", slowly)
     with pytest.raises(DataError, match=r"^x.csv: changed while it was read; run the command ag"):
         load("x.csv", {"test": "last 2"})
-    monkeypatch.undo()
-    os.chdir(here)
     assert list((here.parent / "cache" / "datasets" / "own").glob("*.parquet")) == []
 
 
