@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -25,9 +25,27 @@ from marginbench.data_loaders import layout, stamps
 from marginbench.data_loaders.atomic import replacing
 from marginbench.data_loaders.content import Content, Fingerprint, Part, canonical, fingerprint
 from marginbench.data_loaders.errors import CacheError, first_line
-from marginbench.data_loaders.parameters import Value
+from marginbench.data_loaders.header import (
+    SCHEMA_VERSION,
+    Header,
+    Unusable,
+    compare,
+    header_of,
+)
 
-SCHEMA_VERSION = 2
+__all__ = [
+    "SCHEMA_VERSION",
+    "Header",
+    "Stored",
+    "Unusable",
+    "Writer",
+    "partial_prefix",
+    "read",
+    "read_header",
+    "verify",
+    "write",
+]
+
 _KEY = b"marginbench"
 
 #: What Arrow, json and NumPy raise when they meet bytes that are not what was written.
@@ -41,34 +59,6 @@ _DAMAGE = (
     ArithmeticError,
     MemoryError,
 )
-
-
-@dataclass(frozen=True)
-class Header:
-    """What a file says of itself.
-
-    Parameters
-    ----------
-    name : str
-        The dataset.
-    params : dict
-        All parameters; empty for a dataset that takes none.
-    source_fingerprint : str or None
-        The pinned fingerprint of the raw content.
-    transform_version : int
-    decided : list of str
-        What was decided when a user's file was read, a line each; empty for registered sources.
-        Not compared when a file is read.
-    schema_version : int
-        Of this layout.
-    """
-
-    name: str
-    params: dict[str, Value]
-    source_fingerprint: str | None
-    transform_version: int
-    decided: list[str] = field(default_factory=list)
-    schema_version: int = SCHEMA_VERSION
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,20 +78,6 @@ class Stored:
     content: Content
     fingerprint: str
     header: Header
-
-
-class Unusable(Exception):
-    """A file that does not hold the content that is asked for.
-
-    Attributes
-    ----------
-    state : {"missing", "damaged", "outdated"}
-        Outdated: whole, but made by another version of the source or of this layout.
-    """
-
-    def __init__(self, state: Literal["missing", "damaged", "outdated"], detail: str) -> None:
-        super().__init__(detail)
-        self.state = state
 
 
 class Writer:
@@ -324,7 +300,7 @@ def read_header(path: Path) -> Header:
         If the file is missing or its metadata cannot be read.
     """
     with _opened(path) as file:
-        return _header(_about(file))
+        return header_of(_about(file))
 
 
 def read(path: Path, header: Header) -> Stored:
@@ -390,9 +366,9 @@ def verify(path: Path, header: Header) -> Stored:
 def _read(path: Path, header: Header) -> Stored:
     with _opened(path) as file:
         about = _about(file)
-        _compare(path, about, header)
+        compare(path, about, header)
         shape = layout.Shape(**{name: about[name] for name in layout.Shape.__annotations__})
-        return Stored(layout.read(file, shape), str(about["fingerprint"]), _header(about))
+        return Stored(layout.read(file, shape), str(about["fingerprint"]), header_of(about))
 
 
 @contextlib.contextmanager
@@ -414,21 +390,3 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
 def _about(file: pq.ParquetFile) -> dict[str, Any]:
     about: dict[str, Any] = json.loads(file.metadata.metadata[_KEY])
     return about
-
-
-def _header(about: dict[str, Any]) -> Header:
-    # Files of earlier layouts lack what was decided.
-    return Header(**{name: about[name] for name in Header.__annotations__ if name in about})
-
-
-def _compare(path: Path, found: dict[str, Any], header: Header) -> None:
-    expected = asdict(header)
-    for key in ("schema_version", "name", "params", "source_fingerprint", "transform_version"):
-        if found[key] != expected[key]:
-            # A file of another dataset cannot have got this name by an upgrade.
-            state: Literal["damaged", "outdated"] = (
-                "damaged" if key in ("name", "params") else "outdated"
-            )
-            raise Unusable(
-                state, f"{path}: {key} is {found[key]!r}, this release needs {expected[key]!r}"
-            )

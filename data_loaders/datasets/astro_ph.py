@@ -9,6 +9,7 @@ from marginbench.data_loaders.content import Content
 from marginbench.data_loaders.files import LocalFile, RemoteFile
 from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.rows import joined
 from marginbench.data_loaders.source import Source
 
 TRAIN, TEST = "train.dat", "test.dat"
@@ -37,9 +38,7 @@ def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
         If a file cannot be read or a line is malformed.
     """
     train, test = (
-        libsvm.joined(
-            libsvm.blocks([files[name]], width=WIDTH, classes=(-1, 1), comments=True), WIDTH
-        )
+        joined(libsvm.blocks([files[name]], width=WIDTH, classes=(-1, 1), comments=True), WIDTH)
         for name in (TRAIN, TEST)
     )
     return Content(train, test)

@@ -10,6 +10,7 @@ from marginbench.data_loaders.errors import DataError
 from marginbench.data_loaders.files import LocalFile, RemoteFile
 from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.parameters import Parameters
+from marginbench.data_loaders.rows import joined
 from marginbench.data_loaders.source import Source
 
 POINTS, LABELS = "aut-avn.examples", "aut-avn.labels"
@@ -37,7 +38,7 @@ def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
     DataError
         If a file cannot be read, a line is malformed, or the files have not equally many lines.
     """
-    X = libsvm.joined(libsvm.blocks([files[POINTS]], width=WIDTH, labelled=False), WIDTH).X
+    X = joined(libsvm.blocks([files[POINTS]], width=WIDTH, labelled=False), WIDTH).X
     # A label alone is a point without pairs.
     y = libsvm.read_rows([files[LABELS]], 1, (-1, 1)).y
     if len(y) != X.shape[0]:

@@ -12,12 +12,12 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 
-from marginbench.data_loaders import libsvm
 from marginbench.data_loaders.content import Content, Part, check_classes
 from marginbench.data_loaders.errors import DataError
 from marginbench.data_loaders.files import LocalFile, RemoteFile
 from marginbench.data_loaders.limits import MIB
 from marginbench.data_loaders.parameters import Parameters, one_of
+from marginbench.data_loaders.rows import joined
 from marginbench.data_loaders.sites import FIGSHARE, UCI_SITE
 from marginbench.data_loaders.source import Source
 from marginbench.data_loaders.streams import reading, shown, whole_lines
@@ -117,7 +117,7 @@ def _times(X: csr_matrix, factors: NDArray[np.float64]) -> csr_matrix:
 def _read_file(file: LocalFile, codes: list[dict[str, int]]) -> Part:
     """Numbers, then the codes of the words, each in a block of `_MAX_WORDS` columns."""
     width = len(NUMBERS) + _MAX_WORDS * len(WORDS)
-    part = libsvm.joined(_blocks(file, codes), width)
+    part = joined(_blocks(file, codes), width)
     if not len(part.y):
         raise DataError(f"{file.origin}: the file is empty")
     return part
