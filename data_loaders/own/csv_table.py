@@ -30,8 +30,9 @@ from marginbench.data_loaders.own.numerals import is_number
 from marginbench.data_loaders.own.options import Options
 from marginbench.data_loaders.streams import reading
 
-#: Bytes of text that are parsed together; a row must fit into them.
-BLOCK_BYTES = 1 << 22
+#: Bytes of text that are parsed together; a row must fit into them. Arrow reads some 30 of these
+#: blocks ahead.
+BLOCK_BYTES = 1 << 21
 _SEPARATORS = ",;\t|"
 #: How the first bytes of text in other encodings begin.
 _OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff")
