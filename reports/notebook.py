@@ -87,8 +87,9 @@ class StudyResults:
         -------
         DataFrame
             The rows are (task, solver). The columns are (measure, statistic), with the statistics
-            ``median``, ``low`` (minimum), ``high`` (maximum) and ``n`` (runs with a value). A cost
-            to a target that the median run never reaches is infinite, an unknown value NaN.
+            ``median``, ``low`` (minimum), ``high`` (maximum) and ``n`` (runs with a value). Of test
+            errors ``low`` and ``high`` are the 95 % interval of the mean. A cost to a target that
+            the median run never reaches is infinite, an unknown value NaN.
         """
         table = self._analysis.table.pivot(
             index=["task", "solver"], columns="measure", values=list(_STATISTICS)

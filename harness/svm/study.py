@@ -78,7 +78,10 @@ class Tuning(StudyPart):
     @model_validator(mode="after")
     def _check_split(self) -> Self:
         if self.folds is not None and self.validation is not None:
-            raise StudyError("tuning: validation and folds exclude each other; remove one")
+            raise StudyError(
+                "tuning: validation and folds exclude each other; remove one",
+                at=("tuning", "validation"),
+            )
         return self
 
 
@@ -291,7 +294,8 @@ class Study(StudyBase):
     def _check_resource(self) -> Self:
         if self.tuning.resource == "kernel_evals" and self.budget.kernel_evals is None:
             raise StudyError(
-                "tuning.resource = 'kernel_evals' doubles up to kernel_evals of [budget]; set it"
+                "tuning.resource = 'kernel_evals' doubles up to kernel_evals of [budget]; set it",
+                at=("tuning", "resource"),
             )
         return self
 

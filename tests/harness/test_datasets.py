@@ -91,7 +91,7 @@ def test_paths_begin_at_the_study_file(folder: Path, monkeypatch: pytest.MonkeyP
     (folder / "data" / "late.csv").unlink()
     with pytest.raises(StudyError) as caught:
         load_study("home/mine.toml")
-    assert str(caught.value) == "home/mine.toml: task[1]: data/late.csv: no such file"
+    assert str(caught.value) == "home/mine.toml:5: task[1]: data/late.csv: no such file"
     (folder / "mine.toml").write_text(STUDY.replace("bank.csv", "bnak.csv"))
     with pytest.raises(StudyError, match=r"task\[1\]: data/bnak.csv: no such file \(did you mean"):
         load_study("home/mine.toml")

@@ -330,7 +330,7 @@ def test_a_mistake_in_what_is_tuned_is_one_line(old: str, new: str, message: str
     assert old in TUNED
     with pytest.raises(StudyError) as raised:
         parse_study(TUNED.replace(old, new, 1).encode(), where="study.toml")
-    assert str(raised.value).startswith("study.toml: ")
+    assert re.match(r"study.toml:\d+: ", str(raised.value))
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 

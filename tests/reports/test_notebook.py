@@ -57,7 +57,11 @@ def test_there_is_a_row_for_each_run_and_for_each_checkpoint(results):
 def test_the_summary_has_medians_ranges_and_numbers(results):
     summary = results.summary()
     assert list(summary.index) == [("a", "SMO"), ("a", "<b>")]
-    assert summary["test_error"].loc[("a", "SMO")].tolist() == [0.2, 0.1, 0.6, 3]
+    assert summary["train_error"].loc[("a", "SMO")].tolist() == [0.1, 0.05, 0.3, 3]
+    # Beside the median test error stands the interval of the mean.
+    test = summary["test_error"].loc[("a", "SMO")]
+    assert (test["median"], test["n"]) == (0.2, 3)
+    assert test["low"] < 0.1 < 0.6 < test["high"]
     failed = summary.loc[("a", "<b>"), "test_error"]
     assert pd.isna(failed["median"])
     assert failed["n"] == 0

@@ -86,7 +86,7 @@ def test_panels_and_legend_say_what_is_not_there(analysis):
         "SMO": "", "LIBSVM": "another problem", "Forest": "",
     }  # fmt: skip
     notes = {panel.title: panel.note for panel in shown.panels}
-    words = notes["Relative suboptimality against solver seconds"]
+    words = notes["Relative suboptimality against CPU seconds"]
     assert "LIBSVM (solves another problem)" in words
     assert "Forest (shows no model, only predictions)" in words
     assert "Forest, LIBSVM" in shown.marks

@@ -31,7 +31,9 @@ def four_classes(monkeypatch: pytest.MonkeyPatch) -> Any:
         X_train = 0.5 * rng.standard_normal((400, 6)) + np.eye(4, 6)[y_train]
         X_test = 0.5 * rng.standard_normal((80, 6)) + np.eye(4, 6)[y_test]
 
-    monkeypatch.setattr("marginbench.harness.feasibility.images.load", lambda name, params: Data)
+    monkeypatch.setattr(
+        "marginbench.harness.feasibility.images.load", lambda *given, **options: Data
+    )
     return Data
 
 

@@ -35,7 +35,7 @@ def info_of(study: Study) -> SolverInfo:
     entry = study.solver[0]
     described = entry.name.rpartition(":")[2] not in ("command", "libsvm-tools")
     info = describe_solver(DescribeWork(entry.name, "svm")) if described else program_info(entry)
-    return check_outside(entry, info) if "outside" in info.traits else info
+    return check_outside(study, entry, info) if "outside" in info.traits else info
 
 
 @pytest.fixture
