@@ -96,7 +96,8 @@ class Ask:
         jobs = (
             Job(
                 name,
-                DescribeWork(name, kind, tuple(entry.params for entry in named)),
+                # Making an object of a class from outside may do anything: that comes later.
+                DescribeWork(name, kind, () if is_foreign(name) else _params(named)),
                 self.limits,
                 self.threads,
                 is_foreign(name),
@@ -112,10 +113,26 @@ class Ask:
                     f"{job.tag}: cannot be imported: {outcome.reason}{_hint(outcome)}"
                 )
             found[job.tag] = outcome.value
+        found |= self._refusals(alike, kind, found)
         return {
             entry.label: replace(found[name], refusals=found[name].refusals[number:][:1])
             for name, named in alike.items()
             for number, entry in enumerate(named)
+        }
+
+    def _refusals(
+        self, alike: Mapping[str, list[SolverEntry]], kind: str, found: Mapping[str, SolverInfo]
+    ) -> dict[str, SolverInfo]:
+        """Which parameters classes from outside refuse; what goes wrong there, runs will tell."""
+        jobs = (
+            Job(name, DescribeWork(name, kind, _params(named)), self.limits, self.threads, True)
+            for name, named in alike.items()
+            if is_foreign(name) and any(entry.params for entry in named)
+        )
+        return {
+            job.tag: replace(found[job.tag], refusals=outcome.value.refusals)
+            for job, outcome in self._once(jobs, "checking the parameters of {}")
+            if outcome.status == "done"
         }
 
     def datasets(self, tasks: Sequence[Any]) -> dict[str, DatasetInfo | str]:
@@ -149,6 +166,10 @@ class Ask:
             else:
                 found[job.tag] = f"{wanted[job.tag].dataset}: {outcome.reason}"
         return {task.label: found[tags[task.label]] for task in tasks}
+
+
+def _params(entries: Sequence[SolverEntry]) -> tuple[dict[str, Any], ...]:
+    return tuple(entry.params for entry in entries)
 
 
 def check_parameters(

@@ -297,7 +297,7 @@ class StudyBase(StudyPart):
         traits : mapping
             What is known of the solver's class.
         """
-        once = entry.seeds is None and self.repeats_itself(task, traits)
+        once = entry.seeds is None and self.repeats_itself(task, entry, traits)
         seeds = range(1 if once else self.n_seeds(task, entry))
         chosen = self._selection
         return [
@@ -306,7 +306,7 @@ class StudyBase(StudyPart):
             if chosen is None or (task.label, entry.label, seed) in chosen.runs
         ]
 
-    def repeats_itself(self, task: Any, traits: Mapping[str, Any]) -> bool:
+    def repeats_itself(self, task: Any, entry: SolverEntry, traits: Mapping[str, Any]) -> bool:
         """Whether every seed gives the same run of a solver on a task."""
         return False
 

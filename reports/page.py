@@ -98,12 +98,13 @@ def render(analysis: Analysis, command: str) -> str:
 
 def _key_figures(analysis: Analysis, sections: list[Section]) -> list[tuple[str, str]]:
     counts, words = analysis.counts, analysis.words
-    skipped = int(counts["n_skipped"].sum())
+    skipped, missing = (int(counts[name].sum()) for name in ("n_skipped", "n_missing"))
     seeds = {run.seed for run in analysis.study.planned}
     return [
         ("runs planned", str(counts["n_planned"].sum())),
         *(figure for section in sections for figure in section.key_figures(analysis)),
         ("failed", str(counts["n_failed"].sum())),
+        *([("missing", str(missing))] if missing else []),
         *([("skipped", str(skipped))] if skipped else []),
         (f"{words.task}s", str(len(analysis.study.tasks))),
         (f"{words.solver}s", str(len(analysis.study.solvers))),

@@ -247,6 +247,8 @@ def _plain_column(column: Any, name: str, origin: str) -> Any:
 def _array(X: Any, origin: str) -> Any:
     try:
         values = np.asarray(X)
+        if values.dtype.kind == "c":
+            raise ValueError("complex numbers")
         if values.dtype.kind not in "iubf":
             values = np.asarray(X, dtype=np.float64)
     except (ValueError, TypeError) as error:

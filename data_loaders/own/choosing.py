@@ -63,7 +63,7 @@ def choose(data: Spooled, options: Options) -> Chosen:
 
 
 def column_of(data: Spooled, column: str | int, option: str) -> str:
-    """The name of a column that is given by name or number.
+    """The name of a column that is given by name or number, a name that is a number first.
 
     Raises
     ------
@@ -71,6 +71,8 @@ def column_of(data: Spooled, column: str | int, option: str) -> str:
         If there is none.
     """
     names = data.names
+    if isinstance(column, int) and str(column) in names:
+        return str(column)
     if isinstance(column, int):
         if not 1 <= abs(column) <= len(names):
             raise DataError(

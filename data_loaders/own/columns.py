@@ -155,9 +155,24 @@ def fit_numeric(
     fill = _fill(known, missing)
     if len(known) < len(values) and fill is not None:
         values = np.where(np.isnan(values), fill, values)
+    with np.errstate(over="ignore"):
+        fitted = _fit_scale(name, fill, values, scale)
+    if not math.isfinite(fitted.width) or (fitted.width == 0 and values.min() != values.max()):
+        raise DataError(
+            f"{data.origin}: column {shown_word(name)} has values from {values.min():g} to "
+            f"{values.max():g} in the training part, which cannot be scaled in double precision; "
+            "mend them, add the column to drop, or set scale to 'none'"
+        )
+    return fitted
+
+
+def _fit_scale(name: str, fill: float | None, values: NDArray[Any], scale: str) -> Numeric:
     if scale == "standard":
-        mean = math.fsum(values) / len(values)
-        deviation = math.sqrt(math.fsum((values - mean) ** 2) / len(values))
+        try:
+            mean = math.fsum(values) / len(values)
+            deviation = math.sqrt(math.fsum((values - mean) ** 2) / len(values))
+        except OverflowError:
+            return Numeric(name, fill, 0.0, math.inf)
         # The rounding of the mean gives a constant a deviation of its own.
         constant = values.min() == values.max()
         return Numeric(name, fill, mean, 0.0 if constant else deviation)

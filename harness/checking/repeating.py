@@ -35,9 +35,15 @@ def determinism(subject: Subject) -> None:
 def refitting(subject: Subject) -> None:
     """A second fit of the same estimator forgets the first."""
     X, y = overlapping()
-    again = subject.make().fit(X[:20, :2], y[:20]).fit(X, y)
-    differs = Fitted.of(again).differences(Fitted.of(subject.make().fit(X, y)))
-    if differs:
+    other = overlapping(seed=1)
+    fresh = Fitted.of(subject.make().fit(X, y))
+    # After other sizes, after other data of the same size, and after the same data.
+    befores = ((X[:20, :2], y[:20]), (other.X, other.y), (X, y))
+    for before in befores:
+        again = subject.make().fit(*before).fit(X, y)
+        differs = Fitted.of(again).differences(fresh)
+        if not differs:
+            continue
         raise MendError(
             f"fitted a second time, the estimator differs in {differs} from a new one; begin "
             "_solve from the parameters and the problem alone"

@@ -207,7 +207,7 @@ def _run_once(study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         for task in study.task
         if study.seeds > 1
         and entry.seeds is None
-        and study.repeats_itself(task, solvers[entry.label].traits)
+        and study.repeats_itself(task, entry, solvers[entry.label].traits)
     )
     if names:
         verb = "is" if len(names) == 1 else "are"

@@ -305,8 +305,10 @@ class Study(StudyBase):
     def n_seeds(self, task: Task, entry: SolverEntry) -> int:
         return min(self.seeds, entry.seeds or self.seeds)
 
-    def repeats_itself(self, task: Task, traits: Mapping[str, Any]) -> bool:
-        return task.folds is None and bool(traits.get("deterministic"))
+    def repeats_itself(self, task: Task, entry: SolverEntry, traits: Mapping[str, Any]) -> bool:
+        # What is tuned is split by the seed, and what is chosen may differ.
+        varies = task.folds is not None or task.tune or entry.tune
+        return not varies and bool(traits.get("deterministic"))
 
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         for parameter in entry.tune:

@@ -133,7 +133,7 @@ def _runs_notes(analysis: Analysis, task: str) -> dict[str, str]:
     if not task:
         return dict.fromkeys(analysis.styles, "")
     counts = of_task(analysis.counts, task)
-    shown = counts[counts["n_ok"] + counts["n_failed"] > 0]
+    shown = counts[counts["n_ok"] + counts["n_failed"] + counts["n_missing"] > 0]
     others = dict.fromkeys(other_problem_solvers(analysis.runs, task), OTHER_PROBLEM)
     return {
         row["solver"]: ", ".join(filter(None, (others.get(row["solver"], ""), _runs_note(row))))

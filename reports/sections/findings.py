@@ -151,7 +151,8 @@ def _first_sentence(analysis: Analysis, target: Target) -> str:
 
 def _lead(table: pd.DataFrame) -> float:
     """By what factor the first of a task is ahead of the next; infinite if it is alone there."""
-    others = table.loc[~table["first"] & (table["absent"] == ""), "ratio"]
+    complete = (table["n_failed"] == 0) & (table["n_missing"] == 0)
+    others = table.loc[~table["first"] & (table["absent"] == "") & complete, "ratio"]
     return float(others.min()) if len(others) else math.inf
 
 
@@ -166,14 +167,15 @@ def _by(leads: list[float]) -> str:
         ahead = f"{middle} ({spread})" if spread else middle
         words.append(f"{ahead} ahead of the next" + (f" on {len(known)}" if alone else ""))
     if alone:
-        words.append("alone there" + (f" on {alone}" if known else ""))
+        words.append("alone of those that count" + (f" on {alone}" if known else ""))
     return f" ({', '.join(words)})"
 
 
 def _error_sentence(analysis: Analysis) -> str:
     """Whom the test errors tell apart."""
     table = analysis.errors
-    ok = analysis.counts.set_index(["task", "solver"])["n_failed"] == 0
+    counts = analysis.counts.set_index(["task", "solver"])
+    ok = (counts["n_failed"] == 0) & (counts["n_missing"] == 0)
     table = table[[bool(ok[key]) for key in zip(table["task"], table["solver"], strict=True)]]
     compared = table.groupby("task")["solver"].nunique()
     tasks = compared.index[compared > 1]
@@ -210,7 +212,8 @@ def _choice(analysis: Analysis, target: int, cost: int) -> Choice:
     best = _best_words(analysis, table, column)
     title = f"{capitalised(words)} to stay {_within(_TARGETS[target])}"
     caption = (
-        f"{title}, as a ratio to the best median of the task, with the range over the runs. {best}"
+        f"{title}, as a ratio to the best median of the task among solvers without a failed run, "
+        f"with the range over the runs. {best}"
     )
     return Choice(target, cost, Table(title, headings, rows, style="matrix"), caption)
 
@@ -228,7 +231,11 @@ def _best_words(analysis: Analysis, table: pd.DataFrame, column: str) -> str:
 def _ratio_cell(row: Mapping[str, Any] | None, ranked: bool) -> Cell:
     if row is None or row["absent"] == leading.SKIPPED:
         return NONE
-    failed = f"{row['n_failed']} of {row['n']} failed" if row["n_failed"] else ""
+    failed = ", ".join(
+        f"{row[name]} of {row['n']} {word}"
+        for name, word in (("n_failed", "failed"), ("n_missing", "missing"))
+        if row[name]
+    )
     if row["absent"]:
         return Cell(str(row["absent"]), note=failed, absent=True)
     if not math.isfinite(row["median"]):

@@ -95,7 +95,10 @@ def results(analysis: Analysis, task: str, counts: pd.DataFrame) -> Table:
     rows = [
         [
             Cell(row["solver"], note=marks.get(row["solver"], "")),
-            Cell(f"{row['n_ok']} / {row['n_planned']}", incomplete=row["n_failed"] > 0),
+            Cell(
+                f"{row['n_ok']} / {row['n_planned']}",
+                incomplete=row["n_failed"] + row["n_missing"] > 0,
+            ),
             *(cells[row["solver"], name] for name in measures),
             Cell(_unbroken(row["statuses"])),
         ]

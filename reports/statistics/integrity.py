@@ -93,6 +93,7 @@ def cautions(
         Tasks of which each seed has data of its own.
     """
     return [
+        *_missing_cautions(runs),
         *_code_cautions(distinct),
         *_version_cautions(runs),
         *_claim_cautions(runs),
@@ -120,6 +121,16 @@ def times_compare(runs: pd.DataFrame, distinct: pd.DataFrame) -> bool:
     share = cpu_share(runs)
     alone = bool((_took_place(runs)["jobs"].fillna(1) == 1).all())
     return alone and len(distinct) <= 1 and (share is None or share >= QUIET)
+
+
+def _missing_cautions(runs: pd.DataFrame) -> list[str]:
+    missing = int((runs["status"] == "missing").sum())
+    if not missing:
+        return []
+    return [
+        f"{missing} of {plural(len(runs), 'planned run')} have no record: the study was not run to "
+        "its end, or records were removed. Run it again to complete it."
+    ]
 
 
 def _code_cautions(distinct: pd.DataFrame) -> list[str]:

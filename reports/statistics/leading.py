@@ -35,7 +35,7 @@ def costs(runs: pd.DataFrame, traces: pd.DataFrame, target: Target, cost: str) -
     -------
     DataFrame
         One row per task and solver: median, low and high cost over the runs (infinite: never), n,
-        n_reached, n_failed, absent (why there is no cost; empty if there is one), ratio,
+        n_reached, n_failed, n_missing, absent (why there is no cost; empty if there is one), ratio,
         ratio_low and ratio_high (to the best median; NaN without one) and first (no run of the
         best is cheaper than all of its runs).
     """
@@ -46,7 +46,9 @@ def costs(runs: pd.DataFrame, traces: pd.DataFrame, target: Target, cost: str) -
     for task, solver, group in by_solver(runs):
         spent = found.get((task, solver), pd.Series(dtype=float)).to_numpy(np.float64)
         row: dict[str, Any] = {"task": task, "solver": solver, "n": len(group)}
+        row["n_missing"] = int((group["status"] == "missing").sum())
         row["n_failed"] = int((~group["ok"] & (group["status"] != "skipped")).sum())
+        row["n_failed"] -= row["n_missing"]
         row["absent"] = _absent(group, spent, task in has_target)
         known = np.array([np.nan]) if row["absent"] else spent
         row |= {"median": float(np.median(known))}
@@ -57,7 +59,18 @@ def costs(runs: pd.DataFrame, traces: pd.DataFrame, target: Target, cost: str) -
 
 
 _COLUMNS = [
-    *("task", "solver", "n", "n_failed", "n_reached", "absent", "median", "low", "high"),
+    *(
+        "task",
+        "solver",
+        "n",
+        "n_failed",
+        "n_missing",
+        "n_reached",
+        "absent",
+        "median",
+        "low",
+        "high",
+    ),
 ]
 
 
@@ -72,7 +85,8 @@ def _absent(group: pd.DataFrame, spent: Any, has_target: bool) -> str:
 
 
 def _against_best(table: pd.DataFrame) -> pd.DataFrame:
-    eligible = table[(table["absent"] == "") & (table["n_failed"] == 0)]
+    complete = (table["n_failed"] == 0) & (table["n_missing"] == 0)
+    eligible = table[(table["absent"] == "") & complete]
     eligible = eligible[np.isfinite(eligible["median"]) & (eligible["median"] > 0)]
     best = eligible.sort_values("median", kind="stable").groupby("task")[["median", "high"]].first()
     of_best = table[["task"]].join(best, on="task")

@@ -16,7 +16,7 @@ def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns task, solver, n_planned, n_ok, n_skipped, n_failed and statuses (the text
+        Columns task, solver, n_planned, n_ok, n_skipped, n_missing, n_failed and statuses (the text
         "2 converged, 1 timeout", most frequent first).
     """
     rows = []
@@ -25,6 +25,7 @@ def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
         ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
         n_ok = int(group["ok"].sum())
         n_skipped = int((group["status"] == "skipped").sum())
+        n_missing = int((group["status"] == "missing").sum())
         rows.append(
             {
                 "task": task,
@@ -32,11 +33,13 @@ def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
                 "n_planned": len(group),
                 "n_ok": n_ok,
                 "n_skipped": n_skipped,
-                "n_failed": len(group) - n_ok - n_skipped,
+                "n_missing": n_missing,
+                "n_failed": len(group) - n_ok - n_skipped - n_missing,
                 "statuses": ", ".join(f"{count} {status}" for status, count in ordered),
             }
         )
-    columns = ["task", "solver", "n_planned", "n_ok", "n_skipped", "n_failed", "statuses"]
+    columns = ["task", "solver", "n_planned", "n_ok", "n_skipped", "n_missing", "n_failed"]
+    columns.append("statuses")
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -422,6 +422,19 @@ def test_a_deterministic_solver_runs_once_and_says_so(
     assert found["of"]["runs"] == len(planned) == 7
 
 
+def test_a_deterministic_solver_whose_task_is_tuned_has_every_seed(
+    tmp_path: Path, make_study: MakeStudy
+) -> None:
+    # The seed decides which points values are tried on, and so what is chosen.
+    task = {k: v for k, v in TASK.items() if k != "C"} | {"tune": {"C": [1.0, 10.0]}}
+    study = make_study(task=[task], solver=[{"name": "SMO"}], seeds=3)
+    told = Told()
+    run_study(study, tmp_path, executor=FakeExecutor(), progress=told)
+    assert told.lines == []
+    found = json.loads((tmp_path / "study.json").read_text())
+    assert [run["seed"] for run in found["planned"]] == [0, 1, 2]
+
+
 def test_what_a_deterministic_solver_repeated_before_is_no_longer_planned(
     tmp_path: Path, make_study: MakeStudy
 ) -> None:

@@ -137,7 +137,13 @@ def test_page_and_terminal_show_the_same_numbers(folder, make, capsys):
         for words in ("220", "1 / 3", "TO", "MPLFP's residual times t", "κ = 2", "missing"):
             assert words in shown, words
     for words in (
-        *("ended with a certificate 19", "ended at a limit 5", "failed 3", "problems 3"),
+        *(
+            "ended with a certificate 19",
+            "ended at a limit 5",
+            "failed 0",
+            "missing 3",
+            "problems 3",
+        ),
         *("Published mean", "Published: A paper.", "Takes", "columns", "Instances"),
         "The fewest iterations, of 3 solved instances: MPLFP on 2, SPCT on 1.",
     ):

@@ -120,3 +120,32 @@ def test_one_solver_or_no_result_has_no_findings(make, write_results):
     record = make.finished("a", "SMO", 0, make.trace([10], [0.1]))
     alone = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
     assert not Findings().applies(Analysis(alone))
+
+
+def test_a_solver_with_a_failed_run_is_no_rival(make, write_results):
+    near = [200.0, 100.5]
+    cheap, dear = make.trace([10, 50], [0.3] * 2, near), make.trace([10, 200], [0.3] * 2, near)
+    third = make.trace([10, 900], [0.3] * 2, near)
+    records = [
+        *(make.finished("a", "Flaky", seed, cheap) for seed in range(2)),
+        make.record("a", "Flaky", 2, status="failed"),
+        *(make.finished("a", "Steady", seed, dear) for seed in range(3)),
+        *(make.finished("a", "Slow", seed, third) for seed in range(3)),
+    ]
+    solvers = [make.solver(name) for name in ("Flaky", "Steady", "Slow")]
+    analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
+    (sentence, *_) = sentences(analysis)
+    assert "Steady is first on 1 of 1 task (4.5\N{MULTIPLICATION SIGN} ahead" in sentence
+
+
+def test_runs_that_are_missing_have_not_failed(make, write_results):
+    records = [make.finished("a", name, 0, make.trace([10], [0.1])) for name in ("One", "Two")]
+    solvers = [make.solver("One"), make.solver("Two")]
+    planned = [("a", "Two", seed) for seed in range(1, 4)]
+    folder = write_results(records, [make.task("a")], solvers, planned)
+    analysis = Analysis(load_results(folder))
+    counts = analysis.counts.set_index("solver")
+    assert counts.loc["Two", ["n_ok", "n_missing", "n_failed"]].tolist() == [1, 3, 0]
+    assert "3 of 5 planned runs have no record" in analysis.cautions[0]
+    table = leading.costs(analysis.runs, analysis.traces, OBJECTIVE_TARGET, "evaluations")
+    assert table.set_index("solver").loc["Two", ["n_failed", "n_missing"]].tolist() == [0, 3]

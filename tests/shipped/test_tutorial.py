@@ -87,7 +87,7 @@ def test_the_tutorial_works_as_it_is_written(folder: Path, environment: dict[str
     assert per_solver["Pegasos"] == 5
     assert runs["task"].nunique() == 8
     page = (work / "results" / "mine" / "report.html").read_text()
-    for words in ("bank, C=10, gamma=0.5", "KernelRidge", "positive class", "Findings"):
+    for words in ("bank, C=10, gamma=0.5", "KernelRidge", "+1 = &#39;yes&#39;", "Findings"):
         assert words in page, words
     assert str(folder) not in page
 

@@ -312,6 +312,7 @@ def test_arrays_that_do_not_fit_together(here: Path) -> None:
         ((X, y[:3]), "mine: 4 rows in X but 3 in y"),
         ((X, np.eye(4)), r"mine: y has the shape \(4, 4\); expected one class for each row"),
         ((X.astype(str).astype(object) + "x", y), "mine: X does not hold numbers alone"),
+        ((1j * X, y), "mine: X does not hold numbers alone .complex numbers"),
         (({"X": X},), "mine: has the arrays X; expected X and y, or X_train"),
         ((3,), "mine: is a int; expected a table, a Bunch"),
     ]:
@@ -320,3 +321,28 @@ def test_arrays_that_do_not_fit_together(here: Path) -> None:
     with pytest.raises(DataError, match="give both X_test and y_test, or none"):
         import_data("mine", X, y, X_test=X)
     assert not list(here.parent.glob("cache/datasets/imported/*.parquet"))
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax", "unit"])
+@pytest.mark.parametrize("far", [1e308, -1e308])
+def test_values_that_cannot_be_scaled_are_refused(here: Path, scale: str, far: float) -> None:
+    x = np.arange(40.0)
+    x[:20] = far
+    x[20:] = -far
+    frame = pd.DataFrame({"x": x, "y": ["a", "b"] * 20})
+    with pytest.raises(DataError, match=r"column 'x' has values from -1e\+308 to 1e\+308"):
+        import_data("mine", frame, scale=scale)
+
+
+def test_values_too_close_to_be_scaled_are_refused(here: Path) -> None:
+    frame = pd.DataFrame({"x": np.arange(40) * 1e-200, "y": ["a", "b"] * 20})
+    with pytest.raises(DataError, match="which cannot be scaled in double precision"):
+        import_data("mine", frame, scale="standard")
+
+
+def test_a_name_that_is_a_number_comes_before_the_place_of_a_column(here: Path) -> None:
+    frame = pd.DataFrame({0: np.arange(40) % 7, 1: [0, 1] * 20, 2: np.arange(40) % 3})
+    import_data("mine", frame, target=1)
+    assert set(load("mine").y_train) == {-1, 1}
+    import_data("other", frame, target=-1)
+    assert set(load("other").y_train) == {0, 1, 2}

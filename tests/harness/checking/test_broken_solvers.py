@@ -168,6 +168,18 @@ def goes_on_counting(good: type[Any]) -> type[Any]:
     return Own
 
 
+def starts_where_it_ended(good: type[Any]) -> type[Any]:
+    class Own(good):
+        def _solve(self, problem, monitor):
+            # Of a fit to as many points, which a fit to fewer does not show.
+            before = getattr(self, "known", {}).get(problem.n, 0)
+            solution = super()._solve(problem, monitor)
+            self.known = {problem.n: before + solution.n_iter}
+            return replace(solution, n_iter=before + solution.n_iter)
+
+    return Own
+
+
 def changes_its_parameters(good: type[Any]) -> type[Any]:
     class Own(good):
         def _solve(self, problem, monitor):
@@ -466,6 +478,7 @@ FAULTS = {
     checks_no_parameter: ("bad parameters", "C=0.0"),
     draws_without_seed: ("determinism", "differ in model"),
     goes_on_counting: ("refitting", "differs in n_iter"),
+    starts_where_it_ended: ("refitting", "differs in n_iter"),
     seeds_the_global_state: ("side effects", "fit uses the global random state"),
     changes_its_parameters: ("side effects", "fit changes parameters"),
     goes_around_the_oracle: ("counters", "kernel entries were computed, but"),
