@@ -351,7 +351,10 @@ def _parse_line(line: bytes, dialect: _Dialect) -> tuple[float, dict[int, float]
         if not math.isfinite(value):
             raise ValueError(f"the value of {shown(text)} is not finite")
         if index < 1:
-            raise ValueError(f"index {index} in {shown(text)}; indices start at 1")
+            raise ValueError(
+                f"index {index} in {shown(text)}; indices start at 1 "
+                "(dump_svmlight_file of scikit-learn needs zero_based=False)"
+            )
         if index <= last:
             raise ValueError(f"index {index} after {last}; indices must increase in a line")
         if index > dialect.width:

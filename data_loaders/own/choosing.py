@@ -160,7 +160,7 @@ def _check_missing(data: Spooled, name: str, target: str, missing: str) -> None:
     remedies = "'drop'" if name == target else "'drop', 'mean', 'median' or 'most_frequent'"
     raise DataError(
         f"{data.origin}, {data.place(row)}: column {shown_word(name)} has no value; set missing to "
-        f"{remedies}"
+        f"{remedies}, in dataset_params of a study or by --option of 'marginbench data import'"
     )
 
 
