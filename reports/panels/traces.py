@@ -71,7 +71,7 @@ def trace_curves(analysis: Analysis, cost: str, value: str) -> TraceCurves:
     runs, traces = analysis.runs, analysis.traces
     return TraceCurves(
         curves=curves.curves(runs, traces, cost, value),
-        singles=curves.singles(runs, traces, cost, value),
+        singles=curves.singles(traces, cost, value),
         points=curves.points(runs, traces, cost, value),
         unfinished=curves.unfinished(traces, cost, value),
     )

@@ -99,7 +99,7 @@ def curves(
     return _concat(parts, _CURVE_COLUMNS)
 
 
-def singles(runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
+def singles(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     """The runs of curves that are of too few for quartiles; a lone run is its own median.
 
     Returns
@@ -107,15 +107,14 @@ def singles(runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str) -> 
     DataFrame
         Columns task, solver, seed, cost, value.
     """
-    parts = []
-    for shared, group in _groups(runs, traces, cost, value):
-        if not 1 < len(group) < FEWEST_FOR_QUARTILES or all(len(run) == 1 for run in group):
-            continue
-        for run in group:
-            part = run.loc[run[cost] > 0, ["seed", cost, value]]
-            part = part.set_axis(["seed", "cost", "value"], axis=1)
-            parts.append(part.assign(task=shared["task"], solver=shared["solver"]))
-    return _concat(parts, ["task", "solver", "seed", "cost", "value"])
+    known = _known(traces, cost, value)
+    per_run = known.groupby(["task", "solver", "seed"]).size()
+    per_curve = per_run.groupby(["task", "solver"]).agg(["size", "max"])
+    few = per_curve[per_curve["size"].between(2, FEWEST_FOR_QUARTILES - 1) & (per_curve["max"] > 1)]
+    mine = known[pd.MultiIndex.from_frame(known[["task", "solver"]]).isin(few.index)]
+    mine = mine[mine[cost] > 0].sort_values(cost, kind="stable")
+    columns = ["task", "solver", "seed"]
+    return mine[[*columns, cost, value]].set_axis([*columns, "cost", "value"], axis=1)
 
 
 def points(runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
@@ -168,12 +167,17 @@ def _groups(
     runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str
 ) -> Iterator[tuple[dict[str, str | int], list[pd.DataFrame]]]:
     """Per task and solver: what identifies the curve, and the contributing traces by seed."""
-    known = traces[traces["ok"] & traces[[cost, value]].notna().all(axis=1)]
+    known = _known(traces, cost, value)
     planned = n_planned(runs)
     for task, solver, group in by_solver(known):
         seeds = [run.sort_values(cost, kind="stable") for _, run in group.groupby("seed")]
         shared: dict[str, str | int] = {"task": task, "solver": solver, "n_runs": len(seeds)}
         yield shared | {"n_planned": planned[task, solver]}, seeds
+
+
+def _known(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
+    """The checkpoints of runs that ended as planned of which both are known."""
+    return traces[traces["ok"] & traces[[cost, value]].notna().all(axis=1)]
 
 
 def _concat(parts: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:

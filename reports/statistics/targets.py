@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from marginbench.reports import formatting
 
 # So that a margin added in floating point includes an equal error.
 _ROUNDING = 1e-12
+_RUN = ["task", "solver", "seed"]
 
 
 @dataclass(frozen=True)
@@ -76,33 +75,27 @@ def costs_to_target(
         the count is unknown), first (the cost of the first checkpoint at the target, perhaps not
         the one from which it stays) and upper_bound (there at the run's only checkpoint).
     """
-    tried = runs[runs["status"] != "skipped"]
-    levels = target.levels(runs)[tried.index].to_numpy(np.float64)
-    trace_of = dict(iter(traces[traces["ok"]].groupby(["task", "solver", "seed"])))
-    rows = []
-    for run, level in zip(tried.itertuples(index=False), levels, strict=True):
-        if math.isnan(level) or (target.value == "suboptimality" and not run.minimises):
-            continue
-        identity = (run.task, run.solver, run.seed)
-        trace = trace_of.get(identity, traces[:0])
-        reached = _reached(trace, target, level)
-        staying = _staying(reached)
-        spent = trace[cost].to_numpy(np.float64)
-        first = spent[np.argmax(reached)] if reached.any() else np.inf
-        stays = spent[staying] if staying < len(spent) else np.inf
-        rows.append((*identity, stays, first, staying < len(spent) == 1))
-    columns = ["task", "solver", "seed", "value", "first", "upper_bound"]
-    return pd.DataFrame(rows, columns=columns)
+    tried = runs.assign(level=target.levels(runs))
+    tried = tried[(tried["status"] != "skipped") & tried["level"].notna()]
+    if target.value == "suboptimality":
+        tried = tried[tried["minimises"]]
+    states = tried[[*_RUN, "level"]].merge(traces[traces["ok"]], on=_RUN)
+    # An unknown value is above every target.
+    above = ~(states[target.value] <= states["level"] + _ROUNDING)
+    of_run = above.groupby([states[name] for name in _RUN], sort=False)
+    left = of_run.transform(lambda run: run[::-1].cummax()[::-1]).astype(bool)
+    found = tried[_RUN].merge(_first_states(states[~left], cost, "value"), on=_RUN, how="left")
+    found = found.merge(_first_states(states[~above], cost, "first"), on=_RUN, how="left")
+    n_states = states.groupby(_RUN).size().rename("n_states").reset_index()
+    found = found.merge(n_states, on=_RUN, how="left")
+    # Of an unknown count the cost is unknown; without such a state it is infinite.
+    for name in ("value", "first"):
+        found[name] = found[name].where(found[f"has_{name}"].notna(), np.inf)
+    only = found["has_value"].notna() & (found["n_states"] == 1)
+    return found.assign(upper_bound=only)[[*_RUN, "value", "first", "upper_bound"]]
 
 
-def _reached(trace: pd.DataFrame, target: Target, level: float) -> npt.NDArray[np.bool_]:
-    """Which checkpoints are at or below the target."""
-    if trace.empty:
-        return np.zeros(0, bool)
-    return trace[target.value].to_numpy(np.float64) <= level + _ROUNDING
-
-
-def _staying(reached: npt.NDArray[np.bool_]) -> int:
-    """The first place from which on all are; the length if the last one is not."""
-    above = np.flatnonzero(~reached)
-    return int(above[-1]) + 1 if len(above) else 0
+def _first_states(states: pd.DataFrame, cost: str, name: str) -> pd.DataFrame:
+    """The cost of the first of the states of each run, and that there is one."""
+    first = states.drop_duplicates(_RUN)
+    return first[_RUN].assign(**{name: first[cost].astype(float), f"has_{name}": True})

@@ -45,7 +45,7 @@ def test_curve_is_the_median_and_range_over_finished_runs(two_of_three):
 
 
 def test_of_few_runs_each_is_shown(two_of_three):
-    singles = curves.singles(two_of_three.runs, two_of_three.traces, "evaluations", "test_error")
+    singles = curves.singles(two_of_three.traces, "evaluations", "test_error")
     first = singles[singles["seed"] == 0]
     assert first["cost"].tolist() == [10, 100, 1000]
     assert first["value"].tolist() == [0.4, 0.2, 0.1]
@@ -67,7 +67,7 @@ def test_bands_are_quartiles_of_five_runs_and_more(make, write_results, n):
     else:
         expected = {5: (0.2, 0.4), 7: (0.25, 0.55)}[n]
         assert (low, high) == pytest.approx(expected)
-    singles = curves.singles(results.runs, results.traces, "evaluations", "test_error")
+    singles = curves.singles(results.traces, "evaluations", "test_error")
     assert len(singles) == (2 * n if 1 < n < 5 else 0)
 
 
