@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginbench.reports.frames import by_solver
+from marginbench.reports.frames import by_solver, records
 from marginbench.reports.statistics.curves import step_values
 from marginbench.reports.statistics.outcomes import run_counts
 from marginbench.reports.statistics.targets import Target, costs_to_target
@@ -43,12 +43,12 @@ def costs(runs: pd.DataFrame, traces: pd.DataFrame, target: Target, cost: str) -
     values = costs_to_target(runs, traces, target, cost)
     found = {key: group["value"] for key, group in values.groupby(["task", "solver"])}
     has_target = set(runs.loc[target.levels(runs).notna(), "task"])
-    counts = run_counts(runs).set_index(["task", "solver"])
+    counts = {(row["task"], row["solver"]): row for row in records(run_counts(runs))}
     rows: list[dict[str, Any]] = []
     for task, solver, group in by_solver(runs):
         spent = found.get((task, solver), pd.Series(dtype=float)).to_numpy(np.float64)
         row: dict[str, Any] = {"task": task, "solver": solver, "n": len(group)}
-        row |= {name: int(counts.loc[(task, solver), name]) for name in ("n_failed", "n_missing")}
+        row |= {name: counts[task, solver][name] for name in ("n_failed", "n_missing")}
         row["absent"] = _absent(group, spent, task in has_target)
         known = np.array([np.nan]) if row["absent"] else spent
         row |= {"median": float(np.median(known))}

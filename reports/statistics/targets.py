@@ -82,8 +82,9 @@ def costs_to_target(
     states = tried[[*_RUN, "level"]].merge(traces[traces["ok"]], on=_RUN)
     # An unknown value is above every target.
     above = ~(states[target.value] <= states["level"] + _ROUNDING)
-    of_run = above.groupby([states[name] for name in _RUN], sort=False)
-    left = of_run.transform(lambda run: run[::-1].cummax()[::-1]).astype(bool)
+    place = states.groupby(_RUN).cumcount()
+    last_above = place.where(above, -1).groupby([states[name] for name in _RUN]).transform("max")
+    left = place <= last_above
     found = tried[_RUN].merge(_first_states(states[~left], cost, "value"), on=_RUN, how="left")
     found = found.merge(_first_states(states[~above], cost, "first"), on=_RUN, how="left")
     n_states = states.groupby(_RUN).size().rename("n_states").reset_index()
@@ -98,4 +99,6 @@ def costs_to_target(
 def _first_states(states: pd.DataFrame, cost: str, name: str) -> pd.DataFrame:
     """The cost of the first of the states of each run, and that there is one."""
     first = states.drop_duplicates(_RUN)
-    return first[_RUN].assign(**{name: first[cost].astype(float), f"has_{name}": True})
+    found = first[_RUN].copy()
+    found[name], found[f"has_{name}"] = first[cost].astype(float), True
+    return found
