@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import pandas as pd
 import seaborn as sns
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -46,11 +50,35 @@ def panel_axes() -> Axes:
     return axes
 
 
-def as_svg(axes: Axes, prefix: str, title: str, description: str) -> str:
-    """The panel as an ``<svg>`` element, its ids unique on the page by their prefix."""
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that is drawn, for the page or for a file.
+
+    Attributes
+    ----------
+    figure : Figure
+    title, description : str
+        Read out in place of the figure.
+    data : DataFrame
+        The numbers that are drawn.
+    """
+
+    figure: Figure
+    title: str
+    description: str
+    data: pd.DataFrame
+
+    def svg(self, prefix: str) -> Markup:
+        """An ``<svg>`` element in the page's colours, its ids unique by their prefix."""
+        words = {"title": self.title, "description": self.description}
+        return Markup(inline(self.figure, prefix, **words, colors=COLOR_VARIABLES))
+
+
+def drawing(axes: Axes, title: str, description: str, data: pd.DataFrame) -> Drawing:
+    """The figure of the axes with its words and numbers."""
     figure = axes.figure
     assert isinstance(figure, Figure)
-    return inline(figure, prefix, title=title, description=description, colors=COLOR_VARIABLES)
+    return Drawing(figure, title, description, data)
 
 
 def dress(axes: Axes, xlabel: str) -> None:

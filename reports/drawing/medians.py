@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from marginbench.harness.measures import Measure
 from marginbench.reports import formatting
 from marginbench.reports.drawing.axes import padded, set_log_axis
-from marginbench.reports.drawing.canvas import as_svg, dress, labelled_line, panel_axes
+from marginbench.reports.drawing.canvas import Drawing, drawing, dress, labelled_line, panel_axes
 from marginbench.reports.drawing.styles import SolverStyle
 from marginbench.reports.wording import capitalised
 
@@ -47,9 +47,8 @@ def draw_medians(
     measure: Measure,
     against: Against,
     styles: Mapping[str, SolverStyle],
-    prefix: str,
     subject: str = "",
-) -> str | None:
+) -> Drawing | None:
     """Draw the medians of a measure on a logarithmic axis.
 
     Parameters
@@ -61,15 +60,13 @@ def draw_medians(
         What x is.
     styles : mapping of str to SolverStyle
         By solver label; also the drawing order.
-    prefix : str
-        Unique on the page, for the ids of the SVG.
     subject : str
         What is looked at, for the title.
 
     Returns
     -------
-    str or None
-        An ``<svg>`` element; None if no value is positive.
+    Drawing or None
+        None if no value is positive.
     """
     values = medians[["low", "high"]].to_numpy(np.float64).ravel()
     if not (values > 0).any():
@@ -88,12 +85,7 @@ def draw_medians(
     if (values <= 0).any():
         labelled_line(axes, floor, "none at all")
     title = f"{capitalised(measure.words)} against {against.words}"
-    return as_svg(
-        axes,
-        prefix,
-        title=f"{subject}: {title}" if subject else title,
-        description=" ".join(sentences),
-    )
+    return drawing(axes, f"{subject}: {title}" if subject else title, " ".join(sentences), medians)
 
 
 def _set_places(axes: Axes, places: Array, against: Against) -> None:

@@ -16,7 +16,8 @@ from marginbench.reports import formatting
 from marginbench.reports.drawing.axes import padded, set_log_axis
 from marginbench.reports.drawing.canvas import (
     GROUND,
-    as_svg,
+    Drawing,
+    drawing,
     dress,
     labelled_line,
     panel_axes,
@@ -62,6 +63,18 @@ class TraceCurves:
         frames = (self.curves, self.singles, self.points, self.unfinished)
         return TraceCurves(*(of_task(frame, task) for frame in frames))
 
+    def long(self) -> pd.DataFrame:
+        """All of it in one frame; ``drawn`` says what a row is."""
+        parts = {
+            "median": self.curves,
+            "run": self.singles,
+            "end": self.points,
+            "failed run": self.unfinished,
+        }
+        return pd.concat(
+            [frame.assign(drawn=drawn) for drawn, frame in parts.items()], ignore_index=True
+        )
+
     def solvers(self) -> set[str]:
         """The labels of the solvers that have something to draw."""
         return {
@@ -85,9 +98,8 @@ def draw_traces(
     data: TraceCurves,
     styles: Mapping[str, SolverStyle],
     reference: Reference,
-    prefix: str,
     task: str,
-) -> str | None:
+) -> Drawing | None:
     """Draw how a value of a task's runs changes with what they spend.
 
     Parameters
@@ -100,15 +112,13 @@ def draw_traces(
         By solver label; also the drawing order.
     reference : Reference
         Drawn as a labelled line.
-    prefix : str
-        Unique on the page, for the ids of the SVG.
     task : str
         The task's label, for the title.
 
     Returns
     -------
-    str or None
-        An ``<svg>`` element, or None if there is nothing to draw.
+    Drawing or None
+        None if there is nothing to draw.
     """
     if not data.solvers():
         return None
@@ -117,7 +127,7 @@ def draw_traces(
         canvas.draw_solver(solver, style, place / max(len(styles), 1))
     canvas.finish()
     title = f"{task}: {quantities.shown.words} against {quantities.spent.words}"
-    return as_svg(canvas.axes, prefix, title=title, description=_describe(quantities, data, styles))
+    return drawing(canvas.axes, title, _describe(quantities, data, styles), data.long())
 
 
 def _describe(quantities: Quantities, data: TraceCurves, labels: Iterable[str]) -> str:

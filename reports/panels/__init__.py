@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.discovery import members
+from marginbench.reports.drawing.canvas import Drawing
 from marginbench.reports.drawing.styles import swatch
 from marginbench.reports.frames import of_task, other_problem_solvers, records
 from marginbench.reports.statistics.summary import OTHER_PROBLEM
@@ -22,10 +23,23 @@ from marginbench.reports.statistics.summary import OTHER_PROBLEM
 
 @dataclass(frozen=True)
 class PanelView:
-    """A panel with its caption; ``svg`` is None when no run has anything to draw."""
+    """A panel with its caption.
 
+    Attributes
+    ----------
+    name : str
+        Unique in its gallery: for links, ids and files.
+    title : str
+        The caption.
+    drawing : Drawing or None
+        None when no run has anything to draw.
+    note : str
+        What stands below it.
+    """
+
+    name: str
     title: str
-    svg: Markup | None
+    drawing: Drawing | None
     note: str = ""
 
 
@@ -40,8 +54,18 @@ class LegendEntry:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Panels with their legend, and what their marks mean."""
+    """Panels with their legend, and what their marks mean.
 
+    Attributes
+    ----------
+    prefix : str
+        Unique on the page; with the name of a panel it is the panel's anchor.
+    legend : list of LegendEntry
+    panels : list of PanelView
+    marks : str
+    """
+
+    prefix: str
     legend: list[LegendEntry]
     panels: list[PanelView]
     marks: str = ""
@@ -64,7 +88,7 @@ class Panels:
     place: ClassVar[int]
     scope: ClassVar[Literal["task", "study"]] = "task"
 
-    def views(self, analysis: Analysis, task: str, prefix: str) -> list[PanelView]:
+    def views(self, analysis: Analysis, task: str) -> list[PanelView]:
         """The panels of a task.
 
         Parameters
@@ -72,9 +96,6 @@ class Panels:
         analysis : Analysis
         task : str
             The task's label; empty for a family that shows the study.
-        prefix : str
-            Of the task, unique on the page; with a word of its own for each panel it is the prefix
-            of the SVG's ids.
 
         Returns
         -------
@@ -108,11 +129,12 @@ def gallery(analysis: Analysis, prefix: str, task: str = "") -> Gallery | None:
     """
     scope = "task" if task else "study"
     shown = [family for family in families(analysis.kind) if family.scope == scope]
-    views = {family: family.views(analysis, task, prefix) for family in shown}
+    views = {family: family.views(analysis, task) for family in shown}
     if not any(views.values()):
         return None
     marks = [family.marks(analysis, task) for family in shown if views[family]]
     return Gallery(
+        prefix,
         legend=legend(analysis, prefix, _runs_notes(analysis, task)),
         panels=[view for family in shown for view in views[family]],
         marks=" ".join(filter(None, marks)),

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
 from marginbench.reports import formatting
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.drawing.axes import padded, set_log_axis
-from marginbench.reports.drawing.canvas import as_svg, dress, panel_axes
+from marginbench.reports.drawing.canvas import Drawing, drawing, dress, panel_axes
 from marginbench.reports.drawing.styles import SolverStyle
 from marginbench.reports.formatting import decimals
 from marginbench.reports.frames import by_solver, of_task, records
@@ -28,14 +27,14 @@ class BundleGaps(Panels):
     kinds = ("svm",)
     place = 30
 
-    def views(self, analysis: Analysis, task: str, prefix: str) -> list[PanelView]:
+    def views(self, analysis: Analysis, task: str) -> list[PanelView]:
         """One panel; nothing where there is no run of a bundle method."""
         gaps = analysis.ask(_gaps)
-        svg = draw_bundle_gaps(gaps, analysis.styles, f"{prefix}-bundle", task)
-        if svg is None:
+        drawn = draw_bundle_gaps(gaps, analysis.styles, task)
+        if drawn is None:
             return []
         title = f"Gap {_GAMMA} of bundle methods against iterations"
-        return [PanelView(title, Markup(svg), _note(of_task(analysis.ask(_slopes), task)))]
+        return [PanelView("bundle", title, drawn, _note(of_task(analysis.ask(_slopes), task)))]
 
 
 def _gaps(analysis: Analysis) -> pd.DataFrame:
@@ -61,8 +60,8 @@ def _note(slopes: pd.DataFrame) -> str:
 
 
 def draw_bundle_gaps(
-    gaps: pd.DataFrame, styles: Mapping[str, SolverStyle], prefix: str, task: str
-) -> str | None:
+    gaps: pd.DataFrame, styles: Mapping[str, SolverStyle], task: str
+) -> Drawing | None:
     """gamma_t of each bundle method as a line, epsilon_t dashed where it is another number.
 
     Parameters
@@ -70,14 +69,12 @@ def draw_bundle_gaps(
     gaps : DataFrame
         Of :func:`marginbench.reports.statistics.bundle_gaps.bundle_gaps`.
     styles : mapping of str to SolverStyle
-    prefix : str
-        Unique on the page, for the ids of the SVG.
     task : str
 
     Returns
     -------
-    str or None
-        An ``<svg>`` element; None if the task has no run of a bundle method.
+    Drawing or None
+        None if the task has no run of a bundle method.
     """
     mine = of_task(gaps, task)
     mine = mine[(mine["gamma"] > 0) & (mine["epsilon"] > 0)]
@@ -105,4 +102,4 @@ def draw_bundle_gaps(
     set_log_axis(axes, "y", low, high, "scientific")
     dress(axes, "iteration t")
     title = f"{task}: gamma_t against iterations"
-    return as_svg(axes, prefix, title=title, description=" ".join(sentences))
+    return drawing(axes, title, " ".join(sentences), mine)

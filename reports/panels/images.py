@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-from markupsafe import Markup
 
 from marginbench.reports import formatting
 from marginbench.reports.analysis import Analysis
@@ -30,22 +29,20 @@ class Images(Panels):
     kinds = ("feasibility",)
     place = 20
 
-    def views(self, analysis: Analysis, task: str, prefix: str) -> list[PanelView]:
+    def views(self, analysis: Analysis, task: str) -> list[PanelView]:
         """Against iterations and against seconds; nothing for generated problems."""
         if task not in {item.label for item in analysis.tasks_of(ImagesTask)}:
             return []
         measure = analysis.measures["test_error"]
         mine = of_task(analysis.traces, task)
         drawn = {
-            name: draw_medians(
-                _stages(mine, name), measure, against, analysis.styles, f"{prefix}-{name}", task
-            )
+            name: draw_medians(_stages(mine, name), measure, against, analysis.styles, task)
             for name, against in _AXES.items()
         }
         return [
-            PanelView(f"{task}: test error against {_AXES[name].words}", Markup(svg))
-            for name, svg in drawn.items()
-            if svg is not None
+            PanelView(name, f"{task}: test error against {_AXES[name].words}", drawing)
+            for name, drawing in drawn.items()
+            if drawing is not None
         ]
 
     def marks(self, analysis: Analysis, task: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-from markupsafe import Markup
 
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.described import CellTask
@@ -27,7 +26,7 @@ class AgainstKappa(Panels):
     place = 10
     scope = "study"
 
-    def views(self, analysis: Analysis, task: str, prefix: str) -> list[PanelView]:
+    def views(self, analysis: Analysis, task: str) -> list[PanelView]:
         """Three panels where there are at least three values of kappa."""
         kappas = {cell.label: cell.kappa for cell in analysis.tasks_of(CellTask)}
         if len(set(kappas.values())) < _FEWEST:
@@ -38,7 +37,7 @@ class AgainstKappa(Panels):
         return [
             view
             for name, title in _MEASURES.items()
-            for view in _view(analysis, cells, name, title, f"{prefix}-{name}")
+            for view in _view(analysis, cells, name, title)
         ]
 
     def marks(self, analysis: Analysis, task: str) -> str:
@@ -46,9 +45,7 @@ class AgainstKappa(Panels):
         return "Medians; bands from the least to the largest value."
 
 
-def _view(
-    analysis: Analysis, cells: pd.DataFrame, name: str, title: str, prefix: str
-) -> list[PanelView]:
+def _view(analysis: Analysis, cells: pd.DataFrame, name: str, title: str) -> list[PanelView]:
     mine = cells[cells["measure"] == name]
-    svg = draw_medians(mine, analysis.measures[name], _KAPPA, analysis.styles, prefix)
-    return [] if svg is None else [PanelView(f"{title} against κ", Markup(svg))]
+    drawing = draw_medians(mine, analysis.measures[name], _KAPPA, analysis.styles)
+    return [] if drawing is None else [PanelView(name, f"{title} against κ", drawing)]

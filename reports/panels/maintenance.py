@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import pandas as pd
-from markupsafe import Markup
 from matplotlib.ticker import MaxNLocator
 
 from marginbench.reports import formatting
 from marginbench.reports.analysis import Analysis
-from marginbench.reports.drawing.canvas import as_svg, dress, labelled_line, panel_axes
+from marginbench.reports.drawing.canvas import Drawing, drawing, dress, labelled_line, panel_axes
 from marginbench.reports.drawing.styles import SolverStyle
 from marginbench.reports.frames import by_solver, of_task, records
 from marginbench.reports.panels import Panels, PanelView
@@ -37,21 +36,20 @@ class Maintenance(Panels):
     kinds = ("svm",)
     place = 20
 
-    def views(self, analysis: Analysis, task: str, prefix: str) -> list[PanelView]:
+    def views(self, analysis: Analysis, task: str) -> list[PanelView]:
         """One panel; nothing where no solver keeps a budget."""
         classes = {solver.class_.rpartition(":")[2] for solver in analysis.study.solvers}
-        svg = draw_maintenance(
+        drawn = draw_maintenance(
             analysis.ask(_curves),
             analysis.ask(_predictions),
             analysis.styles,
-            f"{prefix}-maintenance",
             task,
             classes,
         )
-        if svg is None:
+        if drawn is None:
             return []
         title = "Budget maintenance: events per iteration, by epoch"
-        return [PanelView(title, Markup(svg), _NOTE)]
+        return [PanelView("maintenance", title, drawn, _NOTE)]
 
 
 def _curves(analysis: Analysis) -> pd.DataFrame:
@@ -66,10 +64,9 @@ def draw_maintenance(
     curves: pd.DataFrame,
     predictions: pd.DataFrame,
     styles: Mapping[str, SolverStyle],
-    prefix: str,
     task: str,
     classes: Collection[str] = tuple(_STEPS),
-) -> str | None:
+) -> Drawing | None:
     """Maintenance events per iteration in each epoch, and what Lemma 2 predicts for the optimum.
 
     Parameters
@@ -79,16 +76,14 @@ def draw_maintenance(
     predictions : DataFrame
         Of :func:`predicted_fractions`.
     styles : mapping of str to SolverStyle
-    prefix : str
-        Unique on the page, for the ids of the SVG.
     task : str
     classes : collection of str
         Classes of the study's solvers; what is predicted for the steps of others is not drawn.
 
     Returns
     -------
-    str or None
-        An ``<svg>`` element; None if no solver of the task keeps a budget.
+    Drawing or None
+        None if no solver of the task keeps a budget.
     """
     mine = of_task(curves, task)
     if mine.empty:
@@ -120,4 +115,4 @@ def draw_maintenance(
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     dress(axes, "epoch")
     title = f"{task}: maintenance events per iteration, by epoch"
-    return as_svg(axes, prefix, title=title, description=" ".join(sentences))
+    return drawing(axes, title, " ".join(sentences), mine)

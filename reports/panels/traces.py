@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-from markupsafe import Markup
 
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.described import SvmTask
@@ -35,12 +34,12 @@ class Traces(Panels):
     kinds = ("svm",)
     place = 10
 
-    def views(self, analysis: Analysis, task: str, prefix: str) -> list[PanelView]:
+    def views(self, analysis: Analysis, task: str) -> list[PanelView]:
         """Two panels of the test error, and two of the suboptimality with a reference."""
         described = {item.label: item for item in analysis.tasks_of(SvmTask)}
         return [
-            _view(analysis, task, quantities(analysis, cost, value), f"{prefix}-panel{place}")
-            for place, (cost, value) in enumerate(PANELS)
+            _view(analysis, task, quantities(analysis, cost, value))
+            for cost, value in PANELS
             if described[task].reference or value != "suboptimality"
         ]
 
@@ -93,13 +92,13 @@ def _median(values: pd.Series) -> float | None:
     return float(known.median()) if len(known) else None
 
 
-def _view(analysis: Analysis, task: str, drawn: Quantities, prefix: str) -> PanelView:
+def _view(analysis: Analysis, task: str, drawn: Quantities) -> PanelView:
     data = analysis.ask(trace_curves, drawn.cost, drawn.value).of_task(task)
     reference = reference_of(analysis.runs, task)
-    svg = draw_traces(drawn, data, analysis.styles, reference, prefix, task)
     return PanelView(
+        name=f"{drawn.value}-{drawn.cost}",
         title=capitalised(f"{drawn.shown.words} against {drawn.spent.words}"),
-        svg=None if svg is None else Markup(svg),
+        drawing=draw_traces(drawn, data, analysis.styles, reference, task),
         note=_absent_note(analysis.runs, task, drawn, data.solvers()),
     )
 

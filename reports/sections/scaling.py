@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
 from marginbench.harness.measures import Measure
 from marginbench.reports import formatting, wording
@@ -67,14 +66,12 @@ def _view(analysis: Analysis, family: int, tasks: pd.DataFrame) -> FamilyView:
     first = described[str(tasks["task"].iloc[0])]
     label = ", ".join([first.dataset, *wording.kernel_words(first)])
     drawn = [solver for solver in analysis.styles if solver in set(medians["solver"])]
-    panels = [
-        _panel(analysis, name, medians, f"{anchor}-panel{place}", label)
-        for place, name in enumerate(_DRAWN)
-    ]
+    panels = [_panel(analysis, name, medians, label) for name in _DRAWN]
     return FamilyView(
         label=label,
         anchor=anchor,
         gallery=Gallery(
+            anchor,
             legend=legend(analysis, anchor, dict.fromkeys(drawn, "")),
             panels=panels,
             marks=f"Lines join medians over the runs at each n, bands are {SPREAD}.",
@@ -84,16 +81,14 @@ def _view(analysis: Analysis, family: int, tasks: pd.DataFrame) -> FamilyView:
     )
 
 
-def _panel(
-    analysis: Analysis, name: str, medians: pd.DataFrame, prefix: str, label: str
-) -> PanelView:
+def _panel(analysis: Analysis, name: str, medians: pd.DataFrame, label: str) -> PanelView:
     measure, mine = analysis.measures[name], medians[medians["measure"] == name]
-    svg = draw_medians(mine, measure, _POINTS, analysis.styles, prefix, label)
     without = set(medians["solver"]) - set(mine["solver"])
     absent = ", ".join(solver for solver in analysis.styles if solver in without)
     return PanelView(
+        name,
         title=f"{wording.capitalised(measure.words)} against {_POINTS.words}",
-        svg=None if svg is None else Markup(svg),
+        drawing=draw_medians(mine, measure, _POINTS, analysis.styles, label),
         note=f"Not shown: {absent} (nothing counted)." if absent else "",
     )
 

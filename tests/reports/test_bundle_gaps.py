@@ -81,8 +81,8 @@ def test_slopes_are_powers_of_the_iteration() -> None:
 def test_a_gap_of_zero_has_no_logarithm() -> None:
     closed = pd.DataFrame([run("planes", 0, steps({**FALLING, 320: (0.0, 0.0)}))])
     assert gap_slopes(bundle_gaps(closed))["slope"].tolist() == [pytest.approx(-2.0)]
-    svg = draw_bundle_gaps(bundle_gaps(closed), solver_styles(["planes"]), "p", "a")
-    assert svg is not None
+    drawing = draw_bundle_gaps(bundle_gaps(closed), solver_styles(["planes"]), "a")
+    svg = drawing.svg("p")
     assert "after 160 iterations" in svg
 
 
@@ -90,17 +90,16 @@ def test_no_runs_make_empty_frames() -> None:
     gaps = bundle_gaps(RUNS.iloc[:0])
     assert gaps.empty
     assert gap_slopes(gaps).empty
-    assert draw_bundle_gaps(gaps, {}, "p", "a") is None
+    assert draw_bundle_gaps(gaps, {}, "a") is None
 
 
 def test_the_figure_says_what_it_shows_and_is_left_out_where_there_is_nothing() -> None:
     gaps = bundle_gaps(RUNS)
     styles = solver_styles(["planes", "mixture"])
-    svg = draw_bundle_gaps(gaps, styles, "p", "a")
-    assert svg is not None
+    svg = draw_bundle_gaps(gaps, styles, "a").svg("p")
     assert f"planes ends at {formatting.scientific(3 / 160**2)} after 160 iterations." in svg
     assert "iteration t" in svg
     assert "stroke-dasharray" in svg
     same = gaps.assign(epsilon=gaps["gamma"])
-    assert "stroke-dasharray" not in (draw_bundle_gaps(same, styles, "p", "a") or "")
-    assert draw_bundle_gaps(gaps, styles, "p", "b") is None
+    assert "stroke-dasharray" not in draw_bundle_gaps(same, styles, "a").svg("p")
+    assert draw_bundle_gaps(gaps, styles, "b") is None

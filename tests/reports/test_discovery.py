@@ -32,8 +32,8 @@ from marginbench.reports.panels import Panels, PanelView
 class Nothing(Panels):
     kinds, place = ("svm",), 99
 
-    def views(self, analysis, task, prefix):
-        return [PanelView(f"Nothing of {task}", None)]
+    def views(self, analysis, task):
+        return [PanelView("nothing", f"Nothing of {task}", None)]
 """
 COLUMN = """
 from marginbench.harness.measures import Measure

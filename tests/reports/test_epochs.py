@@ -82,13 +82,13 @@ def test_predictions_are_those_of_the_reference_optimum() -> None:
 def test_the_figure_says_what_it_shows_and_is_left_out_where_there_is_nothing() -> None:
     curves = maintenance_curves(epochs_frame(RUNS))
     styles = solver_styles(["BSCA"])
-    svg = draw_maintenance(curves, predicted_fractions(RUNS), styles, "p", "a")
-    assert svg is not None
+    svg = draw_maintenance(curves, predicted_fractions(RUNS), styles, "a").svg("p")
     assert "BSCA ends at 15" in svg
     assert "predicted for subgradient steps, 0.25" in svg
     assert "predicted for coordinate steps, 0.05" in svg
-    assert draw_maintenance(curves, predicted_fractions(RUNS), styles, "p", "b") is None
-    alone = draw_maintenance(curves, predicted_fractions(RUNS), styles, "p", "a", {"BSCA", "SMO"})
-    assert alone is not None
+    assert draw_maintenance(curves, predicted_fractions(RUNS), styles, "b") is None
+    alone = draw_maintenance(curves, predicted_fractions(RUNS), styles, "a", {"BSCA", "SMO"}).svg(
+        "p"
+    )
     assert "coordinate steps" in alone
     assert "subgradient steps" not in alone
