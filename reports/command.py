@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from marginbench.harness.cli import build_app, run_app
 from marginbench.reports import report
+from marginbench.reports.commands import COMMANDS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,7 +20,10 @@ _WIDEST = 1000
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    run_app(build_app(write_report, report))
+    app = build_app(write_report, report)
+    for command in COMMANDS:
+        command.add(app)
+    run_app(app)
 
 
 def write_report(results: Path, command: str) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,10 +77,13 @@ def render(analysis: Analysis, command: str) -> str:
         lstrip_blocks=True,
     )
     environment.globals["command"] = command
+    script = _script()
     sections = sections_of(analysis)
     page = environment.get_template("page.html").render(
         study=analysis.study,
         palette=PALETTE,
+        script=Markup(script),
+        script_source=_source_of(script),
         key_figures=_key_figures(analysis, sections),
         period=_period(analysis.runs),
         cautions=analysis.cautions,
@@ -94,6 +99,18 @@ def render(analysis: Analysis, command: str) -> str:
     )
     # No name or message, in a figure neither, may hide or reorder what stands beside it.
     return visible_lines(page, sys.maxsize)
+
+
+def _script() -> str:
+    """All scripts of the page, in one; the page is whole without it."""
+    parts = sorted((_TEMPLATES / "scripts").glob("*.js"))
+    return "\n".join(part.read_text(encoding="utf-8") for part in parts)
+
+
+def _source_of(script: str) -> str:
+    """What the page's security policy allows to run: this script, and no other."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _key_figures(analysis: Analysis, sections: list[Section]) -> list[tuple[str, str]]:
