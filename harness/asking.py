@@ -11,21 +11,12 @@ from typing import Any
 
 from marginbench.data_loaders import suggest
 from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.jobs import (
-    DatasetInfo,
-    DatasetWork,
-    DescribeWork,
-    Ended,
-    Executor,
-    Job,
-    Limits,
-    Outcome,
-    SolverInfo,
-    Started,
-)
+from marginbench.harness.jobs import Ended, Executor, Job, Limits, Outcome, Started
 from marginbench.harness.keys import canonical_json
+from marginbench.harness.questions import DatasetInfo, DatasetWork, DescribeWork, SolverInfo
 from marginbench.harness.selection import is_foreign
-from marginbench.harness.study import SolverEntry, StudyBase
+from marginbench.harness.study import StudyBase
+from marginbench.harness.study_parts import SolverEntry
 
 Say = Callable[[str], None]
 

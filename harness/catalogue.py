@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from marginbench.harness.budget import Budget, run_limits
 from marginbench.harness.entry_points import Offer, offered, offers
 from marginbench.harness.errors import SolverError
-from marginbench.harness.jobs import SolverInfo
 from marginbench.harness.kinds import kind_names
+from marginbench.harness.questions import SolverInfo
 from marginbench.harness.selection import is_foreign, resolve_solver_name
-from marginbench.harness.study import Budget, SolverEntry, run_limits
+from marginbench.harness.study_parts import SolverEntry
 from marginbench.harness.words import visible
 
 #: Traits that a list of solvers shows.

@@ -13,7 +13,7 @@ from marginbench.data_loaders import DataError, Source, suggest
 from marginbench.data_loaders.own.finding import find_own, is_own
 from marginbench.harness.errors import StudyError
 from marginbench.harness.selection import dataset_names, find, imported_names, source_of
-from marginbench.harness.study import Name, TaskEntry
+from marginbench.harness.study_parts import Name, TaskEntry
 
 #: Options of the user's own data that are lists.
 LIST_OPTIONS = ("categorical", "drop", "missing_words")

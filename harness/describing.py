@@ -18,10 +18,10 @@ import numpy as np
 from scipy import sparse
 
 from marginbench.harness.errors import SolverError
-from marginbench.harness.jobs import DatasetInfo, DatasetWork, DescribeWork, SolverInfo
 from marginbench.harness.keys import hash_files, source_files
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.loading import SolverSpec, load_named, shown_name, source_file
+from marginbench.harness.questions import DatasetInfo, DatasetWork, DescribeWork, SolverInfo
 from marginbench.harness.study import REFERENCE
 from marginbench.harness.versions import version_of
 from marginbench.harness.words import REASON_LIMIT, visible

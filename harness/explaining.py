@@ -14,16 +14,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from marginbench.harness.asking import Ask
+from marginbench.harness.budget import run_limits
 from marginbench.harness.description import read_description
 from marginbench.harness.errors import RecordError, UserError
-from marginbench.harness.jobs import Executor, SolverInfo
+from marginbench.harness.jobs import Executor
 from marginbench.harness.kinds import Kind, Run, kind_named
 from marginbench.harness.plans import added_labels, restored_study
 from marginbench.harness.pool import LocalPool
+from marginbench.harness.questions import SolverInfo
 from marginbench.harness.records import RecordBase
 from marginbench.harness.reusing import wider_limits
 from marginbench.harness.store import RecordStore
-from marginbench.harness.study import StudyBase, run_limits
+from marginbench.harness.study import StudyBase
 from marginbench.harness.superseded import FOLDER, files_by_stem, stem_of
 from marginbench.harness.versions import read_sources
 from marginbench.harness.words import plural

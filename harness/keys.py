@@ -19,7 +19,7 @@ from marginbench.harness.judging import Judging
 from marginbench.harness.sources import closure, code_hash, project_file
 
 if TYPE_CHECKING:
-    from marginbench.harness.jobs import SolverInfo
+    from marginbench.harness.questions import SolverInfo
 
 
 def key_parts(

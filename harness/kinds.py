@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from marginbench.data_loaders import suggest
 from marginbench.harness.errors import RecordError, StudyError
-from marginbench.harness.jobs import DatasetInfo, Limits, SolverInfo, Work
+from marginbench.harness.jobs import Limits, Work
 from marginbench.harness.judging import Judging
+from marginbench.harness.questions import DatasetInfo, SolverInfo
 from marginbench.harness.records import RecordBase, file_name_of
-from marginbench.harness.study import StudyBase, TaskEntry
+from marginbench.harness.study import StudyBase
+from marginbench.harness.study_parts import TaskEntry
 
 if TYPE_CHECKING:
     from marginbench.harness.asking import Ask

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from marginbench.harness.asking import Ask
+from marginbench.harness.budget import run_limits
 from marginbench.harness.grids import short
 from marginbench.harness.jobs import Executor
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.pool import LocalPool
-from marginbench.harness.study import StudyBase, run_limits
+from marginbench.harness.study import StudyBase
 from marginbench.harness.words import plural
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from marginbench.harness.asking import Ask
+from marginbench.harness.budget import run_limits
 from marginbench.harness.errors import RecordError
 from marginbench.harness.forecast import Pair, span
 from marginbench.harness.jobs import Executor
@@ -18,7 +19,7 @@ from marginbench.harness.pool import LocalPool
 from marginbench.harness.records import RecordBase
 from marginbench.harness.reusing import is_repeated
 from marginbench.harness.store import RecordStore
-from marginbench.harness.study import StudyBase, run_limits
+from marginbench.harness.study import StudyBase
 from marginbench.harness.superseded import FOLDER
 from marginbench.harness.words import plural
 

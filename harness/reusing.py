@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from marginbench.harness.budget import Budget
 from marginbench.harness.kinds import Kind
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
-from marginbench.harness.study import Budget
 
 _TIMEOUTS = frozenset(
     {"timeout", "compile_timeout", "data_timeout", "evaluation_timeout", "total_timeout"}

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from marginbench.data_loaders import Source, sources, suggest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.labels import label_of
-from marginbench.harness.study import MAX_SEEDS, SolverEntry, StudyBase, TaskEntry
+from marginbench.harness.study import MAX_SEEDS, StudyBase
+from marginbench.harness.study_parts import SolverEntry, TaskEntry
 from marginbench.harness.svm.outside.templates import is_command, located_command
 from marginbench.harness.where import Selection, Where
 from marginbench.harness.words import visible

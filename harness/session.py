@@ -13,6 +13,7 @@ from typing import Any
 
 from marginbench.data_loaders.atomic import UNFINISHED
 from marginbench.harness.asking import Ask
+from marginbench.harness.budget import run_limits
 from marginbench.harness.description import (
     SCHEMA_VERSION,
     DamagedDescriptionError,
@@ -36,7 +37,7 @@ from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
 from marginbench.harness.reusing import is_repeated
 from marginbench.harness.storage import storing
 from marginbench.harness.store import RecordStore
-from marginbench.harness.study import StudyBase, run_limits
+from marginbench.harness.study import StudyBase
 from marginbench.harness.superseded import Superseded
 from marginbench.harness.versions import content_version, write_sources
 from marginbench.harness.words import REASON_LIMIT, visible, visible_lines

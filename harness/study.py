@@ -2,226 +2,24 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
+from marginbench.harness.budget import Budget
 from marginbench.harness.errors import StudyError
 from marginbench.harness.grids import Axes, expanded
-from marginbench.harness.jobs import Limits
 from marginbench.harness.labels import fill_in_labels
 from marginbench.harness.places import Places, key_path
+from marginbench.harness.study_parts import MAX_LABEL, SolverEntry, StudyPart, TaskEntry
 from marginbench.harness.where import Selection
-from marginbench.harness.words import visible
 
 MAX_SEEDS = 10_000
 #: The value of a parameter that is to be that of the reference optimum.
 REFERENCE = "reference"
-
-
-#: Characters of a label: it stands in tables and figures.
-MAX_LABEL = 100
-
-
-def _printable(text: str) -> str:
-    if not text.isprintable() or visible(text, 10 * len(text)) != text.strip(" "):
-        raise ValueError("must hold printable characters only")
-    return text
-
-
-def _label(text: str) -> str:
-    if text and all(unicodedata.category(character)[0] in "MZ" for character in text):
-        raise ValueError("must hold a letter, a digit or a sign, not only spaces and accents")
-    if len(text) > MAX_LABEL:
-        raise ValueError(f"must have at most {MAX_LABEL} characters, not {len(text)}")
-    return text
-
-
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-# Names and labels stand in file names, tables and lines of progress.
-Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
-Label = Annotated[Name, AfterValidator(_label)]
-
-
-class StudyPart(BaseModel):
-    """A table of a study file: no unknown keys, no values of another type."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class Stop(StudyPart):
-    """What a run need not go beyond.
-
-    Attributes
-    ----------
-    suboptimality : float
-        Relative to the task's reference optimum, as checkpoints find it.
-    """
-
-    suboptimality: Positive
-
-
-class Budget(StudyPart):
-    """Limits of each run.
-
-    Attributes
-    ----------
-    timeout : float
-        Seconds of solving; data, compilation and evaluation do not count.
-    kernel_evals : float or None
-        Evaluations that a run may ask for: kernel entries and what other methods have in their
-        place, counted as in :class:`marginbench.Counters`. Looked at when a checkpoint is due.
-    iterations : int or None
-        Iterations that a run may do. Looked at when a checkpoint is due.
-    stop : Stop or None
-        Ends a run that is good enough.
-    memory : float
-        Megabytes (10^6 bytes) that a worker process, its children included, may hold resident.
-    checkpoint_factor : float
-        Checkpoints come at kernel evaluations that grow by this factor.
-    epoch_checkpoints : bool
-        And at the end of each epoch, of solvers that say where theirs end (BSGD and BSCA).
-    compile_timeout, data_timeout, evaluation_timeout : float
-        Seconds for importing a solver and for warming it up, for getting the data, and for one
-        evaluation. They are there to catch what hangs.
-    total_timeout : float or None
-        Seconds that all phases of a run may take together. By default the sum of the other four,
-        with ``timeout`` counted twice.
-    """
-
-    timeout: Positive = 60.0
-    kernel_evals: Positive | None = None
-    iterations: Annotated[int, Field(ge=1)] | None = None
-    stop: Stop | None = None
-    memory: Positive = 4096.0
-    checkpoint_factor: Annotated[float, Field(ge=1.01, allow_inf_nan=False)] = 1.19
-    epoch_checkpoints: bool = False
-    compile_timeout: Positive = 60.0
-    data_timeout: Positive = 1800.0
-    evaluation_timeout: Positive = 600.0
-    total_timeout: Positive | None = None
-
-    def limits(self) -> dict[str, Any]:
-        """What is set of it by name, with the total limit that holds."""
-        total = self.total_timeout
-        if total is None:
-            fixed = self.compile_timeout + self.data_timeout + self.evaluation_timeout
-            total = fixed + 2 * self.timeout
-        return {**self.model_dump(exclude_none=True), "total_timeout": total}
-
-    @property
-    def rules(self) -> dict[str, Any]:
-        """Those that end a run by what it has done, and so decide its result, where there are."""
-        return self.model_dump(include={"kernel_evals", "iterations", "stop"}, exclude_none=True)
-
-
-def run_limits(budget: Budget, grace: float = 0.0) -> Limits:
-    """What the parent enforces of a budget.
-
-    Parameters
-    ----------
-    budget : Budget
-    grace : float
-        Seconds that a run which ends itself at its timeout is given beyond it.
-    """
-    return Limits(
-        seconds={
-            "import": budget.compile_timeout,
-            "data": budget.data_timeout,
-            "compile": budget.compile_timeout,
-            "solve": budget.timeout + grace,
-            "evaluate": budget.evaluation_timeout,
-        },
-        memory=budget.memory,
-        total=budget.limits()["total_timeout"] + grace,
-    )
-
-
-class SolverEntry(StudyPart):
-    """One configuration of a solver.
-
-    Attributes
-    ----------
-    name : str
-        A registry name, "file.py:Class" or "package.module:Class".
-    label : str
-        Unique in the study; by default the name of the class.
-    params : dict
-        Parameters of the estimator. ``nu = "reference"`` takes the value of the task's reference
-        optimum, in studies of SVM solvers.
-    tune : dict
-        Values to choose from, by parameter, in studies of SVM solvers: see ``[tuning]``.
-    seeds : int or None
-        Run with no more than so many of the study's seeds, or of a task's instances.
-    other_problem : bool
-        Run a solver of SVM studies that always fits a bias, or never fits one, on other tasks too:
-        it solves another problem there, and its objective is not compared.
-    """
-
-    name: Name
-    label: Label = ""
-    params: dict[str, Any] = {}
-    tune: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
-    seeds: Annotated[int, Field(ge=1)] | None = None
-    other_problem: bool = False
-
-    #: Where lists stand for one entry each.
-    axes: ClassVar[Axes] = Axes(tables=("params",), stem="name")
-
-    @property
-    def class_name(self) -> str:
-        return self.name.rsplit(":", 1)[-1]
-
-
-class TaskEntry(StudyPart):
-    """What solvers are run on: one table of a study file, with a label of its own."""
-
-    label: Label = ""
-
-    #: Where lists stand for one entry each.
-    axes: ClassVar[Axes] = Axes()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What the command line may call it."""
-        return (self.label,)
-
-    @property
-    def facets(self) -> dict[str, Any]:
-        """What it is, by name; the values in its tables have names of their own."""
-        found: dict[str, Any] = {}
-        for name in type(self).model_fields:
-            value = getattr(self, name)
-            if name in self.axes.tables:
-                found = {**value, **found}
-            elif value is not None and name != "label" and not isinstance(value, Mapping):
-                found[name] = value
-        return found
-
-    def completed(self, where: str = "", folder: str | None = None) -> Self:
-        """The same with names in their own spelling and what the data decide filled in.
-
-        Relative paths begin in ``folder``, or where we are.
-
-        Raises
-        ------
-        StudyError
-            For a name that there is not; the message begins with ``where``.
-        """
-        return self
-
-    def placed(self, folder: str | None) -> Self:
-        """The same with relative paths that begin in a folder; nothing is looked at."""
-        return self
-
-    def portable(self, results: Path) -> dict[str, Any]:
-        """The fields that name files, with the way to them from the results folder."""
-        return {}
 
 
 class StudyBase(StudyPart):

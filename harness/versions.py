@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.jobs import SolverInfo
 from marginbench.harness.keys import hash_files
+from marginbench.harness.questions import SolverInfo
 from marginbench.harness.storage import storing
 
 _DIGITS = 10

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from marginbench.harness.asking import Ask
+from marginbench.harness.budget import run_limits
 from marginbench.harness.jobs import (
     CheckpointMessage,
     Ended,
@@ -24,7 +25,6 @@ from marginbench.harness.kinds import Run, kind_named
 from marginbench.harness.loading import load_class
 from marginbench.harness.records import CheckpointBase
 from marginbench.harness.selection import select
-from marginbench.harness.study import run_limits
 from marginbench.harness.svm.study import Study
 from marginbench.harness.svm.verdict import load_task_data
 

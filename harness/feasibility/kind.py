@@ -7,18 +7,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from marginbench.harness.asking import Ask, check_parameters
+from marginbench.harness.budget import run_limits
 from marginbench.harness.datasets import is_users_file
 from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.feasibility.judging import CELLS, IMAGES
 from marginbench.harness.feasibility.records import FeasibilityRecord
 from marginbench.harness.feasibility.study import Cell, FeasibilityStudy, Images
 from marginbench.harness.feasibility.work import CellWork, ImagesWork
-from marginbench.harness.jobs import DatasetInfo, SolverInfo
 from marginbench.harness.judging import Judging
 from marginbench.harness.keys import canonical_json, hash_json, key_parts
 from marginbench.harness.kinds import Facts, Run
+from marginbench.harness.questions import DatasetInfo, SolverInfo
 from marginbench.harness.selection import is_foreign, unknown_task
-from marginbench.harness.study import SolverEntry, run_limits
+from marginbench.harness.study_parts import SolverEntry
 
 # A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0

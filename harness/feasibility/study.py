@@ -10,14 +10,8 @@ from pydantic import Field, model_validator
 from marginbench.harness.datasets import LIST_OPTIONS, DatasetTask
 from marginbench.harness.errors import StudyError
 from marginbench.harness.grids import Axes
-from marginbench.harness.study import (
-    MAX_SEEDS,
-    Label,
-    Positive,
-    SolverEntry,
-    StudyBase,
-    TaskEntry,
-)
+from marginbench.harness.study import MAX_SEEDS, StudyBase
+from marginbench.harness.study_parts import Label, Positive, SolverEntry, TaskEntry
 
 Count = Annotated[int, Field(ge=1)]
 

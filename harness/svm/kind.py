@@ -10,9 +10,10 @@ from typing import Any
 
 from marginbench.harness.asking import Ask, check_parameters
 from marginbench.harness.datasets import is_users_file
-from marginbench.harness.jobs import DatasetInfo, Job, Limits, SolverInfo
+from marginbench.harness.jobs import Job, Limits
 from marginbench.harness.judging import Judging
 from marginbench.harness.kinds import Facts, Run
+from marginbench.harness.questions import DatasetInfo, SolverInfo
 from marginbench.harness.selection import (
     dataset_names,
     find,
@@ -20,7 +21,7 @@ from marginbench.harness.selection import (
     is_foreign,
     unknown_task,
 )
-from marginbench.harness.study import SolverEntry
+from marginbench.harness.study_parts import SolverEntry
 from marginbench.harness.svm.comparison import compare_with_reference, fill_in_gap
 from marginbench.harness.svm.judging import JUDGING, OUTSIDE
 from marginbench.harness.svm.outside.planning import check_outside, program_info

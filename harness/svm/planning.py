@@ -6,11 +6,12 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from marginbench.harness.jobs import DatasetInfo, SolverInfo
+from marginbench.harness.budget import Budget, run_limits
 from marginbench.harness.keys import canonical_json, hash_json, key_parts
 from marginbench.harness.kinds import Run
+from marginbench.harness.questions import DatasetInfo, SolverInfo
 from marginbench.harness.selection import is_foreign
-from marginbench.harness.study import Budget, SolverEntry, run_limits
+from marginbench.harness.study_parts import SolverEntry
 from marginbench.harness.svm.folds import fold_fingerprint, fold_sizes
 from marginbench.harness.svm.outside.planning import plan_outside, refusal
 from marginbench.harness.svm.outside.work import OutsideWork

@@ -15,15 +15,8 @@ from marginbench.harness.errors import StudyError
 from marginbench.harness.grids import Axes
 from marginbench.harness.keys import hash_json
 from marginbench.harness.sources import closure, code_hash, project_file
-from marginbench.harness.study import (
-    MAX_SEEDS,
-    REFERENCE,
-    Finite,
-    Positive,
-    SolverEntry,
-    StudyBase,
-    StudyPart,
-)
+from marginbench.harness.study import MAX_SEEDS, REFERENCE, StudyBase
+from marginbench.harness.study_parts import Finite, Positive, SolverEntry, StudyPart
 from marginbench.harness.svm.work import Fold, Problem
 from marginbench.solvers.kernels import Kernel, kernel_class, kernel_names
 from marginbench.solvers.registration import kernel_entries

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ldfp as ldfp,
         load as load,
     )
+    from marginbench.harness.budget import Budget as Budget
     from marginbench.harness.errors import (
         InterruptedRunError as InterruptedRunError,
         RecordError as RecordError,
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from marginbench.harness.feasibility.study import FeasibilityStudy as FeasibilityStudy
     from marginbench.harness.outcomes import RunSummary as RunSummary
     from marginbench.harness.store import read_record as read_record
-    from marginbench.harness.study import Budget as Budget, SolverEntry as SolverEntry
     from marginbench.harness.study_file import load_study as load_study
+    from marginbench.harness.study_parts import SolverEntry as SolverEntry
     from marginbench.harness.svm.study import Study as Study, Task as Task, Tuning as Tuning
     from marginbench.reports import report as report
     from marginbench.reports.notebook import (

@@ -18,7 +18,8 @@ from marginbench import data_loaders
 from marginbench.harness import session
 from marginbench.harness.cli import build_app, run_app
 from marginbench.harness.errors import ReferenceFailure
-from marginbench.harness.jobs import DatasetWork, Ended, Event, Job, Outcome, Started
+from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.questions import DatasetWork
 from marginbench.harness.store import RecordStore
 from marginbench.harness.workbench import InProcess
 

@@ -12,6 +12,7 @@ import pytest
 
 from marginbench.data_loaders import DataError, import_data
 from marginbench.harness.asking import Ask
+from marginbench.harness.budget import run_limits
 from marginbench.harness.cli import build_app, run_app
 from marginbench.harness.description import read_description
 from marginbench.harness.errors import StudyError
@@ -24,7 +25,6 @@ from marginbench.harness.progress import SilentProgress
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
 from marginbench.harness.store import RecordStore
-from marginbench.harness.study import run_limits
 from marginbench.harness.study_file import load_study, parse_study
 from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study, Task

@@ -17,7 +17,7 @@ from marginbench.harness import catalogue
 from marginbench.harness.cli import build_app, run_app
 from marginbench.harness.entry_points import offered, offers
 from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.jobs import SolverInfo
+from marginbench.harness.questions import SolverInfo
 from marginbench.harness.selection import resolve_solver_name, select
 from marginbench.harness.store import RecordStore
 from marginbench.harness.study_file import load_study

@@ -9,8 +9,8 @@ import pytest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.feasibility.study import FeasibilityStudy
 from marginbench.harness.grids import MAX_ENTRIES, short
-from marginbench.harness.study import SolverEntry
 from marginbench.harness.study_file import parse_study
+from marginbench.harness.study_parts import SolverEntry
 from marginbench.harness.svm.study import Study
 
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}

@@ -19,9 +19,9 @@ import marginbench.solvers.sbp.sbp
 import marginbench.solvers.smo.smo
 import marginbench.solvers.stochastic.pegasos
 from marginbench.harness.feasibility.judging import CELLS, IMAGES
-from marginbench.harness.jobs import SolverInfo
 from marginbench.harness.judging import PLUMBING
 from marginbench.harness.keys import hash_json, key_parts, source_hash
+from marginbench.harness.questions import SolverInfo
 from marginbench.harness.sources import closure, project_file
 from marginbench.harness.svm.judging import JUDGING as SVM, OUTSIDE
 from marginbench.solvers.registration import entries, solver_names

@@ -16,17 +16,19 @@ import pytest
 from rich.console import Console
 
 from marginbench.harness.asking import Ask
+from marginbench.harness.budget import run_limits
 from marginbench.harness.errors import SolverError, StudyError, first_line
-from marginbench.harness.jobs import DatasetInfo, DatasetWork, Ended, Event, Job, Outcome, Started
+from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.measures import columns_of, measures_of
 from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.progress import LiveProgress, PlainProgress
+from marginbench.harness.questions import DatasetInfo, DatasetWork
 from marginbench.harness.records import RecordBase
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
 from marginbench.harness.store import RecordStore
-from marginbench.harness.study import StudyBase, run_limits
+from marginbench.harness.study import StudyBase
 from marginbench.harness.study_file import load_study, parse_study, study_names
 from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
 

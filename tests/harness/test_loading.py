@@ -10,8 +10,8 @@ import pytest
 
 from marginbench.harness.describing import describe_solver
 from marginbench.harness.errors import SolverError
-from marginbench.harness.jobs import DescribeWork
 from marginbench.harness.loading import SolverSpec, load_class, shown_name
+from marginbench.harness.questions import DescribeWork
 from marginbench.solvers import SMO
 
 GOOD = """

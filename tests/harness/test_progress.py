@@ -11,10 +11,11 @@ from rich.console import Console
 
 from marginbench.harness.feasibility.records import FeasibilityRecord
 from marginbench.harness.forecast import Forecast, Interval, Pair, eta_words, span
-from marginbench.harness.jobs import DatasetWork, Limits
+from marginbench.harness.jobs import Limits
 from marginbench.harness.kinds import Run
 from marginbench.harness.ordering import in_rounds
 from marginbench.harness.progress import LiveProgress, PlainProgress, outcome_line
+from marginbench.harness.questions import DatasetWork
 from marginbench.harness.svm.records import Record
 
 

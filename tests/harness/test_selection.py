@@ -8,8 +8,8 @@ import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.selection import select
-from marginbench.harness.study import SolverEntry
 from marginbench.harness.study_file import load_study, parse_study
+from marginbench.harness.study_parts import SolverEntry
 from marginbench.harness.svm.study import Study
 
 VALID = """

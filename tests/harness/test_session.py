@@ -22,18 +22,10 @@ from marginbench.harness.errors import (
     StudyError,
     UserError,
 )
-from marginbench.harness.jobs import (
-    DatasetInfo,
-    DatasetWork,
-    DescribeWork,
-    Ended,
-    Event,
-    Job,
-    Outcome,
-    Started,
-)
+from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.progress import SilentProgress
+from marginbench.harness.questions import DatasetInfo, DatasetWork, DescribeWork
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
 from marginbench.harness.store import RecordStore

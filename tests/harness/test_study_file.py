@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from marginbench.harness.errors import SolverError, StudyError, UserError
 from marginbench.harness.feasibility.study import FeasibilityStudy
-from marginbench.harness.study import SolverEntry
 from marginbench.harness.study_file import load_study, parse_study, study_names
+from marginbench.harness.study_parts import SolverEntry
 from marginbench.harness.svm.study import Study, Task
 
 VALID = """

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from marginbench.harness import overview
+from marginbench.harness.budget import Budget
 from marginbench.harness.errors import StudyError
 from marginbench.harness.feasibility.study import Cell, Images
 from marginbench.harness.selection import select
-from marginbench.harness.study import Budget, SolverEntry, StudyBase
+from marginbench.harness.study import StudyBase
 from marginbench.harness.study_file import parse_study
+from marginbench.harness.study_parts import SolverEntry
 from marginbench.harness.svm.study import ReferenceSettings, Study, Task
 from marginbench.harness.workbench import InProcess
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from marginbench.harness.asking import check_parameters
-from marginbench.harness.jobs import SolverInfo
 from marginbench.harness.keys import hash_files, source_files
-from marginbench.harness.study import SolverEntry, StudyBase
+from marginbench.harness.questions import SolverInfo
+from marginbench.harness.study import StudyBase
+from marginbench.harness.study_parts import SolverEntry
 from marginbench.harness.svm.judging import OUTSIDE
 from marginbench.harness.svm.outside.commands import (
     Command,

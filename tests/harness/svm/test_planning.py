@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from marginbench.harness.errors import StudyError
-from marginbench.harness.jobs import DatasetInfo, SolverInfo
 from marginbench.harness.kinds import Run
+from marginbench.harness.questions import DatasetInfo, SolverInfo
 from marginbench.harness.svm.kind import SVMFacts
 from marginbench.harness.svm.planning import plan_run
 from marginbench.harness.svm.study import Study

@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator, clone
 
 from marginbench import solvers
 from marginbench.harness.describing import describe_solver
-from marginbench.harness.jobs import DescribeWork
 from marginbench.harness.loading import load_class
+from marginbench.harness.questions import DescribeWork
 from marginbench.solvers import (
     MPKFP,
     SMO,

@@ -11,8 +11,8 @@ import pytest
 
 from marginbench.harness.describing import describe_solver, installed_version
 from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.jobs import DatasetInfo, DescribeWork, SolverInfo
 from marginbench.harness.kinds import Run
+from marginbench.harness.questions import DatasetInfo, DescribeWork, SolverInfo
 from marginbench.harness.selection import select
 from marginbench.harness.study_file import parse_study
 from marginbench.harness.svm.kind import KIND, SVMFacts
