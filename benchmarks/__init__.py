@@ -1,1 +1,1 @@
-"""asv suites. asv imports every module of this folder."""
+"""asv suites. asv imports every module of this folder; ``compare/`` holds scripts, no suites."""

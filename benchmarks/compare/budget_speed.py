@@ -1,11 +1,10 @@
 """BSCA on a budget: what an iteration costs beside its bare arithmetic, and what memory it takes.
 
-``python -m benchmarks.budget_speed`` times one epoch of BSCA, merging by lookup-WD included, on
-ijcnn1 (where it is at hand) and on a synthetic set of the shape of SUSY, and prints its time per
-iteration over that of the bare arithmetic: B squared distances by a compiled loop, and ``np.exp``
-of B float32 values. The two take turns in one process with one thread, and the clock is the
-thread's own, which stands still while others have the processor. ``peakmem_`` and ``time_``
-only advise.
+``python -m benchmarks.compare.budget_speed`` times one epoch of BSCA, merging by lookup-WD
+included, on ijcnn1 (where it is at hand) and on a synthetic set of the shape of SUSY, and prints
+its time per iteration over that of the bare arithmetic: B squared distances by a compiled loop, and
+``np.exp`` of B float32 values. The two take turns in one process with one thread, and the clock is
+the thread's own, which stands still while others have the processor.
 """
 
 import resource
@@ -138,28 +137,6 @@ def main():
             measure("ijcnn1", data.X_train, data.y_train, 2.0)
         if "susy" in chosen:
             measure("SUSY-shaped", *susy_shaped(*SUSY_SHAPE), 2.0**-7)
-
-
-class Epoch:
-    """One epoch on a set of SUSY's width."""
-
-    timeout = 120
-    params = (["merge", "merge-golden", "multimerge-3", "remove"],)
-    param_names = ("maintenance",)
-
-    def setup(self, maintenance):
-        self.X, self.y = susy_shaped(20_000, SUSY_SHAPE[1])
-        self.solver = _bsca(2.0**-7, maintenance=maintenance)
-        self.solver.fit(self.X[:2000], self.y[:2000])
-
-    def time_epoch(self, maintenance):
-        self.solver.fit(self.X, self.y)
-
-    def peakmem_epoch(self, maintenance):
-        self.solver.fit(self.X, self.y)
-
-    def track_kernel_evals(self, maintenance):
-        return self.solver.fit(self.X, self.y).counters_.kernel_evals
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """Bundle methods: what an iteration costs, time to 0.001 of the optimum, memory, and gamma_t.
 
-``python -m benchmarks.bundle_speed [iteration] [time] [memory] [gamma] [search]`` prints the tables
-asked for; by default all of them. Competitors take turns in one process with one thread, and times
-are seconds of the processor, which other work on the machine disturbs less than those of a clock.
-Data come from the cache; ``random-text`` has the shape of a collection of abstracts.
-The ``track_`` numbers are deterministic up to rounding; ``time_`` only advise. Lower is better.
+``python -m benchmarks.compare.bundle_speed [iteration] [time] [memory] [gamma] [search]`` prints
+the tables asked for; by default all of them. Competitors take turns in one process with one thread,
+and times are seconds of the processor, which other work on the machine disturbs less than those of
+a clock. Data come from the cache; ``random-text`` has the shape of a collection of abstracts.
 """
 
 import resource
@@ -55,29 +54,6 @@ def _data(name):
 def _objective(X, y, w, lam):
     slack = np.maximum(0, 1 - y * (X @ w))
     return 0.5 * lam * w @ w + slack.mean()
-
-
-class BundleIterations:
-    """Iterations to fixed gaps on a small random text collection."""
-
-    params = (("qp", "line_search"), ("hinge", "logistic"))
-    param_names = ("inner", "loss")
-    timeout = 120
-
-    def setup(self, inner, loss):
-        self.X, self.y = _text(2000, 1000, 0.02)
-        self.options = {"loss": loss, "inner": inner, "lam": 1e-3, "tol": 1e-2, "max_iter": 3000}
-        self.options["primal_search"] = False
-        minimize_risk(self.X, self.y, **self.options)
-
-    def time_minimize(self, inner, loss):
-        minimize_risk(self.X, self.y, **self.options)
-
-    def track_iterations(self, inner, loss):
-        found = minimize_risk(self.X, self.y, **self.options)
-        if found.status != "converged":
-            raise RuntimeError(f"the gap was not reached in {found.n_iter} iterations")
-        return found.n_iter
 
 
 def print_iteration_costs(names=_LAMBDAS):
@@ -214,7 +190,7 @@ def print_memory(sizes=(50_000, 200_000, 804_414)):
     print("| points | stored | data, MB | inner | peak before, MB | peak, MB | s per iteration |")
     print("|---|---|---|---|---|---|---|", flush=True)
     for n in sizes:
-        command = f"from benchmarks.bundle_speed import _print_memory_of as f; f({n})"
+        command = f"from benchmarks.compare.bundle_speed import _print_memory_of as f; f({n})"
         subprocess.run([sys.executable, "-c", command], check=True)
 
 

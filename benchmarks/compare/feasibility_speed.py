@@ -1,11 +1,10 @@
 """Feasibility methods: what an iteration costs beside its bare products, and how many it takes.
 
-``python -m benchmarks.feasibility_speed`` prints the time of an iteration of MPLFP over that of its
-four matrix-vector products by NumPy alone, measured in turn in one process with one BLAS thread.
-``python -m benchmarks.feasibility_speed large`` solves a problem of 500,000 columns and prints its
-time and what it allocated beyond A.
-The ``track_`` numbers are deterministic up to rounding; ``time_`` and ``peakmem_`` only advise.
-Lower is better everywhere.
+``python -m benchmarks.compare.feasibility_speed`` prints the time of an iteration of MPLFP over
+that of its four matrix-vector products by NumPy alone, measured in turn in one process with one
+BLAS thread.
+``python -m benchmarks.compare.feasibility_speed large`` solves a problem of 500,000 columns and
+prints its time and what it allocated beyond A.
 """
 
 import sys
@@ -35,66 +34,6 @@ _ITERATIONS = 12
 
 def _problem(m, n, order="C", dtype="float64"):
     return FeasibilityProblem.linear(np.asarray(ldfp(m, n).A, dtype=dtype, order=order))
-
-
-class _BaseSeparation:
-    """A separable problem of 20 rows and 1000 columns, as columns and as a Gram matrix."""
-
-    params = (sorted(_METHODS),)
-    param_names = ("method",)
-    timeout = 120
-    rounds = 2
-    repeat = (3, 3, 10.0)
-    warmup_time = 0
-
-    def setup(self, name):
-        linear = _problem(20, 1000)
-        kernel = name in ("MPKFP", "SNKP")
-        self.problem = FeasibilityProblem.gram(linear.data.T @ linear.data) if kernel else linear
-        self.method = _METHODS[name](max_iter=100_000)
-        # Compiles what is not compiled yet, outside the clock.
-        self.method.solve(self.problem)
-
-
-class Separation(_BaseSeparation):
-    def time_separate(self, name):
-        self.method.solve(self.problem)
-
-    def peakmem_separate(self, name):
-        self.method.solve(self.problem)
-
-    def track_iterations(self, name):
-        return self._separated().n_iter
-
-    track_iterations.unit = "iterations"
-
-    def track_matvecs(self, name):
-        return self._separated().counters.matvecs
-
-    track_matvecs.unit = "products"
-
-    def _separated(self):
-        result = self.method.solve(self.problem)
-        if result.status != "separable" or not check_certificate(self.problem, result).valid:
-            raise RuntimeError(f"no separator: {result.message}")
-        return result
-
-
-class Iteration:
-    params = ([100, 1000], ["C", "F"])
-    param_names = ("m", "order")
-    timeout = 120
-    rounds = 2
-    repeat = (3, 3, 10.0)
-    warmup_time = 0
-
-    def setup(self, m, order):
-        self.problem = _problem(m, 5000, order)
-        self.method = MPLFP(max_iter=_ITERATIONS, tol=0.0, stop="gap")
-        self.method.solve(self.problem)
-
-    def time_iterations(self, m, order):
-        self.method.solve(self.problem)
 
 
 def iteration_seconds(problem):

@@ -1,10 +1,9 @@
 """Kernel rows beside the bare arithmetic they consist of.
 
-``python -m benchmarks.kernel_rows`` prints, for blocks of Gaussian rows, the time of
+``python -m benchmarks.compare.kernel_rows`` prints, for blocks of Gaussian rows, the time of
 ``oracle.rows`` over that of a NumPy product and ``np.exp`` of the same shape; the time of the
 oracle itself, counting included, with a kernel that does nothing; and for sparse points, the time
-over that of SciPy's product. All are measured in turn in one process. For asv there are the times
-alone.
+over that of SciPy's product. All are measured in turn in one process.
 """
 
 import time
@@ -53,36 +52,6 @@ def in_turn(calls, repeats):
             call()
             turn[position] = time.perf_counter() - start
     return np.median(seconds, axis=0), np.median(seconds / seconds[:, :1], axis=0)
-
-
-class Rows:
-    params = ([64, 1], [(20_000, 100), (50_000, 22)])
-    param_names = ("rows", "shape")
-    rounds = 2
-    repeat = (3, 10, 5.0)
-
-    def setup(self, rows, shape):
-        self.oracle = KernelOracle(RBF(_GAMMA), dense_points(*shape), "float32")
-        self.index = np.arange(rows)
-        self.oracle.rows(self.index)
-
-    def time_rows(self, rows, shape):
-        self.oracle.rows(self.index)
-
-
-class SparseRows:
-    params = ([64, 1],)
-    param_names = ("rows",)
-    rounds = 2
-    repeat = (3, 10, 5.0)
-
-    def setup(self, rows):
-        self.oracle = KernelOracle(Linear(), text_points(8000, 8000, 50), "float32")
-        self.index = np.arange(rows)
-        self.oracle.rows(self.index)
-
-    def time_rows(self, rows):
-        self.oracle.rows(self.index)
 
 
 class _Nothing(Kernel):

@@ -1,12 +1,10 @@
 """The exact solver beside LIBSVM and oneDAL: time, objective, violation, support vectors, errors.
 
-``python -m benchmarks.exact_solvers`` fits each solver to each task in turn, some rounds, every
-fit in a process of its own with all cores, and prints tables of medians and their ratios. All of
-them fit a bias, to the same tolerance and with the same bound on their cache. Objectives and
+``python -m benchmarks.compare.exact_solvers`` fits each solver to each task in turn, some rounds,
+every fit in a process of its own with all cores, and prints tables of medians and their ratios. All
+of them fit a bias, to the same tolerance and with the same bound on their cache. Objectives and
 violations are recomputed from the coefficients with float64 kernel entries. Solvers that are not
 installed are left out (``pip install marginbench[peers]`` brings them).
-
-For asv there are the times and the counts of our solver alone.
 """
 
 import argparse
@@ -20,7 +18,7 @@ from statistics import geometric_mean, median
 
 import numpy as np
 
-from marginbench.data_loaders import DataError, load
+from marginbench.data_loaders import load
 from marginbench.solvers import SMO
 
 
@@ -77,37 +75,6 @@ SOLVERS = {
     "LIBSVM": (libsvm, "float64", "sklearn"),
     "oneDAL": (onedal, "float32", "sklearnex"),
 }
-
-
-class ExactSolver:
-    params = (sorted(TASKS),)
-    param_names = ("task",)
-    timeout = 600
-    rounds = 1
-    repeat = (1, 3, 10.0)
-    number = 1
-    warmup_time = 0
-
-    def setup(self, name):
-        try:
-            self.X, self.y, *_ = TASKS[name].data()
-        except DataError as error:
-            # asv's way to say that a benchmark does not apply here.
-            raise NotImplementedError(str(error)) from error
-        self.solver = ours(TASKS[name], 1024.0)
-        # Compiles what is not compiled yet, outside the clock.
-        ours(TASKS[name], 100.0).fit(self.X[::50], self.y[::50])
-
-    def time_fit(self, name):
-        self.solver.fit(self.X, self.y)
-
-    def peakmem_fit(self, name):
-        self.solver.fit(self.X, self.y)
-
-    def track_kernel_evals_computed(self, name):
-        return self.solver.fit(self.X, self.y).counters_.kernel_evals_computed
-
-    track_kernel_evals_computed.unit = "kernel evaluations"
 
 
 def gaussian(A, B, gamma):
@@ -189,7 +156,7 @@ def fit_once(name, solver_name, cache_size, check):
 
 def in_a_process(*words):
     """The same in a process of its own."""
-    call = [sys.executable, "-m", "benchmarks.exact_solvers", "--once", *map(str, words)]
+    call = [sys.executable, "-m", "benchmarks.compare.exact_solvers", "--once", *map(str, words)]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, words))} failed:\n{done.stderr}")

@@ -3,8 +3,8 @@
 Prints, for each data set and solver, the test error, the CPU seconds of the fit and of the
 predictions, and the kernel entries that were computed.
 
-    python -m benchmarks.several_classes --data digits
-    python -m benchmarks.several_classes --data mnist --points 60000
+    python -m benchmarks.compare.several_classes --data digits
+    python -m benchmarks.compare.several_classes --data mnist --points 60000
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """SBP against LIBSVM with bias: the test error at a quarter of LIBSVM's time, and the time to it.
 
-``python -m benchmarks.sbp_headline adult`` fits LIBSVM to the end and SBP along its path, in turn
-in one process with one thread, and prints what Cotter, Shalev-Shwartz and Srebro (ICML 2012)
-claim in section 5: after a quarter of LIBSVM's time SBP's test error is within 0.1 points of
+``python -m benchmarks.compare.sbp_headline adult`` fits LIBSVM to the end and SBP along its path,
+in turn in one process with one thread, and prints what Cotter, Shalev-Shwartz and Srebro (ICML
+2012) claim in section 5: after a quarter of LIBSVM's time SBP's test error is within 0.1 points of
 LIBSVM's final one. Seconds are those of the processor, so that other work on the machine counts
 little; SBP's clock stands still while its test error is measured.
 """

@@ -1,9 +1,9 @@
 """Which points merging may pair: the test error of BSCA and BSGD for each ``pairing``.
 
-``python -m benchmarks.budget_pairing`` prints the tables of docs/budget.md: for each dataset,
-budget and number of epochs the exact error (SMO), and the median and range of the errors over five
-seeds, with the median CPU time of an epoch. Seeds are the same for each pairing, and so are the
-draws. The pairings take turns in one process. Words on the command line select methods and
+``python -m benchmarks.compare.budget_pairing`` prints the tables of docs/budget.md: for each
+dataset, budget and number of epochs the exact error (SMO), and the median and range of the errors
+over five seeds, with the median CPU time of an epoch. Seeds are the same for each pairing, and so
+are the draws. The pairings take turns in one process. Words on the command line select methods and
 datasets: ``BSCA adult``. It takes 20 minutes; datasets without files are left out.
 """
 

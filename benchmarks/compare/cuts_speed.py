@@ -1,14 +1,13 @@
 """Sampled cuts against LIBSVM on the checkers board, at equal test error.
 
-``python -m benchmarks.cuts_speed`` fits LIBSVM, the constant-time and the linear-time sampler in
-turn in one process, one thread each, and prints seconds and errors, means over the seeds of the
-samples, and how many times faster each is. The error is meant to be within half a point of
+``python -m benchmarks.compare.cuts_speed`` fits LIBSVM, the constant-time and the linear-time
+sampler in turn in one process, one thread each, and prints seconds and errors, means over the seeds
+of the samples, and how many times faster each is. The error is meant to be within half a point of
 LIBSVM's. ``--points`` and ``--gamma`` change the task (200 000 points and 10 by default: sigma^2 =
 0.05 as ``exp(-||x - z||^2 / (2 sigma^2))``).
-``python -m benchmarks.cuts_speed --scaling`` prints seconds at several numbers of points instead,
-and the slopes of a straight line through the logarithms of their medians, one for each number of
-points, with 95 % intervals; the study ``cuts08-scaling`` does the same in the harness.
-For asv there are deterministic counts on a small board.
+``python -m benchmarks.compare.cuts_speed --scaling`` prints seconds at several numbers of points
+instead, and the slopes of a straight line through the logarithms of their medians, one for each
+number of points, with 95 % intervals; the study ``cuts08-scaling`` does the same in the harness.
 """
 
 import argparse
@@ -50,43 +49,6 @@ def board(n, n_test=20_000, seed=0):
     params = check_parameters({**DEFAULTS, "n_train": n, "n_test": n_test, "seed": seed})
     content = read({}, params)
     return content.train.X, content.train.y, content.test.X, content.test.y
-
-
-class SmallBoard:
-    params = (["exact", "linear", "constant"],)
-    param_names = ("oracle",)
-    timeout = 120
-    rounds = 2
-    repeat = (3, 3, 10.0)
-    warmup_time = 0
-
-    def setup(self, oracle):
-        self.X, self.y, self.Z, self.t = board(2_000, 4_000)
-        self.solver = CuttingPlane(
-            gamma=10.0, oracle=oracle, n_samples=100, tol=0.01, random_state=0
-        )
-        self.solver.fit(self.X, self.y)
-        if self.solver.status_ != "converged":
-            raise RuntimeError(f"not converged: {self.solver.status_}")
-
-    def time_fit(self, oracle):
-        self.solver.fit(self.X, self.y)
-
-    def peakmem_fit(self, oracle):
-        self.solver.fit(self.X, self.y)
-
-    def track_cuts(self, oracle):
-        return self.solver.n_iter_
-
-    track_cuts.unit = "cuts"
-
-    def track_kernel_evals(self, oracle):
-        return self.solver.counters_.kernel_evals
-
-    track_kernel_evals.unit = "evaluations"
-
-    def track_test_error(self, oracle):
-        return 1 - self.solver.score(self.Z, self.t)
 
 
 def timed(solver, data):

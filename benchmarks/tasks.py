@@ -1,0 +1,291 @@
+"""Small fixed tasks of the suites: points, kernels, settings of the solvers, and certified optima.
+
+Points come from NumPy's legacy generator, whose streams never change. Only the estimators' public
+interface is used, so that the suites run on commits of different age.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import pairwise
+from sklearn.svm import SVC
+
+C = 1.0
+#: The parameters of each kernel.
+KERNELS = {
+    "rbf": {"gamma": 0.3},
+    "laplacian": {"gamma": 0.2},
+    "poly": {"gamma": 0.3, "degree": 2, "coef0": 1.0},
+    "linear": {},
+    "precomputed": {},
+}
+STORAGE = ("dense", "sparse")
+#: Solvers without every kernel -> those that they have.
+FEWER_KERNELS = {
+    "BSCA": ("rbf",),
+    "BSGD": ("rbf",),
+    "RandomFourierFeatures": ("rbf",),
+    "LIBSVM": ("rbf", "poly", "linear", "precomputed"),
+}
+#: What the fits are given beside kernel, C, bias and seed. They end at a fixed amount of work or
+#: at a tolerance that takes a fraction of a second.
+SETTINGS = {
+    "SMO": {"tol": 1e-3},
+    "SBP": {"max_epochs": 10},
+    "BatchPerceptron": {"max_iter": 500},
+    "Pegasos": {"max_epochs": 10},
+    "Perceptron": {"max_epochs": 10},
+    "SDCA": {"max_epochs": 50, "tol": 1e-3},
+    "SGD": {"max_epochs": 10},
+    "BSCA": {"budget": 40, "max_epochs": 5},
+    "BSGD": {"budget": 40, "max_epochs": 5},
+    "LinearPegasos": {"max_epochs": 10},
+    "LinearSDCA": {"max_epochs": 200, "tol": 1e-3},
+    "SIMBA": {"max_epochs": 20},
+    "BundleClassifier": {"tol": 1e-3},
+    "Nystrom": {"n_components": 60, "max_epochs": 200, "tol": 1e-3},
+    "RandomFourierFeatures": {"max_epochs": 100, "tol": 1e-3},
+    "CuttingPlane": {"tol": 1e-3},
+    "MPKFP": {"max_iter": 200},
+    "KPCT": {"max_iter": 200},
+    "KVN": {"max_iter": 200},
+    "SNKP": {"max_iter": 200},
+    "ISNKPVN": {"max_iter": 200},
+    "LIBSVM": {"tol": 1e-3},
+    "LIBLINEAR": {"max_epochs": 200, "tol": 1e-3},
+}
+_FUNCTIONS = {
+    "rbf": pairwise.rbf_kernel,
+    "laplacian": pairwise.laplacian_kernel,
+    "poly": pairwise.polynomial_kernel,
+    "linear": pairwise.linear_kernel,
+}
+#: Largest certified gap of a reference optimum, relative to its value.
+REFERENCE_GAP = 1e-6
+_N_TRAIN, _N_TEST = 200, 400
+
+
+@dataclass(frozen=True)
+class Points:
+    """Training and test points of one storage, with labels -1 and 1."""
+
+    X: object
+    y: np.ndarray
+    Z: object
+    z: np.ndarray
+
+    def dense(self):
+        """Both as float64 arrays."""
+        return [
+            np.asarray(part.todense() if sparse.issparse(part) else part, dtype=np.float64)
+            for part in (self.X, self.Z)
+        ]
+
+
+@cache
+def points(storage):
+    """Two overlapping classes, of numbers or of rows like documents.
+
+    Parameters
+    ----------
+    storage : {"dense", "sparse"}
+    """
+    rng = np.random.RandomState(0)
+    n = _N_TRAIN + _N_TEST
+    if storage == "dense":
+        X = rng.standard_normal((n, 6))
+        scores = X[:, 0] + X[:, 1] * X[:, 2] + 0.6 * rng.standard_normal(n)
+    else:
+        X = (rng.uniform(size=(n, 80)) < 0.1) * rng.uniform(0.5, 1.5, size=(n, 80))
+        scores = X @ rng.standard_normal(80) + 0.3 * rng.standard_normal(n)
+        X = sparse.csr_matrix(X)
+    y = np.where(scores > np.median(scores), 1.0, -1.0)
+    return Points(X[:_N_TRAIN], y[:_N_TRAIN], X[_N_TRAIN:], y[_N_TRAIN:])
+
+
+@cache
+def gram(kernel, storage):
+    """Kernel entries of training points with training points and of test points with them."""
+    X, Z = points(storage).dense()
+    if kernel == "precomputed":
+        return gram("rbf", storage)
+    function, params = _FUNCTIONS[kernel], KERNELS[kernel]
+    return function(X, X, **params), function(Z, X, **params)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit: a solver on a task.
+
+    Attributes
+    ----------
+    solver, kernel, storage : str
+    bias : bool
+    """
+
+    solver: str
+    kernel: str
+    storage: str
+    bias: bool
+
+    @property
+    def name(self):
+        return f"{self.solver} {self.kernel} {self.storage}{' bias' if self.bias else ''}"
+
+    def estimator(self, classes):
+        """The estimator, not fitted, of one of the classes by name."""
+        solver = classes[self.solver]
+        known = solver().get_params()
+        wanted = {"C": C, "random_state": 0, "fit_intercept": self.bias, **SETTINGS[self.solver]}
+        if "nu" in known:
+            wanted["nu"] = optimum(self.kernel, self.storage, self.bias).nu
+        if "kernel" in known:
+            wanted |= {"kernel": self.kernel, **KERNELS[self.kernel]}
+        return solver(**{name: value for name, value in wanted.items() if name in known})
+
+    def training(self):
+        """What the estimator is fitted to."""
+        data = points(self.storage)
+        return (gram("precomputed", self.storage)[0] if self._given else data.X), data.y
+
+    def testing(self):
+        """What it predicts, and the labels there."""
+        data = points(self.storage)
+        return (gram("precomputed", self.storage)[1] if self._given else data.Z), data.z
+
+    @property
+    def _given(self):
+        return self.kernel == "precomputed"
+
+
+def cells(classes):
+    """Every combination that a solver is for.
+
+    Parameters
+    ----------
+    classes : mapping of str to class
+        Solvers by name.
+    """
+    return [
+        Cell(name, kernel, storage, bias)
+        for name, solver in classes.items()
+        for kernel in kernels_of(name, solver)
+        for storage in STORAGE
+        if (kernel, storage) != ("precomputed", "sparse")
+        for bias in (False, True)
+        if (solver.supports_bias if bias else solver.supports_no_bias)
+    ]
+
+
+def kernels_of(name, solver):
+    """The kernels that a solver is tried with; a linear one is with the linear kernel."""
+    if "kernel" not in solver().get_params():
+        return ("linear",)
+    return FEWER_KERNELS.get(name, tuple(KERNELS))
+
+
+class Optimum(NamedTuple):
+    """What is known of the least objective of a task.
+
+    Attributes
+    ----------
+    bound : float
+        Not above it, and within :data:`REFERENCE_GAP` of it.
+    nu : float
+        The mean hinge loss of the reference over its norm: with this nu the slack-constrained
+        form (SBP12 eq. 2.3) has the same solution.
+    """
+
+    bound: float
+    nu: float
+
+
+@cache
+def optimum(kernel, storage, bias):
+    """The optimum of a task, certified.
+
+    The dual variables come from scikit-learn with a bias and from plain coordinate ascent without
+    one; P and D are computed here from float64 kernel entries.
+
+    Raises
+    ------
+    RuntimeError
+        If the certificate does not hold.
+    """
+    K, y = gram(kernel, storage)[0], points(storage).y
+    alpha = _dual_with_bias(K, y) if bias else _dual_without_bias(K, y)
+    scores = K @ (alpha * y)
+    norm, hinge = (alpha * y) @ scores, _least_hinge(scores, y, bias)
+    primal, dual = 0.5 * norm + C * hinge, alpha.sum() - 0.5 * norm
+    if not primal - dual <= REFERENCE_GAP * primal:
+        raise RuntimeError(f"no certified optimum for {kernel}, {storage}: {primal} and {dual}")
+    return Optimum(dual, hinge / (len(y) * np.sqrt(norm)))
+
+
+def _dual_with_bias(K, y):
+    model = SVC(kernel="precomputed", C=C, tol=1e-9).fit(K, y)
+    alpha = np.zeros(len(y))
+    alpha[model.support_] = np.abs(model.dual_coef_[0])
+    return alpha
+
+
+def _dual_without_bias(K, y):
+    """By dual coordinate ascent, exact in each coordinate, until no gradient is left."""
+    Q = K * np.outer(y, y)
+    # A point at the origin has no entry of its own; nothing but its bound stops it.
+    diagonal = np.maximum(np.diag(Q), 1e-300)
+    alpha, gradient = np.zeros(len(y)), -np.ones(len(y))
+    for _ in range(20_000):
+        most = 0.0
+        for i in range(len(y)):
+            new = min(max(alpha[i] - gradient[i] / diagonal[i], 0.0), C)
+            step = new - alpha[i]
+            if step:
+                gradient += step * Q[i]
+                alpha[i] = new
+                most = max(most, abs(step) * diagonal[i])
+        if most < 1e-8:
+            break
+    return alpha
+
+
+def _least_hinge(scores, y, bias):
+    """The sum of the hinge losses at the best offset, one of the breaks of a piecewise line."""
+    if not bias:
+        return np.maximum(0.0, 1.0 - y * scores).sum()
+    offsets = y - scores
+    return min(np.maximum(0.0, 1.0 - y * (scores + b)).sum() for b in offsets)
+
+
+def suboptimality(model, cell):
+    """How far the objective of a fitted model is above the optimum, relative to it.
+
+    The objective comes from the model's coefficients and float64 kernel entries.
+    """
+    return _objective(model, cell) / optimum(cell.kernel, cell.storage, cell.bias).bound - 1
+
+
+def _objective(model, cell):
+    y = points(cell.storage).y
+    if hasattr(model, "dual_coef_"):
+        scores, norm = _expansion(model, cell)
+    else:
+        X, w = points(cell.storage).dense()[0], np.ravel(model.coef_)
+        scores, norm = X @ w, w @ w
+    offset = float(np.ravel(model.intercept_)[0]) if cell.bias else 0.0
+    return 0.5 * norm + C * np.maximum(0.0, 1.0 - y * (scores + offset)).sum()
+
+
+def _expansion(model, cell):
+    """Scores of the training points, and the squared norm, of a sum over support vectors."""
+    beta = np.ravel(model.dual_coef_)
+    if hasattr(model, "support_"):
+        K = gram(cell.kernel, cell.storage)[0][:, model.support_]
+        return K @ beta, beta @ K[model.support_] @ beta
+    # Merged points are none of the training points.
+    X, V = points(cell.storage).dense()[0], np.asarray(model.support_vectors_, dtype=np.float64)
+    function, params = _FUNCTIONS[cell.kernel], KERNELS[cell.kernel]
+    return function(X, V, **params) @ beta, beta @ function(V, V, **params) @ beta

@@ -1,0 +1,179 @@
+"""What every registered solver does on small fixed tasks: counts, errors, distance to the optimum.
+
+For a seed the numbers are deterministic, so any change of them is a change of the code. Lower is
+better everywhere. A fit that fails has ``track_failed`` 1, and its other values are left out: a
+failure hides nothing else. Each cell is fitted once, for all measures together.
+"""
+
+import warnings
+
+import numpy as np
+
+from benchmarks import tasks
+from marginbench.solvers import FeasibilityProblem, check_certificate, registry
+from marginbench.solvers.registration import solver_names
+
+#: Below this relative suboptimality a change is noise, and a baseline of zero would make any noise
+#: a regression.
+FLOOR = 1e-3
+_NAN = float("nan")
+
+
+def measure(cell, classes):
+    """The measures of one fit, by name.
+
+    Parameters
+    ----------
+    cell : Cell
+    classes : mapping of str to class
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = cell.estimator(classes).fit(*cell.training())
+        return {"failed": 0, **_measures(model, cell)}
+    except Exception as error:  # noqa: BLE001 (whatever it raises is a value of its cell)
+        return {"failed": 1, "reason": repr(error)}
+
+
+def _measures(model, cell):
+    Z, labels = cell.testing()
+    predicted = model.predict(Z)
+    if not np.isin(predicted, (-1.0, 1.0)).all():
+        raise ValueError("predictions are not labels")
+    found = {"test_error": 100 * float(np.mean(predicted != labels)), "iterations": model.n_iter_}
+    if model.counters_ is not None:
+        found |= _counts(model.counters_)
+    if hasattr(model, "dual_coef_"):
+        found["support_vectors"] = np.ravel(model.dual_coef_).size
+    if model.scalarization is not None:
+        gap = tasks.suboptimality(model, cell)
+        if not np.isfinite(gap):
+            raise ValueError(f"the objective is {gap}")
+        found["suboptimality"] = max(float(gap), FLOOR)
+    return found
+
+
+def _counts(counters):
+    counts = counters.as_dict()
+    rest = counts.get("matvec_entries", 0) + counts.get("inner_products", 0)
+    return {
+        "evaluations": counts["kernel_evals"] + rest,
+        "evaluations_computed": counts["kernel_evals_computed"] + rest,
+    }
+
+
+def _names(made):
+    return [item.name for item in made]
+
+
+class _BaseCells:
+    """Looks up what ``setup_cache`` found, one cell at a time."""
+
+    param_names = ("cell",)
+    timeout = 60
+
+    def setup(self, found, cell):
+        if cell not in found:
+            raise NotImplementedError("this version has no such cell")
+        self.found = found[cell]
+
+    def track_failed(self, found, cell):
+        return self.found["failed"]
+
+    def track_iterations(self, found, cell):
+        return self.found.get("iterations", _NAN)
+
+    def track_evaluations(self, found, cell):
+        return self.found.get("evaluations", _NAN)
+
+
+class Work(_BaseCells):
+    params = (_names(tasks.cells(registry())),)
+
+    def setup_cache(self):
+        classes = registry()
+        return {cell.name: measure(cell, classes) for cell in tasks.cells(classes)}
+
+    setup_cache.timeout = 600
+
+    def track_evaluations_computed(self, found, cell):
+        return self.found.get("evaluations_computed", _NAN)
+
+    def track_support_vectors(self, found, cell):
+        return self.found.get("support_vectors", _NAN)
+
+    def track_test_error(self, found, cell):
+        return self.found.get("test_error", _NAN)
+
+    def track_suboptimality(self, found, cell):
+        return self.found.get("suboptimality", _NAN)
+
+
+class Feasibility(_BaseCells):
+    """Methods that look for a separator, on a problem that has one and on one that has none."""
+
+    params = (
+        [
+            f"{name} {problem}"
+            for name in solver_names("feasibility")
+            for problem in ("separable", "inseparable")
+        ],
+    )
+
+    def setup_cache(self):
+        return {
+            f"{name} {problem}": separate(solver, problem)
+            for name, solver in registry("feasibility").items()
+            for problem in ("separable", "inseparable")
+        }
+
+    setup_cache.timeout = 600
+
+    def track_unsolved(self, found, cell):
+        return self.found.get("unsolved", _NAN)
+
+    def track_products(self, found, cell):
+        return self.found.get("products", _NAN)
+
+
+def columns(problem):
+    """Unit columns, shape (8, 120): on one side of a hyperplane, or their negatives among them.
+
+    Parameters
+    ----------
+    problem : {"separable", "inseparable"}
+    """
+    A = np.random.RandomState(0).standard_normal((8, 120))
+    A /= np.linalg.norm(A, axis=0)
+    if problem == "separable":
+        A *= np.sign(A[0])
+        A[0] += 0.1
+        return A / np.linalg.norm(A, axis=0)
+    return A
+
+
+def separate(solver, name):
+    """The measures of one method on one problem; it is unsolved without a certificate that holds.
+
+    Parameters
+    ----------
+    solver : class
+    name : {"separable", "inseparable"}
+    """
+    A = columns(name)
+    kernel = "kernel" in solver().get_params()
+    problem = FeasibilityProblem.gram(A.T @ A) if kernel else FeasibilityProblem.linear(A)
+    try:
+        result = solver(tol=1e-3, max_iter=20_000).solve(problem)
+        certified = check_certificate(problem, result).valid
+    except Exception as error:  # noqa: BLE001 (whatever it raises is a value of its cell)
+        return {"failed": 1, "reason": repr(error)}
+    counts = result.counters.as_dict()
+    return {
+        "failed": 0,
+        "unsolved": int(not certified),
+        "iterations": result.n_iter,
+        "products": counts["matvecs"],
+        **_counts(result.counters),
+    }

@@ -1,0 +1,154 @@
+"""The asv suites: nothing registered is left out, and their numbers are right and repeat."""
+
+from __future__ import annotations
+
+import math
+import pkgutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import benchmarks
+from benchmarks import tasks, work
+from marginbench.data_loaders.sources import sources
+from marginbench.solvers import SMO, registry
+from marginbench.solvers.kernels import kernel_names
+from marginbench.solvers.registration import solver_names
+
+ROOT = Path(__file__).parents[2]
+CLASSES = registry()
+CELLS = tasks.cells(CLASSES)
+
+
+def cell(name: str) -> tasks.Cell:
+    [found] = [item for item in CELLS if item.name == name]
+    return found
+
+
+def test_every_registered_solver_and_kernel_is_watched():
+    from benchmarks import kernels, solve
+
+    assert {item.solver for item in CELLS} == set(solver_names()) == set(tasks.SETTINGS)
+    assert {item.kernel for item in CELLS} == set(kernel_names()) == set(tasks.KERNELS)
+    assert solve.Fit.params == (solver_names(),)
+    assert {name.split()[0] for name in work.Feasibility.params[0]} == set(
+        solver_names("feasibility")
+    )
+    assert kernels.Rows.params[0] == kernel_names()
+
+
+def test_every_source_is_watched():
+    from benchmarks import data
+
+    assert data.Load.params == ([source.name for source in sources()],)
+
+
+def test_kernels_that_are_left_out_are_refused():
+    for name, kernels in tasks.FEWER_KERNELS.items():
+        bias = not CLASSES[name].supports_no_bias
+        for kernel in set(tasks.KERNELS) - set(kernels):
+            left_out = tasks.Cell(name, kernel, "dense", bias)
+            with pytest.raises(ValueError, match="kernel"):
+                left_out.estimator(CLASSES).fit(*left_out.training())
+
+
+def test_biases_and_storages_are_crossed():
+    names = {item.name for item in CELLS}
+    assert {"SMO rbf dense", "SMO rbf sparse bias", "LIBSVM poly dense bias"} <= names
+    assert "Pegasos rbf dense bias" not in names
+    assert "SMO precomputed sparse" not in names
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("storage", tasks.STORAGE)
+def test_optima_agree_with_the_exact_solver(storage, bias):
+    for kernel in tasks.KERNELS:
+        if (kernel, storage) == ("precomputed", "sparse"):
+            continue
+        at = tasks.Cell("SMO", kernel, storage, bias)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = at.estimator(CLASSES).set_params(tol=1e-6).fit(*at.training())
+        # The bound is below the optimum, by no more than the gap of its certificate.
+        assert -1e-9 <= tasks.suboptimality(model, at) < 1e-5
+
+
+def test_the_objective_is_that_of_the_coefficients():
+    at = cell("SMO rbf dense")
+    model = at.estimator(CLASSES).fit(*at.training())
+    exact = tasks.suboptimality(model, at)
+    model.dual_coef_ = model.dual_coef_ * 1.1
+    assert tasks.suboptimality(model, at) > exact + 1e-3
+
+
+@pytest.mark.parametrize("solver", solver_names())
+def test_numbers_are_there_and_repeat(solver):
+    at = next(item for item in CELLS if item.solver == solver)
+    first, second = work.measure(at, CLASSES), work.measure(at, CLASSES)
+    assert first == second
+    assert first["failed"] == 0, first
+    assert 0 < first["test_error"] < 50
+    assert first["iterations"] > 0
+    if CLASSES[solver].instrumented:
+        assert first["evaluations"] >= first["evaluations_computed"] > 0
+    if CLASSES[solver].scalarization is not None:
+        assert math.isfinite(first["suboptimality"])
+    assert all(isinstance(value, int | float) for value in first.values())
+
+
+class Broken(SMO):
+    def _solve(self, problem, monitor):
+        raise ValueError("broken on purpose")
+
+
+class Wrong(SMO):
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.dual_coef_ = np.full_like(self.dual_coef_, np.nan)
+        return self
+
+
+@pytest.mark.parametrize(("broken", "reason"), [(Broken, "on purpose"), (Wrong, "")])
+def test_a_failure_is_a_value_of_its_cell_and_hides_no_other(broken, reason):
+    at = cell("SMO rbf dense")
+    found = work.measure(at, {**CLASSES, "SMO": broken})
+    assert found["failed"] == 1
+    assert reason in found["reason"]
+    suite = work.Work()
+    suite.setup({at.name: found}, at.name)
+    assert suite.track_failed({}, at.name) == 1
+    assert math.isnan(suite.track_evaluations({}, at.name))
+    with pytest.raises(NotImplementedError):
+        suite.setup({}, "a solver of later versions rbf dense")
+
+
+@pytest.mark.parametrize("method", solver_names("feasibility"))
+def test_feasibility_methods_certify_both_problems(method):
+    for problem in ("separable", "inseparable"):
+        found = work.separate(registry("feasibility")[method], problem)
+        assert found["failed"] == found["unsolved"] == 0
+        assert found["iterations"] > 0
+
+
+def test_the_problems_are_what_they_are_called():
+    from scipy.optimize import linprog
+
+    for problem, answer in (("separable", 0), ("inseparable", 2)):
+        A = work.columns(problem)
+        solved = linprog(
+            np.zeros(len(A)), A_ub=-A.T, b_ub=-np.ones(A.shape[1]), bounds=(None, None)
+        )
+        assert solved.status == answer
+
+
+@pytest.mark.slow
+def test_comparisons_are_no_suites_and_are_runnable():
+    modules = {item.name for item in pkgutil.iter_modules(benchmarks.__path__)}
+    assert modules >= {"work", "solve", "predict", "kernels", "data", "start"}
+    assert "compare" not in modules
+    words = [sys.executable, "-m", "benchmarks.compare.several_classes", "--help"]
+    assert subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode == 0
