@@ -1,0 +1,392 @@
+"""A comparison in words: its headline, findings, notes, and the tables that it is shown in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from marginbench.harness.words import visible
+from marginbench.reports import formatting
+from marginbench.reports.comparison import pairing
+from marginbench.reports.comparison.measured import Compared
+from marginbench.reports.comparison.verdicts import FEWEST_TASKS, SEVERITY
+from marginbench.reports.formatting import DASH, FIXED, THIN, TIMES, plural
+from marginbench.reports.frames import records
+from marginbench.reports.tables import NONE, Cell, Heading, Table
+
+if TYPE_CHECKING:
+    from marginbench.reports.comparison.result import Comparison
+    from marginbench.reports.comparison.settings import Difference
+
+_PLUS = "+"
+_LARGEST = 1000.0
+_MOST_PLACES = 6
+#: Verdicts whose rows are listed even in short.
+_TOLD = ("worsening", "mixed", "improvement")
+_IN_WORDS = {
+    "worsening": "worse",
+    "improvement": "better",
+    "mixed": "mixed",
+    "no difference told": "with no difference told",
+    "identical": "identical",
+    "advice": "advice only",
+    "not compared": "not compared",
+}
+# More seeds than this are told by their number.
+_MANY_SEEDS = 8
+
+
+def headline(comparison: Comparison) -> str:
+    """One line: what is worse, better and the same."""
+    counts = comparison.frame["verdict"].value_counts()
+    parts = []
+    if comparison.n_newly_failed:
+        failed = plural(comparison.n_newly_failed, "run")
+        parts.append(f"{failed} failed in B that did not in A")
+    if comparison.n_newly_missing:
+        parts.append(f"{plural(comparison.n_newly_missing, 'record')} missing in B")
+    if not comparison.n_compared:
+        return "; ".join([*parts, "no pair of runs could be compared"])
+    for verdict, words in _IN_WORDS.items():
+        if verdict == "worsening" or counts.get(verdict, 0):
+            beyond = f" ({comparison.n_beyond} beyond bounds)" if comparison.n_beyond else ""
+            parts.append(
+                f"{counts.get(verdict, 0)} {words}{beyond if verdict == 'worsening' else ''}"
+            )
+    total = plural(len(comparison.frame), "value")
+    return f"{', '.join(parts)} of {total} from {plural(comparison.n_compared, 'pair')} of runs"
+
+
+def findings(comparison: Comparison) -> list[str]:
+    """What is worse and better, solver by solver, in sentences."""
+    found = []
+    for solver, group in comparison.solvers.groupby("solver", sort=False):
+        worse, better = (
+            [comparison.measures[name].measure.words for name in _measures(group, verdict)]
+            for verdict in (("worsening", "mixed"), ("improvement", "mixed"))
+        )
+        parts = [
+            f"{direction} in {', '.join(names)}"
+            for direction, names in (("worse", worse), ("better", better))
+            if names
+        ]
+        if parts:
+            found.append(f"{solver} is {' and '.join(parts)} on some task.")
+    if not found:
+        found.append(_nothing_told(comparison))
+    return [*_lacking(comparison.pairs), *found]
+
+
+def _lacking(pairs: pd.DataFrame) -> Iterator[str]:
+    """Runs that have a result in A alone."""
+    for outcome, words in (
+        (pairing.FAILED_B, "failed in B and not in A"),
+        (pairing.MISSING_B, "left no readable record in B"),
+    ):
+        mine = pairs[pairs["outcome"] == outcome]
+        if len(mine):
+            solvers = ", ".join(dict.fromkeys(map(str, mine["solver"])))
+            yield f"{plural(len(mine), 'run')} {words}: {solvers}."
+
+
+def _measures(group: pd.DataFrame, chosen: tuple[str, ...]) -> list[str]:
+    return list(group.loc[group["verdict"].isin(chosen), "measure"])
+
+
+def _nothing_told(comparison: Comparison) -> str:
+    return {
+        "identical": "All values of all runs that are compared are identical.",
+        "not compared": "No run of A has a counterpart in B with a result on the same problem.",
+    }.get(comparison.verdict, "Nothing that is judged tells A and B apart.")
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """What a reader must know before believing the numbers."""
+    found = []
+    if comparison.times:
+        found.append(f"Times and memory are advice only: {comparison.times}.")
+    pairs = comparison.pairs
+    compared = pairs[pairs["outcome"] == pairing.COMPARED]
+    other = compared[~compared["same_reference"]]
+    if len(other):
+        tasks = ", ".join(dict.fromkeys(map(str, other["task"])))
+        found.append(
+            f"A and B have different certified optima of {tasks}: suboptimality and costs to "
+            "targets are not compared there."
+        )
+    return found
+
+
+def ordered(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows of measures or cells, worst first; among the same verdict the most significant first."""
+    rank = frame["verdict"].map({verdict: place for place, verdict in enumerate(SEVERITY)})
+    keys = pd.DataFrame({"rank": rank}, index=frame.index)
+    if "q" in frame:
+        keys["beyond"], keys["q"] = ~frame["beyond"].astype(bool), frame["q"].fillna(0.0)
+        keys["size"] = [-_size(row) for row in records(frame)]
+    return frame.loc[keys.sort_values(list(keys), kind="stable").index]
+
+
+def _size(row: Mapping[str, Any]) -> float:
+    """How large a change is: of a ratio its logarithm; nothing is larger than never."""
+    if row["lost"] or row["gained"]:
+        return math.inf
+    mean = row["mean"]
+    if math.isnan(mean):
+        return 0.0
+    return abs(mean) if row["scale"] == "difference" else abs(math.log(max(mean, 1e-300)))
+
+
+def told(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a change, worst first."""
+    return ordered(frame[frame["verdict"].isin(_TOLD)])
+
+
+def untold_lines(comparison: Comparison) -> Iterator[str]:
+    """A line for each verdict without a change: how many values of each measure have it."""
+    frame = comparison.frame
+    for verdict in (each for each in SEVERITY if each not in _TOLD):
+        mine = frame[frame["verdict"] == verdict]
+        if mine.empty:
+            continue
+        parts = []
+        for name, group in mine.groupby("measure", sort=False):
+            words = comparison.measures[str(name)].measure.words
+            ratios = group.loc[(group["scale"] == "ratio") & group["mean"].notna(), "mean"]
+            shown = (
+                ""
+                if verdict == "identical" or ratios.empty
+                else f" ({_spread(ratios.min(), ratios.max())})"
+            )
+            parts.append(f"{words} {len(group)}{shown}")
+        yield f"{verdict}: {', '.join(parts)}"
+
+
+def ratio(value: float) -> str:
+    """A ratio to three digits: "1.23×"; more where it would read as 1, none beyond a thousand."""
+    return DASH if math.isnan(value) else f"{_number(value)}{TIMES}"
+
+
+def _number(value: float) -> str:
+    if value >= _LARGEST:
+        return f">{_LARGEST:.0f}"
+    if value <= 1 / _LARGEST:
+        return f"<{1 / _LARGEST:g}"
+    places = 3 if value < 0.1 else 2 if value < 10 else 1 if value < 100 else 0
+    while float(f"{value:.{places}f}") == 1.0 != value and places < _MOST_PLACES:
+        places += 1
+    return f"{value:.{places}f}"
+
+
+def _spread(low: float, high: float) -> str:
+    """Two ratios: "1.05–1.31×"; one where both read the same."""
+    first, last = _number(low), _number(high)
+    return f"{first}{TIMES}" if first == last else f"{first}{DASH}{last}{TIMES}"
+
+
+def difference(item: Compared, value: float) -> str:
+    """A difference with its sign: of errors in points."""
+    if math.isnan(value):
+        return DASH
+    sign = _PLUS if value > 0 else ""
+    if item.is_error:
+        return f"{sign}{formatting.decimals(100 * value, 2)}{THIN}pt"
+    minus = "\N{MINUS SIGN}" if value < 0 else sign
+    return minus + formatting.say(item.measure, abs(value))
+
+
+def change(item: Compared, row: Mapping[str, Any]) -> str:
+    """The mean change of a row."""
+    if row["lost"] and not row["gained"] and row["lost"] == row["n"]:
+        return "never in B"
+    if row["gained"] and not row["lost"] and row["gained"] == row["n"]:
+        return "never in A"
+    value = row["mean"]
+    return ratio(value) if row["scale"] == "ratio" else difference(item, value)
+
+
+def interval(item: Compared, row: Mapping[str, Any]) -> str:
+    """Its interval; empty without one."""
+    low, high = row["low"], row["high"]
+    if math.isnan(low) or math.isnan(high) or row.get("identical"):
+        return ""
+    if row["scale"] == "ratio":
+        return _spread(low, high)
+    return f"{difference(item, low)} to {difference(item, high)}"
+
+
+def medians(item: Compared, row: Mapping[str, Any]) -> str:
+    """The medians of A and B: "1.2 s, 2.4 s"."""
+    values = (row["before"], row["after"])
+    if any(math.isnan(value) for value in values):
+        return DASH
+    return f" {ARROW} ".join(formatting.say(item.measure, value) for value in values)
+
+
+ARROW = "\N{RIGHTWARDS ARROW}"
+
+
+def bound(item: Compared) -> str:
+    """The bound of a measure."""
+    if math.isinf(item.bound):
+        return "off"
+    return f"{100 * item.bound:g}{THIN}pt" if item.is_error else f"{item.bound:g}{TIMES}"
+
+
+def measures_table(comparison: Comparison, rows: pd.DataFrame, label: str) -> Table:
+    """A row for each task, solver and measure."""
+    headings = [
+        Heading("Verdict", short="verdict"),
+        *(Heading("Task", short="task"), Heading("Solver", short="solver")),
+        Heading("Measure", short="measure"),
+        Heading(f"B{FIXED}/{FIXED}A", "number", short="B/A"),
+        Heading("95 % interval", "number", short="95 % interval"),
+        Heading(f"Median A {ARROW} B", "number"),
+        Heading("Pairs", "number", short="n"),
+    ]
+    return Table(label, headings, [_measure_cells(comparison, row) for row in records(rows)])
+
+
+def _measure_cells(comparison: Comparison, row: Mapping[str, Any]) -> list[Cell]:
+    item = comparison.measures[row["measure"]]
+    beyond = f"beyond {bound(item)}" if row["beyond"] else ""
+    return [
+        _verdict_cell(row["verdict"], beyond or row["why"]),
+        *(Cell(row["task"]), Cell(row["solver"]), Cell(item.measure.title)),
+        *(_or_none(change(item, row)), _or_none(interval(item, row))),
+        *(_or_none(medians(item, row)), Cell(str(row["n"]))),
+    ]
+
+
+def _or_none(text: str) -> Cell:
+    return Cell(text) if text and text != DASH else NONE
+
+
+def _verdict_cell(verdict: str, note: str = "") -> Cell:
+    return Cell(verdict, note=note, incomplete=verdict in ("worsening", "failed"))
+
+
+def solvers_table(comparison: Comparison, rows: pd.DataFrame) -> Table:
+    """A row for each solver and measure: the mean over tasks."""
+    headings = [
+        *(Heading("Solver", short="solver"), Heading("Measure", short="measure")),
+        Heading("Verdict", short="verdict"),
+        Heading(f"B{FIXED}/{FIXED}A over tasks", "number", short="B/A"),
+        Heading("95 % interval", "number", short="95 % interval"),
+        Heading("Tasks", "number", short="tasks"),
+        *(Heading("Worse", "number", short="worse"), Heading("Better", "number", short="better")),
+    ]
+    cells = []
+    for row in records(rows):
+        item = comparison.measures[row["measure"]]
+        whole = row | {"lost": 0, "gained": 0}
+        out = f"{row['n_left_out']} left out" if row["n_left_out"] else ""
+        cells.append(
+            [
+                *(Cell(row["solver"]), Cell(item.measure.title)),
+                _verdict_cell(row["verdict"]),
+                *(_or_none(change(item, whole)), _or_none(interval(item, whole))),
+                Cell(str(row["n_tasks"]), note=out),
+                *(Cell(str(row["n_worse"])), Cell(str(row["n_better"]))),
+            ]
+        )
+    return Table("Means over tasks", headings, cells)
+
+
+def means_words() -> str:
+    """What the means over tasks are."""
+    return (
+        "Geometric means of the tasks' ratios (of test errors means of differences), each task "
+        "once, with bootstrap intervals over the tasks. Tasks on which a side never reaches the "
+        "target, or whose ratio has a zero in it, are left out. A mean of fewer than "
+        f"{FEWEST_TASKS} tasks decides nothing by itself."
+    )
+
+
+def differing(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are not all identical."""
+    return frame[frame["verdict"] != "identical"]
+
+
+def outcomes_table(comparison: Comparison) -> Table | None:
+    """The runs that are not compared, grouped by what became of them; None without any."""
+    pairs = comparison.pairs[comparison.pairs["outcome"] != pairing.COMPARED]
+    if pairs.empty:
+        return None
+    rows = []
+    keys = ["outcome", "task", "solver", "why"]
+    for (outcome, task, solver, why), group in pairs.groupby(keys, sort=False):
+        statuses = {status for status in (*group["status_a"], *group["status_b"]) if status}
+        said = str(why) or ", ".join(sorted(map(str, statuses)))
+        rows.append(
+            [
+                Cell(str(outcome), incomplete=str(outcome) == pairing.FAILED_B),
+                *(Cell(str(task)), Cell(str(solver))),
+                Cell(_seeds(sorted(group["seed"]))),
+                Cell(visible(said)),
+            ]
+        )
+    rows.sort(key=lambda row: _OUTCOMES.index(row[0].value))
+    headings = [
+        Heading("Outcome", short="not compared"),
+        *(Heading("Task", short="task"), Heading("Solver", short="solver")),
+        Heading("Seeds", short="seeds"),
+        Heading("Reason", "reason", short="reason"),
+    ]
+    return Table("Runs that are not compared", headings, rows)
+
+
+_OUTCOMES = (
+    *(pairing.FAILED_B, pairing.FAILED_A, pairing.FAILED_BOTH, pairing.OTHER_PROBLEM),
+    *(pairing.MISSING_B, pairing.MISSING_A, pairing.MISSING_BOTH, pairing.GONE, pairing.NEW),
+    *(pairing.SKIPPED_B, pairing.SKIPPED_A, pairing.SKIPPED_BOTH),
+)
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    """The seeds, or how many from which to which."""
+    if len(seeds) <= _MANY_SEEDS:
+        return ", ".join(map(str, seeds))
+    return f"{len(seeds)} from {seeds[0]} to {seeds[-1]}"
+
+
+def differences_table(differing: Sequence[Difference], label: str) -> Table | None:
+    """What differs in the settings or in the code; None if nothing does."""
+    if not differing:
+        return None
+    named = any(item.solver for item in differing)
+    rows = [
+        [
+            *([Cell(item.solver)] if named else []),
+            Cell(item.field),
+            *(Cell(visible(item.before)), Cell(visible(item.after))),
+        ]
+        for item in differing
+    ]
+    headings = [
+        *([Heading("Solver", short="solver")] if named else []),
+        Heading("Setting", short="differs"),
+        *(Heading("A", "reason", short="A"), Heading("B", "reason", short="B")),
+    ]
+    return Table(label, headings, rows)
+
+
+#: Verdicts that are counted at the head of the page, and what the counts are called.
+KEY_FIGURES = (
+    *(("worsening", "worse"), ("improvement", "better"), ("mixed", "mixed")),
+    *(("no difference told", "not told apart"), ("identical", "identical")),
+)
+
+
+def bounds_table(comparison: Comparison) -> Table:
+    """The bounds and the bands of the measures."""
+    rows = [
+        [Cell(item.measure.title), Cell(name, code=True), Cell(bound(item))]
+        + [NONE if item.band == 1.0 else Cell(f"{item.band:.3g}{TIMES}")]
+        for name, item in comparison.measures.items()
+    ]
+    headings = [Heading("Measure"), Heading("Name"), Heading("Bound", "number")]
+    return Table("Bounds", [*headings, Heading("Band", "number")], rows)
