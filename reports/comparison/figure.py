@@ -101,7 +101,7 @@ def _set_limits(axes: Axes, tasks: pd.DataFrame, means: pd.DataFrame) -> None:
     values = np.concatenate([tasks["mean"].to_numpy(np.float64), ends[np.isfinite(ends)]])
     values = np.clip(values, 1 / _FARTHEST, _FARTHEST)
     values = np.append(values, [1 / _NARROWEST, _NARROWEST])
-    set_log_axis(axes, "x", *padded(values, 0.06, 0.06), "number")
+    set_log_axis(axes, "x", *padded(values, 0.06, 0.06), "seconds")
 
 
 def _description(comparison: Comparison, means: pd.DataFrame) -> str:

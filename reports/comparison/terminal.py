@@ -51,7 +51,7 @@ def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:
         yield Text(visible(f"{side.name}: {side.words}"))
     frame = comparison.frame
     chosen = words.ordered(frame) if all_rows else words.told(frame)
-    means = words.differing(comparison.solvers)
+    means = comparison.solvers if all_rows else words.judged_apart(comparison.solvers)
     tables = [
         words.measures_table(comparison, chosen, "Values") if len(chosen) else None,
         words.solvers_table(comparison, means) if len(means) else None,

@@ -64,17 +64,16 @@ def findings(comparison: Comparison) -> list[str]:
     """What is worse and better, solver by solver, in sentences."""
     found = []
     for solver, group in comparison.solvers.groupby("solver", sort=False):
-        worse, better = (
-            [comparison.measures[name].measure.words for name in _measures(group, verdict)]
-            for verdict in (("worsening", "mixed"), ("improvement", "mixed"))
-        )
         parts = [
             f"{direction} in {', '.join(names)}"
-            for direction, names in (("worse", worse), ("better", better))
+            for direction, names in (
+                ("worse", _where(comparison, group, "worsening", "n_worse")),
+                ("better", _where(comparison, group, "improvement", "n_better")),
+            )
             if names
         ]
         if parts:
-            found.append(f"{solver} is {' and '.join(parts)} on some task.")
+            found.append(f"{solver} is {' and '.join(parts)}.")
     if not found:
         found.append(_nothing_told(comparison))
     return [*_lacking(comparison.pairs), *found]
@@ -92,8 +91,17 @@ def _lacking(pairs: pd.DataFrame) -> Iterator[str]:
             yield f"{plural(len(mine), 'run')} {words}: {solvers}."
 
 
-def _measures(group: pd.DataFrame, chosen: tuple[str, ...]) -> list[str]:
-    return list(group.loc[group["verdict"].isin(chosen), "measure"])
+def _where(comparison: Comparison, rows: pd.DataFrame, verdict: str, count: str) -> list[str]:
+    """The measures of a solver with a verdict, and on how many tasks it is that."""
+    found = []
+    for row in records(rows):
+        words = comparison.measures[row["measure"]].measure.words
+        if row[count]:
+            n_tasks = row["n_tasks"] + row["n_left_out"]
+            found.append(f"{words} on {row[count]} of {plural(n_tasks, 'task')}")
+        elif row["verdict"] == verdict:
+            found.append(f"{words} on the mean of {plural(row['n_tasks'], 'task')}")
+    return found
 
 
 def _nothing_told(comparison: Comparison) -> str:
@@ -304,6 +312,11 @@ def means_words() -> str:
         "target, or whose ratio has a zero in it, are left out. A mean of fewer than "
         f"{FEWEST_TASKS} tasks decides nothing by itself."
     )
+
+
+def judged_apart(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a verdict, of values that are not all identical."""
+    return frame[~frame["verdict"].isin(("identical", "advice", "not compared"))]
 
 
 def differing(frame: pd.DataFrame) -> pd.DataFrame:
