@@ -106,7 +106,9 @@ def _code(runs: pd.DataFrame, folder: Path) -> dict[str, str]:
     columns = ["solver_class", "version", "params", "key_parts"]
     known = runs[runs["solver_class"] != ""]
     for row in records(known.drop_duplicates(columns)):
-        said = {"class": row["solver_class"], "version": content_version(row["version"])}
+        said = {"class": row["solver_class"]}
+        if row["version"]:
+            said["version"] = content_version(row["version"])
         said |= integrity.flatten(json_object(row["params"]), "params.")
         source = json_object(row["key_parts"]).get("source")
         files = read_sources(folder, source) if isinstance(source, str) else None
