@@ -212,7 +212,9 @@ def of_tasks(
     n : int
     """
     found = combined(verdicts)
-    if found != "no difference told" or n < FEWEST_TASKS or "advice" in verdicts:
+    if found == "no difference told" and "advice" in verdicts:
+        return "advice"
+    if found != "no difference told" or n < FEWEST_TASKS:
         return found
     if low > unchanged[1]:
         return "worsening"

@@ -140,4 +140,6 @@ def test_a_mean_over_tasks_decides_from_six_tasks_on():
     assert on(6, 0.9, 1.4) == "no difference told"
     assert on(6, 1.05, 1.4, unchanged=(1 / 1.1, 1.1)) == "no difference told"
     assert on(6, 1.2, 1.4, each="advice") == "advice"
+    mixed = ["identical", "advice"]
+    assert of_tasks(mixed, NAN, NAN, unchanged=(1.0, 1.0), n=1) == "advice"
     assert on(6, -0.02, -0.01, unchanged=(0.0, 0.0)) == "improvement"
