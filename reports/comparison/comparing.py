@@ -131,11 +131,11 @@ def _only(results: Results, solver: str, label: str) -> Results:
     study = results.study.model_copy(
         update={"solvers": tuple(item.model_copy(update={"label": label}) for item in chosen)}
     )
-    frames = {
-        name: frame[frame["solver"] == solver].assign(solver=label).reset_index(drop=True)
-        for name, frame in (("runs", results.runs), ("traces", results.traces))
-    }
-    return replace(results, study=study, **frames)
+    runs, traces = (
+        frame[frame["solver"] == solver].assign(solver=label).reset_index(drop=True)
+        for frame in (results.runs, results.traces)
+    )
+    return replace(results, study=study, runs=runs, traces=traces)
 
 
 class Comparing:
@@ -236,8 +236,7 @@ class Comparing:
         incomplete = {
             (task, solver): _incomplete(group) for task, solver, group in by_solver(pairs)
         }
-        p_values = frame["change"].map(lambda change: change.p)
-        q = p_values.groupby(frame["measure"]).transform(verdicts.adjusted)
+        q = _adjusted(frame)
         rows = []
         for row, adjusted in zip(records(frame), q, strict=True):
             change, item = row["change"], self.measures[row["measure"]]
@@ -319,6 +318,16 @@ def without_repeats(
         )
     }
     return {name: item for name, item in measures.items() if name not in dropped}
+
+
+def _adjusted(frame: pd.DataFrame) -> pd.Series:
+    """The p-values, adjusted for how many each measure has."""
+    p_values = frame["change"].map(lambda change: change.p)
+    parts = [
+        pd.Series(verdicts.adjusted(list(group)), index=group.index, dtype=float)
+        for _, group in p_values.groupby(frame["measure"], sort=False)
+    ]
+    return pd.concat(parts).reindex(frame.index)
 
 
 def _barred(item: Compared, pairs: pd.DataFrame, runs: list[pd.DataFrame]) -> str:

@@ -206,8 +206,9 @@ def values_of(results: Results, measures: Mapping[str, Compared]) -> pd.DataFram
     if "suboptimality" in runs:
         traces = objective.trace_suboptimality(traces, results.runs)
         floored = objective.floor_suboptimality(runs)
-        gap = np.fmax(runs["gap"], runs["reference_gap"]).where(runs["gap"].notna())
-        runs = floored.assign(gap=gap)
+        # fmax: without a certificate the gap itself; an unknown gap stays unknown.
+        gap = pd.Series(np.fmax(runs["gap"], runs["reference_gap"]), index=runs.index)
+        runs = floored.assign(gap=gap.where(runs["gap"].notna()))
     if "found" in runs:
         runs = _without_unsolved(runs, results, measures)
     parts = [summary.run_values(runs, name) for name in measures if name in runs]

@@ -14,7 +14,7 @@ from marginbench.harness.environment import version
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.storage import storing
 from marginbench.harness.words import visible_lines
-from marginbench.reports.comparison import words
+from marginbench.reports.comparison import tables, words
 from marginbench.reports.comparison.figure import solver_figure
 from marginbench.reports.drawing.canvas import PALETTE, Drawing
 
@@ -67,14 +67,14 @@ def render(comparison: Comparison) -> str:
         findings=words.findings(comparison),
         notes=words.notes(comparison),
         panels=_panels(comparison),
-        told=words.measures_table(comparison, told, "Values that changed") if len(told) else None,
-        rest=words.measures_table(comparison, rest, "All other values") if len(rest) else None,
-        means=words.solvers_table(comparison, means) if len(means) else None,
+        told=tables.measures_table(comparison, told, "Values that changed") if len(told) else None,
+        rest=tables.measures_table(comparison, rest, "All other values") if len(rest) else None,
+        means=tables.solvers_table(comparison, means) if len(means) else None,
         means_words=words.means_words(),
-        outcomes=words.outcomes_table(comparison),
-        environment=words.differences_table(comparison.environment, "Environments"),
-        code=words.differences_table(comparison.code, "Solvers"),
-        bounds=words.bounds_table(comparison),
+        outcomes=tables.outcomes_table(comparison),
+        environment=tables.differences_table(comparison.environment, "Environments"),
+        code=tables.differences_table(comparison.code, "Solvers"),
+        bounds=tables.bounds_table(comparison),
     )
     # No name or message may hide or reorder what stands beside it.
     return visible_lines(page, sys.maxsize)

@@ -79,6 +79,11 @@ class Comparison:
         return self.tables.pairs
 
     @cached_property
+    def cautions(self) -> list[str]:
+        """What limits the results of each side by themselves, in sentences."""
+        return settings.cautions(self.before.results, self.after.results)
+
+    @cached_property
     def n_newly_failed(self) -> int:
         """How many runs failed in B that did not in A."""
         return int((self.pairs["outcome"] == pairing.FAILED_B).sum())

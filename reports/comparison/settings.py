@@ -9,8 +9,10 @@ from pathlib import Path
 import pandas as pd
 
 from marginbench.harness.versions import content_version, read_sources
+from marginbench.reports.described import SvmTask
 from marginbench.reports.frames import json_object, records
-from marginbench.reports.statistics import integrity
+from marginbench.reports.results import Results
+from marginbench.reports.statistics import integrity, objective
 
 #: Settings that name the code, which is what is compared; all others may change times.
 _CODE = frozenset({"marginbench", "commit", "dirty"})
@@ -48,12 +50,11 @@ def environment_differences(before: pd.DataFrame, after: pd.DataFrame) -> list[D
     sides = [_settings(runs) for runs in (before, after)]
     if not all(sides):
         return []
-    names = sorted({*sides[0], *sides[1]})
-    found = [
-        Difference("", name, *values, disturbs=name not in _CODE)
-        for name in names
-        if len(set(values := tuple(side.get(name, _NONE) for side in sides))) > 1
-    ]
+    found = []
+    for name in sorted({*sides[0], *sides[1]}):
+        a, b = (side.get(name, _NONE) for side in sides)
+        if a != b:
+            found.append(Difference("", name, a, b, disturbs=name not in _CODE))
     return sorted(found, key=lambda item: not item.disturbs)
 
 
@@ -81,10 +82,35 @@ def times_advice(before: pd.DataFrame, after: pd.DataFrame, differing: Iterable[
     return ""
 
 
+def cautions(before: Results, after: Results) -> list[str]:
+    """What limits each side by itself, as its report says; what limits both is said once."""
+    sides = [_cautions(side) for side in (before, after)]
+    both = [f"A and B: {sentence}" for sentence in sides[0] if sentence in sides[1]]
+    alone = [
+        f"{name}: {sentence}"
+        for name, mine, other in zip("AB", sides, reversed(sides), strict=True)
+        for sentence in mine
+        if sentence not in other
+    ]
+    return [*both, *alone]
+
+
+def _cautions(results: Results) -> list[str]:
+    runs, traces = results.runs, results.traces
+    if "reference_primal" in runs:
+        traces = objective.trace_suboptimality(traces, runs)
+    folded = [
+        task.label
+        for task in results.study.tasks
+        if isinstance(task, SvmTask) and task.folds is not None
+    ]
+    return integrity.cautions(runs, traces, integrity.environments(runs), folded)
+
+
 def code_differences(
     before: pd.DataFrame, after: pd.DataFrame, folders: tuple[Path, Path]
 ) -> list[Difference]:
-    """The parameters, classes and sources of solvers that differ, solver by solver."""
+    """The classes, parameters, limits and sources of solvers that differ, solver by solver."""
     found: list[Difference] = []
     for solver in dict.fromkeys([*before["solver"], *after["solver"]]):
         sides = [
@@ -94,22 +120,23 @@ def code_differences(
         if not all(sides):
             continue
         for name in dict.fromkeys([*sides[0], *sides[1]]):
-            values = [side.get(name, _NONE) for side in sides]
-            if values[0] != values[1]:
-                found.append(Difference(str(solver), name, *values))
+            a, b = (side.get(name, _NONE) for side in sides)
+            if a != b:
+                found.append(Difference(str(solver), name, a, b))
     return found
 
 
 def _code(runs: pd.DataFrame, folder: Path) -> dict[str, str]:
     """What the records of a solver say of its code; several values where they disagree."""
     found: dict[str, dict[str, None]] = {}
-    columns = ["solver_class", "version", "params", "key_parts"]
+    columns = ["solver_class", "version", "params", "budget", "key_parts"]
     known = runs[runs["solver_class"] != ""]
     for row in records(known.drop_duplicates(columns)):
         said = {"class": row["solver_class"]}
         if row["version"]:
             said["version"] = content_version(row["version"])
         said |= integrity.flatten(json_object(row["params"]), "params.")
+        said |= integrity.flatten(json_object(row["budget"]), "budget.")
         source = json_object(row["key_parts"]).get("source")
         files = read_sources(folder, source) if isinstance(source, str) else None
         said |= {f"source {name}": digest[:10] for name, digest in (files or {}).items()}

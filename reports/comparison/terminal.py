@@ -11,7 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from marginbench.harness.words import visible
-from marginbench.reports.comparison import words
+from marginbench.reports.comparison import tables, words
 from marginbench.reports.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -52,14 +52,17 @@ def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:
     frame = comparison.frame
     chosen = words.ordered(frame) if all_rows else words.told(frame)
     means = comparison.solvers if all_rows else words.judged_apart(comparison.solvers)
-    tables = [
-        words.measures_table(comparison, chosen, "Values") if len(chosen) else None,
-        words.solvers_table(comparison, means) if len(means) else None,
-        words.outcomes_table(comparison),
-        words.differences_table(comparison.environment, "Environments"),
-        words.differences_table(comparison.code, "Solvers"),
+    # What failed is worse than any number.
+    lacking = comparison.n_newly_failed + comparison.n_newly_missing > 0
+    shown = [
+        tables.outcomes_table(comparison) if lacking else None,
+        tables.measures_table(comparison, chosen, "Values") if len(chosen) else None,
+        tables.solvers_table(comparison, means) if len(means) else None,
+        None if lacking else tables.outcomes_table(comparison),
+        tables.differences_table(comparison.environment, "Environments"),
+        tables.differences_table(comparison.code, "Solvers"),
     ]
-    for table in filter(None, tables):
+    for table in filter(None, shown):
         yield Text()
         yield _drawn(table)
     yield Text()
