@@ -33,7 +33,8 @@ def measures_table(comparison: Comparison, rows: pd.DataFrame, label: str) -> Ta
         Heading(f"Median A {ARROW} B", "number"),
         Heading("Pairs", "number", short="n"),
     ]
-    return Table(label, headings, [_measure_cells(comparison, row) for row in records(rows)])
+    cells = [_measure_cells(comparison, row) for row in records(rows)]
+    return Table(label, headings, cells, style="changes")
 
 
 def _measure_cells(comparison: Comparison, row: Mapping[str, Any]) -> list[Cell]:
