@@ -17,6 +17,8 @@ EXIT_USAGE = 2
 EXIT_DATA = 3
 #: Something could not be written.
 EXIT_STORAGE = 4
+#: Of a comparison: runs failed only in its second side, or nothing could be compared.
+EXIT_INCOMPLETE = 5
 
 
 class UserError(Exception):

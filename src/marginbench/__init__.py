@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from marginbench.harness.study_parts import SolverEntry as SolverEntry
     from marginbench.harness.svm.study import Study as Study, Task as Task, Tuning as Tuning
     from marginbench.reports import report as report
+    from marginbench.reports.comparison.result import Comparison as Comparison, compare as compare
     from marginbench.reports.notebook import (
         StudyResults as StudyResults,
         load_results as load_results,
@@ -71,6 +72,8 @@ _HOMES = {
     "Task": "harness.svm.study",
     "Tuning": "harness.svm.study",
     "report": "reports",
+    "Comparison": "reports.comparison.result",
+    "compare": "reports.comparison.result",
     "StudyResults": "reports.notebook",
     "load_results": "reports.notebook",
     "run": "reports.notebook",

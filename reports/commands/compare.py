@@ -1,0 +1,81 @@
+"""The command that compares two results folders, or two solvers of one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from marginbench.harness.errors import UserError
+
+if TYPE_CHECKING:
+    from marginbench.reports.comparison.result import Comparison
+
+# Columns in a file or a pipe, where nothing says how wide a line may be.
+_WIDTH = 110
+_HELP = (
+    "Compare the runs of two results folders, or of two solvers in one; nothing is run. Exit code "
+    "1: something is worse beyond its bound; 5: runs failed or are missing in B only, or nothing "
+    "could be compared."
+)
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("compare", help=_HELP)(_compare)
+
+
+def _compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help="A results folder: the baseline.")],
+    b: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="B", help="The results folder to compare with it.", show_default=False
+        ),
+    ] = None,
+    solver: Annotated[str | None, typer.Option(help="Only this solver.")] = None,
+    against: Annotated[
+        str | None, typer.Option(help="The solver that is its baseline, in A.")
+    ] = None,
+    bound: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An accepted change, such as evals=1.05, cpu=1.2, error=0.5pt or wall=off "
+            "(repeat, or separate by commas)."
+        ),
+    ] = None,
+    as_text: Annotated[bool, typer.Option("--text", help="Print text (the default).")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page, too.", show_default=False)
+    ] = None,
+    all_rows: Annotated[
+        bool, typer.Option("--all", help="Print also the values without a change.")
+    ] = False,
+) -> None:
+    if as_text and as_json:
+        raise UserError("--text and --json are two forms of the same output; give one of them")
+    from marginbench.reports.comparison.result import compare
+
+    found = compare(a, b, solver=solver, against=against, bounds=bound or ())
+    if html is not None:
+        found.write_page(html)
+    typer.echo(found.to_json() if as_json else _text(found, all_rows))
+    if html is not None:
+        typer.echo(f"page: {html}", err=as_json)
+    raise typer.Exit(found.exit_code)
+
+
+def _text(found: Comparison, all_rows: bool) -> str:
+    from rich.console import Console
+
+    from marginbench.reports.comparison.terminal import in_words
+
+    terminal = Console(file=sys.stdout)
+    known = terminal.is_terminal or "COLUMNS" in os.environ
+    width = terminal.width if known else _WIDTH
+    color = terminal.is_terminal and not terminal.no_color
+    return in_words(found, width, all_rows=all_rows, color=color)

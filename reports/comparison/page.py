@@ -1,0 +1,99 @@
+"""The page of a comparison: one self-contained HTML file without scripts."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jinja2
+
+from marginbench.data_loaders.atomic import replacing
+from marginbench.harness.environment import version
+from marginbench.harness.interrupts import interrupts_deferred
+from marginbench.harness.storage import storing
+from marginbench.harness.words import visible_lines
+from marginbench.reports.comparison import tables, words
+from marginbench.reports.comparison.figure import solver_figure
+from marginbench.reports.drawing.canvas import PALETTE, Drawing
+
+if TYPE_CHECKING:
+    from marginbench.reports.comparison.result import Comparison
+
+_TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """The figure of a solver; without a drawing a sentence stands in its place."""
+
+    anchor: str
+    title: str
+    drawing: Drawing | None
+
+
+def write_page(comparison: Comparison, path: Path) -> Path:
+    """Write the page, atomically.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be written.
+    """
+    page = render(comparison).encode()
+    with interrupts_deferred(), storing(path), replacing(path) as sink:
+        sink.write(page)
+    return path
+
+
+def render(comparison: Comparison) -> str:
+    """The page as HTML text."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    frame = comparison.frame
+    told, means = words.told(frame), words.differing(comparison.solvers)
+    rest = words.ordered(frame.drop(told.index))
+    page = environment.get_template("comparison.html").render(
+        palette=PALETTE,
+        version=version(),
+        comparison=comparison,
+        key_figures=_key_figures(comparison),
+        findings=words.findings(comparison),
+        notes=words.notes(comparison),
+        panels=_panels(comparison),
+        told=tables.measures_table(comparison, told, "Values that changed") if len(told) else None,
+        rest=tables.measures_table(comparison, rest, "All other values") if len(rest) else None,
+        means=tables.solvers_table(comparison, means) if len(means) else None,
+        means_words=words.means_words(),
+        outcomes=tables.outcomes_table(comparison),
+        environment=tables.differences_table(comparison.environment, "Environments"),
+        code=tables.differences_table(comparison.code, "Solvers"),
+        bounds=tables.bounds_table(comparison),
+    )
+    # No name or message may hide or reorder what stands beside it.
+    return visible_lines(page, sys.maxsize)
+
+
+def _key_figures(comparison: Comparison) -> list[tuple[str, str]]:
+    counts = comparison.frame["verdict"].value_counts()
+    return [
+        ("verdict", comparison.verdict),
+        *((label, str(counts.get(verdict, 0))) for verdict, label in words.KEY_FIGURES),
+        ("beyond bounds", str(comparison.n_beyond)),
+        ("failed in B only", str(comparison.n_newly_failed)),
+        ("pairs of runs", str(comparison.n_compared)),
+    ]
+
+
+def _panels(comparison: Comparison) -> list[_Panel]:
+    solvers = dict.fromkeys(map(str, comparison.frame["solver"]))
+    return [
+        _Panel(f"changes-{place}", solver, solver_figure(comparison, solver))
+        for place, solver in enumerate(solvers)
+    ]

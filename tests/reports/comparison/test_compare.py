@@ -1,0 +1,474 @@
+"""Comparisons of results folders, from records to verdicts, text, JSON and page."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import marginbench
+from marginbench import compare
+from marginbench.harness.cli import run_app
+from marginbench.harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS, EXIT_USAGE
+from marginbench.harness.mistakes import packed
+from marginbench.reports import formatting
+from marginbench.reports.command import COMMANDS, build_app, report, write_report
+from marginbench.reports.comparison import words
+from marginbench.reports.comparison.comparing import sides_of
+from marginbench.reports.comparison.measured import parsed_bounds
+from marginbench.reports.comparison.page import render
+from marginbench.reports.comparison.terminal import in_words
+from marginbench.reports.errors import ReportError
+
+SEEDS = range(3)
+
+
+@pytest.fixture
+def folder(make, tmp_path):
+    """Writes folders into the test's own."""
+    return _writer(make, tmp_path)
+
+
+def _writer(make, place):
+    """Writes a folder of SMO (draws nothing) and SBP on two tasks; ``changed`` edits records."""
+
+    def write(name, changed=lambda record: record, tasks=("a", "b"), seeds=SEEDS, **study):
+        rng = np.random.default_rng(0)
+        (place / name).mkdir()
+        records = []
+        for task in tasks:
+            records.append(run(make, task, "SMO", 0, 1000, rng))
+            records += [run(make, task, "SBP", s, 3000 + 100 * s, rng) for s in range(5)]
+        kept = [record for record in records if record.seed in seeds]
+        records = [record for record in map(changed, kept) if record is not None]
+        solvers = [make.solver("SMO", deterministic=True), make.solver("SBP")]
+        described = [make.task(task) for task in tasks]
+        return make.folder(place / name, records, described, solvers, **study)
+
+    return write
+
+
+def run(make, task, solver, seed, cost, rng):
+    mistakes = rng.random(200) < 0.05
+    error = float(mistakes.mean())
+    seconds = cost / 1e4 * (1 + 0.01 * seed)
+    trace = make.trace([cost / 10, cost], [0.4, error], [150.0, 100.5], [seconds / 10, seconds])
+    params = json.dumps({"tol": 0.001})
+    extra = {"mistakes": packed(mistakes), "params": params, "gap": 0.5, "n_iter": cost // 10}
+    return make.finished(
+        task, solver, seed, trace, **extra, peak_memory_mb=100.0, reference_test_error=0.06
+    )
+
+
+def scaled(record, factor, solver="SBP"):
+    """The record with so many times the counts of a solver."""
+    if record.solver != solver:
+        return record
+    record.counters = {name: int(count * factor) for name, count in record.counters.items()}
+    trace = [
+        replace(item, counters={name: int(count * factor) for name, count in item.counters.items()})
+        for item in record.trace
+    ]
+    return replace(record, trace=trace)
+
+
+def failing(record, solver="SBP", seed=2):
+    if (record.solver, record.seed) == (solver, seed):
+        return replace(record, status="crashed", reason="signal 11", trace=[])
+    return record
+
+
+def value(found, measure, task="a", solver="SBP"):
+    frame = found.frame
+    chosen = (frame["task"] == task) & (frame["solver"] == solver) & (frame["measure"] == measure)
+    (place,) = frame.index[chosen]
+    return frame.loc[place]
+
+
+def test_a_folder_against_itself_is_identical(folder):
+    a = folder("a")
+    found = compare(a, str(a))
+    assert (found.verdict, found.exit_code) == ("identical", EXIT_OK)
+    assert set(found.frame["verdict"]) == set(found.cells["verdict"]) == {"identical"}
+    assert set(found.solvers["verdict"]) == {"identical"}
+    assert set(found.frame["mean"].dropna()) == {0.0, 1.0}
+    assert found.environment == found.code == []
+    assert "0 worse" in in_words(found, 100, all_rows=False)
+    assert isinstance(found, marginbench.Comparison)
+    assert repr(found).startswith("Comparison('identical': 0 worse")
+
+
+@pytest.mark.slow
+def test_failures_of_both_sides_are_told_and_are_no_difference(folder):
+    failed = folder("failed", failing)
+    again = compare(failed, failed)
+    assert (again.verdict, again.exit_code) == ("identical", EXIT_OK)
+    assert dict(again.cells.set_index(["task", "solver"])["verdict"])["a", "SBP"] == "failed"
+
+
+@pytest.mark.slow
+def test_one_run_of_a_solver_that_draws_nothing_tells_counts_but_no_time(folder):
+    def changed(record):
+        return replace(scaled(record, 1.01, "SMO"), cpu_s=record.cpu_s * 5)
+
+    found = compare(folder("a"), folder("b", changed))
+    row = value(found, "evaluations", solver="SMO")
+    assert (row["verdict"], row["beyond"], row["exact"]) == ("worsening", False, True)
+    assert value(found, "cpu_s", solver="SMO")["verdict"] == "no difference told"
+    assert value(found, "cpu_s")["verdict"] == "worsening"
+
+
+@pytest.mark.slow
+def test_b_against_a_mirrors_a_against_b(folder):
+    rng = np.random.default_rng(3)
+
+    def noisy(record):
+        record = scaled(record, float(rng.uniform(1.5, 1.7)))
+        return failing(replace(record, cpu_s=record.cpu_s * float(rng.uniform(0.4, 0.5))), seed=3)
+
+    a, b = folder("a", seeds=range(4)), folder("b", noisy, seeds=range(5))
+    there, back = compare(a, b), compare(b, a)
+    swapped = {"worsening": "improvement", "improvement": "worsening"}
+    keys = ["task", "solver", "measure"]
+    one, other = there.frame.set_index(keys), back.frame.set_index(keys)
+    assert set(one.index) == set(other.index)
+    other = other.loc[one.index]
+    assert list(one["verdict"].replace(swapped)) == list(other["verdict"])
+    assert set(one["verdict"]) > {"identical", "advice"}
+    ratios = one["scale"] == "ratio"
+    for mine, theirs in (("mean", "mean"), ("low", "high"), ("high", "low"), ("median", "median")):
+        np.testing.assert_allclose(one.loc[ratios, mine], 1 / other.loc[ratios, theirs])
+        np.testing.assert_allclose(one.loc[~ratios, mine], -other.loc[~ratios, theirs], atol=1e-12)
+    np.testing.assert_allclose(one["q"], other["q"])
+    sides = {"failed in A": "failed in B", "gone": "new", "new": "gone"}
+    sides |= {"failed in B": "failed in A"}
+    index = ["task", "solver", "seed"]
+    outcomes = [found.pairs.set_index(index)["outcome"].sort_index() for found in (there, back)]
+    assert outcomes[0].replace(sides).equals(outcomes[1])
+    assert set(outcomes[0]) == {"compared", "failed in B", "new"}
+
+
+@pytest.mark.slow
+def test_new_failures_are_told_and_nothing_is_said_in_their_favour(folder):
+    def faster_but_failing(record):
+        return failing(scaled(record, 0.5))
+
+    found = compare(folder("a", seeds=range(4)), folder("b", faster_but_failing, seeds=range(4)))
+    assert (found.verdict, found.exit_code) == ("failed", EXIT_INCOMPLETE)
+    assert found.n_newly_failed == 2
+    assert value(found, "evaluations")["why"] == "runs of B failed or are missing"
+    assert "signal 11" in in_words(found, 100, all_rows=False)
+    fixed = compare(found.after.results.folder, found.before.results.folder)
+    assert fixed.exit_code == EXIT_OK
+    assert set(fixed.pairs["outcome"]) == {"compared", "failed in A"}
+
+
+@pytest.mark.slow
+def test_nothing_in_common_is_its_own_exit_code(folder):
+    found = compare(folder("a", tasks=("a",)), folder("b", tasks=("c",)))
+    assert (found.verdict, found.exit_code) == ("not compared", EXIT_INCOMPLETE)
+    assert set(found.pairs["outcome"]) == {"gone", "new"}
+    assert found.frame.empty
+    assert json.loads(found.to_json())["values"] == []
+    assert "no pair of runs could be compared" in in_words(found, 80, all_rows=False)
+    assert "No run of A has a counterpart" in render(found)
+
+
+@pytest.mark.slow
+def test_records_that_b_lost_are_told(folder):
+    a, b = folder("a"), folder("b")
+    for path in (b / "runs").glob("*SBP_s1*"):
+        path.unlink()
+    found = compare(a, b)
+    assert (found.verdict, found.exit_code) == ("no record", EXIT_INCOMPLETE)
+    assert (found.pairs["outcome"] == "no record in B").sum() == 2
+
+
+@pytest.mark.slow
+def test_another_certificate_of_the_same_optimum_leaves_out_what_rests_on_it(folder):
+    def changed(record):
+        return replace(record, reference_primal=100.00001, reference_hash="s" * 64)
+
+    found = compare(folder("a"), folder("b", changed))
+    barred = found.frame[found.frame["verdict"] == "not compared"]
+    assert set(barred["measure"]) == {
+        *("suboptimality", "evals_to_error", "evals_to_objective"),
+        *("seconds_to_error", "seconds_to_objective"),
+    }
+    assert set(found.frame.drop(barred.index)["verdict"]) == {"identical"}
+    assert "different certified optima of a, b" in json.loads(found.to_json())["notes"][0]
+
+
+@pytest.mark.slow
+def test_suboptimality_below_the_certificate_is_equal(folder):
+    # The certificate resolves 1e-4 / 100.
+    tiny = {"SBP": 1e-12, "SMO": 0.005}
+    a = folder("a", lambda record: replace(record, suboptimality=tiny[record.solver]))
+    b = folder("b", lambda record: replace(record, suboptimality=tiny[record.solver] * 1000))
+    found = compare(a, b)
+    assert value(found, "suboptimality")["verdict"] == "identical"
+    assert value(found, "suboptimality", solver="SMO")["verdict"] == "worsening"
+
+
+def elsewhere(record, **fields):
+    environment = json.loads(record.environment) | fields
+    return replace(record, environment=json.dumps(environment), cpu_s=record.cpu_s * 3)
+
+
+@pytest.mark.slow
+def test_times_of_another_machine_are_advice(folder):
+    a = folder("a")
+    other = folder("b", lambda record: elsewhere(record, processor="Other CPU"))
+    found = compare(a, other)
+    assert value(found, "cpu_s")["verdict"] == "advice"
+    assert value(found, "evaluations")["verdict"] == "identical"
+    assert found.exit_code == EXIT_OK
+    (setting,) = found.environment
+    assert (setting.field, setting.before, setting.after) == (
+        *("processor", "Example CPU 3000", "Other CPU"),
+    )
+    assert "the sides differ in processor" in in_words(found, 200, all_rows=False)
+
+
+@pytest.mark.slow
+def test_another_commit_on_the_same_machine_does_not_keep_times_from_being_judged(folder):
+    found = compare(folder("a"), folder("b", lambda record: elsewhere(record, commit="f" * 40)))
+    assert [item.field for item in found.environment] == ["commit"]
+    assert value(found, "cpu_s")["verdict"] == "worsening"
+
+
+@pytest.mark.slow
+def test_times_of_a_busy_machine_are_advice(folder):
+    busy = folder("b", lambda record: replace(record, wall_s=record.wall_s * 4))
+    noted = words.notes(compare(folder("c"), busy))
+    assert "Times and memory are advice only: the runs of B were disturbed" in noted[0]
+    assert any(note.startswith("B: The solvers had the processor for 25") for note in noted)
+
+
+@pytest.mark.slow
+def test_parameters_and_sources_that_differ_are_named(folder):
+    def changed(record):
+        if record.solver != "SBP":
+            return record
+        fields = {"params": '{"tol": 0.1, "new": 1}', "budget": '{"timeout": 5}'}
+        return replace(record, **fields, version="abc git:def", status="budget")
+
+    found = compare(folder("a"), folder("b", changed))
+    assert {(item.solver, item.field, item.before, item.after) for item in found.code} == {
+        ("SBP", "version", "not recorded", "abc"),
+        ("SBP", "params.tol", "0.001", "0.1"),
+        ("SBP", "params.new", "not recorded", "1"),
+        ("SBP", "budget.timeout", "not recorded", "5"),
+    }
+    assert "6 pairs ended with 'converged' in A and 'budget' in B: SBP." in words.notes(found)
+
+
+@pytest.mark.slow
+def test_a_target_that_b_never_reaches_is_a_worsening(folder):
+    def worse(record):
+        last = replace(record.trace[-1], test_error=0.4)
+        return replace(record, trace=[record.trace[0], last], test_error=0.4, mistakes="")
+
+    found = compare(folder("a"), folder("b", worse))
+    row = value(found, "evals_to_error")
+    assert (row["verdict"], row["beyond"], row["after"]) == ("worsening", True, math.inf)
+    assert (row["reached_before"], row["reached_after"]) == (3, 0)
+    assert value(found, "test_error")["beyond"]
+    assert "never in B" in in_words(found, 100, all_rows=False)
+
+
+@pytest.mark.slow
+def test_two_solvers_of_a_folder_are_not_ranked_by_what_they_spend(folder):
+    a = folder("a")
+    found = compare(a, solver="SBP", against="SMO")
+    # The only run of SMO stands beside each seed of SBP.
+    assert list(found.pairs["outcome"]) == ["compared"] * 6
+    assert value(found, "evaluations")["verdict"] == "advice"
+    assert value(found, "evaluations")["mean"] == pytest.approx(3.0991, abs=1e-3)
+    assert value(found, "evals_to_error")["verdict"] == "worsening"
+    # One time was measured of SMO.
+    assert value(found, "seconds_to_error")["verdict"] == "no difference told"
+    back = compare(a, solver="SMO", against="SBP")
+    assert value(back, "evals_to_error", solver="SMO")["verdict"] == "improvement"
+    assert (found.before.words, found.after.words) == (f"SMO in {a}", f"SBP in {a}")
+
+
+@pytest.mark.slow
+def test_a_mean_over_six_tasks_tells_what_no_task_does(folder):
+    tasks = tuple("abcdef")
+    rng = np.random.default_rng(5)
+
+    def slower(record):
+        factor = 1.5 * float(rng.uniform(0.9, 1.1))
+        return replace(record, cpu_s=record.cpu_s * factor)
+
+    a, b = folder("a", tasks=tasks), folder("b", slower, tasks=tasks)
+    found = compare(a, b)
+    rows = found.frame[(found.frame["measure"] == "cpu_s") & (found.frame["solver"] == "SMO")]
+    assert set(rows["verdict"]) == {"no difference told"}
+    mean = found.solvers.set_index(["solver", "measure"]).loc[("SMO", "cpu_s")]
+    assert mean["verdict"] == "worsening"
+    assert mean["mean"] == pytest.approx(math.exp(np.log(rows["mean"]).mean()))
+    assert mean["low"] > 1.1
+
+
+@pytest.mark.slow
+def test_methods_of_feasibility_are_compared_by_instance(make, tmp_path):
+    def write(name, factor, found="separable"):
+        records = [
+            make.method_record("cell", "MPLFP", seed, int((100 + 10 * seed) * factor), found=found)
+            for seed in range(3)
+        ]
+        (tmp_path / name).mkdir()
+        return make.folder(tmp_path / name, records, [make.cell("cell")], [make.method("MPLFP")])
+
+    a = write("a", 1)
+    found = compare(a, write("b", 2))
+    assert value(found, "n_iter", "cell", "MPLFP")["mean"] == pytest.approx(2.0)
+    assert found.verdict == "worsening"
+    unsolved = compare(a, write("c", 1, "budget"))
+    assert value(unsolved, "matvecs", "cell", "MPLFP")["why"] == "reached in A, never in B"
+
+
+@pytest.fixture(scope="module")
+def worse(make, tmp_path_factory):
+    """Twice the work, and a failure with a hostile reason; and the folders, to compare again."""
+    write = _writer(make, tmp_path_factory.mktemp("worse"))
+
+    def changed(record):
+        reason = "<script>alert(1)</script>\u202e"
+        return replace(failing(scaled(record, 2.0)), reason=reason)
+
+    folders = (
+        write("a", title="<b>A</b>", seeds=range(4)),
+        write("b", changed, seeds=range(4)),
+    )
+    return compare(*folders), folders
+
+
+def test_the_json_is_stable_and_finite(worse):
+    found, folders = worse
+    text = found.to_json()
+    assert text == compare(*folders).to_json()
+
+    def refused(name):
+        raise AssertionError(name)
+
+    document = json.loads(text, parse_constant=refused)
+    assert list(document)[:4] == ["schema_version", "verdict", "exit_code", "summary"]
+    assert document["exit_code"] == EXIT_INCOMPLETE
+    assert {row["outcome"] for row in document["not_compared"]} == {"failed in B"}
+    assert document["cells"][1]["outcomes"] == {"compared": 3, "failed in B": 1}
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_the_text_fits_the_terminal_with_the_worst_first(worse, width):
+    for all_rows in (False, True):
+        lines = in_words(worse[0], width, all_rows=all_rows).splitlines()
+        assert max(map(len, lines)) <= width
+        assert lines[0].startswith("failed: 2 runs failed")
+
+
+def test_twice_the_work_is_worse_and_the_other_solver_stays_identical(worse):
+    found, _ = worse
+    row = value(found, "evaluations")
+    assert (row["verdict"], row["beyond"], row["n"]) == ("worsening", True, 3)
+    assert (row["mean"], row["low"], row["high"]) == pytest.approx((2.0, 2.0, 2.0), rel=1e-3)
+    assert value(found, "evals_to_objective")["mean"] == pytest.approx(2.0, rel=1e-3)
+    assert set(found.frame.loc[found.frame["solver"] == "SMO", "verdict"]) == {"identical"}
+    assert value(found, "test_error")["verdict"] == "identical"
+    assert (found.verdict, found.exit_code) == ("failed", EXIT_INCOMPLETE)
+
+
+def test_the_page_is_whole_without_scripts_and_escapes_all(worse, make, tmp_path):
+    found, _ = worse
+    path = found.write_page(tmp_path / "page.html")
+    page = make.page(path)
+    raw = path.read_text(encoding="utf-8")
+    assert "<script" not in raw
+    assert "\u202e" not in raw
+    assert "<b>" not in raw
+    (policy,) = (text for text in page.values("content") if "default-src" in text)
+    assert "script-src" not in policy
+    assert len(set(page.values("id"))) == len(page.values("id"))
+    assert "SBP is worse in" in page.text
+    assert f"2.00{formatting.TIMES}" in page.text
+    assert "No ratio differs from 1." in page.text
+    assert raw == render(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((None, None, None), "give another folder"),
+        ((None, None, "SMO"), "give another folder"),
+        ((None, "SMO", "SMO"), "give two solvers"),
+        ((None, "SMOO", "SBP"), "did you mean 'SMO'?"),
+        (("same", None, "SMO"), "--solver"),
+    ],
+)
+def test_sides_that_are_none_are_one_line_that_says_what_to_give(worse, arguments, words):
+    a = worse[1][0]
+    after, solver, against = arguments
+    with pytest.raises(ReportError) as caught:
+        sides_of(a, after and a, solver, against)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_bounds_are_ratios_or_points():
+    assert parsed_bounds(["evals=1.5, cpu=off", "error=0.5pt"]) == {
+        "evaluations": 1.5,
+        "cpu_s": math.inf,
+        "test_error": 0.005,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("cpu", "a ratio from 1 on"),
+        ("cpuu=1.2", "did you mean 'cpu'?"),
+        ("cpu=0.9", "a ratio from 1 on"),
+        ("cpu=2pt", "a ratio from 1 on"),
+        ("cpu=nan", "a ratio from 1 on"),
+        ("error=1.1", "points of test error"),
+        ("error=-1pt", "points of test error"),
+    ],
+)
+def test_a_bound_that_is_none_is_named(text, words):
+    with pytest.raises(ReportError, match=re.escape(f"--bound {text!r}")) as caught:
+        parsed_bounds([text])
+    assert words in str(caught.value)
+
+
+def command(capsys, *arguments):
+    app = build_app(write_report, report)
+    for module in COMMANDS:
+        module.add(app)
+    with pytest.raises(SystemExit) as ended:
+        run_app(app, ["compare", *map(str, arguments)])
+    return ended.value.code, capsys.readouterr()
+
+
+@pytest.mark.slow
+def test_the_command_prints_writes_and_has_exit_codes(folder, capsys, tmp_path):
+    a, b = folder("a"), folder("b", lambda record: scaled(record, 2.0))
+    code, printed = command(capsys, a, a)
+    assert code == EXIT_OK
+    assert printed.out.startswith("identical: 0 worse")
+    code, printed = command(capsys, a, b, "--json", "--html", tmp_path / "page.html")
+    assert code == EXIT_RUNS
+    assert json.loads(printed.out)["verdict"] == "worsening"
+    assert (tmp_path / "page.html").is_file()
+    accepted = "evals=3,computed=3,evals_to_error=3,evals_to_objective=3"
+    assert command(capsys, a, b, "--bound", accepted)[0] == EXIT_OK
+    assert command(capsys, a, folder("c", failing))[0] == EXIT_INCOMPLETE
+    code, printed = command(capsys, a, tmp_path / "nowhere")
+    assert code == EXIT_USAGE
+    assert "not a results folder" in printed.err
+    assert command(capsys, a, b, "--text", "--json")[0] == EXIT_USAGE
