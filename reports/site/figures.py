@@ -21,7 +21,7 @@ from marginbench.reports.drawing.canvas import (
     panel_axes,
 )
 from marginbench.reports.frames import of_task, records
-from marginbench.reports.panels import PanelView, families
+from marginbench.reports.panels import PanelView, gallery
 from marginbench.reports.solved import solved
 
 
@@ -71,33 +71,31 @@ def figures_of(analysis: Analysis, prefix: str) -> list[SiteFigure]:
         Unique in the site, for the ids of the SVG.
     """
     labels = tuple(analysis.styles)
+    tasks = {f"task-{place}": task.label for place, task in enumerate(analysis.study.tasks)}
+    # Galleries as the report asks for them, so that each is drawn once.
+    views = {anchor: _first_view(analysis, anchor, task) for anchor, task in tasks.items()}
+    if not any(views.values()):
+        views = {"figures": _first_view(analysis, "figures", "")}
     found = []
-    for place, task in enumerate(analysis.study.tasks):
-        view = _first_view(analysis, task.label)
+    for place, (anchor, view) in enumerate(views.items()):
         if view is not None and view.drawing is not None:
-            anchor = f"task-{place}-{view.name}"
-            svg = view.drawing.svg(f"{prefix}-{place}")
-            found.append(SiteFigure(f"{task.label}: {view.title}", anchor, svg, labels))
-    if found:
-        return found
-    view = _first_view(analysis, "")
-    if view is not None and view.drawing is not None:
-        svg = view.drawing.svg(f"{prefix}-0")
-        return [SiteFigure(view.title, f"figures-{view.name}", svg, labels)]
-    overview = draw_overview(analysis)
-    if overview is None:
-        return []
-    return [SiteFigure(overview.title, "task-0", overview.svg(f"{prefix}-0"), labels)]
+            task = tasks.get(anchor, "")
+            caption = f"{task}: {view.title}" if task else view.title
+            svg = view.drawing.svg(f"figure-{prefix}-{place}")
+            found.append(SiteFigure(caption, f"{anchor}-{view.name}", svg, labels))
+    overview = None if found else draw_overview(analysis)
+    if overview is not None:
+        found.append(
+            SiteFigure(overview.title, "task-0", overview.svg(f"figure-{prefix}-0"), labels)
+        )
+    return found
 
 
-def _first_view(analysis: Analysis, task: str) -> PanelView | None:
-    scope = "task" if task else "study"
-    for family in families(analysis.kind):
-        if family.scope == scope:
-            drawn = [view for view in family.views(analysis, task) if view.drawing is not None]
-            if drawn:
-                return drawn[0]
-    return None
+def _first_view(analysis: Analysis, anchor: str, task: str) -> PanelView | None:
+    """The first panel of a gallery in which something is drawn."""
+    shown = analysis.ask(gallery, anchor, task)
+    panels = [] if shown is None else shown.panels
+    return next((view for view in panels if view.drawing is not None), None)
 
 
 def draw_overview(analysis: Analysis) -> Drawing | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from marginbench.reports import wording
+from marginbench.reports.drawing.canvas import PALETTE
 from marginbench.reports.formatting import plural
 from marginbench.reports.site.naming import SolverClass
 from marginbench.reports.site.pages import page
@@ -16,12 +17,21 @@ _KINDS: Mapping[str, str] = {"svm": "Studies of SVM solvers", "feasibility": "Fe
 
 
 @dataclass(frozen=True)
+class _Key:
+    """A solver of a study: its label, its page, and its colour in the study's figure."""
+
+    label: str
+    slug: str
+    color: int | None
+
+
+@dataclass(frozen=True)
 class _Card:
     """A study in the overview."""
 
     study: StudyEntry
     facts: Sequence[tuple[str, str]]
-    solvers: Sequence[tuple[str, str]]
+    solvers: Sequence[_Key]
 
 
 @dataclass(frozen=True)
@@ -93,8 +103,18 @@ def _card(study: StudyEntry, slugs: Mapping[SolverClass, str]) -> _Card:
         ("Machine", study.machine),
         ("marginbench", study.version),
     ]
-    links = [(item.solver.title, slugs[item.solver]) for item in study.solvers]
-    return _Card(study, [fact for fact in facts if fact[1]], links)
+    colors = {label: place % len(PALETTE) for place, label in enumerate(_drawn(study))}
+    keys = [
+        _Key(label, slugs[item.solver], colors.get(label))
+        for item in study.solvers
+        for label in item.labels
+    ]
+    return _Card(study, [fact for fact in facts if fact[1]], keys)
+
+
+def _drawn(study: StudyEntry) -> Sequence[str]:
+    """The solvers of the figure that stands for a study, in the order of their colours."""
+    return study.figures[0].solvers if study.figures else ()
 
 
 def _uses(solver: SolverClass, studies: Sequence[StudyEntry]) -> list[tuple[str, str]]:

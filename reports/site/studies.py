@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from marginbench.harness.measures import Measure
 from marginbench.reports import wording
 from marginbench.reports.analysis import Analysis
@@ -22,6 +24,15 @@ from marginbench.reports.tables import NONE, Cell, Heading, Table, measure_cell
 # Columns of where a solver stands, of those that its study has.
 _STANDING = ("test_error", "suboptimality", "evaluations", "cpu_s", "n_iter", "matvecs")
 _DAMAGED = "damaged"
+# What the medians of these columns are of, and what is bold.
+_BASIS = (
+    "Medians over the runs that ended as planned, with their range; below a test error its 95 % "
+    "interval. Bold: the best of the study on its task, or not to be told from it."
+)
+_BASES = {
+    "feasibility": "Medians over the solved instances, with their range. Bold: the least median "
+    "among the methods that solved all instances."
+}
 
 
 @dataclass(frozen=True)
@@ -46,11 +57,12 @@ class Configuration:
 
 @dataclass(frozen=True)
 class StudySolver:
-    """A class of solvers in a study: its configurations, and where they stand."""
+    """A class of solvers in a study: its configurations, where they stand, and by which runs."""
 
     solver: SolverClass
     configurations: tuple[Configuration, ...]
     standing: Table
+    basis: str
 
     @property
     def labels(self) -> list[str]:
@@ -164,6 +176,7 @@ def _counts(analysis: Analysis) -> tuple[tuple[str, int], ...]:
 
 def _solvers(analysis: Analysis) -> list[StudySolver]:
     versions = integrity.versions(analysis.runs)
+    basis = _BASES.get(analysis.kind, _BASIS)
     found = []
     for solver, configured in classes_of(analysis.study.solvers).items():
         configurations = tuple(
@@ -177,13 +190,13 @@ def _solvers(analysis: Analysis) -> list[StudySolver]:
             for item in configured
         )
         labels = [item.label for item in configured]
-        found.append(StudySolver(solver, configurations, _standing(analysis, labels)))
+        found.append(StudySolver(solver, configurations, _standing(analysis, labels), basis))
     return found
 
 
 def _standing(analysis: Analysis, labels: list[str]) -> Table:
     """Where the configurations of a class stand: a row for each task and configuration."""
-    table, measures = _results(analysis)
+    ended, table, measures = _results(analysis)
     measures = {name: measures[name] for name in _STANDING if name in measures}
     cells = {
         (row["task"], row["solver"], row["measure"]): measure_cell(row, measures[row["measure"]])
@@ -198,33 +211,41 @@ def _standing(analysis: Analysis, labels: list[str]) -> Table:
                 [
                     Cell(task.label),
                     *([Cell(label)] if len(labels) > 1 else []),
-                    _runs(row),
+                    _runs(row, ended.count((task.label, label))),
                     *(cells.get((task.label, label, name), NONE) for name in measures),
                 ]
             )
     headings = [
         Heading(wording.capitalised(analysis.words.task)),
         *([Heading("Configuration", "wide")] if len(labels) > 1 else []),
-        Heading("Runs", "number"),
+        Heading(_ended_words(analysis), "number"),
         *(Heading(measure.title, "number") for measure in measures.values()),
     ]
     return Table(f"{', '.join(labels)} in {analysis.study.name}", headings, rows)
 
 
-def _results(analysis: Analysis) -> tuple[Any, Mapping[str, Measure]]:
-    """The table of results of a study's kind, and its measures."""
+def _ended_words(analysis: Analysis) -> str:
+    return "Solved" if analysis.kind == "feasibility" else "Runs"
+
+
+def _results(
+    analysis: Analysis,
+) -> tuple[list[tuple[str, str]], pd.DataFrame, Mapping[str, Measure]]:
+    """Of the table of results of a study's kind: whose runs are behind it, the table, measures."""
     if analysis.kind == "feasibility":
         found = analysis.ask(solved)
-        return found.table, found.costs
-    return analysis.table, analysis.shown
+        runs = found.runs[found.runs["solved"]]
+        return list(zip(runs["task"], runs["solver"], strict=True)), found.table, found.costs
+    runs = analysis.runs[analysis.runs["ok"]]
+    return list(zip(runs["task"], runs["solver"], strict=True)), analysis.table, analysis.shown
 
 
-def _runs(row: Mapping[str, Any]) -> Cell:
-    """How many runs ended as planned, and why others did not."""
+def _runs(row: Mapping[str, Any], n: int) -> Cell:
+    """How many runs are behind the medians, and why others are not."""
     others = {"failed": row["n_failed"], "missing": row["n_missing"], "skipped": row["n_skipped"]}
     note = ", ".join(f"{count} {word}" for word, count in others.items() if count)
     incomplete = row["n_failed"] + row["n_missing"] > 0
-    return Cell(f"{row['n_ok']} / {row['n_planned']}", note=note, incomplete=incomplete)
+    return Cell(f"{n} / {row['n_planned']}", note=note, incomplete=incomplete)
 
 
 def runs_words(entry: StudyEntry) -> str:
