@@ -39,7 +39,8 @@ def check_pages(pages: Mapping[str, Path], site: Path) -> None:
     Raises
     ------
     ReportError
-        If one has no ``index.html``, or is, holds or lies in the site.
+        If one has no ``index.html``; is, holds or lies in the site; holds a link or something else
+        that is no file, a name that no address can have, or a folder that cannot be read.
     """
     for folder in pages.values():
         if not (folder / _INDEX).is_file():
@@ -47,6 +48,8 @@ def check_pages(pages: Mapping[str, Path], site: Path) -> None:
         here, there = folder.resolve(), site.resolve()
         if here.is_relative_to(there) or there.is_relative_to(here):
             raise ReportError(f"{folder}: and the site {site} must be apart; choose another folder")
+        for path in _paths(folder):
+            _check_path(path)
 
 
 def files_of(folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -55,21 +58,25 @@ def files_of(folder: Path) -> Iterator[tuple[str, bytes]]:
     Raises
     ------
     ReportError
-        If it holds a link or something else that is no file, a name that no address can have, or
-        something that cannot be read.
+        If one cannot be read.
     """
+    for path in _paths(folder):
+        if path.is_file():
+            yield path.relative_to(folder).as_posix(), _read(path)
+
+
+def _paths(folder: Path) -> Iterator[Path]:
     for base, subfolders, names in os.walk(folder, onerror=_raise):
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        for name in sorted([*names, *subfolders]):
-            path = Path(base, name)
-            if name.startswith("."):
-                continue
-            if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                raise ReportError(f"{path}: is a link or no file; put a copy in its place")
-            if not name.isprintable() or "\\" in name:
-                raise ReportError(f"{str(path)!r}: no address can have this name; rename it")
-            if path.is_file():
-                yield path.relative_to(folder).as_posix(), _read(path)
+        yield from (Path(base, name) for name in sorted(names) if not name.startswith("."))
+        yield from (Path(base, name) for name in subfolders)
+
+
+def _check_path(path: Path) -> None:
+    if path.is_symlink() or not (path.is_file() or path.is_dir()):
+        raise ReportError(f"{path}: is a link or no file; put a copy in its place")
+    if not path.name.isprintable() or "\\" in path.name:
+        raise ReportError(f"{str(path)!r}: no address can have this name; rename it")
 
 
 def _read(path: Path) -> bytes:
