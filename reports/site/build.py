@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from marginbench.harness.description import FILE_NAME
 from marginbench.harness.guarding import exclusive
-from marginbench.harness.interrupts import interrupts_deferred
+from marginbench.harness.interrupts import interrupts_deferred, interrupts_raised
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.described import Study, read_study
 from marginbench.reports.errors import ReportError
@@ -64,7 +65,8 @@ def write_site(request: Request, site: Path) -> PublishedSite:
     check_pages(pages, site)
     problems: list[str] = []
     planned = _planned(request, problems)
-    with exclusive(site):
+    # Ctrl-C leaves the site as it was, without the lock and without half of the new files.
+    with interrupts_raised(), exclusive(site):
         before = read_manifest(site, force=request.force)
         clear_staging(site)
         try:
@@ -97,20 +99,24 @@ def _planned(request: Request, problems: list[str]) -> list[_Planned]:
     found = []
     for folder in _distinct(request.folders):
         try:
-            study = read_study(folder)
+            found.append((folder, read_study(folder)))
         except ReportError as error:
             _left_out(problems, error, keep=request.keep_going)
-            continue
-        digest = hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
-        found.append((slug(study.name, "study"), digest, folder, study))
-    names = [base for base, *_ in found]
-    keyed = sorted(
-        ((base, _first_start(folder) if names.count(base) > 1 else "", digest, folder, study)
-         for base, digest, folder, study in found),
-        key=lambda item: item[:3],
-    )  # fmt: skip
-    slugs = numbered([item[0] for item in keyed])
-    return [_Planned(item[3], item[4], name) for item, name in zip(keyed, slugs, strict=True)]
+    bases = Counter(_base(study) for _, study in found)
+
+    def place(item: tuple[Path, Study]) -> tuple[str, str, str]:
+        folder, study = item
+        base = _base(study)
+        start = _first_start(folder) if bases[base] > 1 else ""
+        return base, start, hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
+
+    found.sort(key=place)
+    names = numbered([_base(study) for _, study in found])
+    return [_Planned(*item, name) for item, name in zip(found, names, strict=True)]
+
+
+def _base(study: Study) -> str:
+    return slug(study.name, "study")
 
 
 def _distinct(folders: Sequence[Path]) -> list[Path]:
@@ -135,9 +141,8 @@ def _stage_studies(
     site: Path, planned: Sequence[_Planned], problems: list[str], *, keep: bool
 ) -> tuple[list[StudyEntry], dict[SolverClass, str]]:
     """Write the pages and data of the studies, and those of their solvers, beside the site."""
-    slugs = solver_slugs(
-        sorted({name for item in planned for name in classes_of(item.study.solvers)})
-    )
+    classes = {solver for item in planned for solver in classes_of(item.study.solvers)}
+    slugs = solver_slugs(sorted(classes))
     studies = []
     for item in planned:
         try:

@@ -79,7 +79,7 @@ def index_page(
         ],
         "further": [(name, f"{folder}/index.html") for name, folder in further.items()],
         "counts": [
-            plural(len(studies), "study").replace("studys", "studies"),
+            f"{len(studies)} studies" if len(studies) != 1 else "1 study",
             plural(len(slugs), "solver"),
             plural(sum(dict(study.counts)["planned"] for study in studies), "run"),
         ],

@@ -20,7 +20,9 @@ import pytest
 
 import marginbench
 from marginbench import publish
+from marginbench.reports.command import main
 from marginbench.reports.errors import ReportError
+from marginbench.reports.site import build
 
 _ADDRESSES = ("href", "src", "srcset", "action", "data", "poster", "xlink:href")
 _HOSTILE = '<b onclick="x">"../../x"</b>'
@@ -28,7 +30,7 @@ _LONG = "An unbreakable" + "_name" * 22
 _EMOJI = "\N{FIRE} \N{SNOWMAN}"
 
 
-def small_folder(make: SimpleNamespace, folder: Path, name: str = "example", **study: Any) -> Path:
+def small_folder(make: SimpleNamespace, folder: Path, name: str = "example") -> Path:
     """Two solvers on one task, one run each; that of a user's own solver failed on the way."""
     folder.mkdir(parents=True)
     trace = make.trace([1e3, 1e4, 1e5], [0.3, 0.1, 0.02], [300.0, 120.0, 101.0])
@@ -41,9 +43,16 @@ def small_folder(make: SimpleNamespace, folder: Path, name: str = "example", **s
         make.solver("SMO", **{"class": "marginbench:SMO"}),
         make.solver("Mine", **{"class": "mine.py:Mine", "summary": "My own solver."}),
     ]
-    described = {"name": name, "title": f"Study {name}", "solvers": solvers} | study
-    solvers = described.pop("solvers")
-    return make.folder(folder, records, [make.task("a")], solvers, **described)
+    named = {"name": name, "title": f"Study {name}"}
+    return make.folder(folder, records, [make.task("a")], solvers, **named)
+
+
+def small_methods(make: SimpleNamespace, folder: Path) -> Path:
+    """Two instances solved by one method, in a study of a hostile name."""
+    folder.mkdir(parents=True)
+    records = [make.method_record("cell", "MPLFP", seed) for seed in (0, 1)]
+    method = make.method("MPLFP")
+    return make.folder(folder, records, [make.cell("cell")], [method], name="../../x", title="")
 
 
 def broken_links(make: SimpleNamespace, site: Path) -> list[str]:
@@ -121,16 +130,7 @@ def folders(make, tmp_path_factory):
         name="example",
         **hostile,
     )
-    (root / "third").mkdir()
-    third = make.folder(
-        root / "third",
-        [make.method_record("cell", "MPLFP", seed) for seed in (0, 1)],
-        [make.cell("cell")],
-        [make.method("MPLFP")],
-        name="../../x",
-        title="",
-    )
-    return [first, second, third]
+    return [first, second, small_methods(make, root / "third")]
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +244,7 @@ def test_the_tables_are_the_records(site, folders):
 @pytest.mark.slow
 def test_again_from_copies_in_another_order_nothing_is_written(make, folders, tmp_path):
     small = small_folder(make, tmp_path / "here/a")
-    other = small_folder(make, tmp_path / "here/b", name="Other")
+    other = small_methods(make, tmp_path / "here/b")
     publish([small, other], tmp_path / "site")
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "site").rglob("*")}
     (tmp_path / "here").rename(tmp_path / "there")
@@ -254,8 +254,8 @@ def test_again_from_copies_in_another_order_nothing_is_written(make, folders, tm
 
     (tmp_path / "site/notes.txt").write_text("mine")
     fewer = publish([tmp_path / "there/a"], tmp_path / "site", title="One study")
-    assert fewer.removed == 4
-    assert not (tmp_path / "site/studies/other").exists()
+    assert fewer.removed == 5
+    assert not (tmp_path / "site/studies/x").exists()
     assert (tmp_path / "site/notes.txt").read_text() == "mine"
     assert "One study" in (tmp_path / "site/index.html").read_text()
     assert broken_links(make, tmp_path / "site") == []
@@ -279,37 +279,15 @@ def test_a_damaged_folder_is_named_and_nothing_is_written(make, tmp_path):
     assert [str(bad) in problem for problem in found.left_out] == [True]
 
 
-@pytest.mark.parametrize(
-    ("pages", "problem"),
-    [
-        ({"Regressions": "nowhere"}, "has no index.html"),
-        ({"Studies": "pages"}, "folder studies/ is taken"),
-        ({"A": "pages", "a!": "pages"}, "folder a/ is taken"),
-        ({"A": "."}, "must be apart"),
-    ],
-)
-def test_further_pages_that_cannot_be_are_an_error(make, tmp_path, pages, problem):
-    (tmp_path / "pages").mkdir()
-    for folder in (tmp_path, tmp_path / "pages"):
-        (folder / "index.html").write_text("<p>x</p>")
-    given = {title: tmp_path / folder for title, folder in pages.items()}
-    with pytest.raises(ReportError, match=problem):
-        publish([tmp_path / "results"], tmp_path / "site", pages=given)
+def test_an_interrupt_leaves_the_site_as_it_was(make, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
 
-
-@pytest.mark.parametrize("name", ["link.html", "two\nlines.html", "back\\slash.html"])
-def test_names_that_no_address_can_have_and_links_are_refused(tmp_path, name):
-    pages = tmp_path / "pages"
-    pages.mkdir()
-    (pages / "index.html").write_text("<p>x</p>")
-    (pages / ".hidden").symlink_to("/etc/hostname")
-    if name == "link.html":
-        (pages / name).symlink_to("/etc/hostname")
-    else:
-        (pages / name).write_text("<p>x</p>")
-    with pytest.raises(ReportError, match=r"is a link|no address can have this name"):
-        publish([tmp_path / "results"], tmp_path / "site", pages={"Pages": pages})
-    assert not (tmp_path / "site").exists()
+    folder, out = small_methods(make, tmp_path / "results"), tmp_path / "site"
+    monkeypatch.setattr(build, "data_files", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        publish([folder], out)
+    assert list(out.iterdir()) == []
 
 
 def _command(*words: object, **environment: str) -> subprocess.Popen[str]:
@@ -338,13 +316,16 @@ def test_hash_seeds_and_places_make_no_difference(folders, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_is_left_out_is_said_in_one_line(folders, tmp_path):
+def test_what_is_left_out_is_said_in_one_line(folders, tmp_path, monkeypatch, capsys):
     out = tmp_path / "site"
     out.mkdir()
     (out / "mine.txt").write_text("mine")
-    command = _command(folders[2], tmp_path, "--out", out, "--force", "--keep-going")
-    printed, errors = command.communicate(timeout=300)
-    assert command.returncode == 1
+    words = ["publish", folders[2], tmp_path, "--out", out, "--force", "--keep-going"]
+    monkeypatch.setattr(sys, "argv", ["marginbench", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    printed, errors = capsys.readouterr()
     assert errors.startswith(f"marginbench: left out: {tmp_path}: not a results folder")
     assert errors.count("\n") == 1
     assert printed.splitlines() == ["6 files written, 0 unchanged", f"site: {out / 'index.html'}"]
