@@ -35,6 +35,7 @@ from marginbench.reports.site.studies import (
     classes_of,
     damaged_records,
     study_entry,
+    told_apart,
 )
 
 
@@ -151,7 +152,7 @@ def _stage_studies(
             _left_out(problems, error, keep=keep)
     if not studies:
         raise ReportError(f"no results folder can be published; the first problem: {problems[0]}")
-    studies.sort(key=lambda study: (study.title.casefold(), study.slug))
+    studies = told_apart(studies)
     shown = {item.solver for study in studies for item in study.solvers}
     slugs = {solver: name for solver, name in slugs.items() if solver in shown}
     for solver, name in slugs.items():

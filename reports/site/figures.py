@@ -31,6 +31,8 @@ class SiteFigure:
 
     Attributes
     ----------
+    task : str
+        The label of the task that it shows; empty for the study as a whole.
     caption : str
     anchor : str
         Where it, or what it is about, stands in the report.
@@ -40,6 +42,7 @@ class SiteFigure:
         The labels of the study's solvers, in the order of their colours.
     """
 
+    task: str
     caption: str
     anchor: str
     svg: Markup
@@ -82,11 +85,11 @@ def figures_of(analysis: Analysis, prefix: str) -> list[SiteFigure]:
             task = tasks.get(anchor, "")
             caption = f"{task}: {view.title}" if task else view.title
             svg = view.drawing.svg(f"figure-{prefix}-{place}")
-            found.append(SiteFigure(caption, f"{anchor}-{view.name}", svg, labels))
+            found.append(SiteFigure(task, caption, f"{anchor}-{view.name}", svg, labels))
     overview = None if found else draw_overview(analysis)
     if overview is not None:
         found.append(
-            SiteFigure(overview.title, "task-0", overview.svg(f"figure-{prefix}-0"), labels)
+            SiteFigure("", overview.title, "task-0", overview.svg(f"figure-{prefix}-0"), labels)
         )
     return found
 

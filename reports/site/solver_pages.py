@@ -88,4 +88,5 @@ def _figures(study: StudyEntry, solver: StudySolver) -> list[_Shown]:
             note=", ".join(figure.alike(solver.labels)),
         )
         for figure in study.figures
+        if not figure.task or figure.task in solver.tasks
     ]

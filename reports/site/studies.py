@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -57,10 +58,23 @@ class Configuration:
 
 @dataclass(frozen=True)
 class StudySolver:
-    """A class of solvers in a study: its configurations, where they stand, and by which runs."""
+    """A class of solvers in a study.
+
+    Attributes
+    ----------
+    solver : SolverClass
+    configurations : tuple of Configuration
+    tasks : frozenset of str
+        Labels of the tasks on which it has runs that took place.
+    standing : Table
+        Where it stands on each task.
+    basis : str
+        What the values of this table are.
+    """
 
     solver: SolverClass
     configurations: tuple[Configuration, ...]
+    tasks: frozenset[str]
     standing: Table
     basis: str
 
@@ -132,6 +146,16 @@ def study_entry(analysis: Analysis, slug: str) -> StudyEntry:
     )
 
 
+def told_apart(studies: Sequence[StudyEntry]) -> list[StudyEntry]:
+    """The studies sorted by title; those that have the same one are followed by their folder."""
+    titles = Counter(study.title for study in studies)
+    named = [
+        replace(study, title=f"{study.title} ({study.slug})") if titles[study.title] > 1 else study
+        for study in studies
+    ]
+    return sorted(named, key=lambda study: (study.title.casefold(), study.slug))
+
+
 def classes_of(solvers: Sequence[Solver]) -> dict[SolverClass, list[Solver]]:
     """The configurations of each class, in the order of the study."""
     found: dict[SolverClass, list[Solver]] = {}
@@ -190,8 +214,16 @@ def _solvers(analysis: Analysis) -> list[StudySolver]:
             for item in configured
         )
         labels = [item.label for item in configured]
-        found.append(StudySolver(solver, configurations, _standing(analysis, labels), basis))
+        standing = _standing(analysis, labels)
+        tasks = _tasks_of(analysis, labels)
+        found.append(StudySolver(solver, configurations, tasks, standing, basis))
     return found
+
+
+def _tasks_of(analysis: Analysis, labels: Sequence[str]) -> frozenset[str]:
+    counts = analysis.counts
+    mine = counts[counts["solver"].isin(labels)]
+    return frozenset(mine.loc[mine["n_ok"] + mine["n_failed"] > 0, "task"])
 
 
 def _standing(analysis: Analysis, labels: list[str]) -> Table:

@@ -113,8 +113,10 @@ def folders(make, tmp_path_factory):
     first = small_folder(make, root / "first")
     trace = make.trace([1e3, 1e5], [0.3, 0.02], [300.0, 101.0])
     later = {"started_at": "2025-01-01T00:00:00+00:00"}
-    labels = (_HOSTILE, _LONG, _EMOJI, "smo")
+    labels = (_HOSTILE, _LONG, _EMOJI)
     records = [make.finished("<i>a</i>", label, 0, trace, **later) for label in labels]
+    skipped = {"status": "skipped", "reason": _HOSTILE}
+    records.append(make.record("<i>a</i>", "smo", 0, **skipped, **later))
     solvers = [
         solver,
         make.solver(_LONG, **{"class": "Mine.py:mine"}),
@@ -230,6 +232,15 @@ def test_a_solver_from_elsewhere_has_what_was_recorded(make, site):
         assert words in text, words
 
 
+def test_a_solver_has_figures_of_tasks_that_it_took_part_in(make, site):
+    figures = {
+        path.name[:4]: sum(tag == "figure" for tag, _ in make.page(path).tags)
+        for path in (site / "solvers").iterdir()
+    }
+    assert figures["mine"] == figures["mplf"] == 1
+    assert figures["smo-"] == 0
+
+
 def test_the_tables_are_the_records(site, folders):
     loaded = marginbench.load_results(folders[0])
     for name, frame in (("runs", loaded.runs), ("traces", loaded.checkpoints)):
@@ -253,6 +264,12 @@ def test_again_from_copies_in_another_order_nothing_is_written(make, folders, tm
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "site").rglob("*")} == times
 
     (tmp_path / "site/notes.txt").write_text("mine")
+    shutil.copytree(tmp_path / "there/b", tmp_path / "there/c")
+    publish([tmp_path / "there/c", tmp_path / "there/b"], tmp_path / "twice")
+    text = make.page(tmp_path / "twice/index.html").text
+    assert "../../x (x)" in text
+    assert "../../x (x-2)" in text
+
     fewer = publish([tmp_path / "there/a"], tmp_path / "site", title="One study")
     assert fewer.removed == 5
     assert not (tmp_path / "site/studies/x").exists()
