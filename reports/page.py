@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import pandas as pd
@@ -60,7 +62,7 @@ def write_page(analysis: Analysis, command: str = "") -> Path:
     return path
 
 
-def render(analysis: Analysis, command: str) -> str:
+def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = None) -> str:
     """The page as HTML text.
 
     Parameters
@@ -68,6 +70,8 @@ def render(analysis: Analysis, command: str) -> str:
     analysis : Analysis
     command : str
         The command line that reproduces the results.
+    site : mapping, optional
+        What the page links to as a part of a site: see ``templates/site_navigation.html``.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
@@ -82,6 +86,7 @@ def render(analysis: Analysis, command: str) -> str:
     page = environment.get_template("page.html").render(
         study=analysis.study,
         palette=PALETTE,
+        site=site,
         script=Markup(script),
         script_source=_source_of(script),
         key_figures=_key_figures(analysis, sections),

@@ -35,7 +35,7 @@ class FeasibilityTasks(Section):
             data = {
                 "problem": _problem(task),
                 "decided": task.decided,
-                "gallery": gallery(analysis, anchor, task.label),
+                "gallery": analysis.ask(gallery, anchor, task.label),
                 "table": analysis.ask(results, task.label),
                 "note": _note(analysis, task),
             }

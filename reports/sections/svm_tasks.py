@@ -42,7 +42,7 @@ class SvmTasks(Section):
             data = {
                 "problem": _problem(analysis.runs, task),
                 "decided": task.decided,
-                "gallery": gallery(analysis, anchor, task.label),
+                "gallery": analysis.ask(gallery, anchor, task.label),
                 "table": results(analysis, task.label, of_task(analysis.counts, task.label)),
                 "note": " ".join(
                     [

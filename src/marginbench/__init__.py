@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         load_results as load_results,
         run as run,
     )
+    from marginbench.reports.site import PublishedSite as PublishedSite, publish as publish
     from marginbench.solvers import *  # noqa: F403
 
 #: Where the public names are defined; all others are those of marginbench.solvers.
@@ -74,6 +75,8 @@ _HOMES = {
     "report": "reports",
     "Comparison": "reports.comparison.result",
     "compare": "reports.comparison.result",
+    "PublishedSite": "reports.site",
+    "publish": "reports.site",
     "StudyResults": "reports.notebook",
     "load_results": "reports.notebook",
     "run": "reports.notebook",

@@ -1,0 +1,74 @@
+"""The command that writes a static site of results folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from marginbench.harness.commands.output import complain
+from marginbench.harness.errors import EXIT_OK, EXIT_RUNS
+from marginbench.reports.errors import ReportError
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("publish", help="Write a static site of results folders, for any web server.")(
+        _publish
+    )
+
+
+def _publish(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Results folders.", show_default=False)
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="SITE", help="The site's folder.", show_default=False)
+    ],
+    title: Annotated[str, typer.Option(help="The heading of the overview.")] = "",
+    with_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="DIR:TITLE",
+            help="A folder of further static pages, copied and linked (repeat).",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write into a folder that has other files.")
+    ] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Leave out folders that cannot be published.")
+    ] = False,
+) -> int:
+    from marginbench.harness.words import plural
+    from marginbench.reports.site import publish
+
+    site = publish(
+        folders, out, title=title, pages=_pages(with_ or []), force=force, keep_going=keep_going
+    )
+    for path in site.kept:
+        typer.echo(f"{path}: was changed since it was published, and is left as it is", err=True)
+    for problem in site.left_out:
+        complain(f"left out: {problem}", EXIT_RUNS)
+    files = f"{plural(site.written, 'file')} written, {site.unchanged} unchanged"
+    removed = f", {site.removed} removed" if site.removed else ""
+    typer.echo(f"{files}{removed}")
+    typer.echo(f"site: {site.index}")
+    return EXIT_RUNS if site.left_out else EXIT_OK
+
+
+def _pages(given: list[str]) -> dict[str, Path]:
+    """The folders of further pages by title."""
+    found: dict[str, Path] = {}
+    for text in given:
+        folder, _, title = text.rpartition(":")
+        if not folder or not title.strip():
+            raise ReportError(
+                f"--with {text}: write DIR:TITLE, such as out/regressions:Regressions"
+            )
+        if title in found:
+            raise ReportError(f"--with {text}: another folder has this title; choose another one")
+        found[title] = Path(folder)
+    return found

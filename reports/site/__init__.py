@@ -1,0 +1,86 @@
+"""A static site of several studies: an overview, their reports and records, and their solvers.
+
+Importing this package is light; what writes a site is imported when one is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class PublishedSite:
+    """What :func:`publish` wrote.
+
+    Attributes
+    ----------
+    index : Path
+        The page to open.
+    studies, solvers : int
+        Pages of each.
+    written, unchanged, removed : int
+        Files.
+    kept : tuple of str
+        Files of an earlier site that were changed since: they are no longer part of it, and stay.
+    left_out : tuple of str
+        Why results folders were left out, a line each.
+    """
+
+    index: Path
+    studies: int
+    solvers: int
+    written: int
+    unchanged: int
+    removed: int
+    kept: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def publish(
+    folders: Iterable[Path | str],
+    out: Path | str,
+    *,
+    title: str = "",
+    pages: Mapping[str, Path | str] | None = None,
+    force: bool = False,
+    keep_going: bool = False,
+) -> PublishedSite:
+    """Write a static site of results folders, for any web server or to be opened as files.
+
+    The same records give the same files, wherever the folders are. A second call rewrites only
+    what has changed and removes pages that are gone; it never removes a file that it did not write.
+
+    Parameters
+    ----------
+    folders : iterable of Path or str
+        Results folders, each with ``study.json`` and ``runs/``; their order makes no difference.
+    out : Path or str
+        The site's folder: a new one, or that of an earlier call.
+    title : str, optional
+        The heading of the overview.
+    pages : mapping of str to Path or str, optional
+        Folders of further static pages by title, each with an ``index.html``. They are copied to
+        the site and linked from the overview.
+    force : bool
+        Write into a folder that has other files, and replace those in the way.
+    keep_going : bool
+        Leave out results folders that cannot be published instead of raising an error.
+
+    Returns
+    -------
+    PublishedSite
+
+    Raises
+    ------
+    ReportError
+        If a results folder is damaged, or ``out`` is somebody else's folder; nothing is written.
+    StorageError
+        If something cannot be written.
+    """
+    from marginbench.reports.site.build import Request, write_site
+
+    further = {name: Path(folder) for name, folder in (pages or {}).items()}
+    request = Request([Path(folder) for folder in folders], title, further, force, keep_going)
+    return write_site(request, Path(out))

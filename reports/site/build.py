@@ -1,0 +1,211 @@
+"""Write a site: each study's report and records, then the pages that need all studies."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from marginbench.harness.description import FILE_NAME
+from marginbench.harness.guarding import exclusive
+from marginbench.harness.interrupts import interrupts_deferred, interrupts_raised
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.described import Study, read_study
+from marginbench.reports.errors import ReportError
+from marginbench.reports.formatting import plural
+from marginbench.reports.page import render
+from marginbench.reports.results import load_results
+from marginbench.reports.site import PublishedSite
+from marginbench.reports.site.data import data_files
+from marginbench.reports.site.further import check_pages, files_of, folders_of
+from marginbench.reports.site.index import index_page
+from marginbench.reports.site.manifest import (
+    clear_staging,
+    read_manifest,
+    replace_files,
+    stage,
+)
+from marginbench.reports.site.naming import SolverClass, numbered, slug, solver_slugs
+from marginbench.reports.site.solver_pages import solver_page
+from marginbench.reports.site.studies import (
+    StudyEntry,
+    classes_of,
+    damaged_records,
+    study_entry,
+    told_apart,
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a site is made of: see :func:`marginbench.reports.site.publish`."""
+
+    folders: Sequence[Path]
+    title: str = ""
+    pages: Mapping[str, Path] | None = None
+    force: bool = False
+    keep_going: bool = False
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A results folder and its place in the site."""
+
+    folder: Path
+    study: Study
+    slug: str
+
+
+def write_site(request: Request, site: Path) -> PublishedSite:
+    """Write the site, as :func:`marginbench.reports.site.publish` describes."""
+    pages = request.pages or {}
+    further = folders_of(pages)
+    check_pages(pages, site)
+    problems: list[str] = []
+    planned = _planned(request, problems)
+    # Ctrl-C leaves the site as it was, without the lock and without half of the new files.
+    with interrupts_raised(), exclusive(site):
+        before = read_manifest(site, force=request.force)
+        clear_staging(site)
+        try:
+            studies, slugs = _stage_studies(site, planned, problems, keep=request.keep_going)
+            for title, folder in further.items():
+                for name, content in files_of(pages[title]):
+                    stage(site, f"{folder}/{name}", content)
+            stage(site, "index.html", index_page(studies, slugs, further, request.title))
+            with interrupts_deferred():
+                changes = replace_files(site, before, _about(studies, slugs), force=request.force)
+        finally:
+            clear_staging(site)
+    return PublishedSite(
+        index=site / "index.html",
+        studies=len(studies),
+        solvers=len(slugs),
+        written=changes.written,
+        unchanged=changes.unchanged,
+        removed=changes.removed,
+        kept=changes.kept,
+        left_out=tuple(problems),
+    )
+
+
+def _planned(request: Request, problems: list[str]) -> list[_Planned]:
+    """The studies in the order of their folders in the site, which depends on their records alone.
+
+    Of several with the same name the one that was run first has the name without a number.
+    """
+    found = []
+    for folder in _distinct(request.folders):
+        try:
+            found.append((folder, read_study(folder)))
+        except ReportError as error:
+            _left_out(problems, error, keep=request.keep_going)
+    bases = Counter(_base(study) for _, study in found)
+
+    def place(item: tuple[Path, Study]) -> tuple[str, str, str]:
+        folder, study = item
+        base = _base(study)
+        start = _first_start(folder) if bases[base] > 1 else ""
+        return base, start, hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
+
+    found.sort(key=place)
+    names = numbered([_base(study) for _, study in found])
+    return [_Planned(*item, name) for item, name in zip(found, names, strict=True)]
+
+
+def _base(study: Study) -> str:
+    return slug(study.name, "study")
+
+
+def _distinct(folders: Sequence[Path]) -> list[Path]:
+    """The folders, each once."""
+    if not folders:
+        raise ReportError("no results folder is given; 'marginbench run' makes one")
+    return list({folder.resolve(): folder for folder in reversed(folders)}.values())
+
+
+def _left_out(problems: list[str], error: ReportError, *, keep: bool) -> None:
+    if not keep:
+        raise error
+    problems.append(str(error))
+
+
+def _first_start(folder: Path) -> str:
+    """When the first run of a study began; empty if none did."""
+    return min(filter(None, load_results(folder).runs["started_at"]), default="")
+
+
+def _stage_studies(
+    site: Path, planned: Sequence[_Planned], problems: list[str], *, keep: bool
+) -> tuple[list[StudyEntry], dict[SolverClass, str]]:
+    """Write the pages and data of the studies, and those of their solvers, beside the site."""
+    classes = {solver for item in planned for solver in classes_of(item.study.solvers)}
+    slugs = solver_slugs(sorted(classes))
+    studies = []
+    for item in planned:
+        try:
+            studies.append(_stage_study(site, item, slugs))
+        except ReportError as error:
+            _left_out(problems, error, keep=keep)
+    if not studies:
+        raise ReportError(f"no results folder can be published; the first problem: {problems[0]}")
+    studies = told_apart(studies)
+    shown = {item.solver for study in studies for item in study.solvers}
+    slugs = {solver: name for solver, name in slugs.items() if solver in shown}
+    for solver, name in slugs.items():
+        stage(site, f"solvers/{name}.html", solver_page(solver, studies, slugs))
+    return studies, slugs
+
+
+def _stage_study(site: Path, item: _Planned, slugs: Mapping[SolverClass, str]) -> StudyEntry:
+    """Write one study beside the site; its results can go when this returns."""
+    results = load_results(item.folder)
+    analysis = Analysis(results)
+    damaged = damaged_records(analysis)
+    if damaged:
+        raise ReportError(
+            f"{item.folder}: {plural(len(damaged), 'record')} cannot be read ({damaged[0]}); run "
+            "the study again to replace them"
+        )
+    entry = study_entry(analysis, item.slug)
+    page = render(analysis, analysis.study.command, _navigation(entry, slugs))
+    stage(site, f"{entry.folder}/index.html", page.encode())
+    for name, content in data_files(results).items():
+        stage(site, f"{entry.folder}/data/{name}", content)
+    return entry
+
+
+def _navigation(entry: StudyEntry, slugs: Mapping[SolverClass, str]) -> dict[str, Any]:
+    """What the report links to: the overview, the solvers, and the data."""
+    return {
+        "overview": "../../index.html",
+        "solvers": [
+            (item.solver.title, f"../../solvers/{slugs[item.solver]}.html")
+            for item in entry.solvers
+        ],
+        "data": [(name, f"data/{name}") for name in ("runs.parquet", "traces.parquet", FILE_NAME)],
+    }
+
+
+def _about(studies: Sequence[StudyEntry], slugs: Mapping[SolverClass, str]) -> dict[str, Any]:
+    """What the manifest says of the site."""
+    return {"studies": list(_listed(studies)), "solvers": dict(sorted(_names(slugs)))}
+
+
+def _listed(studies: Sequence[StudyEntry]) -> Iterator[dict[str, Any]]:
+    for study in studies:
+        yield {
+            "folder": study.folder,
+            "kind": study.kind,
+            "name": study.name,
+            "title": study.title,
+            "runs": dict(study.counts),
+        }
+
+
+def _names(slugs: Mapping[SolverClass, str]) -> Iterator[tuple[str, str]]:
+    for solver, name in slugs.items():
+        yield f"solvers/{name}.html", solver.name

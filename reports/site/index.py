@@ -1,0 +1,130 @@
+"""The overview: the studies by kind, the solvers, and further pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from marginbench.reports import wording
+from marginbench.reports.drawing.canvas import PALETTE
+from marginbench.reports.formatting import plural
+from marginbench.reports.site.naming import SolverClass
+from marginbench.reports.site.pages import page
+from marginbench.reports.site.studies import StudyEntry, runs_words
+
+_TITLE = "Benchmark results"
+_KINDS: Mapping[str, str] = {"svm": "Studies of SVM solvers", "feasibility": "Feasibility methods"}
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A solver of a study: its label, its page, and its colour in the study's figure."""
+
+    label: str
+    slug: str
+    color: int | None
+
+
+@dataclass(frozen=True)
+class _Card:
+    """A study in the overview."""
+
+    study: StudyEntry
+    facts: Sequence[tuple[str, str]]
+    solvers: Sequence[_Key]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The studies of a kind."""
+
+    anchor: str
+    title: str
+    cards: Sequence[_Card]
+
+
+def index_page(
+    studies: Sequence[StudyEntry],
+    slugs: Mapping[SolverClass, str],
+    further: Mapping[str, str],
+    title: str,
+) -> bytes:
+    """The page that a visitor sees first.
+
+    Parameters
+    ----------
+    studies : sequence of StudyEntry
+        In the order in which they are shown, apart from their kinds.
+    slugs : mapping of SolverClass to str
+        The names of the solver pages.
+    further : mapping of str to str
+        Folders of further pages by title.
+    title : str
+        The heading; empty for the usual one.
+    """
+    kinds = sorted({study.kind for study in studies}, key=_place_of_kind)
+    groups = [
+        _Group(
+            anchor=f"studies-{kind}",
+            title=_title_of_kind(kind) if len(kinds) > 1 else "Studies",
+            cards=[_card(study, slugs) for study in studies if study.kind == kind],
+        )
+        for kind in kinds
+    ]
+    values = {
+        "title": title or _TITLE,
+        "groups": groups,
+        "solvers": [
+            (solver.title, slug, _uses(solver, studies)) for solver, slug in _sorted(slugs)
+        ],
+        "further": [(name, f"{folder}/index.html") for name, folder in further.items()],
+        "counts": [
+            f"{len(studies)} studies" if len(studies) != 1 else "1 study",
+            plural(len(slugs), "solver"),
+            plural(sum(dict(study.counts)["planned"] for study in studies), "run"),
+        ],
+    }
+    return page("site_index.html", values)
+
+
+def _place_of_kind(kind: str) -> tuple[int, str]:
+    known = list(_KINDS)
+    return (known.index(kind) if kind in known else len(known), kind)
+
+
+def _title_of_kind(kind: str) -> str:
+    return _KINDS.get(kind, f"{wording.capitalised(kind)} studies")
+
+
+def _card(study: StudyEntry, slugs: Mapping[SolverClass, str]) -> _Card:
+    facts = [
+        ("Runs", runs_words(study)),
+        ("Date", study.period),
+        ("Machine", study.machine),
+        ("marginbench", study.version),
+    ]
+    colors = {label: place % len(PALETTE) for place, label in enumerate(_drawn(study))}
+    keys = [
+        _Key(label, slugs[item.solver], colors.get(label))
+        for item in study.solvers
+        for label in item.labels
+    ]
+    return _Card(study, [fact for fact in facts if fact[1]], keys)
+
+
+def _drawn(study: StudyEntry) -> Sequence[str]:
+    """The solvers of the figure that stands for a study, in the order of their colours."""
+    return study.figures[0].solvers if study.figures else ()
+
+
+def _uses(solver: SolverClass, studies: Sequence[StudyEntry]) -> list[tuple[str, str]]:
+    """Title and folder of each study with a solver."""
+    return [
+        (study.title, study.folder)
+        for study in studies
+        if any(item.solver == solver for item in study.solvers)
+    ]
+
+
+def _sorted(slugs: Mapping[SolverClass, str]) -> list[tuple[SolverClass, str]]:
+    return sorted(slugs.items(), key=lambda item: (item[0].title.casefold(), item[1]))

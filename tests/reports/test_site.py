@@ -1,0 +1,398 @@
+"""Sites of several results folders: whole, linked, reproducible, and safe whatever names say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pandas as pd
+import pytest
+
+import marginbench
+from marginbench import publish
+from marginbench.reports.command import main
+from marginbench.reports.errors import ReportError
+from marginbench.reports.site import build
+
+_ADDRESSES = ("href", "src", "srcset", "action", "data", "poster", "xlink:href")
+_HOSTILE = '<b onclick="x">"../../x"</b>'
+_LONG = "An unbreakable" + "_name" * 22
+_EMOJI = "\N{FIRE} \N{SNOWMAN}"
+
+
+def small_folder(make: SimpleNamespace, folder: Path, name: str = "example") -> Path:
+    """Two solvers on one task, one run each; that of a user's own solver failed on the way."""
+    folder.mkdir(parents=True)
+    trace = make.trace([1e3, 1e4, 1e5], [0.3, 0.1, 0.02], [300.0, 120.0, 101.0])
+    failed = {"status": "timeout", "reason": "killed after 60.0 s of solving"}
+    records = [
+        make.finished("a", "SMO", 0, trace),
+        make.finished("a", "Mine", 0, trace[:2], **failed),
+    ]
+    solvers = [
+        make.solver("SMO", **{"class": "marginbench:SMO"}),
+        make.solver("Mine", **{"class": "mine.py:Mine", "summary": "My own solver."}),
+    ]
+    named = {"name": name, "title": f"Study {name}"}
+    return make.folder(folder, records, [make.task("a")], solvers, **named)
+
+
+def small_methods(make: SimpleNamespace, folder: Path) -> Path:
+    """Two instances solved by one method, in a study of a hostile name."""
+    folder.mkdir(parents=True)
+    records = [make.method_record("cell", "MPLFP", seed) for seed in (0, 1)]
+    method = make.method("MPLFP")
+    return make.folder(folder, records, [make.cell("cell")], [method], name="../../x", title="")
+
+
+def broken_links(make: SimpleNamespace, site: Path) -> list[str]:
+    """What is wrong with the addresses and anchors of a site's pages, a line each."""
+    pages = {path: make.page(path) for path in site.rglob("*.html")}
+    problems = []
+    for path, page in pages.items():
+        ids = page.values("id")
+        named = [
+            word
+            for attribute in ("aria-labelledby", "aria-describedby", "for")
+            for words in page.values(attribute)
+            for word in words.split()
+        ]
+        found = [f"two ids {each!r}" for each in sorted(set(ids)) if ids.count(each) > 1]
+        found += [f"no id {word!r}" for word in named if word not in ids]
+        for address in (item for name in _ADDRESSES for item in page.values(name)):
+            problem = _problem(site, path, address, pages)
+            found += [f"{address}: {problem}"] if problem else []
+        found += re.findall(r"url\((?!#)[^)]*\)|@import", path.read_text(encoding="utf-8"))
+        problems += [f"{path.relative_to(site)}: {problem}" for problem in found]
+    return problems
+
+
+def _problem(site: Path, path: Path, address: str, pages: dict[Path, Any]) -> str:
+    if address == "data:,":
+        return ""
+    parts = urlsplit(address)
+    if parts.scheme or parts.netloc or parts.path.startswith("/"):
+        return "leads out of the site"
+    target = Path(os.path.normpath(path.parent / unquote(parts.path))) if parts.path else path
+    if not target.is_relative_to(site) or not target.is_file():
+        return "leads to no file of the site"
+    if parts.fragment and unquote(parts.fragment) not in pages[target].values("id"):
+        return "leads to no anchor"
+    return ""
+
+
+def content_of(site: Path) -> dict[str, bytes]:
+    """The files of a site by name."""
+    return {
+        path.relative_to(site).as_posix(): path.read_bytes()
+        for path in site.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def folders(make, tmp_path_factory):
+    """Two studies of the same name, the second with hostile words, and one of another kind."""
+    root = tmp_path_factory.mktemp("results")
+    solver = make.solver(_HOSTILE, **{"class": f"{_LONG}.py:SMO"})
+    hostile = {
+        "title": _HOSTILE,
+        "description": f"{_LONG} {_EMOJI} \N{RIGHT-TO-LEFT OVERRIDE}",
+        "kind": "svm",
+    }
+    first = small_folder(make, root / "first")
+    trace = make.trace([1e3, 1e5], [0.3, 0.02], [300.0, 101.0])
+    later = {"started_at": "2025-01-01T00:00:00+00:00"}
+    labels = (_HOSTILE, _LONG, _EMOJI)
+    records = [make.finished("<i>a</i>", label, 0, trace, **later) for label in labels]
+    skipped = {"status": "skipped", "reason": _HOSTILE}
+    records.append(make.record("<i>a</i>", "smo", 0, **skipped, **later))
+    solvers = [
+        solver,
+        make.solver(_LONG, **{"class": "Mine.py:mine"}),
+        make.solver(_EMOJI, **{"class": _EMOJI}),
+        make.solver("smo", **{"class": "smo"}),
+    ]
+    (root / "second").mkdir()
+    second = make.folder(
+        root / "second",
+        records,
+        [make.task("<i>a</i>", reference=False)],
+        solvers,
+        name="example",
+        **hostile,
+    )
+    return [first, second, small_methods(make, root / "third")]
+
+
+@pytest.fixture(scope="module")
+def site(folders, tmp_path_factory):
+    further = tmp_path_factory.mktemp("further")
+    (further / "index.html").write_text('<p id="a"><a href="sub/b.html">b</a></p>')
+    (further / "sub").mkdir()
+    (further / "sub/b.html").write_text("<p>b</p>")
+    out = tmp_path_factory.mktemp("published") / "site"
+    publish(folders, out, pages={"Regressions & more": further})
+    return out
+
+
+def test_every_link_leads_to_a_file_and_an_anchor_of_the_site(make, site):
+    assert broken_links(make, site) == []
+
+
+def test_the_files_are_those_that_are_promised(site):
+    names = {name for name in content_of(site) if not name.startswith("solvers/")}
+    pages = {"index.html", "data/runs.parquet", "data/traces.parquet", "data/study.json"}
+    assert names == {
+        *("index.html", "manifest.json", "SHA256SUMS"),
+        *("regressions-more/index.html", "regressions-more/sub/b.html"),
+        *(f"studies/{study}/{page}" for study in ("example", "example-2", "x") for page in pages),
+    }
+
+
+def test_solver_pages_are_distinct_on_any_file_system(site):
+    names = sorted(path.name for path in (site / "solvers").iterdir())
+    assert {"smo.html", "mplfp.html"} <= set(names)
+    assert len(names) == 7
+    assert len({name.lower() for name in names}) == 7
+    assert all(re.fullmatch(r"[a-z0-9-]{1,80}\.html", name) for name in names)
+    # mine.py:Mine and Mine.py:mine differ in case alone.
+    assert sum(bool(re.fullmatch(r"mine-py-mine-[0-9a-f]{8}\.html", name)) for name in names) == 2
+
+
+def test_sums_verify_and_the_manifest_lists_every_file(site):
+    subprocess.run(["sha256sum", "-c", "--quiet", "--strict", "SHA256SUMS"], cwd=site, check=True)
+    listed = json.loads((site / "manifest.json").read_text())["files"]
+    found = content_of(site)
+    sums = (site / "SHA256SUMS").read_text().splitlines()
+    assert set(listed) == set(found) - {"manifest.json", "SHA256SUMS"}
+    assert {line.split("  ", 1)[1] for line in sums} == set(found) - {"SHA256SUMS"}
+    assert all(item["bytes"] == len(found[name]) for name, item in listed.items())
+
+
+def test_the_overview_says_what_each_study_is(make, site):
+    page = make.page(site / "index.html")
+    for words in (
+        *("Study example", "Two solvers on one task.", "2 runs, 1 failed", "2024-05-06"),
+        *("Example CPU 3000, 8 cores", "0.1.0 (0123456789)", "3 studies", "8 runs"),
+        *(_HOSTILE, _EMOJI, "Studies of SVM solvers", "Feasibility methods", "Regressions & more"),
+    ):
+        assert words in page.text, words
+    figures = [tag for tag, _ in page.tags if tag == "figure"]
+    assert len(figures) == 3
+    assert "MPLFP needed the fewest iterations on each of 2" in page.text
+
+
+def test_pages_have_no_script_and_forbid_one(make, site):
+    for path in [site / "index.html", *(site / "solvers").iterdir()]:
+        page = make.page(path)
+        assert "script" not in {tag for tag, _ in page.tags}
+        assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+        assert any("default-src 'none'" in text for text in page.values("content"))
+        assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in page.text
+
+
+@pytest.mark.slow
+def test_a_report_of_the_site_is_the_report_with_a_way_back(make, site, folders):
+    navigation = re.compile(r'<nav aria-label="Site".*?</nav>', re.DOTALL)
+    text = (site / "studies/example/index.html").read_text(encoding="utf-8")
+    (found,) = navigation.findall(text)
+    assert '<a href="../../index.html">All studies</a>' in found
+    assert '<a href="../../solvers/smo.html">SMO</a>' in found
+    assert navigation.sub("", text) == marginbench.report(folders[0]).read_text(encoding="utf-8")
+
+
+def test_a_registered_solver_has_its_documentation_and_papers(make, site):
+    page = make.page(site / "solvers/smo.html")
+    for words in ("second-order rule WSS 2", "default=0.001", "@misc{fan2005working", "1 / 1"):
+        assert words in page.text, words
+    assert "../studies/example/index.html#task-0-test_error-evaluations" in page.values("href")
+    # Its own curve keeps its colour.
+    (style,) = (text for text in page.values("style") if text.startswith("--solver-"))
+    assert "--solver-1:var(--pale)" in style
+    assert "--solver-0:" not in style
+
+
+def test_a_solver_from_elsewhere_has_what_was_recorded(make, site):
+    (path,) = (
+        path for path in (site / "solvers").glob("mine-py-mine-*") if "My own" in path.read_text()
+    )
+    text = make.page(path).text
+    for words in ("My own solver.", "mine.py:Mine", "tol = 0.001", "0 / 1", "1 failed", "not read"):
+        assert words in text, words
+
+
+def test_a_solver_has_figures_of_tasks_that_it_took_part_in(make, site):
+    figures = {
+        path.name[:4]: sum(tag == "figure" for tag, _ in make.page(path).tags)
+        for path in (site / "solvers").iterdir()
+    }
+    assert figures["mine"] == figures["mplf"] == 1
+    assert figures["smo-"] == 0
+
+
+def test_the_tables_are_the_records(site, folders):
+    loaded = marginbench.load_results(folders[0])
+    for name, frame in (("runs", loaded.runs), ("traces", loaded.checkpoints)):
+        stored = pd.read_parquet(site / f"studies/example/data/{name}.parquet")
+        assert list(stored.columns) == list(frame.columns)
+        assert len(stored) == len(frame)
+    assert stored["test_error"].tolist() == loaded.checkpoints["test_error"].tolist()
+    study = (folders[0] / "study.json").read_bytes()
+    assert (site / "studies/example/data/study.json").read_bytes() == study
+
+
+@pytest.mark.slow
+def test_again_from_copies_in_another_order_nothing_is_written(make, folders, tmp_path):
+    small = small_folder(make, tmp_path / "here/a")
+    other = small_methods(make, tmp_path / "here/b")
+    publish([small, other], tmp_path / "site")
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "site").rglob("*")}
+    (tmp_path / "here").rename(tmp_path / "there")
+    again = publish([tmp_path / "there/b", tmp_path / "there/a"], tmp_path / "site")
+    assert (again.written, again.removed) == (0, 0)
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "site").rglob("*")} == times
+
+    (tmp_path / "site/notes.txt").write_text("mine")
+    shutil.copytree(tmp_path / "there/b", tmp_path / "there/c")
+    publish([tmp_path / "there/c", tmp_path / "there/b"], tmp_path / "twice")
+    text = make.page(tmp_path / "twice/index.html").text
+    assert "../../x (x)" in text
+    assert "../../x (x-2)" in text
+
+    fewer = publish([tmp_path / "there/a"], tmp_path / "site", title="One study")
+    assert fewer.removed == 5
+    assert not (tmp_path / "site/studies/x").exists()
+    assert (tmp_path / "site/notes.txt").read_text() == "mine"
+    assert "One study" in (tmp_path / "site/index.html").read_text()
+    assert broken_links(make, tmp_path / "site") == []
+
+
+@pytest.mark.slow
+def test_a_damaged_folder_is_named_and_nothing_is_written(make, tmp_path):
+    good = small_folder(make, tmp_path / "good")
+    bad = small_folder(make, tmp_path / "bad", name="bad")
+    record = sorted((bad / "runs").iterdir())[0]
+    record.write_bytes(record.read_bytes()[:-20])
+    with pytest.raises(ReportError, match=r"bad: 1 record cannot be read \(runs/a_.*; run"):
+        publish([good, bad], tmp_path / "site")
+    assert not [path for path in (tmp_path / "site").rglob("*") if path.is_file()]
+
+    (bad / "study.json").write_text("{")
+    with pytest.raises(ReportError, match=r"bad/study.json: damaged"):
+        publish([good, bad], tmp_path / "site")
+    found = publish([good, bad], tmp_path / "site", keep_going=True)
+    assert found.studies == 1
+    assert [str(bad) in problem for problem in found.left_out] == [True]
+
+
+def test_an_interrupt_leaves_the_site_as_it_was(make, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    folder, out = small_methods(make, tmp_path / "results"), tmp_path / "site"
+    monkeypatch.setattr(build, "data_files", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        publish([folder], out)
+    assert list(out.iterdir()) == []
+
+
+def _command(*words: object, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "marginbench", "publish", *map(str, words)],
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_hash_seeds_and_places_make_no_difference(folders, tmp_path):
+    here = tmp_path / "here"
+    publish(folders[1:], here)
+    copies = [shutil.copytree(each, tmp_path / "copy" / each.name) for each in folders[1:]]
+    there = tmp_path / "there"
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    command = _command(*reversed(copies), "--out", there, PYTHONHASHSEED=seed)
+    printed, errors = command.communicate(timeout=300)
+    assert (command.returncode, errors) == (0, "")
+    assert printed.splitlines()[-1] == f"site: {there / 'index.html'}"
+    assert content_of(there) == content_of(here)
+    assert not any(str(tmp_path).encode() in content for content in content_of(there).values())
+
+
+@pytest.mark.slow
+def test_what_is_left_out_is_said_in_one_line(folders, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "site"
+    out.mkdir()
+    (out / "mine.txt").write_text("mine")
+    words = ["publish", folders[2], tmp_path, "--out", out, "--force", "--keep-going"]
+    monkeypatch.setattr(sys, "argv", ["marginbench", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    printed, errors = capsys.readouterr()
+    assert errors.startswith(f"marginbench: left out: {tmp_path}: not a results folder")
+    assert errors.count("\n") == 1
+    assert printed.splitlines() == ["6 files written, 0 unchanged", f"site: {out / 'index.html'}"]
+    assert (out / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.slow
+def test_after_kills_the_same_command_completes_the_site(folders, tmp_path):
+    out, whole = tmp_path / "site", tmp_path / "whole"
+    publish(folders[:1], out)
+    publish(folders[2:], whole)
+    for moment in (".publishing/studies", "studies/x"):
+        command = _command(folders[2], "--out", out)
+        deadline = time.monotonic() + 300
+        while not (out / moment).exists() and time.monotonic() < deadline:
+            time.sleep(0.0002)
+        command.send_signal(signal.SIGKILL)
+        command.communicate()
+        assert command.returncode == -signal.SIGKILL
+    publish(folders[2:], out)
+    assert content_of(out) == content_of(whole)
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_pages_fit_any_width_and_load_nothing(site):
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    pages = ["index.html", *(f"solvers/{path.name}" for path in (site / "solvers").iterdir())]
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        for width, scheme in ((360, "dark"), (1280, "light")):
+            tab = browser.new_context(
+                viewport={"width": width, "height": 800}, color_scheme=scheme
+            ).new_page()
+            complaints: list[str] = []
+            requests: list[str] = []
+            tab.on("console", lambda message, found=complaints: found.append(message.text))
+            tab.on("request", lambda request, found=requests: found.append(request.url))
+            for name in pages:
+                address = (site / name).as_uri()
+                requests.clear()
+                tab.goto(address)
+                sizes = "[document.documentElement.scrollWidth, window.innerWidth]"
+                inner, outer = tab.evaluate(sizes)
+                assert inner <= outer, (name, width)
+                assert [url for url in requests if not url.startswith("data:")] == [address]
+                assert complaints == [], name
+        browser.close()
