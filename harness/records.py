@@ -19,7 +19,7 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from marginbench.harness.errors import RecordError
-from marginbench.harness.measures import Measure, column, columns_of
+from marginbench.harness.measures import Column, Measure, column, columns_of
 
 SCHEMA_VERSION = 7
 
@@ -282,7 +282,7 @@ def _problem(declared: type, row: Mapping[str, Any]) -> str:
     """What no run can have written; empty if there is nothing."""
     if "status" in row and row["status"] not in STATUSES:
         return f"status is {row['status']!r}"
-    for name, described in columns_of(declared).items():
+    for name, described in _limited(declared):
         if name not in row:
             continue
         value = row[name]
@@ -298,6 +298,16 @@ def _problem(declared: type, row: Mapping[str, Any]) -> str:
         if count < 0:
             return f"{name} is {count}"
     return ""
+
+
+@cache
+def _limited(declared: type) -> tuple[tuple[str, Column], ...]:
+    """The columns that hold JSON or have a range."""
+    return tuple(
+        (name, item)
+        for name, item in columns_of(declared).items()
+        if item.json or item.low is not None or item.high is not None
+    )
 
 
 def _too_large(row: Mapping[str, Any]) -> str:
@@ -320,7 +330,7 @@ def _trace_problem(cls: type[RecordBase], trace: Any) -> str:
     if trace is None or None in trace:
         return "trace is missing"
     known = {item.name for item in fields(cls.checkpoint)}
-    if any(set(state) != known for state in trace):
+    if any(state.keys() != known for state in trace):
         return "trace has other columns"
     problems = (_problem(cls.checkpoint, state) for state in trace)
     return next((f"trace says that {problem}" for problem in problems if problem), "")

@@ -13,6 +13,8 @@ from marginbench.reports.errors import ReportError as ReportError
 def report(folder: Path | str, command: str = "") -> Path:
     """Read a results folder and write its page, ``report.html``, atomically.
 
+    A page that would be the same stays as it is.
+
     Parameters
     ----------
     folder : Path or str
@@ -35,4 +37,4 @@ def report(folder: Path | str, command: str = "") -> Path:
     from marginbench.reports.page import write_page
     from marginbench.reports.results import load_results
 
-    return write_page(Analysis(load_results(Path(folder))), command)
+    return write_page(Analysis(load_results(Path(folder))), command).path

@@ -37,7 +37,9 @@ def write_report(results: Path, command: str) -> Path:
     analysis = Analysis(load_results(results))
     page = write_page(analysis, command)
     _print(summary(analysis))
-    return page
+    if not page.changed:
+        print("The report says the same already; its file stays as it is.")
+    return page.path
 
 
 def _print(tables: RenderableType) -> None:

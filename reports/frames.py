@@ -49,7 +49,8 @@ def of_task(frame: pd.DataFrame, task: str, solver: str | None = None) -> pd.Dat
 
 def n_planned(runs: pd.DataFrame) -> dict[tuple[str, str], int]:
     """How many runs are planned of each task and solver."""
-    return {(task, solver): len(group) for task, solver, group in by_solver(runs)}
+    sizes = runs.groupby(["task", "solver"], sort=False).size()
+    return {(str(task), str(solver)): int(n) for (task, solver), n in sizes.items()}
 
 
 def first_known(values: pd.Series) -> float | None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import pandas as pd
@@ -35,8 +35,17 @@ class _Rendered:
     body: Markup
 
 
-def write_page(analysis: Analysis, command: str = "") -> Path:
+class Written(NamedTuple):
+    """A page, and whether it had to be written."""
+
+    path: Path
+    changed: bool
+
+
+def write_page(analysis: Analysis, command: str = "") -> Written:
     """Write the page, ``report.html`` in the results folder, atomically.
+
+    A file that is the same page already stays as it is, with its time of change.
 
     Parameters
     ----------
@@ -46,8 +55,7 @@ def write_page(analysis: Analysis, command: str = "") -> Path:
 
     Returns
     -------
-    Path
-        The page.
+    Written
 
     Raises
     ------
@@ -56,10 +64,20 @@ def write_page(analysis: Analysis, command: str = "") -> Path:
     """
     path = analysis.results.folder / "report.html"
     page = render(analysis, command or analysis.study.command).encode()
+    if _holds(path, page):
+        return Written(path, changed=False)
     remedy = "mend that and write it with 'marginbench report'; the runs are recorded"
     with interrupts_deferred(), storing(path, remedy), replacing(path) as sink:
         sink.write(page)
-    return path
+    return Written(path, changed=True)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    """Whether a file has this content; one that cannot be read has not."""
+    try:
+        return path.stat().st_size == len(content) and path.read_bytes() == content
+    except OSError:
+        return False
 
 
 def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = None) -> str:

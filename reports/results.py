@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
 from marginbench.harness.errors import RecordError
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.measures import counter_measures
-from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, schema_of
+from marginbench.harness.records import EXPECTED_STATUSES, CheckpointBase, RecordBase, schema_of
 from marginbench.harness.store import RecordStore
 from marginbench.harness.words import REASON_LIMIT, visible, visible_lines
 from marginbench.reports.described import PlannedRun, Study, read_study
@@ -22,6 +24,8 @@ from marginbench.solvers.numeric.counters import (
     computed_counters,
     evaluation_counters,
 )
+
+Array = npt.NDArray[np.float64]
 
 #: Statuses of runs that ended as planned and so have a result ("skipped" ones have none).
 OK_STATUSES: frozenset[str] = frozenset(EXPECTED_STATUSES - {"skipped"})
@@ -91,7 +95,7 @@ def load_results(folder: Path) -> Results:
     store = RecordStore(folder / "runs")
     solvers = {solver.label: solver for solver in study.solvers}
     rows: list[dict[str, Any]] = []
-    checkpoints: list[dict[str, Any]] = []
+    traces = _TraceColumns(record_type)
     for planned in _in_study_order(study):
         record = _read_planned(store, planned, record_type)
         row = _run_row(planned, record)
@@ -100,17 +104,14 @@ def load_results(folder: Path) -> Results:
         row["ok"] = row["status"] in OK_STATUSES
         rows.append(row)
         if isinstance(record, RecordBase):
-            shared = {name: row[name] for name in ("task", "solver", "seed", "status", "ok")}
-            shared |= traits
-            states = _states(record, row["ok"])
-            checkpoints += [shared | {"checkpoint": i} | state for i, state in enumerate(states)]
+            traces.add(row, _states(record, row["ok"]))
     flags = ("ok", *(study.solvers[0].traits_in({}) if study.solvers else ()))
     return Results(
         folder=folder,
         kind=study.kind,
         study=study,
         runs=_runs_frame(rows, record_type, flags),
-        traces=_traces_frame(checkpoints, record_type, flags),
+        traces=traces.frame(flags),
     )
 
 
@@ -160,12 +161,63 @@ def _run_row(planned: PlannedRun, record: RecordBase | _NoRecord) -> dict[str, A
     return row | {"status": record.status, "reason": visible(record.reason, REASON_LIMIT)}
 
 
-def _states(record: RecordBase, ok: bool) -> list[dict[str, Any]]:
+def _states(record: RecordBase, ok: bool) -> list[CheckpointBase]:
     """The checkpoints of a run, or its final state where it ended as planned without any."""
     if record.trace or not ok:
-        return [checkpoint.row() for checkpoint in record.trace]
+        return record.trace
     names = [item.name for item in fields(record.checkpoint)]
-    return [record.checkpoint(**{name: getattr(record, name) for name in names}).row()]
+    return [record.checkpoint(**{name: getattr(record, name) for name in names})]
+
+
+class _TraceColumns:
+    """The checkpoints of all runs, column by column: a dict for each would take the memory of ten.
+
+    Parameters
+    ----------
+    record_type : type of RecordBase
+    """
+
+    def __init__(self, record_type: type[RecordBase]) -> None:
+        known = [item.name for item in fields(record_type.checkpoint) if item.name != "counters"]
+        self._runs: list[dict[str, Any]] = []
+        self._lengths: list[int] = []
+        self._columns: dict[str, list[Array]] = {name: [] for name in known}
+        self._counts: list[dict[str, Array]] = []
+
+    def add(self, row: dict[str, Any], states: Sequence[CheckpointBase]) -> None:
+        """Take the checkpoints of a run, whose row is given."""
+        self._runs.append(row)
+        self._lengths.append(len(states))
+        for name, parts in self._columns.items():
+            # None becomes NaN.
+            parts.append(np.array([getattr(state, name) for state in states], np.float64))
+        counters = [state.counters or {} for state in states]
+        names = dict.fromkeys(name for counted in counters for name in counted)
+        self._counts.append(
+            {name: np.array([c.get(name) for c in counters], np.float64) for name in names}
+        )
+
+    def frame(self, flags: tuple[str, ...]) -> pd.DataFrame:
+        """A row for each checkpoint; ``flags`` are the traits of runs."""
+        runs = pd.DataFrame(self._runs, columns=["task", "solver", "seed", "status", *flags])
+        frame = runs.loc[runs.index.repeat(self._lengths)].reset_index(drop=True)
+        columns = {"checkpoint": _joined([np.arange(n) for n in self._lengths], np.int64)}
+        columns |= {name: _joined(parts) for name, parts in self._columns.items()}
+        counters = {
+            **counter_measures(),
+            **{name: None for found in self._counts for name in found},
+        }
+        columns |= {name: self._counter(name) for name in counters if name not in columns}
+        return _with_sums(frame.assign(**columns).astype(dict.fromkeys(flags, "bool")))
+
+    def _counter(self, name: str) -> Array:
+        """Its counts, NaN where it was not counted."""
+        parts = zip(self._counts, self._lengths, strict=True)
+        return _joined([found.get(name, np.full(n, np.nan)) for found, n in parts])
+
+
+def _joined(parts: Sequence[npt.NDArray[Any]], dtype: type = np.float64) -> npt.NDArray[Any]:
+    return np.concatenate(parts) if parts else np.empty(0, dtype)
 
 
 def _runs_frame(
@@ -176,29 +228,18 @@ def _runs_frame(
     numbers = [item.name for item in schema if item.type in (pa.int64(), pa.float64())]
     numbers = [name for name in numbers if name not in _IDENTITY]
     others = [item.name for item in schema if item.name not in (*texts, *numbers)]
-    frame = _frame(rows, [*flags, *texts, *numbers, *others], numbers, flags)
-    frame[texts] = frame[texts].astype(object).fillna("")
-    return frame
-
-
-def _traces_frame(
-    rows: list[dict[str, Any]], record_type: type[RecordBase], flags: tuple[str, ...]
-) -> pd.DataFrame:
-    known = [item.name for item in fields(record_type.checkpoint) if item.name != "counters"]
-    shared = ["task", "solver", "seed", "status", *flags, "checkpoint"]
-    return _frame(rows, [*shared, *known], known, flags)
-
-
-def _frame(
-    rows: list[dict[str, Any]], columns: list[str], numbers: list[str], flags: tuple[str, ...]
-) -> pd.DataFrame:
-    """A row per dict, with numbers as float64 and flags as bool also where there are no rows."""
     found = {name: None for row in rows for name in row}
+    columns = [*flags, *texts, *numbers, *others]
     counters = [name for name in {**counter_measures(), **found} if name not in columns]
     frame = pd.DataFrame(rows, columns=[*columns, *counters])
     frame = frame.astype(dict.fromkeys([*numbers, *counters], np.float64))
     frame = frame.astype(dict.fromkeys(flags, "bool"))
-    # Without any known count the sum is unknown as well.
+    frame[texts] = frame[texts].astype(object).fillna("")
+    return _with_sums(frame)
+
+
+def _with_sums(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add the sums of counters; without any known count the sum is unknown as well."""
     sums = {
         name: frame[list(parts)].sum(axis="columns", min_count=1) for name, parts in SUMS.items()
     }

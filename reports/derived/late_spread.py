@@ -40,10 +40,11 @@ def late_spreads(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.Series:
     Series
         With the index of ``runs``; NaN for runs without a checkpoint at each of these ends.
     """
-    trace_of = dict(iter(traces.groupby(["task", "solver", "seed"])))
+    columns = ["task", "solver", "seed", "n_iter", "test_error"]
+    trace_of = dict(iter(traces[columns].groupby(["task", "solver", "seed"])))
     spreads = {
         place: _late_spread(trace_of.get((run["task"], run["solver"], run["seed"])), run["n_train"])
-        for place, run in zip(runs.index, records(runs), strict=True)
+        for place, run in zip(runs.index, records(runs[[*columns[:3], "n_train"]]), strict=True)
     }
     return pd.Series(spreads, index=runs.index, dtype=float)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import math
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -13,6 +13,9 @@ import matplotlib as mpl
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+# In a tag nothing is of the user's own; texts between them may hold anything.
+_TAGS = re.compile(r"<(?:path|use|text)\b[^>]*>")
+_FONT = "var(--sans, sans-serif)"
 _SETTINGS: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "marginbench"}
 
 
@@ -52,9 +55,8 @@ def inline(
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
     body = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", body)
     body = body.replace("xlink:href=", "href=")
-    body = re.sub(r'(?<= d=")[^"]*', lambda path: compact_path(path[0]), body)
-    # The page's font; sizes, weights and alignment stay.
-    body = re.sub(r"font: ((?:\w+ )*?[\d.]+px) [^;\"]*", r"font: \1 var(--sans, sans-serif)", body)
+    body = _TAGS.sub(_shortened, body)
+    body = re.sub(r"\n\s+", "\n", body)
     for color, name in (colors or {}).items():
         body = body.replace(color, f"var({name}, {color})")
     label, texts = 'aria-hidden="true"', ""
@@ -67,34 +69,57 @@ def inline(
     return f'<svg viewBox="0 0 {width} {height}" {label}>{texts}{body.strip()}</svg>'
 
 
+def _shortened(tag: re.Match[str]) -> str:
+    """A tag with its numbers in less text, and its words in the page's font."""
+    text = re.sub(r'(?<= d=")[^"]*', lambda path: compact_path(path[0]), tag[0])
+    text = re.sub(r'(?<= [xy]=")[^"]*', lambda number: f"{_hundredth(number[0]):g}", text)
+    text = re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
+    # Sizes, weights and alignment stay. Which of the two forms it is depends on matplotlib.
+    text = re.sub(r"font: ((?:\w+ )*?[\d.]+px) [^;\"]*", rf"font: \1 {_FONT}", text)
+    return re.sub(r"(?<=px; )font-family: [^;\"]*", f"font-family: {_FONT}", text)
+
+
 def compact_path(path: str) -> str:
     """The same path in less text, to a hundredth of a unit, far below what can be seen.
 
     Step curves are made of horizontal and vertical pieces; pieces in one direction become one.
     """
     commands: list[str] = []
-    x = y = heading = 0.0
-    for command in filter(str.strip, path.split("\n")):
-        name, *numbers = command.split()
-        values = [round(float(number), 2) for number in numbers]
+    x = y = 0.0
+    heading: tuple[str, bool] | None = None
+    for command in path.split("\n"):
+        if not (words := command.split()):
+            continue
+        name, values = words[0], [_hundredth(word) for word in words[1:]]
         if name != "L":
-            heading = 0.0
+            heading = None
             commands.append(name + " ".join(f"{value:g}" for value in values))
-        elif values[1] == y and values[0] != x:
-            turn = math.copysign(1.0, values[0] - x)
-            if heading == turn:
-                commands.pop()
-            heading = turn
-            commands.append(f"H{values[0]:g}")
-        elif values[0] == x:
-            heading = 0.0
-            commands.append(f"V{values[1]:g}")
         else:
-            heading = 0.0
-            commands.append(f"L{values[0]:g} {values[1]:g}")
+            to_x, to_y = values
+            if to_x == x and to_y == y and commands[-1][0] in "HVL":
+                continue  # alone a point may be a dot; after a line it adds nothing
+            if to_y == y and to_x != x:
+                turned, heading = heading, ("H", to_x > x)
+                line = f"H{to_x:g}"
+            elif to_x == x:
+                turned, heading = heading, ("V", to_y > y)
+                line = f"V{to_y:g}"
+            else:
+                turned = heading = None
+                line = f"L{to_x:g} {to_y:g}"
+            if heading and turned == heading:
+                commands[-1] = line
+            else:
+                commands.append(line)
         if len(values) >= 2:
             x, y = values[-2:]
     return "".join(commands)
+
+
+# Steps have each coordinate twice, and panels of one kind share those of their axes.
+@lru_cache(maxsize=2**14)
+def _hundredth(number: str) -> float:
+    return round(float(number), 2)
 
 
 def _view_box(text: str) -> tuple[str, str]:

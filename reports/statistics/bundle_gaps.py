@@ -33,12 +33,14 @@ def bundle_gaps(runs: pd.DataFrame) -> pd.DataFrame:
         so other seeds only repeat it.
     """
     rows = []
-    for task, solver, group in by_solver(runs[runs["ok"]]):
-        first = records(group.sort_values("seed").head(1))[0]
+    finished = runs.loc[runs["ok"], ["task", "solver", "seed", "epochs"]]
+    firsts = finished.sort_values("seed", kind="stable").drop_duplicates(["task", "solver"])
+    # In the order of the study.
+    for first in records(firsts.sort_index()):
         for noted in json.loads(first["epochs"] or "[]"):
             # A solver of the user's own may note other things under such names.
             if noted.keys() == _NOTED and all(is_number(value) for value in noted.values()):
-                rows.append({"task": task, "solver": solver} | noted)
+                rows.append({"task": first["task"], "solver": first["solver"]} | noted)
     frame = pd.DataFrame(rows, columns=["task", "solver", "n_iter", "gamma", "epsilon"])
     frame = frame[frame["n_iter"] != 0]  # the start has no place on a logarithmic axis
     return frame.astype({"n_iter": float, "gamma": float, "epsilon": float})

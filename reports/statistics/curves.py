@@ -8,13 +8,14 @@ value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from marginbench.reports.frames import FEWEST_FOR_QUARTILES, by_solver, n_planned, spread_of
+from marginbench.reports.frames import FEWEST_FOR_QUARTILES, n_planned, spread_of
 
 Array = npt.NDArray[np.float64]
 
@@ -24,6 +25,27 @@ BAND = "bands are quartiles; of fewer than five runs each is a thin line"
 _SHARED = ["task", "solver", "n_runs", "n_planned", "cost", "median", "low", "high"]
 _CURVE_COLUMNS = [*_SHARED, "n_running"]
 _POINT_COLUMNS = [*_SHARED, "cost_low", "cost_high"]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a solver's runs on a task had spent, and reached, at their checkpoints.
+
+    Attributes
+    ----------
+    task, solver : str
+    runs : list of (array, array)
+        Costs, ascending, and the values there; for each run.
+    """
+
+    task: str
+    solver: str
+    runs: list[tuple[Array, Array]]
+
+    @property
+    def only_ends(self) -> bool:
+        """Whether each run has one checkpoint, so that there is no curve."""
+        return all(len(costs) == 1 for costs, _ in self.runs)
 
 
 def step_values(costs: Array, values: Array, grid: Array) -> Array:
@@ -70,33 +92,31 @@ def curves(
         :func:`marginbench.reports.frames.spread_of`), n_runs (that contribute), n_running (of them,
         not yet ended at this cost) and n_planned.
     """
-    parts = []
-    for shared, group in _groups(runs, traces, cost, value):
-        if all(len(run) == 1 for run in group):
-            continue
-        first = max(run[cost].iloc[0] for run in group)
-        ends = np.array([run[cost].iloc[-1] for run in group])
-        positive = np.concatenate([run[cost].to_numpy() for run in group])
-        # A logarithmic axis has no zero: a first checkpoint at no cost counts from the next one.
-        start = first if first > 0 else positive[positive > 0].min(initial=np.inf)
-        if not np.isfinite(start):
-            continue
-        grid = np.geomspace(start, ends.max(), n_points if ends.max() > start else 1)
-        steps = np.stack(
-            [step_values(run[cost].to_numpy(), run[value].to_numpy(), grid) for run in group]
-        )
-        low, high = spread_of(steps)
-        part = pd.DataFrame(
-            {
-                "cost": grid,
-                "median": np.median(steps, axis=0),
-                "low": low,
-                "high": high,
-                "n_running": (ends[:, None] > grid).sum(axis=0),
-            }
-        )
-        parts.append(part.assign(**shared))
-    return _concat(parts, _CURVE_COLUMNS)
+    parts = [(group, _curve(group, n_points)) for group in steps(traces, cost, value)]
+    return _joined([(group, curve) for group, curve in parts if curve], runs, _CURVE_COLUMNS)
+
+
+def _curve(group: Steps, n_points: int) -> dict[str, npt.NDArray[Any]] | None:
+    """The columns of a curve; None where there is none to draw."""
+    if group.only_ends:
+        return None
+    first = max(costs[0] for costs, _ in group.runs)
+    ends = np.array([costs[-1] for costs, _ in group.runs])
+    spent = np.concatenate([costs for costs, _ in group.runs])
+    # A logarithmic axis has no zero: a first checkpoint at no cost counts from the next one.
+    start = first if first > 0 else spent[spent > 0].min(initial=np.inf)
+    if not np.isfinite(start):
+        return None
+    grid = np.geomspace(start, ends.max(), n_points if ends.max() > start else 1)
+    values = np.stack([step_values(*run, grid) for run in group.runs])
+    low, high = spread_of(values)
+    return {
+        "cost": grid,
+        "median": np.median(values, axis=0),
+        "low": low,
+        "high": high,
+        "n_running": (ends[:, None] > grid).sum(axis=0),
+    }
 
 
 def singles(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
@@ -128,24 +148,26 @@ def points(runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str) -> p
         Columns task, solver, median and range of the cost (cost, cost_low, cost_high) and of the
         value (median, low, high), n_runs, n_planned.
     """
-    parts = []
-    for shared, group in _groups(runs, traces, cost, value):
-        if any(len(run) > 1 for run in group):
-            continue
-        states = pd.concat(group)
-        if not states[cost].median() > 0:
-            continue  # a logarithmic axis has no place for it
-        row = {
-            "cost": states[cost].median(),
-            "cost_low": states[cost].min(),
-            "cost_high": states[cost].max(),
-            "median": states[value].median(),
-            "low": states[value].min(),
-            "high": states[value].max(),
-        }
-        part = pd.DataFrame([row])
-        parts.append(part.assign(**shared))
-    return _concat(parts, _POINT_COLUMNS)
+    parts = [(group, _point(group)) for group in steps(traces, cost, value)]
+    return _joined([(group, point) for group, point in parts if point], runs, _POINT_COLUMNS)
+
+
+def _point(group: Steps) -> dict[str, npt.NDArray[Any]] | None:
+    """The columns of a lone point; None where there is a curve, or nothing to draw."""
+    if not group.only_ends:
+        return None
+    costs, values = (np.concatenate(part) for part in zip(*group.runs, strict=True))
+    if not np.median(costs) > 0:
+        return None  # a logarithmic axis has no place for it
+    found = {
+        "cost": np.median(costs),
+        "cost_low": costs.min(),
+        "cost_high": costs.max(),
+        "median": np.median(values),
+        "low": values.min(),
+        "high": values.max(),
+    }
+    return {name: np.array([number]) for name, number in found.items()}
 
 
 def unfinished(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
@@ -163,24 +185,59 @@ def unfinished(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     return chosen.set_axis([*columns, "cost", "value"], axis=1).reset_index(drop=True)
 
 
-def _groups(
-    runs: pd.DataFrame, traces: pd.DataFrame, cost: str, value: str
-) -> Iterator[tuple[dict[str, str | int], list[pd.DataFrame]]]:
-    """Per task and solver: what identifies the curve, and the contributing traces by seed."""
+def steps(traces: pd.DataFrame, cost: str, value: str) -> list[Steps]:
+    """The checkpoints of runs that ended as planned of which cost and value are known.
+
+    Parameters
+    ----------
+    traces : DataFrame
+        Of :class:`marginbench.reports.results.Results`.
+    cost, value : str
+        Columns of ``traces``.
+
+    Returns
+    -------
+    list of Steps
+        For each task and solver, in the order of ``traces``; its runs by seed.
+    """
     known = _known(traces, cost, value)
-    planned = n_planned(runs)
-    for task, solver, group in by_solver(known):
-        seeds = [run.sort_values(cost, kind="stable") for _, run in group.groupby("seed")]
-        shared: dict[str, str | int] = {"task": task, "solver": solver, "n_runs": len(seeds)}
-        yield shared | {"n_planned": planned[task, solver]}, seeds
+    if known.empty:
+        return []
+    labels = known[["task", "solver"]].drop_duplicates().to_numpy().tolist()
+    solver = known.groupby(["task", "solver"], sort=False).ngroup().to_numpy()
+    seed, costs = known["seed"].to_numpy(), known[cost].to_numpy(np.float64)
+    # Of checkpoints at the same cost the order stays.
+    order = np.lexsort((costs, seed, solver))
+    solver, seed = solver[order], seed[order]
+    starts = np.flatnonzero((np.diff(solver) != 0) | (np.diff(seed) != 0)) + 1
+    runs: list[list[tuple[Array, Array]]] = [[] for _ in labels]
+    parts = (np.split(column[order], starts) for column in (costs, known[value].to_numpy(float)))
+    for place, *run in zip(solver[[0, *starts]], *parts, strict=True):
+        runs[place].append((run[0], run[1]))
+    return [Steps(task, name, mine) for (task, name), mine in zip(labels, runs, strict=True)]
 
 
 def _known(traces: pd.DataFrame, cost: str, value: str) -> pd.DataFrame:
     """The checkpoints of runs that ended as planned of which both are known."""
-    return traces[traces["ok"] & traces[[cost, value]].notna().all(axis=1)]
+    chosen = traces["ok"] & traces[[cost, value]].notna().all(axis=1)
+    return traces.loc[chosen, ["task", "solver", "seed", *dict.fromkeys([cost, value])]]
 
 
-def _concat(parts: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+def _joined(
+    parts: list[tuple[Steps, dict[str, npt.NDArray[Any]]]], runs: pd.DataFrame, columns: list[str]
+) -> pd.DataFrame:
+    """The columns of all curves or points below each other, with what identifies each."""
     if not parts:
         return pd.DataFrame(columns=columns)
-    return pd.concat(parts, ignore_index=True)[columns]
+    planned = n_planned(runs)
+    shared = pd.DataFrame(
+        {
+            "task": [group.task for group, _ in parts],
+            "solver": [group.solver for group, _ in parts],
+            "n_runs": [len(group.runs) for group, _ in parts],
+            "n_planned": [planned[group.task, group.solver] for group, _ in parts],
+        }
+    )
+    frame = shared.loc[shared.index.repeat([len(part["cost"]) for _, part in parts])]
+    values = {name: np.concatenate([part[name] for _, part in parts]) for name in parts[0][1]}
+    return frame.reset_index(drop=True).assign(**values)[columns]

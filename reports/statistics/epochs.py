@@ -31,7 +31,7 @@ def epochs_frame(runs: pd.DataFrame) -> pd.DataFrame:
         ``maintenance_fraction``, maintenance events per iteration. Of runs that ended as planned.
     """
     rows = []
-    for run in records(runs[runs["ok"]]):
+    for run in records(runs.loc[runs["ok"], ["task", "solver", "seed", "epochs"]]):
         identity = {name: run[name] for name in ("task", "solver", "seed")}
         for noted in json.loads(run["epochs"] or "[]"):
             # A solver of the user's own may note other things under such names.

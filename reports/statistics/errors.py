@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import binomtest, t as student
+from scipy.special import ndtri, stdtrit
 
 from marginbench.harness.mistakes import unpacked
 from marginbench.reports.frames import by_solver
 
 #: Of all intervals here.
 CONFIDENCE = 0.95
+# Not from scipy.stats: its import takes longer than a small report.
+_QUANTILE = 0.5 + CONFIDENCE / 2
+_NORMAL = float(ndtri(_QUANTILE))
 
 Mask = npt.NDArray[np.bool_]
 
@@ -195,14 +198,11 @@ def _not_separable(found: dict[str, SolverErrors]) -> set[str]:
 
 def _wilson(count: float, n: int) -> tuple[float, float]:
     """The Wilson score interval of a proportion; the count may be a mean of counts."""
-    if count == round(count):
-        found = binomtest(round(count), n).proportion_ci(CONFIDENCE, method="wilson")
-        return float(found.low), float(found.high)
-    z2 = float(student.ppf(0.5 + CONFIDENCE / 2, np.inf)) ** 2
-    p = count / n
-    middle = p + z2 / (2 * n)
-    half = math.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n)))
-    return (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
+    p, z = count / n, _NORMAL
+    scale = 2 * (n + z**2)
+    middle, half = (2 * n * p + z**2) / scale, z / scale * math.sqrt(4 * n * p * (1 - p) + z**2)
+    # Rounding must not push an end past a proportion that is possible.
+    return (0.0 if count == 0 else middle - half), (1.0 if count == n else middle + half)
 
 
 def _newcombe(one: float, other: float, correlation: float) -> float:
@@ -229,7 +229,7 @@ def _correlation(first: SolverErrors, second: SolverErrors) -> float:
 def _seed_width(variance: float, freedom: float) -> float:
     if variance <= 0:
         return 0.0
-    return float(student.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance)
+    return float(stdtrit(freedom, _QUANTILE)) * math.sqrt(variance)
 
 
 def _welch(first: SolverErrors, second: SolverErrors) -> float:

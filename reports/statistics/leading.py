@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginbench.reports.frames import by_solver, records
-from marginbench.reports.statistics.curves import step_values
+from marginbench.reports.frames import of_task
+from marginbench.reports.statistics.curves import step_values, steps
 from marginbench.reports.statistics.outcomes import run_counts
 from marginbench.reports.statistics.targets import Target, costs_to_target
 
@@ -40,22 +40,24 @@ def costs(runs: pd.DataFrame, traces: pd.DataFrame, target: Target, cost: str) -
         ratio_low and ratio_high (to the best median; NaN without one) and first (no run of the
         best is cheaper than all of its runs).
     """
-    values = costs_to_target(runs, traces, target, cost)
-    found = {key: group["value"] for key, group in values.groupby(["task", "solver"])}
-    has_target = set(runs.loc[target.levels(runs).notna(), "task"])
-    counts = {(row["task"], row["solver"]): row for row in records(run_counts(runs))}
-    rows: list[dict[str, Any]] = []
-    for task, solver, group in by_solver(runs):
-        spent = found.get((task, solver), pd.Series(dtype=float)).to_numpy(np.float64)
-        row: dict[str, Any] = {"task": task, "solver": solver, "n": len(group)}
-        row |= {name: counts[task, solver][name] for name in ("n_failed", "n_missing")}
-        row["absent"] = _absent(group, spent, task in has_target)
-        known = np.array([np.nan]) if row["absent"] else spent
-        row |= {"median": float(np.median(known))}
-        row |= {"low": float(known.min()), "high": float(known.max())}
-        row["n_reached"] = int(np.isfinite(known).sum())
-        rows.append(row)
-    return _against_best(pd.DataFrame(rows, columns=_COLUMNS))
+    counts = run_counts(runs)
+    spent = costs_to_target(runs, traces, target, cost)
+    spent = spent.assign(reached=np.isfinite(spent["value"]), unknown=spent["value"].isna())
+    found = spent.groupby(["task", "solver"]).agg(
+        median=("value", "median"),
+        low=("value", "min"),
+        high=("value", "max"),
+        n_reached=("reached", "sum"),
+        n_unknown=("unknown", "sum"),
+    )
+    table = counts.rename(columns={"n_planned": "n"}).join(found, on=["task", "solver"])
+    has_target = runs.loc[target.levels(runs).notna(), "task"].unique()
+    table["absent"] = _absent(table, table["task"].isin(has_target))
+    known = table["absent"] == ""
+    for name in ("median", "low", "high"):
+        table[name] = table[name].astype(np.float64).where(known)
+    table["n_reached"] = table["n_reached"].where(known, 0).astype(int)
+    return _against_best(table[_COLUMNS])
 
 
 _COLUMNS = [
@@ -64,14 +66,16 @@ _COLUMNS = [
 ]
 
 
-def _absent(group: pd.DataFrame, spent: Any, has_target: bool) -> str:
-    if (group["status"] == "skipped").all():
-        return SKIPPED
-    if not group["ok"].any():
-        return FAILED
-    if not has_target or not len(spent):
-        return NO_TARGET
-    return NOT_COUNTED if np.isnan(spent).any() else ""
+def _absent(table: pd.DataFrame, has_target: pd.Series) -> pd.Series:
+    """Why there is no cost, by row; empty where there is one."""
+    reasons = {
+        SKIPPED: table["n_skipped"] == table["n"],
+        FAILED: table["n_ok"] == 0,
+        NO_TARGET: ~has_target | table["n_unknown"].isna(),
+        NOT_COUNTED: table["n_unknown"] > 0,
+    }
+    found = np.select(list(reasons.values()), list(reasons), default="")
+    return pd.Series(found, index=table.index, dtype=object)
 
 
 def _against_best(table: pd.DataFrame) -> pd.DataFrame:
@@ -111,23 +115,18 @@ def leaders(
         Columns task, budget, solver, error, first: the solvers that compete, and whether no other
         has a lower median.
     """
-    complete = {
-        (task, solver) for task, solver, group in by_solver(runs) if bool(group["ok"].all())
-    }
-    known = traces[traces["ok"] & traces[[cost, "test_error"]].notna().all(axis=1)]
+    complete = runs.groupby(["task", "solver"])["ok"].all()
     rows = []
-    for task, solver, group in by_solver(known):
-        if (task, solver) not in complete:
+    for group in steps(traces, cost, "test_error"):
+        if not complete[group.task, group.solver]:
             continue
-        steps = [run.sort_values(cost, kind="stable") for _, run in group.groupby("seed")]
-        for budget, amount in budgets.loc[budgets["task"] == task, ["budget", "amount"]].to_numpy():
-            at = np.array([float(amount)])
-            errors = [
-                step_values(run[cost].to_numpy(float), run["test_error"].to_numpy(float), at)[0]
-                for run in steps
-            ]
-            if not np.isnan(errors).any():
-                rows.append((task, budget, solver, float(np.median(errors))))
+        mine = of_task(budgets, group.task)
+        amounts = mine["amount"].to_numpy(np.float64)
+        errors = np.stack([step_values(*run, amounts) for run in group.runs])
+        for budget, median in zip(mine["budget"], np.median(errors, axis=0), strict=True):
+            # NaN: some run has no checkpoint by then.
+            if not np.isnan(median):
+                rows.append((group.task, budget, group.solver, float(median)))
     table = pd.DataFrame(rows, columns=["task", "budget", "solver", "error"])
     lowest = table.groupby(["task", "budget"])["error"].transform("min")
     return table.assign(first=table["error"] <= lowest)

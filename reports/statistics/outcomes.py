@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pandas as pd
 
-from marginbench.reports.frames import by_solver, n_planned
+from marginbench.reports.frames import n_planned
 
 
 def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
@@ -19,22 +21,24 @@ def run_counts(runs: pd.DataFrame) -> pd.DataFrame:
         Columns task, solver, n_planned, n_ok, n_skipped, n_missing, n_failed and statuses (the text
         "2 converged, 1 timeout", most frequent first).
     """
+    counted: dict[tuple[str, str], Counter[str]] = {}
+    n_ok: Counter[tuple[str, str]] = Counter()
+    for task, solver, status, ok in runs[["task", "solver", "status", "ok"]].to_numpy().tolist():
+        counted.setdefault((task, solver), Counter())[status] += 1
+        n_ok[task, solver] += ok
     rows = []
-    for task, solver, group in by_solver(runs):
-        counts = group["status"].value_counts()
-        ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-        n_ok = int(group["ok"].sum())
-        n_skipped = int((group["status"] == "skipped").sum())
-        n_missing = int((group["status"] == "missing").sum())
+    for (task, solver), counts in counted.items():
+        ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        as_planned = n_ok[task, solver] + counts["skipped"] + counts["missing"]
         rows.append(
             {
                 "task": task,
                 "solver": solver,
-                "n_planned": len(group),
-                "n_ok": n_ok,
-                "n_skipped": n_skipped,
-                "n_missing": n_missing,
-                "n_failed": len(group) - n_ok - n_skipped - n_missing,
+                "n_planned": counts.total(),
+                "n_ok": n_ok[task, solver],
+                "n_skipped": counts["skipped"],
+                "n_missing": counts["missing"],
+                "n_failed": counts.total() - as_planned,
                 "statuses": ", ".join(f"{count} {status}" for status, count in ordered),
             }
         )

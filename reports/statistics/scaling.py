@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from marginbench.reports.described import SvmTask
 from marginbench.reports.frames import medians, of_task
@@ -78,6 +77,9 @@ def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
     middle = frame.groupby("size")["value"].median()
     if len(middle) < FEWEST_SIZES:
         return None
+    # Imported here: it takes longer than a report that has no slopes.
+    from scipy import stats
+
     line = stats.linregress(np.log(middle.index), np.log(middle.to_numpy()))
     freedom = len(middle) - 2
     half = float(stats.t.ppf(0.5 + _LEVEL / 2, freedom)) * float(line.stderr)

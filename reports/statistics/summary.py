@@ -7,13 +7,14 @@ counts as never reaching a target; an unknown count stays unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from marginbench.harness.measures import Measure
-from marginbench.reports.frames import by_solver, other_problem
+from marginbench.reports.frames import by_solver, other_problem, records
 
 #: Why a value is absent from the table, where its measure does not say.
 NO_RUN = "no run"
@@ -89,22 +90,23 @@ def results_table(
         lowest median, where lower is better, among the complete solvers of the task, and all of
         them whose range overlaps with that of the lowest).
     """
-    found = dict(iter(values.groupby(["task", "solver", "measure"])))
+    found = _aggregates(values)
     rows: list[dict[str, Any]] = []
     for task, solver, group in by_solver(runs):
+        facts = _Facts.of(group, success, measures)
         for name, measure in measures.items():
             row: dict[str, Any] = {"task": task, "solver": solver, "measure": name}
-            row |= _aggregate(found.get((task, solver, name), values[:0]))
-            row["absent"] = _absent(measure, group, success, known=row["n"] > 0)
-            row["complete"] = bool(group[success].all())
+            row |= found.get((task, solver, name), _NO_VALUE)
+            row["absent"] = _absent(name, measure, facts, known=row["n"] > 0)
+            row["complete"] = facts.complete
             is_time = measure.format == "seconds"
             row["ranked"] = (
                 measure.better == "lower"
                 and (rank_times or not is_time)
                 # Another problem has another number of them.
-                and (name != "n_support" or not other_problem(group))
+                and (name != "n_support" or not facts.other_problem)
             )
-            row["claimed"] = _is_claimed(name, measure, group)
+            row["claimed"] = facts.claims(name, measure)
             rows.append(row)
     return _mark_best(pd.DataFrame(rows, columns=_TABLE_COLUMNS), "high" if overlap else "median")
 
@@ -115,40 +117,95 @@ _TABLE_COLUMNS = [
 ]
 
 
-def _is_claimed(name: str, measure: Measure, runs: pd.DataFrame) -> bool:
-    """Whether only the solver's own process vouches for the values of a measure."""
-    claimed = {word for text in runs["claimed"] for word in str(text).split()}
-    return name in claimed or ("counters" in claimed and measure.needs == "instrumented")
+_NO_VALUE: dict[str, Any] = {
+    **dict.fromkeys(("median", "low", "high", "first"), np.nan),
+    "n": 0,
+    "n_reached": 0,
+    "upper_bound": False,
+}
 
 
-def _aggregate(values: pd.DataFrame) -> dict[str, Any]:
-    known = values[values["value"].notna()]
-    numbers = known["value"].to_numpy(np.float64)
-    reached = np.isfinite(numbers)
-    median = float(np.median(numbers)) if len(numbers) else np.nan
-    return {
-        "median": median,
-        "low": float(known["value"].min()),
-        "high": float(known["value"].max()),
-        "n": len(numbers),
-        "n_reached": int(reached.sum()),
-        "first": float(known["first"].median()),
-        # A bound below the median leaves the median what it is.
-        "upper_bound": bool((known["upper_bound"] & (known["value"] >= median)).any()),
-    }
+@dataclass(frozen=True)
+class _Facts:
+    """What the runs of a solver on a task have in common, for all measures.
+
+    Attributes
+    ----------
+    skipped, complete, some : bool
+        Whether all runs were skipped, all succeeded, any succeeded.
+    claimed : frozenset of str
+        What only the solver's own process vouches for.
+    other_problem : str
+    without : dict of str to str
+        Why there is no value of the measures whose trait no run has, by measure.
+    """
+
+    skipped: bool
+    complete: bool
+    some: bool
+    claimed: frozenset[str]
+    other_problem: str
+    without: Mapping[str, str]
+
+    @classmethod
+    def of(cls, group: pd.DataFrame, success: str, measures: Mapping[str, Measure]) -> _Facts:
+        traits = {measure.needs for measure in measures.values() if measure.needs}
+        lacking = {name for name in traits if not group[name].any()}
+        return cls(
+            skipped=bool((group["status"] == "skipped").all()),
+            complete=bool(group[success].all()),
+            some=bool(group[success].any()),
+            claimed=frozenset(word for text in group["claimed"] for word in str(text).split()),
+            other_problem=other_problem(group),
+            without={
+                name: without(measure, group)
+                for name, measure in measures.items()
+                if measure.needs in lacking
+            },
+        )
+
+    def claims(self, name: str, measure: Measure) -> bool:
+        """Whether only the solver's own process vouches for the values of a measure."""
+        counted = "counters" in self.claimed and measure.needs == "instrumented"
+        return name in self.claimed or counted
 
 
-def _absent(measure: Measure, group: pd.DataFrame, success: str, known: bool) -> str:
+def _aggregates(values: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """Median, range and counts of the known values, by task, solver and measure."""
+    known = values[values["value"].notna()].astype({"value": np.float64, "first": np.float64})
+    keys = [known[name] for name in ("task", "solver", "measure")]
+    medians = known["value"].groupby(keys).transform("median")
+    found = (
+        known.assign(
+            reached=np.isfinite(known["value"]),
+            # A bound below the median leaves the median what it is.
+            upper_bound=known["upper_bound"].astype(bool) & (known["value"] >= medians),
+        )
+        .groupby(["task", "solver", "measure"])
+        .agg(
+            median=("value", "median"),
+            low=("value", "min"),
+            high=("value", "max"),
+            n=("value", "size"),
+            n_reached=("reached", "sum"),
+            first=("first", "median"),
+            upper_bound=("upper_bound", "any"),
+        )
+    )
+    return dict(zip(found.index, records(found), strict=True))
+
+
+def _absent(name: str, measure: Measure, facts: _Facts, *, known: bool) -> str:
     """Why a measure has no value; empty if it has one."""
-    if (group["status"] == "skipped").all():
+    if facts.skipped:
         return NO_RUN
-    if measure.needs and not group[measure.needs].any():
-        return without(measure, group)
+    if name in facts.without:
+        return facts.without[name]
     if known:
         return ""
     if measure.unknown:
         return measure.unknown
-    if not group[success].any():
+    if not facts.some:
         return NO_RUN
     return NOT_COUNTED if measure.format == "count" else UNKNOWN
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from marginbench.reports import formatting
+
+Array = npt.NDArray[np.float64]
 
 # So that a margin added in floating point includes an equal error.
 _ROUNDING = 1e-12
@@ -75,30 +78,39 @@ def costs_to_target(
         the count is unknown), first (the cost of the first checkpoint at the target, perhaps not
         the one from which it stays) and upper_bound (there at the run's only checkpoint).
     """
-    tried = runs.assign(level=target.levels(runs))
-    tried = tried[(tried["status"] != "skipped") & tried["level"].notna()]
-    if target.value == "suboptimality":
-        tried = tried[tried["minimises"]]
-    states = tried[[*_RUN, "level"]].merge(traces[traces["ok"]], on=_RUN)
+    tried = _tried(runs, target)
+    reached = traces.loc[traces["ok"], [*_RUN, target.value, cost]]
+    states = tried.assign(run=np.arange(len(tried))).merge(reached, on=_RUN)
+    # The states of a run are together, in their order.
+    run, place = states["run"].to_numpy(), np.arange(len(states))
     # An unknown value is above every target.
-    above = ~(states[target.value] <= states["level"] + _ROUNDING)
-    place = states.groupby(_RUN).cumcount()
-    last_above = place.where(above, -1).groupby([states[name] for name in _RUN]).transform("max")
-    left = place <= last_above
-    found = tried[_RUN].merge(_first_states(states[~left], cost, "value"), on=_RUN, how="left")
-    found = found.merge(_first_states(states[~above], cost, "first"), on=_RUN, how="left")
-    n_states = states.groupby(_RUN).size().rename("n_states").reset_index()
-    found = found.merge(n_states, on=_RUN, how="left")
-    # Of an unknown count the cost is unknown; without such a state it is infinite.
-    for name in ("value", "first"):
-        found[name] = found[name].where(found[f"has_{name}"].notna(), np.inf)
-    only = found["has_value"].notna() & (found["n_states"] == 1)
-    return found.assign(upper_bound=only)[[*_RUN, "value", "first", "upper_bound"]]
+    at = (states[target.value] <= states["level"] + _ROUNDING).to_numpy(bool)
+    last_above = np.full(len(tried), -1)
+    np.maximum.at(last_above, run[~at], place[~at])
+    stays = place > last_above[run]
+    spent = states[cost].to_numpy(np.float64)
+    only = np.isin(np.arange(len(tried)), run[stays]) & (
+        np.bincount(run, minlength=len(tried)) == 1
+    )
+    return tried[_RUN].assign(
+        value=_first(run[stays], spent[stays], len(tried)),
+        first=_first(run[at], spent[at], len(tried)),
+        upper_bound=only,
+    )
 
 
-def _first_states(states: pd.DataFrame, cost: str, name: str) -> pd.DataFrame:
-    """The cost of the first of the states of each run, and that there is one."""
-    first = states.drop_duplicates(_RUN)
-    found = first[_RUN].copy()
-    found[name], found[f"has_{name}"] = first[cost].astype(float), True
-    return found
+def _tried(runs: pd.DataFrame, target: Target) -> pd.DataFrame:
+    """The runs that are asked to reach a target, and the value at which they do."""
+    chosen = runs["status"] != "skipped"
+    if target.value == "suboptimality":
+        chosen &= runs["minimises"]
+    tried = runs[_RUN].assign(level=target.levels(runs))
+    return tried[chosen & tried["level"].notna()].reset_index(drop=True)
+
+
+def _first(run: npt.NDArray[np.int64], spent: Array, n: int) -> Array:
+    """The cost of the first of the states of each of n runs; infinite where it has none."""
+    known, first = np.unique(run, return_index=True)
+    costs = np.full(n, np.inf)
+    costs[known] = spent[first]
+    return costs

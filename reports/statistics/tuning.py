@@ -51,10 +51,7 @@ def tuning_choices(runs: pd.DataFrame) -> list[Choices]:
         The runs of one task, of :class:`marginbench.reports.results.Results`.
     """
     found = []
-    for _, solver, group in by_solver(runs):
-        tuned = group[~group["tuning"].isin(["", "[]"])]
-        if tuned.empty:
-            continue
+    for _, solver, tuned in by_solver(runs[~runs["tuning"].isin(["", "[]"])]):
         trials = [json.loads(text) for text in tuned["tuning"]]
         chosen: Counter[str] = Counter()
         for params, tried in zip(tuned["params"], trials, strict=True):

@@ -1,0 +1,89 @@
+"""Writing a page: the same records give the same bytes, and these are written once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from marginbench.reports import command, page
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.results import load_results
+
+SAME = "The report says the same already; its file stays as it is.\n"
+
+
+@pytest.fixture
+def folder(make, write_results):
+    trace = make.trace([10, 100], [0.4, 0.2])
+    records = [make.finished("a", solver, 0, trace) for solver in ("SMO", "SBP")]
+    return write_results(records, [make.task("a")], [make.solver("SMO"), make.solver("SBP")])
+
+
+def aged(path: Path) -> int:
+    """Set the page's time of change back by an hour, and return it."""
+    long_ago = time.time_ns() - 3600 * 10**9
+    os.utime(path, ns=(long_ago, long_ago))
+    return path.stat().st_mtime_ns
+
+
+def test_a_page_that_would_be_the_same_is_not_written_again(folder, capsys):
+    path = command.write_report(folder, "marginbench run example")
+    assert SAME not in capsys.readouterr().out
+    before, content = aged(path), path.read_bytes()
+    assert command.write_report(folder, "marginbench run example") == path
+    assert capsys.readouterr().out.endswith(SAME)
+    assert (path.stat().st_mtime_ns, path.read_bytes()) == (before, content)
+
+
+@pytest.mark.parametrize(
+    ("kept", "says"),
+    [
+        pytest.param(b"<p>other\n", "<p>page!\n", id="as long"),
+        pytest.param(b"<p>page\n", "<p>page!\n", id="shorter"),
+        pytest.param(None, "<p>page!\n", id="none"),
+    ],
+)
+def test_another_page_is_replaced(folder, monkeypatch, kept, says):
+    monkeypatch.setattr(page, "render", lambda analysis, command: says)
+    path = folder / "report.html"
+    if kept is not None:
+        path.write_bytes(kept)
+    analysis = Analysis(load_results(folder))
+    assert page.write_page(analysis) == (path, True)
+    assert path.read_text() == says
+    assert page.write_page(analysis) == (path, False)
+
+
+@pytest.mark.slow
+def test_the_same_records_give_the_same_bytes_in_any_process(realistic, tmp_path):
+    """Sets of texts are in another order with every seed of their hashes."""
+    pages = []
+    for seed in ("0", "1"):
+        copy = tmp_path / seed
+        copy.mkdir()
+        (copy / "study.json").symlink_to(realistic / "study.json")
+        (copy / "runs").symlink_to(realistic / "runs")
+        code = f"from marginbench import report; report({str(copy)!r}, 'marginbench run example')"
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+        pages.append((copy / "report.html").read_bytes())
+    assert pages[0] == pages[1]
+
+
+def test_statistics_load_nothing_that_a_small_report_does_not_need():
+    """These libraries take longer to import than the quickstart study's report to write."""
+    code = """if True:
+        import importlib, json, pkgutil, sys
+        import marginbench.reports.statistics as package
+        for found in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+            importlib.import_module(found.name)
+        print(json.dumps(sorted({"seaborn", "scipy.stats", "matplotlib"} & set(sys.modules))))
+    """
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(ended.stdout) == []
