@@ -9,10 +9,12 @@ from typing import Protocol
 
 import typer
 
+from marginbench.reports.commands import export
+
 
 class _Command(Protocol):
     def add(self, app: typer.Typer) -> None: ...
 
 
 #: In the order of the help.
-COMMANDS: tuple[_Command, ...] = ()
+COMMANDS: tuple[_Command, ...] = (export,)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from marginbench.harness.study_file import load_study as load_study
     from marginbench.harness.svm.study import Study as Study, Task as Task, Tuning as Tuning
     from marginbench.reports import report as report
+    from marginbench.reports.exports import export as export
     from marginbench.reports.notebook import (
         StudyResults as StudyResults,
         load_results as load_results,
@@ -70,6 +71,7 @@ _HOMES = {
     "Task": "harness.svm.study",
     "Tuning": "harness.svm.study",
     "report": "reports",
+    "export": "reports.exports",
     "StudyResults": "reports.notebook",
     "load_results": "reports.notebook",
     "run": "reports.notebook",
