@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -12,7 +13,6 @@ import pyarrow.parquet as pq
 
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.measures import columns_of, counter_measures
-from marginbench.harness.records import RecordBase
 from marginbench.reports.analysis import Analysis
 
 #: Formats of runs and traces.
@@ -53,7 +53,8 @@ def frames(analysis: Analysis) -> dict[str, pd.DataFrame]:
 
 def _columns(analysis: Analysis, runs: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
     """A row for each column: table, column, type and meaning."""
-    record: type[RecordBase] = kind_named(analysis.kind).record
+    # Any: mypy takes classes of unfrozen dataclasses for unhashable, as their instances are.
+    record: Any = kind_named(analysis.kind).record
     meanings = {
         **{name: f"count: {item.words}" for name, item in counter_measures().items()},
         **{name: item.doc for name, item in columns_of(record).items()},
@@ -61,7 +62,7 @@ def _columns(analysis: Analysis, runs: pd.DataFrame, traces: pd.DataFrame) -> pd
     }
     of_checkpoint = {name: item.doc for name, item in columns_of(record.checkpoint).items()}
     rows = [
-        (table, column, _type(frame[column]), (known | _ADDED).get(column, ""))
+        (table, column, _type(frame[column]), {**known, **_ADDED}.get(column, ""))
         for table, frame, known in (
             ("runs", runs, meanings),
             ("traces", traces, meanings | of_checkpoint),

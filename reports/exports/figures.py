@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -91,7 +92,7 @@ def _fitted(
 ) -> Figure:
     """A copy of the figure at a width, with readable text, its title and its legend."""
     figure: Figure = pickle.loads(pickle.dumps(drawing.figure))
-    canvas = FigureCanvasAgg(figure)
+    FigureCanvasAgg(figure)  # what measures text
     old_width, old_height = figure.get_size_inches()
     scale = width / old_width
     figure.set_size_inches(width, old_height * scale)
@@ -101,7 +102,7 @@ def _fitted(
     below = 0.0
     if entries and not _has_legend(figure):
         legend = _add_legend(figure, entries, width)
-        below = _inches(legend.get_window_extent(canvas.get_renderer()), figure).height + _ROOM
+        below = _inches(legend.get_window_extent(), figure).height + _ROOM
     figure.set_size_inches(width, old_height * scale + above + below)
     # Labels depend on the ticks that there is room for, and the room on the labels.
     for _ in range(2):
@@ -117,11 +118,11 @@ def _shrink(figure: Figure, factor: float) -> None:
         for axis in (axes.xaxis, axes.yaxis):
             labels = axis.get_ticklabels()
             if labels:
-                size = max(_SMALLEST, labels[0].get_fontsize() * factor)
+                size = max(_SMALLEST, float(labels[0].get_fontsize()) * factor)
                 axis.set_tick_params(labelsize=size)
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
-        text.set_fontsize(max(_SMALLEST, text.get_fontsize() * factor))
+        text.set_fontsize(max(_SMALLEST, float(text.get_fontsize()) * factor))
     for line in figure.findobj(Line2D):
         assert isinstance(line, Line2D)
         line.set(
@@ -131,7 +132,7 @@ def _shrink(figure: Figure, factor: float) -> None:
         )
     for marks in figure.findobj(Collection):
         assert isinstance(marks, Collection)
-        marks.set_linewidth([width * factor for width in marks.get_linewidth()])
+        marks.set_linewidth([width * factor for width in np.atleast_1d(marks.get_linewidth())])
 
 
 def _has_legend(figure: Figure) -> bool:
@@ -228,7 +229,7 @@ def _thin_ticks(axes: Axes) -> None:
             locator, formatter = axis.get_major_locator(), axis.get_major_formatter()
             if not isinstance(locator, FixedLocator) or not isinstance(formatter, FixedFormatter):
                 break
-            axis.set_major_locator(FixedLocator(list(locator.locs)[::2]))
+            axis.set_major_locator(FixedLocator(list(axis.get_majorticklocs())[::2]))
             axis.set_major_formatter(FixedFormatter(list(formatter.seq)[::2]))
 
 

@@ -175,7 +175,7 @@ def _tex_name(name: str) -> str:
 
 
 def _accented(letter: str) -> str:
-    base, *marks = unicodedata.normalize("NFD", letter)
+    base, *marks = list(unicodedata.normalize("NFD", letter))
     if len(marks) != 1 or marks[0] not in _ACCENTS or not base.isascii() or not base.isalpha():
         return ""
     dotless = {"i": r"\i", "j": r"\j"}.get(base, base) if marks[0] != "\u0328" else base
