@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import itertools
-import pickle
 import re
 import textwrap
 import warnings
@@ -24,7 +24,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter, FixedLocator
-from matplotlib.transforms import Bbox
+from matplotlib.transforms import Bbox, ScaledTranslation
 
 from marginbench.harness.words import visible, visible_lines
 from marginbench.reports.drawing.canvas import INK, Drawing
@@ -91,7 +91,7 @@ def _fitted(
     drawing: Drawing, title: str, entries: list[tuple[Line2D, str]], width: float
 ) -> Figure:
     """A copy of the figure at a width, with readable text, its title and its legend."""
-    figure: Figure = pickle.loads(pickle.dumps(drawing.figure))
+    figure = copy.deepcopy(drawing.figure)
     FigureCanvasAgg(figure)  # what measures text
     old_width, old_height = figure.get_size_inches()
     scale = width / old_width
@@ -163,10 +163,12 @@ def _key(style: SolverStyle) -> Line2D:
 def _add_title(figure: Figure, title: str, width: float) -> float:
     """The title at the upper edge: vertical axes have no words of their own; its height."""
     words = textwrap.wrap(visible(title), int(width * 72 / (0.55 * _SMALLEST)))
+    below_edge = ScaledTranslation(_PAD, -_PAD, figure.dpi_scale_trans)
     text = figure.text(
-        _PAD / width, 1.0, "\n".join(words), fontsize=_SMALLEST, color=INK, va="top", ha="left"
-    )
-    return _inches(text.get_window_extent(), figure).height + _ROOM
+        0.0, 1.0, "\n".join(words), fontsize=_SMALLEST, color=INK, va="top", ha="left",
+        transform=figure.transFigure + below_edge,
+    )  # fmt: skip
+    return _inches(text.get_window_extent(), figure).height + _PAD + _ROOM
 
 
 def _add_legend(figure: Figure, entries: list[tuple[Line2D, str]], width: float) -> Legend:
