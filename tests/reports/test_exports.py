@@ -19,8 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import marginbench
+from marginbench.harness.cli import build_app, run_app
 from marginbench.harness.errors import StorageError
 from marginbench.reports.analysis import Analysis
+from marginbench.reports.command import write_report
+from marginbench.reports.commands.export import add as add_export
 from marginbench.reports.errors import ReportError
 from marginbench.reports.exports import FORMATS, Exported, export
 from marginbench.reports.exports.choosing import chosen
@@ -368,37 +371,44 @@ def test_results_in_python_export_themselves(results, tmp_path):
     assert marginbench.export is export
 
 
-def command(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "marginbench", "export", *map(str, arguments)],
-        capture_output=True, text=True, **options,
-    )  # fmt: skip
+def command(*arguments: object) -> int | str | None:
+    """The exit code of the command, run in this process."""
+    app = build_app(write_report)
+    add_export(app)
+    with pytest.raises(SystemExit) as ended:
+        run_app(app, ["export", *map(str, arguments)])
+    return ended.value.code
 
 
 @pytest.mark.slow
-def test_the_command_lists_writes_and_complains(results, done, tmp_path):
-    shown = command(results, "--list")
-    assert shown.returncode == 0
-    assert {line.split()[1] for line in shown.stdout.splitlines()[1:]} == {
-        path.stem for path in done.written
-    }
-    assert re.search(rf"figure +{FIGURE} +a/b: Test error against", shown.stdout)
-    one = ["--figure", FIGURE, "--format", "pdf,csv", "--out", "."]
-    wrote = command(results, *one, cwd=tmp_path)
-    assert wrote.stdout.splitlines() == [
+def test_the_command_lists_and_writes(results, done, tmp_path, capsys, monkeypatch):
+    assert command(results, "--list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[1] for line in lines[1:]} == {path.stem for path in done.written}
+    assert re.search(rf"figure +{FIGURE} +a/b: Test error against", "\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    one = [results, "--figure", FIGURE, "--format", "pdf,csv", "--out", "."]
+    assert command(*one) == 0
+    assert capsys.readouterr().out.splitlines() == [
         *(f"figures/{FIGURE}.pdf", f"figures/{FIGURE}.csv"),
         "2 files written, 0 unchanged: .",
     ]
-    assert command(results, *one, cwd=tmp_path).stdout == "0 files written, 2 unchanged: .\n"
+    assert command(*one) == 0
+    assert capsys.readouterr().out == "0 files written, 2 unchanged: .\n"
+
+
+def test_mistakes_of_the_command_have_an_exit_code(results, tmp_path, capsys):
     for arguments, code, message in (
-        ([results, "--figure", "task-a-b"], 2, "unknown figure 'task-a-b'"),
+        ([results, "--data", "rums"], 2, "unknown data 'rums' (did you mean 'runs'?)"),
         ([tmp_path], 2, "not a results folder"),
         ([results, "--out", "/proc/nowhere", "--data", "columns"], 4, "cannot be written"),
+        ([results, "--width", "3ft"], 2, "--width '3ft'"),
     ):
-        failed = command(*arguments)
-        assert failed.returncode == code
-        assert message in failed.stderr
-        assert failed.stderr.count("\n") == 1
+        assert command(*arguments) == code
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert message in told.err
+        assert told.err.count("\n") == 1
 
 
 @pytest.mark.slow
