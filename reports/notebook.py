@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from marginbench.harness.description import read_description
 from marginbench.harness.kinds import kind_named
@@ -17,6 +17,7 @@ from marginbench.harness.running import run as _run
 from marginbench.harness.words import plural
 from marginbench.reports import report as _report
 from marginbench.reports.errors import ReportError
+from marginbench.reports.exports import Exported, export
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +104,10 @@ class StudyResults:
         """Write the page again, and return its path."""
         described = read_description(self.folder)
         return _report(self.folder, str((described or {}).get("command", "")))
+
+    def export(self, out: Path | str | None = None, **options: Any) -> Exported:
+        """Write figures, tables and records as files: :func:`marginbench.export` of the folder."""
+        return export(self.folder, out, **options)
 
     @cached_property
     def _analysis(self) -> Analysis:

@@ -20,6 +20,7 @@ from marginbench.harness.storage import storing
 from marginbench.harness.words import visible_lines
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.drawing.canvas import PALETTE
+from marginbench.reports.links import csv_link, results_argument
 from marginbench.reports.sections import Section, sections_of
 from marginbench.reports.statistics import integrity
 
@@ -99,6 +100,8 @@ def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = No
         lstrip_blocks=True,
     )
     environment.globals["command"] = command
+    environment.globals["csv_link"] = csv_link
+    environment.globals["results_argument"] = results_argument(command, analysis.study.name)
     script = _script()
     sections = sections_of(analysis)
     page = environment.get_template("page.html").render(

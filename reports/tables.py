@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import pandas as pd
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -87,6 +88,12 @@ class Table:
         A class for all of it.
     differing : frozenset of int
         The rows to point out, as their cells should agree and do not.
+    name : str
+        Unique in its part of the page, where that has several tables: for files.
+    caption : str
+        What its numbers are, for a table that stands alone.
+    numbers : DataFrame or None
+        What the cells say, not formatted; None where they are texts.
     """
 
     label: str
@@ -94,6 +101,9 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     style: str = ""
     differing: frozenset[int] = frozenset()
+    name: str = ""
+    caption: str = ""
+    numbers: pd.DataFrame | None = field(default=None, compare=False, repr=False)
 
     @property
     def groups(self) -> list[tuple[str, int]]:

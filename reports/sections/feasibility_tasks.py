@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pandas as pd
 from rich.console import RenderableType
@@ -12,34 +13,42 @@ from rich.text import Text
 from marginbench.reports import formatting
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.described import CellTask, ImagesTask, Task
-from marginbench.reports.frames import by_solver, of_task, records
+from marginbench.reports.frames import by_solver, medians, of_task, records
+from marginbench.reports.naming import slugs
+from marginbench.reports.numbers import measured
 from marginbench.reports.panels import gallery
 from marginbench.reports.sections import Part, Section
 from marginbench.reports.solved import fewest_sentence, gap_sentence, solved
 from marginbench.reports.tables import NONE, Cell, Heading, Table, measure_cell, terminal_table
 
 _IMAGES_NOTE = "Test errors after so many iterations for each class, training error at the end."
+_CELL_CAPTION = (
+    "Medians over the instances that a method solved, with the range below. Bold: the least median "
+    "among methods that solved all of them."
+)
+_IMAGES_CAPTION = f"Medians over the runs. {_IMAGES_NOTE}"
 
 
 class FeasibilityTasks(Section):
     """A part for each problem: what it is, and what each method needed."""
 
-    anchor, title, place = "task", "Results", 30
+    anchor, title, place = "results", "Results", 30
     template = "task.html"
     kinds = ("feasibility",)
 
     def parts(self, analysis: Analysis) -> Iterable[Part]:
         """One for each problem, in the order of the study."""
-        for place, task in enumerate(analysis.study.tasks):
-            anchor = f"{self.anchor}-{place}"
+        names = slugs(task.label for task in analysis.study.tasks)
+        for task in analysis.study.tasks:
+            name = names[task.label]
             data = {
                 "problem": _problem(task),
                 "decided": task.decided,
-                "gallery": analysis.ask(gallery, anchor, task.label),
+                "gallery": gallery(analysis, f"task-{name}", task.label),
                 "table": analysis.ask(results, task.label),
                 "note": _note(analysis, task),
             }
-            yield Part(anchor, task.label, data)
+            yield Part(f"{self.anchor}-{name}", task.label, data)
 
     def key_figures(self, analysis: Analysis) -> list[tuple[str, str]]:
         """How many runs ended with a certificate, and how many without one."""
@@ -116,7 +125,8 @@ def _cell_table(analysis: Analysis, task: Task) -> Table:
         "Wall time, mean",
         *(["Published mean"] if published else []),
     ]
-    return _table(task, titles, rows)
+    numbers = measured(table, found.costs, analysis.counts)
+    return replace(_table(task, titles, rows), caption=_CELL_CAPTION, numbers=numbers)
 
 
 def _proven(runs: pd.DataFrame) -> Cell:
@@ -166,7 +176,12 @@ def _images_table(analysis: Analysis, task: ImagesTask) -> Table:
     errors_at = [f"Error, {stage}" for stage in task.stages]
     counted = [costs[name].title for name in counters]
     titles = ["Runs", "Width", *errors_at, "Train error", "At the end", *counted, "Wall time"]
-    return _table(task, titles, rows)
+    return replace(_table(task, titles, rows), caption=_IMAGES_CAPTION, numbers=_stages(traces))
+
+
+def _stages(traces: pd.DataFrame) -> pd.DataFrame:
+    """The test errors of each method at each stage, over its runs."""
+    return medians(traces, ["task", "solver", "n_iter"], "test_error")
 
 
 def _median(analysis: Analysis, runs: pd.DataFrame, name: str) -> Cell:

@@ -18,6 +18,7 @@ from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
 from marginbench.reports.described import SvmTask
 from marginbench.reports.formatting import plural
 from marginbench.reports.frames import first_known, of_task, records
+from marginbench.reports.naming import slug
 from marginbench.reports.sections import Section
 from marginbench.reports.statistics import leading
 from marginbench.reports.statistics.integrity import times_compare
@@ -215,7 +216,22 @@ def _choice(analysis: Analysis, target: int, cost: int) -> Choice:
         f"{title}, as a ratio to the best median of the task among solvers without a failed run, "
         f"with the range over the runs. {best}"
     )
-    return Choice(target, cost, Table(title, headings, rows, style="matrix"), caption)
+    numbers = table.assign(cost=column, target=_within(_TARGETS[target]))
+    return Choice(
+        target,
+        cost,
+        Table(
+            title, headings, rows, style="matrix", name=_name(target, column), caption=caption,
+            numbers=numbers,
+        ),
+        caption,
+    )  # fmt: skip
+
+
+def _name(target: int, column: str) -> str:
+    """Of a matrix among those of the page: "cpu_s-suboptimality-0-01"."""
+    chosen = _TARGETS[target]
+    return f"{column}-{slug(f'{chosen.value}-{chosen.margin:g}')}"
 
 
 def _best_words(analysis: Analysis, table: pd.DataFrame, column: str) -> str:
@@ -294,7 +310,14 @@ def _budget_table(analysis: Analysis) -> Table | None:
     if not rows:
         return None
     headings = [Heading("After"), *(Heading(task) for task in tasks)]
-    return Table("Lowest median test error after a budget", headings, rows)
+    return Table(
+        "Lowest median test error after a budget",
+        headings,
+        rows,
+        name="budgets",
+        caption="Of the solvers without a failed run.",
+        numbers=pd.concat([found for _, found in parts], ignore_index=True),
+    )
 
 
 def _told_apart(analysis: Analysis, budgets: pd.DataFrame, column: str) -> list[str]:

@@ -88,4 +88,4 @@ def _table(label: str, runs: pd.DataFrame, words: KindWords) -> Table:
         ]
         for row in records(runs)
     ]
-    return Table(label, headings, rows)
+    return Table(label, headings, rows, numbers=runs)

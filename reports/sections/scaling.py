@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -15,6 +15,7 @@ from marginbench.reports.analysis import Analysis
 from marginbench.reports.described import SvmTask
 from marginbench.reports.drawing.medians import Against, draw_medians
 from marginbench.reports.frames import SPREAD, records
+from marginbench.reports.naming import slug, unused
 from marginbench.reports.panels import Gallery, PanelView, legend
 from marginbench.reports.sections import Section
 from marginbench.reports.statistics import scaling
@@ -49,21 +50,29 @@ class Scaling(Section):
 
     def data(self, analysis: Analysis) -> Mapping[str, Any]:
         """The families."""
-        groups = analysis.ask(_families).groupby("family", sort=False)
-        families = [_view(analysis, place, tasks) for place, (_, tasks) in enumerate(groups)]
-        return {"families": families}
+        groups = [tasks for _, tasks in analysis.ask(_families).groupby("family", sort=False)]
+        names: list[str] = []
+        for tasks in groups:
+            names.append(unused(slug(_first(analysis, tasks).dataset), names))
+        views = zip(names, groups, strict=True)
+        return {"families": [_view(analysis, name, tasks) for name, tasks in views]}
 
 
 def _families(analysis: Analysis) -> pd.DataFrame:
     return scaling.families(analysis.tasks_of(SvmTask), analysis.runs)
 
 
-def _view(analysis: Analysis, family: int, tasks: pd.DataFrame) -> FamilyView:
-    anchor = f"scaling-{family}"
+def _first(analysis: Analysis, tasks: pd.DataFrame) -> SvmTask:
+    """The first task of a family."""
+    described = {task.label: task for task in analysis.tasks_of(SvmTask)}
+    return described[str(tasks["task"].iloc[0])]
+
+
+def _view(analysis: Analysis, name: str, tasks: pd.DataFrame) -> FamilyView:
+    anchor = f"scaling-{name}"
     members = scaling.scaling_runs(analysis.runs, tasks)
     medians = scaling.scaling_medians(members).rename(columns={"n": "x"})
-    described = {task.label: task for task in analysis.tasks_of(SvmTask)}
-    first = described[str(tasks["task"].iloc[0])]
+    first = _first(analysis, tasks)
     label = ", ".join([first.dataset, *wording.kernel_words(first)])
     drawn = [solver for solver in analysis.styles if solver in set(medians["solver"])]
     panels = [_panel(analysis, name, medians, label) for name in _DRAWN]
@@ -76,7 +85,7 @@ def _view(analysis: Analysis, family: int, tasks: pd.DataFrame) -> FamilyView:
             panels=panels,
             marks=f"Lines join medians over the runs at each n, bands are {SPREAD}.",
         ),
-        table=_table(analysis, label, members),
+        table=replace(_table(analysis, label, members), name=name),
         left_out=_left_out_sentence(scaling.left_out(members)),
     )
 
@@ -111,7 +120,13 @@ def _table(analysis: Analysis, label: str, members: pd.DataFrame) -> Table:
     measures = {**analysis.measures, "cpu_s_per_iteration": _PER_ITERATION}
     slopes = [f"Slope of {measures[name].words}" for name in scaling.FITTED]
     headings = [Heading(title, "number") for title in ("Runs", "Sizes n", *slopes)]
-    return Table(f"Slopes on {label}", [Heading("Solver"), *headings], rows)
+    return Table(
+        f"Slopes on {label}",
+        [Heading("Solver"), *headings],
+        rows,
+        caption="Exponents of n with their 95 % intervals from the t distribution.",
+        numbers=scaling.slopes(members),
+    )
 
 
 def _sizes_cell(row: Mapping[str, Any]) -> Cell:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pandas as pd
+
 from marginbench.reports import formatting, wording
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.described import SvmTask
@@ -26,6 +28,10 @@ _HEADINGS = (
     Heading("Its test error", "number"),
     Heading("Fingerprint"),
 )
+_NUMBERS = (
+    *("dataset", "n_train", "n_test", "n_features", "n_classes", "C", "kernel", "fit_intercept"),
+    *("reference_primal", "reference_gap", "resolution", "reference_test_error", "fingerprint"),
+)
 
 
 class SvmData(Section):
@@ -38,7 +44,13 @@ class SvmData(Section):
     def data(self, analysis: Analysis) -> Mapping[str, Any]:
         """The table of tasks."""
         rows = [_row(analysis, task) for task in analysis.tasks_of(SvmTask)]
-        return {"table": Table(self.title, _HEADINGS, rows)}
+        return {"table": Table(self.title, _HEADINGS, rows, numbers=_numbers(analysis))}
+
+
+def _numbers(analysis: Analysis) -> pd.DataFrame:
+    """The first record of each task that knows them; of several folds that of the first seed."""
+    runs = analysis.runs.assign(resolution=resolution(analysis.runs))
+    return runs.groupby("task", sort=False)[list(_NUMBERS)].first().reset_index()
 
 
 def _row(analysis: Analysis, task: SvmTask) -> list[Cell]:

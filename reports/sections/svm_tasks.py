@@ -15,6 +15,8 @@ from marginbench.reports.derived import derived_measures
 from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
 from marginbench.reports.described import SvmStudy, SvmTask
 from marginbench.reports.frames import first_known, of_task, other_problem_solvers, records
+from marginbench.reports.naming import slugs
+from marginbench.reports.numbers import measured
 from marginbench.reports.panels import gallery
 from marginbench.reports.sections import Part, Section
 from marginbench.reports.statistics import summary
@@ -26,23 +28,30 @@ _NOTE = (
     "“Runs” counts those that ended as planned, of those planned. “≤” marks a suboptimality at "
     "the resolution of the reference certificate, or a cost seen only at the end of the run."
 )
+_CAPTION = (
+    "Medians over the runs that ended as planned, with the range over these runs below; below a "
+    "test error its 95 % interval. Bold: the best median of a column and all that cannot be told "
+    "from it."
+)
 
 
 class SvmTasks(Section):
     """A part for each task: its problem, its panels, and the table of results."""
 
-    anchor, title, place = "task", "Results", 30
+    anchor, title, place = "results", "Results", 30
     template = "task.html"
     kinds = ("svm",)
 
     def parts(self, analysis: Analysis) -> Iterable[Part]:
         """One for each task, in the order of the study."""
-        for place, task in enumerate(analysis.tasks_of(SvmTask)):
-            anchor = f"{self.anchor}-{place}"
+        tasks = analysis.tasks_of(SvmTask)
+        names = slugs(task.label for task in tasks)
+        for task in tasks:
+            name = names[task.label]
             data = {
                 "problem": _problem(analysis.runs, task),
                 "decided": task.decided,
-                "gallery": analysis.ask(gallery, anchor, task.label),
+                "gallery": gallery(analysis, f"task-{name}", task.label),
                 "table": results(analysis, task.label, of_task(analysis.counts, task.label)),
                 "note": " ".join(
                     [
@@ -54,7 +63,7 @@ class SvmTasks(Section):
                     ]
                 ),
             }
-            yield Part(anchor, task.label, data)
+            yield Part(f"{self.anchor}-{name}", task.label, data)
 
     def key_figures(self, analysis: Analysis) -> list[tuple[str, str]]:
         """How many runs ended as planned."""
@@ -113,7 +122,22 @@ def results(analysis: Analysis, task: str, counts: pd.DataFrame) -> Table:
         ),
         Heading("Status", "statuses"),
     ]
-    return Table(f"Results on {task}", headings, rows, style="results")
+    return Table(
+        f"Results on {task}",
+        headings,
+        rows,
+        style="results",
+        caption=_CAPTION,
+        numbers=_numbers(analysis, task, counts),
+    )
+
+
+def _numbers(analysis: Analysis, task: str, counts: pd.DataFrame) -> pd.DataFrame:
+    """What the table says of these solvers; of test errors with intervals where mistakes are."""
+    table = of_task(analysis.table, task)
+    intervals = ("test_error",) if "mistakes" in analysis.runs else ()
+    shown = table[table["solver"].isin(counts["solver"])]
+    return measured(shown, analysis.shown, counts, intervals)
 
 
 def _notes(analysis: Analysis) -> list[str]:

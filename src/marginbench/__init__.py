@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from marginbench.harness.svm.study import Study as Study, Task as Task, Tuning as Tuning
     from marginbench.reports import report as report
     from marginbench.reports.comparison.result import Comparison as Comparison, compare as compare
+    from marginbench.reports.exports import export as export
     from marginbench.reports.notebook import (
         StudyResults as StudyResults,
         load_results as load_results,
@@ -77,6 +78,7 @@ _HOMES = {
     "compare": "reports.comparison.result",
     "PublishedSite": "reports.site",
     "publish": "reports.site",
+    "export": "reports.exports",
     "StudyResults": "reports.notebook",
     "load_results": "reports.notebook",
     "run": "reports.notebook",

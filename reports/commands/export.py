@@ -1,0 +1,91 @@
+"""The command that writes figures, tables and records as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from marginbench.reports.exports import DEFAULT_FORMATS, WIDTH, Exported
+
+# More paths than this are only counted.
+_MOST_SHOWN = 12
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("export", help="Write figures, tables and records as files, for papers.")(_export)
+
+
+def _export(
+    results: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The folder to write to (default: DIR/export).", show_default=False),
+    ] = None,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only these figures (repeat, or separate by commas)."),
+    ] = None,
+    table: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only these tables.")
+    ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only these: runs, traces, columns.")
+    ] = None,
+    format: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Formats ({','.join(DEFAULT_FORMATS)} by default; also png)."),
+    ] = None,
+    width: Annotated[str, typer.Option(help="Of figures: 3.4in, 86mm, 245pt.")] = WIDTH,
+    task: Annotated[list[str] | None, typer.Option(help="Only these tasks.")] = None,
+    solver: Annotated[list[str] | None, typer.Option(help="Only these solvers.")] = None,
+    transparent: Annotated[
+        bool, typer.Option("--transparent", help="Figures without a white ground.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace files that no export of these results wrote.")
+    ] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="Only list what there is, by name.")
+    ] = False,
+) -> None:
+    from marginbench.reports.exports import export
+
+    if list_:
+        _show_names(results)
+        return
+    done = export(
+        results,
+        out,
+        figures=figure or (),
+        tables=table or (),
+        data=data or (),
+        formats=format or DEFAULT_FORMATS,
+        width=width,
+        tasks=task or (),
+        solvers=solver or (),
+        transparent=transparent,
+        force=force,
+    )
+    _show(done)
+
+
+def _show_names(results: Path) -> None:
+    from marginbench.harness.commands.output import print_table
+    from marginbench.harness.words import visible
+    from marginbench.reports.exports import listed
+
+    rows = [(item.what, item.name, visible(item.title)) for item in listed(results)]
+    print_table([("KIND", "NAME", "TITLE"), *rows])
+
+
+def _show(done: Exported) -> None:
+    from marginbench.harness.words import plural
+
+    if len(done.written) <= _MOST_SHOWN:
+        for path in done.written:
+            typer.echo(str(path))
+    counts = f"{plural(len(done.written), 'file')} written, {len(done.unchanged)} unchanged"
+    typer.echo(f"{counts}: {done.folder}")

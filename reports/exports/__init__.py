@@ -1,0 +1,142 @@
+"""Exports: the figures, tables and records of a results folder as files, for papers and programs.
+
+Importing this package is light; pandas and matplotlib are imported when something is exported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+#: Formats that can be asked for, and those that are written unless others are.
+FORMATS = ("svg", "pdf", "png", "csv", "tex", "parquet")
+DEFAULT_FORMATS = ("svg", "pdf", "csv", "tex", "parquet")
+#: The width of a column in most journals of two columns.
+WIDTH = "3.4in"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export did.
+
+    Attributes
+    ----------
+    folder : Path
+    written : list of Path
+        Files that are new or have changed.
+    unchanged : list of Path
+        Files that had the same bytes already.
+    """
+
+    folder: Path
+    written: list[Path]
+    unchanged: list[Path]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Something that can be exported: a figure, a table or data, by name and with a title."""
+
+    what: str
+    name: str
+    title: str
+
+
+def export(
+    results: Path | str,
+    out: Path | str | None = None,
+    *,
+    figures: Iterable[str] = (),
+    tables: Iterable[str] = (),
+    data: Iterable[str] = (),
+    formats: Iterable[str] = DEFAULT_FORMATS,
+    width: str = WIDTH,
+    tasks: Iterable[str] = (),
+    solvers: Iterable[str] = (),
+    transparent: bool = False,
+    force: bool = False,
+) -> Exported:
+    """Write figures, tables and records of a results folder as files.
+
+    Figures are in ``figures/``, tables in ``tables/``, runs and checkpoints in ``data/``, and
+    ``manifest.json`` says of each file what it is and how to make it again. The same records give
+    the same bytes. Files are written whole or not at all, and those that would not change are not
+    touched.
+
+    Parameters
+    ----------
+    results : Path or str
+        A folder with ``study.json`` and ``runs/``.
+    out : Path or str, optional
+        The folder to write to; by default ``export`` in the results folder.
+    figures, tables, data : iterable of str, optional
+        Names as :func:`listed` gives them; everything if none is given.
+    formats : iterable of str, optional
+        "svg", "pdf" and "png" for figures, "csv" for everything, "tex" for tables, "parquet" for
+        data.
+    width : str, optional
+        Of figures: "3.4in", "86mm", "8.6cm" or "245pt".
+    tasks, solvers : iterable of str, optional
+        Only these; they are compared among themselves, as in a study without the others.
+    transparent : bool, optional
+        Figures without a white ground.
+    force : bool, optional
+        Replace files that no export of these results wrote, or that have been changed since.
+
+    Returns
+    -------
+    Exported
+
+    Raises
+    ------
+    ReportError
+        If the folder is not a results folder, a name, format or width is unknown, or a file is in
+        the way.
+    StorageError
+        If something cannot be written.
+    """
+    from marginbench.reports.exports.making import Request, made
+    from marginbench.reports.exports.writing import write_all
+
+    folder = Path(results) / "export" if out is None else Path(out)
+    request = Request(
+        results=str(results),
+        out=str(folder),
+        figures=_strings(figures),
+        tables=_strings(tables),
+        data=_strings(data),
+        formats=_strings(formats),
+        width=width,
+        tasks=_strings(tasks),
+        solvers=_strings(solvers),
+        transparent=transparent,
+    )
+    artefacts, origin = made(request)
+    return Exported(folder, *write_all(folder, artefacts, origin, force=force))
+
+
+def listed(results: Path | str) -> list[Listed]:
+    """All that :func:`export` can write of a results folder, in the order of its page.
+
+    Raises
+    ------
+    ReportError
+        If the folder is not a results folder.
+    """
+    from marginbench.reports.analysis import Analysis
+    from marginbench.reports.exports.contents import contents
+    from marginbench.reports.exports.data import TITLES
+    from marginbench.reports.results import load_results
+
+    found = contents(Analysis(load_results(Path(results))))
+    return [
+        *(Listed("figure", name, item.title) for name, item in found.figures.items()),
+        *(Listed("table", name, item.title) for name, item in found.tables.items()),
+        *(Listed("data", name, title) for name, title in TITLES.items()),
+    ]
+
+
+def _strings(values: Iterable[str]) -> tuple[str, ...]:
+    """The values; a single text is one of them, not its letters."""
+    return (values,) if isinstance(values, str) else tuple(values)

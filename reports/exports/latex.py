@@ -1,0 +1,303 @@
+r"""Text and tables as LaTeX that needs booktabs and nothing else.
+
+Every label of a study may hold any text: what is special to TeX, ligatures, and letters that
+pdflatex does not know are written so that they read as they are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from marginbench.harness.words import visible
+from marginbench.reports.tables import Cell, Heading, Table
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    # Other characters than these in the classic text fonts.
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "`": r"\textasciigrave{}",
+    '"': r"{\ttfamily\char34}",
+    # After the end of a row these would be its optional argument or its star.
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+}
+_SYMBOLS = {
+    "\N{NARROW NO-BREAK SPACE}": r"\,",
+    "\N{THIN SPACE}": r"\,",
+    "\N{NO-BREAK SPACE}": "~",
+    "\N{EN DASH}": "--",
+    "\N{EM DASH}": "---",
+    "\N{MINUS SIGN}": "$-$",
+    "\N{MULTIPLICATION SIGN}": r"$\times$",
+    "\N{DIVISION SIGN}": r"$\div$",
+    "\N{PLUS-MINUS SIGN}": r"$\pm$",
+    "\N{MIDDLE DOT}": r"$\cdot$",
+    "\N{BULLET}": r"\textbullet{}",
+    "\N{LESS-THAN OR EQUAL TO}": r"$\leq$",
+    "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
+    "\N{NOT EQUAL TO}": r"$\neq$",
+    "\N{ALMOST EQUAL TO}": r"$\approx$",
+    "\N{INFINITY}": r"$\infty$",
+    "\N{RIGHTWARDS ARROW}": r"$\rightarrow$",
+    "\N{LEFTWARDS ARROW}": r"$\leftarrow$",
+    "\N{ELEMENT OF}": r"$\in$",
+    "\N{N-ARY SUMMATION}": r"$\sum$",
+    "\N{SQUARE ROOT}": r"$\surd$",
+    "\N{DOUBLE VERTICAL LINE}": r"$\|$",
+    "\N{VULGAR FRACTION ONE HALF}": r"$\frac{1}{2}$",
+    "\N{MICRO SIGN}": r"$\mu$",
+    "\N{DEGREE SIGN}": r"$^\circ$",
+    "\N{SECTION SIGN}": r"\S{}",
+    "\N{LEFT DOUBLE QUOTATION MARK}": "``",
+    "\N{RIGHT DOUBLE QUOTATION MARK}": "''",
+    "\N{LEFT SINGLE QUOTATION MARK}": "`{}",
+    "\N{RIGHT SINGLE QUOTATION MARK}": "'{}",
+    "\N{HORIZONTAL ELLIPSIS}": r"\ldots{}",
+    "\N{DAGGER}": r"\dag{}",
+    "\N{LATIN SMALL LETTER SHARP S}": r"{\ss}",
+    "\N{LATIN SMALL LETTER AE}": r"{\ae}",
+    "\N{LATIN CAPITAL LETTER AE}": r"{\AE}",
+    "\N{LATIN SMALL LETTER O WITH STROKE}": r"{\o}",
+    "\N{LATIN CAPITAL LETTER O WITH STROKE}": r"{\O}",
+    "\N{LATIN SMALL LETTER L WITH STROKE}": r"{\l}",
+    "\N{LATIN CAPITAL LETTER L WITH STROKE}": r"{\L}",
+    "\N{LATIN SMALL LETTER DOTLESS I}": r"{\i}",
+}
+_ACCENTS: Mapping[str, str] = MappingProxyType(
+    {
+        "\u0300": "`",
+        "\u0301": "'",
+        "\u0302": "^",
+        "\u0303": "~",
+        "\u0304": "=",
+        "\u0306": "u ",
+        "\u0307": ".",
+        "\u0308": '"',
+        "\u030a": "r ",
+        "\u030b": "H ",
+        "\u030c": "v ",
+        "\u0327": "c ",
+        "\u0328": "k ",
+    }
+)
+# Unicode's names of the Greek letters that TeX has commands for, small and capital. Capitals that
+# look like Latin ones have no command, nor has omicron.
+_GREEK_SMALL = frozenset(
+    {
+        *("ALPHA", "BETA", "GAMMA", "DELTA", "EPSILON", "ZETA", "ETA", "THETA", "IOTA", "KAPPA"),
+        *("LAMDA", "MU", "NU", "XI", "PI", "RHO", "SIGMA", "TAU", "UPSILON", "PHI", "CHI", "PSI"),
+        "OMEGA",
+    }
+)
+_GREEK_CAPITAL = frozenset(
+    {
+        *("GAMMA", "DELTA", "THETA", "LAMDA", "XI", "PI", "SIGMA", "UPSILON", "PHI", "PSI"),
+        "OMEGA",
+    }
+)
+_GREEK_LATIN = MappingProxyType(
+    {
+        "ALPHA": "A", "BETA": "B", "EPSILON": "E", "ZETA": "Z", "ETA": "H", "IOTA": "I",
+        "KAPPA": "K", "MU": "M", "NU": "N", "OMICRON": "O", "RHO": "P", "TAU": "T", "CHI": "X",
+    }
+)  # fmt: skip
+_SUPERSCRIPTS = "⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹"
+_SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
+_RAISED = str.maketrans(_SUPERSCRIPTS, "-+0123456789")
+_LOWERED = str.maketrans(_SUBSCRIPTS, "0123456789")
+_PIECES = re.compile(f"[{_SUPERSCRIPTS}]+|[{_SUBSCRIPTS}]+|-{{2,}}|'{{2,}}|[?!]`|,,|.", re.DOTALL)
+# Columns of running text break their lines; a table of many of them must fit a page.
+_TEXT_WIDTHS = MappingProxyType({"wide": "0.25", "reason": "0.25", "statuses": "0.11"})
+# Letters of a line above the columns of a group, for each of them.
+_LETTERS = 13
+# Columns beside the first that a page of text is wide enough for.
+_WIDEST = 6
+
+
+def escaped(text: str) -> str:
+    """Any text as LaTeX that typesets it; a letter unknown to pdflatex as its code point."""
+    return "".join(_piece(match[0]) for match in _PIECES.finditer(visible(text)))
+
+
+def _piece(piece: str) -> str:
+    if piece[0] in _SUPERSCRIPTS:
+        return f"$^{{{piece.translate(_RAISED)}}}$"
+    if piece[0] in _SUBSCRIPTS:
+        return f"$_{{{piece.translate(_LOWERED)}}}$"
+    if len(piece) > 1:
+        # Together they would be a dash, a quotation mark or an inverted one.
+        return "{}".join(map(_letter, piece))
+    return _letter(piece)
+
+
+def _letter(letter: str) -> str:
+    if letter in _SPECIAL:
+        return _SPECIAL[letter]
+    if letter.isascii():
+        return letter
+    known = _SYMBOLS.get(letter) or _greek(letter) or _accented(letter)
+    return known or _plainer(letter) or f"{{[}}U+{ord(letter):04X}{{]}}"
+
+
+def _greek(letter: str) -> str:
+    match unicodedata.name(letter, "").split():
+        case ["GREEK", "SMALL", "LETTER", "OMICRON"]:
+            return "$o$"
+        case ["GREEK", "SMALL", "LETTER", name] if name in _GREEK_SMALL:
+            return f"$\\{_tex_name(name).lower()}$"
+        case ["GREEK", "CAPITAL", "LETTER", name] if name in _GREEK_CAPITAL:
+            return f"$\\{_tex_name(name).capitalize()}$"
+        case ["GREEK", "CAPITAL", "LETTER", name] if name in _GREEK_LATIN:
+            return f"$\\mathrm{{{_GREEK_LATIN[name]}}}$"
+    return ""
+
+
+def _tex_name(name: str) -> str:
+    return name.replace("LAMDA", "LAMBDA")
+
+
+def _accented(letter: str) -> str:
+    base, *marks = list(unicodedata.normalize("NFD", letter))
+    if len(marks) != 1 or marks[0] not in _ACCENTS or not base.isascii() or not base.isalpha():
+        return ""
+    dotless = {"i": r"\i", "j": r"\j"}.get(base, base) if marks[0] != "\u0328" else base
+    return f"\\{_ACCENTS[marks[0]]}{{{dotless}}}"
+
+
+def _plainer(letter: str) -> str:
+    """The ASCII letters that stand for one, such as those of a ligature; empty if none do."""
+    plain = unicodedata.normalize("NFKD", letter)
+    return "".join(map(_letter, plain)) if plain.isascii() else ""
+
+
+def tabular(table: Table, name: str) -> str:
+    """A table with its caption and label, for ``\\input``; it needs ``\\usepackage{booktabs}``.
+
+    What stands below a value on the page, such as its range, is a smaller line below the row. A
+    table of many columns is in several parts below each other, each with the first column.
+
+    Parameters
+    ----------
+    table : Table
+    name : str
+        For the label: ``tab:NAME``.
+    """
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        f"\\caption{{{escaped(_caption(table))}}}",
+        f"\\label{{tab:{name}}}",
+        r"\footnotesize",
+        r"\setlength{\tabcolsep}{4pt}",
+    ]
+    for place, columns in enumerate(_parts(len(table.headings))):
+        lines += [r"\par\bigskip" if place else r"\par\smallskip"]
+        lines += _part(table, columns)
+    return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+def _caption(table: Table) -> str:
+    if table.caption.startswith(table.label):
+        return table.caption
+    return ". ".join(filter(None, [table.label, table.caption]))
+
+
+def _parts(n: int) -> list[list[int]]:
+    """The places of n columns in parts of about equal width, each beginning with the first one."""
+    count = max(1, math.ceil((n - 1) / _WIDEST))
+    size = math.ceil((n - 1) / count) if n > 1 else 1
+    return [[0, *range(first, min(first + size, n))] for first in range(1, max(n, 2), size)]
+
+
+def _part(table: Table, columns: list[int]) -> list[str]:
+    headings = [table.headings[place] for place in columns]
+    rows = [[row[place] for place in columns] for row in table.rows]
+    return [
+        f"\\begin{{tabular}}{{{''.join(map(_column, headings))}}}",
+        r"\toprule",
+        *_groups(replace(table, headings=headings)),
+        _row([_heading(heading) for heading in headings]),
+        r"\midrule",
+        *(line for row in rows for line in _rows(row)),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def _column(heading: Heading) -> str:
+    if heading.style in _TEXT_WIDTHS:
+        return f"p{{{_TEXT_WIDTHS[heading.style]}\\linewidth}}"
+    return "r" if heading.style == "number" else "l"
+
+
+def _heading(heading: Heading) -> str:
+    """The words of the heading of numbers below each other, so that these decide on the width."""
+    if heading.style != "number":
+        return escaped(heading.title)
+    return _stacked(heading.title.split(" "), "r")
+
+
+def _stacked(lines: Sequence[str], side: str) -> str:
+    if len(lines) == 1:
+        return escaped(lines[0])
+    text = r" \\ ".join(map(escaped, lines))
+    return f"\\begin{{tabular}}[b]{{@{{}}{side}@{{}}}}{text}\\end{{tabular}}"
+
+
+def _groups(table: Table) -> Iterator[str]:
+    """The row of what stands above several headings, and the rules below it."""
+    if not table.groups:
+        return
+    cells, rules, place = [], [], 1
+    for title, width in table.groups:
+        words = _stacked(textwrap.wrap(title, _LETTERS * width) or [""], "c")
+        cells.append(f"\\multicolumn{{{width}}}{{c}}{{{words}}}" if title else "")
+        if title:
+            rules.append(f"\\cmidrule(lr){{{place}-{place + width - 1}}}")
+        place += width
+    yield _row(cells)
+    yield "".join(rules)
+
+
+def _rows(cells: Sequence[Cell]) -> Iterator[str]:
+    """The row of values, and below it what each of them has below it."""
+    yield _row([_value(cell) for cell in cells])
+    # Values of the next row keep away from what stands below those of this one.
+    if any(cell.range or cell.note for cell in cells):
+        yield from _below(cells)
+        yield r"\addlinespace[2pt]"
+
+
+def _below(cells: Sequence[Cell]) -> Iterator[str]:
+    for below in ([cell.range for cell in cells], [cell.note for cell in cells]):
+        if any(below):
+            yield _row([f"{{\\scriptsize {escaped(text)}}}" if text else "" for text in below])
+
+
+def _value(cell: Cell) -> str:
+    text = escaped(cell.value)
+    if cell.best:
+        return f"\\textbf{{\\boldmath {text}}}" if "$" in text else f"\\textbf{{{text}}}"
+    return f"\\texttt{{{text}}}" if cell.code else text
+
+
+def _row(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"

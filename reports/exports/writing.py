@@ -1,0 +1,208 @@
+"""Write the files of an export: whole or not at all, and never over what is not its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from marginbench.data_loaders.atomic import replacing
+from marginbench.harness.interrupts import interrupts_deferred
+from marginbench.harness.storage import storing
+from marginbench.reports.errors import ReportError
+
+#: The file that lists the others.
+MANIFEST = "manifest.json"
+_FORMAT = "marginbench export 1"
+_REMEDY = "make room there or allow writing, or give another folder as --out"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a file is made from.
+
+    Attributes
+    ----------
+    study, results : str
+        The study, and its results folder as it was given.
+    records : str
+        SHA-256 of all that is recorded of its runs.
+    commits : tuple of str
+        Of the code that made the records.
+    marginbench, matplotlib : str
+        The versions that made the file; figures depend on both.
+    """
+
+    study: str
+    results: str
+    records: str
+    commits: tuple[str, ...]
+    marginbench: str
+    matplotlib: str
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A file of an export.
+
+    Attributes
+    ----------
+    path : str
+        Below the folder of the export, with slashes.
+    what : {"figure", "table", "data"}
+    name, title : str
+    command : str
+        Makes it again.
+    content : bytes
+    """
+
+    path: str
+    what: str
+    name: str
+    title: str
+    command: str
+    content: bytes
+
+    def entry(self, origin: Origin) -> dict[str, Any]:
+        """What the manifest says of it."""
+        return {
+            "sha256": _digest(self.content),
+            "bytes": len(self.content),
+            "what": self.what,
+            "name": self.name,
+            "title": self.title,
+            "command": self.command,
+            **asdict(origin),
+            "commits": list(origin.commits),
+        }
+
+
+def write_all(
+    folder: Path, artefacts: Iterable[Artefact], origin: Origin, *, force: bool = False
+) -> tuple[list[Path], list[Path]]:
+    """Write files and their manifest; those that are there already with the same bytes stay.
+
+    The manifest keeps what it says of other files of earlier exports to the folder, as long as
+    they are there.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it does not exist.
+    artefacts : iterable of Artefact
+    origin : Origin
+        Of all of them.
+    force : bool
+        Replace files that no earlier export of these results wrote.
+
+    Returns
+    -------
+    written, unchanged : list of Path
+        The files, without the manifest.
+
+    Raises
+    ------
+    ReportError
+        If a file is in the way; then nothing is written.
+    StorageError
+        If something cannot be written.
+    """
+    artefacts = list(artefacts)
+    known = _known(folder, force=force)
+    stale = [item for item in artefacts if not _holds(folder / item.path, item.content)]
+    if not force:
+        _check_own([folder / item.path for item in stale], folder, known, origin)
+    with interrupts_deferred() as look:
+        for item in stale:
+            _write(folder / item.path, item.content)
+            look()
+        kept = {path: entry for path, entry in known.items() if (folder / path).is_file()}
+        files = kept | {item.path: item.entry(origin) for item in artefacts}
+        listed = {"format": _FORMAT, "files": dict(sorted(files.items()))}
+        text = json.dumps(listed, indent=1, ensure_ascii=False) + "\n"
+        if not _holds(folder / MANIFEST, text.encode()):
+            _write(folder / MANIFEST, text.encode())
+    written = {item.path for item in stale}
+    return (
+        [folder / item.path for item in artefacts if item.path in written],
+        [folder / item.path for item in artefacts if item.path not in written],
+    )
+
+
+def _known(folder: Path, *, force: bool) -> Mapping[str, Mapping[str, Any]]:
+    """The entries of the folder's manifest by path; none without one."""
+    path = folder / MANIFEST
+    try:
+        found = json.loads(path.read_bytes())
+        if found["format"] == _FORMAT:
+            return {str(name): dict(entry) for name, entry in found["files"].items()}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise ReportError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass  # not one of ours
+    if force:
+        return {}
+    raise ReportError(
+        f"{path}: is not a manifest of this release; give another folder as --out, or use --force "
+        "to replace it"
+    )
+
+
+def _check_own(
+    paths: list[Path], folder: Path, known: Mapping[str, Mapping[str, Any]], origin: Origin
+) -> None:
+    """Refuse to replace what others wrote or changed, or what is of other results."""
+    reasons = {path: _not_ours(path, folder, known, origin) for path in paths}
+    foreign = [(path, reason) for path, reason in reasons.items() if reason]
+    if foreign:
+        path, reason = foreign[0]
+        more = f" (and {len(foreign) - 1} more)" if len(foreign) > 1 else ""
+        raise ReportError(
+            f"{path}: {reason}{more}; move it away, give another folder as --out, or use --force "
+            "to replace it"
+        )
+
+
+def _not_ours(
+    path: Path, folder: Path, known: Mapping[str, Mapping[str, Any]], origin: Origin
+) -> str:
+    """Why a path is not to be replaced; empty if it is ours, or free."""
+    if not path.exists():
+        return ""
+    if not path.is_file():
+        return "is in the way and no file"
+    entry = known.get(path.relative_to(folder).as_posix())
+    if entry is None:
+        return "exists, and no export wrote it"
+    if entry.get("sha256") != _digest(path.read_bytes()):
+        return "has been changed since it was exported"
+    if entry.get("study") != origin.study or not _same(entry.get("results"), origin.results):
+        return f"is of other results ({entry.get('results')})"
+    return ""
+
+
+def _same(one: object, other: str) -> bool:
+    return Path(str(one)).resolve() == Path(other).resolve()
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        return path.stat().st_size == len(content) and path.read_bytes() == content
+    except OSError:
+        return False
+
+
+def _write(path: Path, content: bytes) -> None:
+    with storing(path, _REMEDY):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as sink:
+            sink.write(content)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,119 @@
+"""LaTeX of any text: nothing in it is a command, and it compiles with booktabs alone."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from marginbench.reports.exports.latex import escaped, tabular
+from marginbench.reports.tables import Cell, Heading, Table
+
+HOSTILE = [
+    r"a_b % & # $ ~ ^ \ { } < > | ` ' '' -- --- ?` !` ,, \"q\"",
+    r"\input{/etc/passwd} \end{tabular} \\ $x^2$ ~/.bashrc %",
+    "[starts like an option",
+    "*starts like a star",
+    "κ − × ≤ ≥ Γ Α λ Λ µ ς Ω 10⁻³ x₂ ½ ‖w‖² … “a” ‘b’",  # noqa: RUF001
+    "é ü ő ç Å ï ł ß æ ø \N{LATIN SMALL LIGATURE FI} № Ǻ",
+    "emoji \N{ROCKET} 日本 \N{GREEK THETA SYMBOL}",
+    "a\u202eb\x00c\td\ne",
+    "x" * 120,
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("95 % of a_b & c#1", r"95 \% of a\_b \& c\#1"),
+        ("{$x^2~y$}", r"\{\$x\textasciicircum{}2\textasciitilde{}y\$\}"),
+        ("\\input", r"\textbackslash{}input"),
+        ("κ ≤ 1.5×10⁻³", r"$\kappa$ $\leq$ 1.5$\times$10$^{-3}$"),  # noqa: RUF001
+        ("λ Λ Α ο µ", r"$\lambda$ $\Lambda$ $\mathrm{A}$ $o$ $\mu$"),  # noqa: RUF001
+        ("\N{MINUS SIGN}1.3 to 2", "$-$1.3 to 2"),
+        ("1.2\N{NARROW NO-BREAK SPACE}%", r"1.2\,\%"),
+        ("0.1\N{EN DASH}0.2", "0.1--0.2"),
+        ("a--b", "a-{}-b"),
+        ("n² x₁₂", "n$^{2}$ x$_{12}$"),
+        ("Österreich, naïve", r"\"{O}sterreich, na\"{\i}ve"),
+        ("\N{ROCKET}", "{[}U+1F680{]}"),
+        ("a\u202eb", r"a\textbackslash{}u202eb"),
+    ],
+)
+def test_text_is_escaped_for_what_it_reads_as(text, latex):
+    assert escaped(text) == latex
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_escaped_text_is_ascii_without_a_command_of_its_own(text):
+    latex = escaped(text)
+    assert latex.isascii()
+    assert r"\input" not in latex
+    # Outside of a command nothing special is left.
+    bare = re.sub(r"\\([a-zA-Z]+|.)|[{}$^_]", "", latex)
+    assert not re.search(r"[%&#~\\\n\x00]", bare)
+
+
+def test_a_table_has_rules_groups_ranges_notes_and_what_is_bold():
+    table = Table(
+        "Results on a_b",
+        [Heading("Solver"), Heading("Test error", "number", "At the end"), Heading("Status")],
+        [
+            [Cell("SMO"), Cell("1.2×10⁻³", range="1–2", note="2 of 3 runs", best=True), Cell("ok")],  # noqa: RUF001
+            [Cell("<b>"), Cell("7"), Cell("ok")],
+        ],
+        caption="Medians.",
+    )
+    lines = tabular(table, "results-a-b").splitlines()
+    assert r"\caption{Results on a\_b. Medians.}" in lines
+    assert r"\label{tab:results-a-b}" in lines
+    assert r"\begin{tabular}{lrl}" in lines
+    assert [line for line in lines if line in (r"\toprule", r"\midrule", r"\bottomrule")] == [
+        r"\toprule", r"\midrule", r"\bottomrule",
+    ]  # fmt: skip
+    assert r" & \multicolumn{1}{c}{At the end} &  \\" in lines
+    assert r"\cmidrule(lr){2-2}" in lines
+    value = r"SMO & \textbf{\boldmath 1.2$\times$10$^{-3}$} & ok \\"
+    place = lines.index(value)
+    assert lines[place + 1 : place + 3] == [
+        r" & {\scriptsize 1--2} &  \\",
+        r" & {\scriptsize 2 of 3 runs} &  \\",
+    ]
+    assert r"\textless{}b\textgreater{} & 7 & ok \\" in lines
+
+
+@pytest.mark.parametrize(
+    ("n", "widths"), [(1, [1]), (2, [2]), (7, [7]), (8, [5, 4]), (15, [6, 6, 5])]
+)
+def test_a_wide_table_is_in_parts_that_hold_every_column_once(n, widths):
+    headings = [Heading(f"h{place}", "number") for place in range(n)]
+    rows = [[Cell(f"c{place}") for place in range(n)]]
+    text = tabular(Table("t", headings, rows), "t")
+    columns = re.findall(r"\\begin\{tabular\}\{(r+)\}", text)
+    assert [len(found) for found in columns] == widths
+    for place in range(n):
+        expected = len(widths) if place == 0 else 1
+        assert len(re.findall(rf"\bc{place}\b", text)) == expected
+        assert len(re.findall(rf"\bh{place}\b", text)) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_hostile_tables_compile_with_booktabs_alone(tmp_path):
+    headings = [Heading("_%"), Heading("$ &", "number", "#"), Heading("^", "reason"), Heading("~")]
+    rows = [
+        [Cell(text), Cell("1", range=text, note=text, best=True), Cell(text), Cell(text, code=True)]
+        for text in HOSTILE
+    ]
+    table = tabular(Table(HOSTILE[0], headings, rows, caption=" ".join(HOSTILE)), "hostile")
+    text = "\n".join(
+        [r"\documentclass{article}", r"\usepackage{booktabs}", r"\begin{document}"]
+        + [table, r"\end{document}"]
+    )
+    (tmp_path / "t.tex").write_text(text, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "t.pdf").stat().st_size > 1000
