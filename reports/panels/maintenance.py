@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from marginbench.reports import formatting
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.drawing.canvas import Drawing, drawing, dress, labelled_line, panel_axes
+from marginbench.reports.drawing.labels import end_labels, label_ends
 from marginbench.reports.drawing.styles import SolverStyle
 from marginbench.reports.frames import by_solver, of_task, records
 from marginbench.reports.panels import Panels, PanelView
@@ -88,18 +89,18 @@ def draw_maintenance(
     mine = of_task(curves, task)
     if mine.empty:
         return None
-    axes = panel_axes()
-    sentences = []
+    axes = panel_axes(end_labels(dict.fromkeys(mine["solver"]), styles))
+    sentences, ends = [], {}
     for _, solver, curve in by_solver(mine):
         style = styles[solver]
-        axes.fill_between(
-            curve["epoch"], curve["low"], curve["high"], color=style.color, alpha=0.13
-        )
-        axes.plot(
-            curve["epoch"], curve["median"], color=style.color, lw=1.4, marker=style.marker, ms=4,
-            markevery=max(1, len(curve) // 12), dashes=style.dashes or (None, None),
-        )  # fmt: skip
+        if not style.muted:
+            axes.fill_between(
+                curve["epoch"], curve["low"], curve["high"], color=style.color, alpha=0.13
+            )
+        every = max(1, len(curve) // 12)
+        axes.plot(curve["epoch"], curve["median"], markevery=every, **style.line(1.4, 4))
         end = float(curve["median"].iloc[-1])
+        ends[solver] = (float(curve["epoch"].iloc[-1]), end)
         sentences.append(f"{solver} ends at {formatting.percent(end)}.")
     for line in records(of_task(predictions, task)):
         for name, words in (_STEPS[name] for name in _STEPS if name in classes):
@@ -114,5 +115,6 @@ def draw_maintenance(
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     dress(axes, "epoch")
+    label_ends(axes, ends, styles)
     title = f"{task}: maintenance events per iteration, by epoch"
     return drawing(axes, title, " ".join(sentences), mine)

@@ -66,15 +66,16 @@ def _view(analysis: Analysis, family: int, tasks: pd.DataFrame) -> FamilyView:
     first = described[str(tasks["task"].iloc[0])]
     label = ", ".join([first.dataset, *wording.kernel_words(first)])
     drawn = [solver for solver in analysis.styles if solver in set(medians["solver"])]
+    marks = f"Lines join medians over the runs at each n, bands are {SPREAD}."
     panels = [_panel(analysis, name, medians, label) for name in _DRAWN]
     return FamilyView(
         label=label,
         anchor=anchor,
         gallery=Gallery(
             anchor,
-            legend=legend(analysis, anchor, dict.fromkeys(drawn, "")),
+            legend=legend(analysis, dict.fromkeys(drawn, "")),
             panels=panels,
-            marks=f"Lines join medians over the runs at each n, bands are {SPREAD}.",
+            marks=" ".join([marks, analysis.coloring]).strip(),
         ),
         table=_table(analysis, label, members),
         left_out=_left_out_sentence(scaling.left_out(members)),
