@@ -90,11 +90,13 @@ def _counted(value: float) -> str:
     return f"{value:g}"
 
 
-def set_log_axis(axes: Axes, which: str, low: float, high: float, format_: str) -> None:
+def set_log_axis(
+    axes: Axes, which: str, low: float, high: float, format_: str, most: int | None = None
+) -> None:
     """Give the x or y axis a logarithmic scale from low to high with labelled round ticks."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
-    ticks = log_ticks(low, high, _MOST[which])
+    ticks = log_ticks(low, high, most or _MOST[which])
     labels = tick_labels(ticks, format_)
     room = length(axes, which) / max(math.log(high / low), 1e-12)
     places = [room * math.log(tick / low) for tick in ticks]

@@ -134,8 +134,8 @@ def draw_traces(
 def _describe(quantities: Quantities, data: TraceCurves, labels: Iterable[str]) -> str:
     """The panel in words: where the median of each solver ends."""
     sentences = ["Both axes are logarithmic."]
-    frames = [_by_solver(frame) for frame in (data.curves, data.points)]
-    failed = _by_solver(data.unfinished)
+    frames = [columns_by_solver(frame) for frame in (data.curves, data.points)]
+    failed = columns_by_solver(data.unfinished)
     for solver in labels:
         for rows in (frame[solver] for frame in frames if solver in frame):
             last = {name: values[-1] for name, values in rows.items()}
@@ -219,16 +219,16 @@ class _Canvas:
 
     def draw_curves(self) -> None:
         """The medians with their bands, by solver in the order of the styles."""
-        curves = _by_solver(self.data.curves)
+        curves = columns_by_solver(self.data.curves)
         for place, (solver, style) in enumerate(self.styles.items()):
             if solver in curves:
                 self._draw_curve(solver, curves[solver], style, place / len(self.styles))
 
     def draw_runs(self) -> None:
         """Single runs as thin lines, and failed ones, which end in a cross."""
-        for solver, runs in _by_solver(self.data.singles).items():
+        for solver, runs in columns_by_solver(self.data.singles).items():
             self._draw_run(runs, self.styles[solver], lw=0.5, alpha=0.45)
-        for solver, runs in _by_solver(self.data.unfinished).items():
+        for solver, runs in columns_by_solver(self.data.unfinished).items():
             style = self.styles[solver]
             self._draw_run(runs, style, lw=0.8, alpha=0.4 if style.muted else 0.65)
             last = np.append(runs["seed"][1:] != runs["seed"][:-1], True)
@@ -238,7 +238,7 @@ class _Canvas:
 
     def draw_points(self) -> None:
         """Solvers that are seen only at their end, as markers with range bars."""
-        for solver, points in _by_solver(self.data.points).items():
+        for solver, points in columns_by_solver(self.data.points).items():
             for place in range(len(points["cost"])):
                 point = {name: float(points[name][place]) for name in _POINT}
                 self._draw_point(point, self.styles[solver])
@@ -300,7 +300,7 @@ class _Canvas:
         reference_lines(self.axes, lines)
 
 
-def _by_solver(frame: pd.DataFrame) -> dict[str, dict[str, Array]]:
+def columns_by_solver(frame: pd.DataFrame) -> dict[str, dict[str, Array]]:
     """The columns of each solver's rows, in order of first appearance; runs one after another."""
     if frame.empty:
         return {}
