@@ -20,6 +20,8 @@ _FEWEST = 3
 _MOST = {"x": 7, "y": 9}
 # Decimals read better than powers of ten from a tenth of a millisecond to some hours.
 _DECIMAL_SECONDS = (0.99e-4, 1e4)
+# Values within this factor are one value, with this factor of room on both sides.
+_SAME, _AROUND_ONE = 1.001, 1.6
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -96,14 +98,15 @@ def set_log_axis(
     """Give the x or y axis a logarithmic scale from low to high with labelled round ticks."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
-    ticks = log_ticks(low, high, most or _MOST[which])
-    labels = tick_labels(ticks, format_)
     room = length(axes, which) / max(math.log(high / low), 1e-12)
-    places = [room * math.log(tick / low) for tick in ticks]
-    # Of neighbours that would touch, the rounder number stays.
-    kept = _apart(places, [_size(label, which) for label in labels], _by_roundness(ticks))
-    axis.set_major_locator(FixedLocator([ticks[i] for i in kept]))
-    axis.set_major_formatter(FixedFormatter([labels[i] for i in kept]))
+    most = most or _MOST[which]
+    ticks = log_ticks(low, high, most)
+    # Powers of ten are thinned evenly until none touch.
+    while (kept := _apart(ticks, room, format_, which)) != ticks and most > _FEWEST:
+        most -= 1
+        ticks = log_ticks(low, high, most)
+    axis.set_major_locator(FixedLocator(kept))
+    axis.set_major_formatter(FixedFormatter(tick_labels(kept, format_)))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
 
@@ -112,27 +115,26 @@ def _size(label: str, which: str) -> float:
     return text_width(label) + 0.5 * FONT if which == "x" else 1.15 * FONT
 
 
-def _by_roundness(ticks: Sequence[float]) -> list[int]:
-    """The places of ticks, those with the fewest digits first."""
-    return sorted(range(len(ticks)), key=lambda i: _digits(ticks[i]))
-
-
 def _digits(tick: float) -> tuple[int, int]:
     digits = f"{tick:.6e}".split("e")[0].rstrip("0").replace(".", "")
     return len(digits), "152346789".index(digits[0])
 
 
-def _apart(places: Sequence[float], sizes: Sequence[float], order: Sequence[int]) -> list[int]:
-    """Which of several things on a line can stay, the first in the order first."""
-    kept: list[int] = []
-    for i in order:
-        if all(abs(places[i] - places[j]) >= (sizes[i] + sizes[j]) / 2 for j in kept):
-            kept.append(i)
+def _apart(ticks: Sequence[float], room: float, format_: str, which: str) -> list[float]:
+    """The ticks without those whose labels would touch that of a rounder number."""
+    sizes = [_size(label, which) for label in tick_labels(ticks, format_)]
+    half = {tick: size / 2 / room for tick, size in zip(ticks, sizes, strict=True)}
+    kept: list[float] = []
+    for tick in sorted(ticks, key=_digits):
+        if all(abs(math.log(tick / other)) >= half[tick] + half[other] for other in kept):
+            kept.append(tick)
     return sorted(kept)
 
 
 def padded(values: npt.NDArray[np.float64], below: float, above: float) -> tuple[float, float]:
     """Limits around positive values with a margin, in fractions of their logarithmic range."""
     low, high = float(values.min()), float(values.max())
+    if high < _SAME * low:
+        return low / _AROUND_ONE, high * _AROUND_ONE
     span = max(np.log10(high / low), 0.3)
     return low / 10 ** (below * span), high * 10 ** (above * span)
