@@ -242,6 +242,32 @@ def test_unknown_and_infinite_values_are_not_drawn(draw, make):
     assert draw(lone, panel=("evaluations", "suboptimality")) is None
 
 
+def test_ends_of_runs_are_drawn_where_there_are_ten(make, write_results):
+    def shown(n_runs):
+        records = [
+            make.finished("a", "SMO", seed, make.trace([10, 99], [0.4, (seed + 1) / 100]))
+            for seed in range(n_runs)
+        ]
+        records += [make.finished("a", "SBP", 0, make.trace([10, 99], [0.4, 0.2]))]
+        records += [make.record("a", "SDCA", 0, status="failed", test_error=0.9)]
+        solvers = [make.solver(label) for label in ("SMO", "SBP", "SDCA")]
+        folder = write_results(records, [make.task("a")], solvers)
+        panels = gallery(Analysis(load_results(folder)), "task-0", "a").panels
+        return {panel.name: panel.drawing for panel in panels}
+
+    drawing = shown(10)["finals"]
+    said = drawing.description.replace("\u202f", " ")
+    assert said == (
+        "SMO: 1.00 % to 10.00 %, median 5.50 %, 10 runs. "
+        "SBP: 20.00 % to 20.00 %, median 20.00 %, 1 run."
+    )
+    assert sorted(drawing.data["value"]) == pytest.approx([*np.arange(1, 11) / 100, 0.2])
+    assert drawing.svg("p") == shown(10)["finals"].svg("p")
+    rows = [label.get_text() for label in drawing.figure.axes[0].get_yticklabels()]
+    assert rows == ["SMO", "SBP"]
+    assert "finals" not in shown(9)
+
+
 @pytest.mark.slow
 def test_drawing_does_not_import_seaborn():
     code = (
