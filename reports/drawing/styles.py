@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
 from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import Affine2D
 
@@ -92,5 +93,6 @@ def _marker_path(marker: str) -> str:
     """The outline of a marker in the middle of a key, as an SVG path."""
     shape = MarkerStyle(marker)
     outline = shape.get_path().transformed(shape.get_transform() + _KEY_MIDDLE)
-    (corners,) = outline.to_polygons(closed_only=True)
-    return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in corners[:-1]) + "z"
+    (polygon,) = outline.to_polygons(closed_only=True)
+    corners = np.asarray(polygon, dtype=np.float64)[:-1]
+    return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in corners) + "z"

@@ -307,7 +307,8 @@ def columns_by_solver(frame: pd.DataFrame) -> dict[str, dict[str, Array]]:
     columns = {str(name): frame[name].to_numpy() for name in frame.columns}
     places = frame.reset_index(drop=True).groupby("solver", sort=False).indices
     found = {}
-    for solver, rows in places.items():
+    for solver, indices in places.items():
+        rows = np.asarray(indices)
         if "seed" in columns:
             rows = rows[np.argsort(columns["seed"][rows], kind="stable")]
         found[str(solver)] = {name: values[rows] for name, values in columns.items()}

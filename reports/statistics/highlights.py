@@ -31,7 +31,7 @@ def best_ranked(costs: pd.DataFrame, labels: Sequence[str], most: int) -> list[s
     """
     complete = (costs["absent"] == "") & (costs["n_failed"] == 0) & (costs["n_missing"] == 0)
     known = costs.assign(cost=costs["median"].where(complete, np.inf))
-    table = known.pivot(index="solver", columns="task", values="cost").reindex(labels)
+    table = known.pivot(index="solver", columns="task", values="cost").reindex(list(labels))
     # Equal medians, infinite ones too, share a rank: a task that nobody finishes decides nothing.
     ranks = table.fillna(np.inf).rank(method="average").mean(axis=1)
     chosen = set(ranks.sort_values(kind="stable").index[:most])
