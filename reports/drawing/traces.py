@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,19 @@ class Quantities:
     shown: Measure
 
 
+def columns_by_solver(frame: pd.DataFrame) -> dict[str, dict[str, Array]]:
+    """The columns of each solver's rows, in order of first appearance; runs one after another."""
+    columns = {str(name): frame[name].to_numpy() for name in frame.columns}
+    codes, names = pd.factorize(frame["solver"])
+    found = {}
+    for code, solver in enumerate(names):
+        rows = np.flatnonzero(codes == code)
+        if "seed" in columns:
+            rows = rows[np.argsort(columns["seed"][rows], kind="stable")]
+        found[str(solver)] = {name: values[rows] for name, values in columns.items()}
+    return found
+
+
 @dataclass(frozen=True)
 class TraceCurves:
     """The statistics that a panel draws: :mod:`marginbench.reports.statistics.curves`."""
@@ -63,6 +77,16 @@ class TraceCurves:
         frames = (self.curves, self.singles, self.points, self.unfinished)
         return TraceCurves(*(of_task(frame, task) for frame in frames))
 
+    @cached_property
+    def columns(self) -> Mapping[str, dict[str, dict[str, Array]]]:
+        """The columns of each frame by solver, of one task: :func:`columns_by_solver`."""
+        return {
+            "curves": columns_by_solver(self.curves),
+            "singles": columns_by_solver(self.singles),
+            "points": columns_by_solver(self.points),
+            "unfinished": columns_by_solver(self.unfinished),
+        }
+
     def long(self) -> pd.DataFrame:
         """All of it in one frame; ``drawn`` says what a row is."""
         parts = {
@@ -72,15 +96,14 @@ class TraceCurves:
             "failed run": self.unfinished,
         }
         return pd.concat(
-            [frame.assign(drawn=drawn) for drawn, frame in parts.items()], ignore_index=True
+            [frame.assign(drawn=drawn) for drawn, frame in parts.items() if not frame.empty],
+            ignore_index=True,
         )
 
     def solvers(self) -> set[str]:
         """The labels of the solvers that have something to draw."""
         return {
-            str(solver)
-            for frame in (self.curves, self.points, self.unfinished)
-            for solver in frame["solver"].unique()
+            solver for name in ("curves", "points", "unfinished") for solver in self.columns[name]
         }
 
 
@@ -134,8 +157,8 @@ def draw_traces(
 def _describe(quantities: Quantities, data: TraceCurves, labels: Iterable[str]) -> str:
     """The panel in words: where the median of each solver ends."""
     sentences = ["Both axes are logarithmic."]
-    frames = [columns_by_solver(frame) for frame in (data.curves, data.points)]
-    failed = columns_by_solver(data.unfinished)
+    frames = [data.columns["curves"], data.columns["points"]]
+    failed = data.columns["unfinished"]
     for solver in labels:
         for rows in (frame[solver] for frame in frames if solver in frame):
             last = {name: values[-1] for name, values in rows.items()}
@@ -219,16 +242,16 @@ class _Canvas:
 
     def draw_curves(self) -> None:
         """The medians with their bands, by solver in the order of the styles."""
-        curves = columns_by_solver(self.data.curves)
+        curves = self.data.columns["curves"]
         for place, (solver, style) in enumerate(self.styles.items()):
             if solver in curves:
                 self._draw_curve(solver, curves[solver], style, place / len(self.styles))
 
     def draw_runs(self) -> None:
         """Single runs as thin lines, and failed ones, which end in a cross."""
-        for solver, runs in columns_by_solver(self.data.singles).items():
+        for solver, runs in self.data.columns["singles"].items():
             self._draw_run(runs, self.styles[solver], lw=0.5, alpha=0.45)
-        for solver, runs in columns_by_solver(self.data.unfinished).items():
+        for solver, runs in self.data.columns["unfinished"].items():
             style = self.styles[solver]
             self._draw_run(runs, style, lw=0.8, alpha=0.4 if style.muted else 0.65)
             last = np.append(runs["seed"][1:] != runs["seed"][:-1], True)
@@ -238,7 +261,7 @@ class _Canvas:
 
     def draw_points(self) -> None:
         """Solvers that are seen only at their end, as markers with range bars."""
-        for solver, points in columns_by_solver(self.data.points).items():
+        for solver, points in self.data.columns["points"].items():
             for place in range(len(points["cost"])):
                 point = {name: float(points[name][place]) for name in _POINT}
                 self._draw_point(point, self.styles[solver])
@@ -298,21 +321,6 @@ class _Canvas:
         if value != self.floor and (self.values <= 0).any():
             lines.append((self.floor, "no test error"))
         reference_lines(self.axes, lines)
-
-
-def columns_by_solver(frame: pd.DataFrame) -> dict[str, dict[str, Array]]:
-    """The columns of each solver's rows, in order of first appearance; runs one after another."""
-    if frame.empty:
-        return {}
-    columns = {str(name): frame[name].to_numpy() for name in frame.columns}
-    places = frame.reset_index(drop=True).groupby("solver", sort=False).indices
-    found = {}
-    for solver, indices in places.items():
-        rows = np.asarray(indices)
-        if "seed" in columns:
-            rows = rows[np.argsort(columns["seed"][rows], kind="stable")]
-        found[str(solver)] = {name: values[rows] for name, values in columns.items()}
-    return found
 
 
 def _marker_places(n: int, offset: float) -> list[int]:
