@@ -146,17 +146,15 @@ def gallery(analysis: Analysis, prefix: str, task: str = "") -> Gallery | None:
 def legend(analysis: Analysis, notes: Mapping[str, str]) -> list[LegendEntry]:
     """The solvers that a mapping has a note for, often an empty one, in the study's order.
 
-    Those that are grey are one entry, the last.
+    Those that are grey come last, in one entry.
     """
     styles = analysis.styles
     shown = [label for label in styles if label in notes]
-    entries = [
-        LegendEntry(label, Markup(swatch(styles[label])), notes[label])
-        for label in shown
-        if not styles[label].muted
-    ]
     grey = [label for label in shown if styles[label].muted]
-    if grey:
+    named = [label for label in shown if label not in grey or len(grey) == 1]
+    named.sort(key=lambda label: styles[label].muted)
+    entries = [LegendEntry(label, Markup(swatch(styles[label])), notes[label]) for label in named]
+    if len(grey) > 1:
         noted = "; ".join(f"{label}: {notes[label]}" for label in grey if notes[label])
         entries.append(LegendEntry(plural(len(grey), "other"), Markup(swatch(GREY)), noted))
     return entries

@@ -16,7 +16,8 @@ from marginbench.reports.drawing import canvas, labels
 from marginbench.reports.drawing.axes import log_ticks, set_log_axis
 from marginbench.reports.drawing.styles import solver_styles
 from marginbench.reports.drawing.traces import Reference, draw_traces
-from marginbench.reports.panels import gallery
+from marginbench.reports.panels import gallery, legend
+from marginbench.reports.panels.finals import Finals
 from marginbench.reports.panels.traces import PANELS, quantities, trace_curves
 from marginbench.reports.results import load_results
 
@@ -111,12 +112,8 @@ def test_a_task_without_reference_can_be_drawn(draw, make):
     assert "reference" not in texts(svg)
 
 
-def unlabelled(svg):
-    return re.sub(r"<desc.*?</desc>", "", svg, flags=re.DOTALL)
-
-
-@pytest.fixture
-def crowd(make, write_results):
+@pytest.fixture(scope="module")
+def crowd(make, tmp_path_factory):
     """Twenty-five solvers, of which every third is good; the first never gets there."""
 
     def record(place):
@@ -126,32 +123,37 @@ def crowd(make, write_results):
 
     records = [record(place) for place in range(25)]
     solvers = [make.solver(record.solver) for record in records]
-    return Analysis(load_results(write_results(records, [make.task("a")], solvers)))
+    folder = make.folder(tmp_path_factory.mktemp("crowd"), records, [make.task("a")], solvers)
+    return Analysis(load_results(folder))
 
 
-def test_of_many_solvers_eight_are_in_colour_and_the_others_named_at_their_ends(crowd):
+@pytest.fixture(scope="module")
+def crowd_panels(crowd):
+    return gallery(crowd, "task-0", "a")
+
+
+def test_of_many_solvers_eight_are_in_colour_and_the_others_named_at_their_ends(
+    crowd, crowd_panels
+):
     colored = [name for name, style in crowd.styles.items() if not style.muted]
     assert colored == [f"solver {place:02d}" for place in range(3, 25, 3)]
     assert "8 solvers that need the fewest kernel evaluations" in crowd.coloring
     assert len({crowd.styles[name].color for name in colored}) == 8
 
-    shown = gallery(crowd, "task-0", "a")
-    assert [entry.label for entry in shown.legend] == [*colored, "17 others"]
-    assert crowd.coloring in shown.marks
-    for panel in shown.panels[:2]:
-        svg = unlabelled(panel.drawing.svg("p"))
-        assert {f"solver {place:02d}" for place in range(25)} - set(colored) == {
-            text for text in re.findall(r">([^<>]*)</text>", svg) if text.startswith("solver")
-        }
+    assert [entry.label for entry in crowd_panels.legend] == [*colored, "17 others"]
+    assert crowd.coloring in crowd_panels.marks
+    for panel in crowd_panels.panels[:2]:
+        svg = panel.drawing.svg("p")
+        written = set(re.findall(r">(solver \d\d)</text>", svg))
+        assert written == set(crowd.styles) - set(colored)
         assert set(re.findall(r"--solver-(\d+)", svg)) == {str(place) for place in range(8)}
 
 
-def test_labels_beside_a_panel_do_not_overlap_and_stay_in_the_figure(crowd):
-    figure = gallery(crowd, "task-0", "a").panels[0].drawing.figure
+def test_labels_beside_a_panel_do_not_overlap_and_stay_in_the_figure(crowd_panels):
+    figure = crowd_panels.panels[0].drawing.figure
     figure.draw_without_rendering()
-    boxes = [
-        text.get_window_extent() for text in figure.axes[0].texts if text.get_text()[:6] == "solver"
-    ]
+    named = [text for text in figure.axes[0].texts if text.get_text().startswith("solver")]
+    boxes = [text.get_window_extent() for text in named]
     middles = sorted((box.y0 + box.y1) / 2 for box in boxes)
     assert len(middles) == 17
     assert min(np.diff(middles)) >= 0.99 * canvas.LABEL * figure.dpi / 72
@@ -167,14 +169,20 @@ def test_up_to_eight_solvers_are_all_in_colour(draw, make):
     assert "s0" not in texts(svg)
 
 
-def test_many_solvers_without_a_target_are_coloured_in_the_order_of_the_study(make, write_results):
-    labels = [f"s{i}" for i in range(10)]
+@pytest.mark.parametrize(("n", "last"), [(9, "s8"), (10, "2 others")])
+def test_many_solvers_without_a_target_are_coloured_in_the_order_of_the_study(
+    n, last, make, write_results
+):
+    labels = [f"s{i}" for i in range(n)]
     without = {"reference_test_error": None, "reference_primal": None, "reference_gap": None}
     trace = make.trace([10, 99], [0.4, 0.2])
     records = [make.finished("a", label, 0, trace, **without) for label in labels]
     folder = write_results(records, [make.task("a")], [make.solver(label) for label in labels])
     analysis = Analysis(load_results(folder))
     assert [label for label in labels if not analysis.styles[label].muted] == labels[:8]
+    notes = dict.fromkeys(labels, "") | {"s8": "2 of 3 runs"}
+    assert [entry.label for entry in legend(analysis, notes)] == [*labels[:8], last]
+    assert "2 of 3 runs" in legend(analysis, notes)[-1].note
 
 
 @pytest.mark.parametrize(
@@ -251,21 +259,20 @@ def test_ends_of_runs_are_drawn_where_there_are_ten(make, write_results):
         records += [make.finished("a", "SBP", 0, make.trace([10, 99], [0.4, 0.2]))]
         records += [make.record("a", "SDCA", 0, status="failed", test_error=0.9)]
         solvers = [make.solver(label) for label in ("SMO", "SBP", "SDCA")]
-        folder = write_results(records, [make.task("a")], solvers)
-        panels = gallery(Analysis(load_results(folder)), "task-0", "a").panels
-        return {panel.name: panel.drawing for panel in panels}
+        analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
+        return [view.drawing for _ in range(2) for view in Finals().views(analysis, "a")]
 
-    drawing = shown(10)["finals"]
+    drawing, again = shown(10)
     said = drawing.description.replace("\u202f", " ")
     assert said == (
         "SMO: 1.00 % to 10.00 %, median 5.50 %, 10 runs. "
         "SBP: 20.00 % to 20.00 %, median 20.00 %, 1 run."
     )
     assert sorted(drawing.data["value"]) == pytest.approx([*np.arange(1, 11) / 100, 0.2])
-    assert drawing.svg("p") == shown(10)["finals"].svg("p")
+    assert drawing.svg("p") == again.svg("p")
     rows = [label.get_text() for label in drawing.figure.axes[0].get_yticklabels()]
     assert rows == ["SMO", "SBP"]
-    assert "finals" not in shown(9)
+    assert shown(9) == []
 
 
 @pytest.mark.slow
