@@ -12,16 +12,28 @@ import pandas as pd
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.measures import Measure, counter_measures, measures_of
 from marginbench.reports import derived, wording
+from marginbench.reports.derived.to_target import ERROR_TARGET
 from marginbench.reports.described import SvmTask
 from marginbench.reports.drawing.styles import SolverStyle, solver_styles
 from marginbench.reports.results import SUMS, Results
-from marginbench.reports.statistics import errors, integrity, objective, outcomes, summary
+from marginbench.reports.statistics import (
+    errors,
+    highlights,
+    integrity,
+    leading,
+    objective,
+    outcomes,
+    summary,
+)
 
 # Titles of sums of several counters, and their places in the table of results.
 _SUMS_IN_TABLE = {"evaluations": ("Evals", 60), "evaluations_computed": ("Evals computed", 61)}
 _COUNTERS_IN_TABLE = 70
 # More kinds of evaluations than this are too many words for an axis.
 _MOST_IN_WORDS = 2
+
+#: Of more solvers than this only so many are in colour.
+MOST_COLORED = 8
 
 T = TypeVar("T")
 _P = ParamSpec("_P")
@@ -67,8 +79,32 @@ class Analysis:
 
     @cached_property
     def styles(self) -> dict[str, SolverStyle]:
-        """How each solver looks in every panel."""
-        return solver_styles([solver.label for solver in self.study.solvers])
+        """How each solver looks in every panel: up to eight are in colour, others are grey."""
+        return solver_styles([solver.label for solver in self.study.solvers], self._colored[0])
+
+    @property
+    def coloring(self) -> str:
+        """Which solvers are in colour, in a sentence; empty where all are."""
+        return self._colored[1]
+
+    @cached_property
+    def _colored(self) -> tuple[list[str], str]:
+        """The solvers in colour, and the rule that they were chosen by."""
+        labels = [solver.label for solver in self.study.solvers]
+        if len(labels) <= MOST_COLORED:
+            return labels, ""
+        cost = "evaluations" if self.counters else "cpu_s"
+        comparable = cost != "cpu_s" or integrity.times_compare(self.runs, self.environments)
+        if "reference_test_error" not in self.runs or not comparable:
+            names = f"the first {MOST_COLORED} {self.words.solver}s of the study"
+            return labels[:MOST_COLORED], f"In colour are {names}; the others are grey."
+        costs = leading.costs(self.runs, self.traces, ERROR_TARGET, cost)
+        rule = (
+            f"In colour are the {MOST_COLORED} solvers that need the fewest "
+            f"{self.measures[cost].words} to stay within {ERROR_TARGET.words}, by their "
+            "mean rank over the tasks; the others are grey."
+        )
+        return highlights.best_ranked(costs, labels, MOST_COLORED), rule
 
     @cached_property
     def counts(self) -> pd.DataFrame:

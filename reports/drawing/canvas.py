@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-import seaborn as sns
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -35,19 +35,62 @@ COLOR_VARIABLES: dict[str, str] = {
     RULE: "--rule",
     GROUND: "--card",
 } | {light: f"--solver-{place}" for place, (light, _) in enumerate(PALETTE)}
-FONT = 10.0
+#: Eight points in print, where a panel is half as wide as an A4 page.
+FONT = 13.0
 
-_SIZE = (5.4, 3.55)  # inches: 389 x 256 units, 1 unit about 1 px on a phone
-_FRAME = (0.138, 0.158, 0.842, 0.815)
+# In points. A panel on a phone is as wide as this, give or take a tenth.
+_WIDTH, _HEIGHT = 388.8, 262.8
+_LEFT, _RIGHT, _BOTTOM, _TOP = 57.0, 8.0, 45.0, 8.0
+# Between the end of the axes and the labels of the lines that end there.
+LEADER = 9.0
+#: Height of a label at the end of a line.
+LABEL = 1.08 * FONT
+_CHARACTER = 0.6
 
 
-def panel_axes() -> Axes:
-    """The axes of a new panel, without a ground of their own: the page's shows through."""
-    figure = Figure(figsize=_SIZE)
+def text_width(text: str) -> float:
+    """About how wide a text is, in points; the page's font decides."""
+    return _CHARACTER * FONT * len(text)
+
+
+def panel_axes(ends: Sequence[str] = ()) -> Axes:
+    """The axes of a new panel, without a ground of their own: the page's shows through.
+
+    Parameters
+    ----------
+    ends : sequence of str
+        The labels that lines will have beside the panel; it becomes as high as they need.
+    """
+    right = _RIGHT
+    if ends:
+        right += LEADER + max(map(text_width, ends))
+    height = max(_HEIGHT - _BOTTOM - _TOP, LABEL * len(ends))
+    return axes_of_size(_WIDTH, height + _BOTTOM + _TOP, (_LEFT, right, _BOTTOM, _TOP))
+
+
+def axes_of_size(width: float, height: float, margins: tuple[float, float, float, float]) -> Axes:
+    """The only axes of a new figure, with margins on the left, right, below and above: points."""
+    left, right, bottom, top = margins
+    figure = Figure(figsize=(width / 72, height / 72))
     figure.patch.set_visible(False)
-    axes: Axes = figure.add_axes(_FRAME)
+    frame = (
+        left / width,
+        bottom / height,
+        (width - left - right) / width,
+        (height - bottom - top) / height,
+    )
+    axes: Axes = figure.add_axes(frame)
     axes.patch.set_visible(False)
     return axes
+
+
+def length(axes: Axes, which: str) -> float:
+    """The length of the x or y axis in points."""
+    figure = axes.figure
+    assert isinstance(figure, Figure)
+    box = axes.get_position()
+    width, height = figure.get_size_inches()
+    return float(72 * (box.width * width if which == "x" else box.height * height))
 
 
 @dataclass(frozen=True)
@@ -89,7 +132,7 @@ def dress(axes: Axes, xlabel: str) -> None:
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", color=RULE, lw=0.6)
     axes.set_axisbelow(True)
-    sns.despine(ax=axes, left=True)
+    axes.spines[["left", "top", "right"]].set_visible(False)
     axes.spines["bottom"].set(color=MUTED, linewidth=0.7)
 
 
@@ -97,15 +140,25 @@ def labelled_line(
     axes: Axes, value: float, text: str, *, above: bool = False, right: bool = False
 ) -> None:
     """A dashed horizontal line; its label stands below it at the left, or as asked."""
+    rule(axes, value)
+    annotate_line(axes, value, text, 1.0 if right else 0.0, above=above)
+
+
+def rule(axes: Axes, value: float) -> None:
+    """A dashed horizontal line from side to side."""
     axes.axhline(value, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
+
+
+def annotate_line(axes: Axes, value: float, text: str, place: float, *, above: bool) -> None:
+    """A label at a horizontal line, from 0 at the left to 1 at the right end of the axes."""
     axes.annotate(
         text,
-        xy=(0.992 if right else 0.008, value),
+        xy=(0.008 + 0.984 * place, value),
         xycoords=("axes fraction", "data"),
         xytext=(0, 2.5 if above else -2.5),
         textcoords="offset points",
-        horizontalalignment="right" if right else "left",
+        horizontalalignment="left" if place < 0.4 else "right" if place > 0.6 else "center",
         verticalalignment="bottom" if above else "top",
-        fontsize=FONT - 1,
+        fontsize=FONT,
         color=MUTED,
     )

@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from marginbench.harness.measures import Measure
 from marginbench.reports import formatting
 from marginbench.reports.drawing.axes import padded, set_log_axis
-from marginbench.reports.drawing.canvas import Drawing, drawing, dress, labelled_line, panel_axes
+from marginbench.reports.drawing.canvas import Drawing, drawing, dress, panel_axes
+from marginbench.reports.drawing.labels import end_labels, label_ends, reference_lines
 from marginbench.reports.drawing.styles import SolverStyle
 from marginbench.reports.wording import capitalised
 
@@ -69,21 +70,25 @@ def draw_medians(
         None if no value is positive.
     """
     values = medians[["low", "high"]].to_numpy(np.float64).ravel()
-    if not (values > 0).any():
+    if not (np.isfinite(values) & (values > 0)).any():
         return None
-    axes = panel_axes()
+    shown = set(medians["solver"])
+    axes = panel_axes(end_labels(filter(shown.__contains__, styles), styles))
     # A logarithmic axis has no zero: no error at all is drawn below the least one.
     floor = float(values[values > 0].min()) / 2
-    set_log_axis(axes, "y", *padded(_drawn(values, floor), 0.08, 0.05), measure.format)
+    drawn = _drawn(values[np.isfinite(values)], floor)
+    set_log_axis(axes, "y", *padded(drawn, 0.08, 0.05), measure.format)
     _set_places(axes, medians["x"].to_numpy(np.float64), against)
     sentences = [f"{'The vertical axis is' if against.linear else 'Both axes are'} logarithmic."]
+    ends = {}
     for solver, style in styles.items():
         curve = medians[medians["solver"] == solver]
         if not curve.empty:
-            _draw_solver(axes, curve, style, floor)
+            ends[solver] = _draw_solver(axes, curve, style, floor)
             sentences.append(_sentence(solver, curve, measure, against))
+    label_ends(axes, ends, styles)
     if (values <= 0).any():
-        labelled_line(axes, floor, "none at all")
+        reference_lines(axes, [(floor, "none at all")])
     title = f"{capitalised(measure.words)} against {against.words}"
     return drawing(axes, f"{subject}: {title}" if subject else title, " ".join(sentences), medians)
 
@@ -96,19 +101,21 @@ def _set_places(axes: Axes, places: Array, against: Against) -> None:
     dress(axes, against.words)
 
 
-def _draw_solver(axes: Axes, curve: pd.DataFrame, style: SolverStyle, floor: float) -> None:
+def _draw_solver(
+    axes: Axes, curve: pd.DataFrame, style: SolverStyle, floor: float
+) -> tuple[float, float]:
+    """Draw the medians of a solver; where they end."""
     places = curve["x"].to_numpy(np.float64)
     low, median, high = (_drawn(curve[name], floor) for name in ("low", "median", "high"))
-    axes.fill_between(places, low, high, color=style.color, alpha=0.13, lw=0)
-    axes.plot(
-        places, median, color=style.color, lw=1.5, marker=style.marker, ms=5,
-        dashes=style.dashes or (None, None),
-    )  # fmt: skip
+    if not style.muted:
+        axes.fill_between(places, low, high, color=style.color, alpha=0.13, lw=0)
+    axes.plot(places, median, **style.line(1.5, 5))
+    return float(places[-1]), float(median[-1])
 
 
 def _drawn(values: Array | pd.Series, floor: float) -> Array:
     array = np.asarray(values, dtype=np.float64)
-    return np.where(array > 0, array, floor)
+    return np.where(array <= 0, floor, array)
 
 
 def _sentence(solver: str, curve: pd.DataFrame, measure: Measure, against: Against) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import seaborn as sns
 
 from marginbench.harness.measures import Measure
 from marginbench.reports import formatting
@@ -19,16 +19,17 @@ from marginbench.reports.drawing.canvas import (
     Drawing,
     drawing,
     dress,
-    labelled_line,
     panel_axes,
 )
+from marginbench.reports.drawing.labels import end_labels, label_ends, reference_lines
 from marginbench.reports.drawing.styles import SolverStyle
-from marginbench.reports.frames import FEWEST_FOR_QUARTILES, of_task, records
+from marginbench.reports.frames import FEWEST_FOR_QUARTILES, of_task
 
 Array = npt.NDArray[np.float64]
 
 _MARKERS_PER_CURVE = 6
 _NEAR = 30.0  # the resolution is drawn if within this factor of the lowest suboptimality
+_POINT = ("cost", "cost_low", "cost_high", "median", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,19 @@ class Quantities:
     shown: Measure
 
 
+def columns_by_solver(frame: pd.DataFrame) -> dict[str, dict[str, Array]]:
+    """The columns of each solver's rows, in order of first appearance; runs one after another."""
+    columns = {str(name): frame[name].to_numpy() for name in frame.columns}
+    codes, names = pd.factorize(frame["solver"])
+    found = {}
+    for code, solver in enumerate(names):
+        rows = np.flatnonzero(codes == code)
+        if "seed" in columns:
+            rows = rows[np.argsort(columns["seed"][rows], kind="stable")]
+        found[str(solver)] = {name: values[rows] for name, values in columns.items()}
+    return found
+
+
 @dataclass(frozen=True)
 class TraceCurves:
     """The statistics that a panel draws: :mod:`marginbench.reports.statistics.curves`."""
@@ -63,6 +77,16 @@ class TraceCurves:
         frames = (self.curves, self.singles, self.points, self.unfinished)
         return TraceCurves(*(of_task(frame, task) for frame in frames))
 
+    @cached_property
+    def columns(self) -> Mapping[str, dict[str, dict[str, Array]]]:
+        """The columns of each frame by solver, of one task: :func:`columns_by_solver`."""
+        return {
+            "curves": columns_by_solver(self.curves),
+            "singles": columns_by_solver(self.singles),
+            "points": columns_by_solver(self.points),
+            "unfinished": columns_by_solver(self.unfinished),
+        }
+
     def long(self) -> pd.DataFrame:
         """All of it in one frame; ``drawn`` says what a row is."""
         parts = {
@@ -72,15 +96,14 @@ class TraceCurves:
             "failed run": self.unfinished,
         }
         return pd.concat(
-            [frame.assign(drawn=drawn) for drawn, frame in parts.items()], ignore_index=True
+            [frame.assign(drawn=drawn) for drawn, frame in parts.items() if not frame.empty],
+            ignore_index=True,
         )
 
     def solvers(self) -> set[str]:
         """The labels of the solvers that have something to draw."""
         return {
-            str(solver)
-            for frame in (self.curves, self.points, self.unfinished)
-            for solver in frame["solver"].unique()
+            solver for name in ("curves", "points", "unfinished") for solver in self.columns[name]
         }
 
 
@@ -120,11 +143,12 @@ def draw_traces(
     Drawing or None
         None if there is nothing to draw.
     """
-    if not data.solvers():
+    if not np.isfinite(_values(data)).any():
         return None
-    canvas = _Canvas(quantities, data, reference)
-    for place, (solver, style) in enumerate(styles.items()):
-        canvas.draw_solver(solver, style, place / max(len(styles), 1))
+    canvas = _Canvas(quantities, data, styles, reference)
+    canvas.draw_curves()
+    canvas.draw_runs()
+    canvas.draw_points()
     canvas.finish()
     title = f"{task}: {quantities.shown.words} against {quantities.spent.words}"
     return drawing(canvas.axes, title, _describe(quantities, data, styles), data.long())
@@ -133,32 +157,47 @@ def draw_traces(
 def _describe(quantities: Quantities, data: TraceCurves, labels: Iterable[str]) -> str:
     """The panel in words: where the median of each solver ends."""
     sentences = ["Both axes are logarithmic."]
+    frames = [data.columns["curves"], data.columns["points"]]
+    failed = data.columns["unfinished"]
     for solver in labels:
-        for frame in (data.curves, data.points):
-            rows = frame[frame["solver"] == solver]
-            if not rows.empty:
-                last = rows.iloc[-1]
-                spent = formatting.say(quantities.spent, last["cost"])
-                if quantities.spent.format == "count":
-                    spent += f" {quantities.spent.words}"
-                sentences.append(
-                    f"{solver} ends at a median of "
-                    f"{formatting.say(quantities.shown, last['median'])} after {spent} "
-                    f"({last['n_runs']} of {last['n_planned']} runs)."
-                )
-        failed = data.unfinished[data.unfinished["solver"] == solver]
-        if not failed.empty:
-            n = failed["seed"].nunique()
+        for rows in (frame[solver] for frame in frames if solver in frame):
+            last = {name: values[-1] for name, values in rows.items()}
+            spent = formatting.say(quantities.spent, last["cost"])
+            if quantities.spent.format == "count":
+                spent += f" {quantities.spent.words}"
+            sentences.append(
+                f"{solver} ends at a median of "
+                f"{formatting.say(quantities.shown, last['median'])} after {spent} "
+                f"({last['n_runs']} of {last['n_planned']} runs)."
+            )
+        if solver in failed:
+            n = len(set(failed[solver]["seed"]))
             sentences.append(f"{formatting.plural(n, 'run')} of {solver} failed on the way.")
     return " ".join(sentences)
+
+
+def _values(data: TraceCurves) -> Array:
+    """All values that a panel shows."""
+    parts = [frame[column] for frame in (data.curves, data.points) for column in ("low", "high")]
+    return np.concatenate([*parts, data.unfinished["value"]]).astype(float)
 
 
 class _Canvas:
     """One panel in the making."""
 
-    def __init__(self, quantities: Quantities, data: TraceCurves, reference: Reference) -> None:
+    def __init__(
+        self,
+        quantities: Quantities,
+        data: TraceCurves,
+        styles: Mapping[str, SolverStyle],
+        reference: Reference,
+    ) -> None:
         self.quantities, self.data, self.reference = quantities, data, reference
-        self.axes = panel_axes()
+        self.styles, self.values = styles, _values(data)
+        # Where the line of each solver ends.
+        self.ends: dict[str, tuple[float, float]] = {}
+        shown = data.solvers()
+        self.axes = panel_axes(end_labels(filter(shown.__contains__, styles), styles))
         self.floor = self._zero_floor()
         self._set_axes()
 
@@ -166,15 +205,8 @@ class _Canvas:
         """Where a value of zero is drawn: half a test error, half the least positive value."""
         if self.quantities.value == "test_error" and self.reference.n_test:
             return 0.5 / self.reference.n_test
-        values = self._values()
+        values = self.values
         return float(values[values > 0].min(initial=1.0)) / 2
-
-    def _values(self) -> Array:
-        data = self.data
-        parts = [
-            frame[column] for frame in (data.curves, data.points) for column in ("low", "high")
-        ]
-        return np.concatenate([*parts, data.unfinished["value"]]).astype(float)
 
     def _set_axes(self) -> None:
         data, axes = self.data, self.axes
@@ -187,14 +219,14 @@ class _Canvas:
         ).astype(float)
         costs = costs[costs > 0]
         set_log_axis(axes, "x", *padded(costs, 0.025, 0.035), self.quantities.spent.format)
-        values = np.append(self.drawn(self._values()), self._line_value())
+        values = np.append(self.drawn(self.values), self._line_value())
         values = values[np.isfinite(values)]
         set_log_axis(axes, "y", *padded(values, 0.1, 0.05), self.quantities.shown.format)
         dress(axes, self.quantities.spent.words)
 
     def _line_value(self) -> float:
         """The value of the reference line; NaN where there is none."""
-        reference, values = self.reference, self._values()
+        reference, values = self.reference, self.values
         if self.quantities.value == "test_error":
             value = reference.test_error
             return np.nan if value is None else float(self.drawn(np.array([value]))[0])
@@ -204,90 +236,91 @@ class _Canvas:
             return np.nan
         return value
 
-    def drawn(self, values: Array | pd.Series) -> Array:
-        """Values as drawn on the logarithmic axis, zeros at the floor."""
-        array = np.asarray(values, dtype=np.float64)
-        return np.where(array > 0, array, self.floor)
+    def drawn(self, values: Array) -> Array:
+        """Values as drawn on the logarithmic axis, zeros at the floor; unknown ones are not."""
+        return np.where(values <= 0, self.floor, values)
 
-    def draw_solver(self, solver: str, style: SolverStyle, offset: float) -> None:
-        curve = self.data.curves[self.data.curves["solver"] == solver]
-        if not curve.empty:
-            self._draw_curve(curve, style, offset)
-        singles = self.data.singles[self.data.singles["solver"] == solver]
-        for _, run in singles.groupby("seed"):
-            self._draw_run(run, style, lw=0.5, alpha=0.45)
-        for point in records(self.data.points[self.data.points["solver"] == solver]):
-            self._draw_point(point, style)
-        failed = self.data.unfinished[self.data.unfinished["solver"] == solver]
-        for _, run in failed.groupby("seed"):
-            self._draw_failed(run, style)
+    def draw_curves(self) -> None:
+        """The medians with their bands, by solver in the order of the styles."""
+        curves = self.data.columns["curves"]
+        for place, (solver, style) in enumerate(self.styles.items()):
+            if solver in curves:
+                self._draw_curve(solver, curves[solver], style, place / len(self.styles))
 
-    def _draw_curve(self, curve: pd.DataFrame, style: SolverStyle, offset: float) -> None:
-        cost = curve["cost"].to_numpy(float)
+    def draw_runs(self) -> None:
+        """Single runs as thin lines, and failed ones, which end in a cross."""
+        for solver, runs in self.data.columns["singles"].items():
+            self._draw_run(runs, self.styles[solver], lw=0.5, alpha=0.45)
+        for solver, runs in self.data.columns["unfinished"].items():
+            style = self.styles[solver]
+            self._draw_run(runs, style, lw=0.8, alpha=0.4 if style.muted else 0.65)
+            last = np.append(runs["seed"][1:] != runs["seed"][:-1], True)
+            x, y = runs["cost"][last], self.drawn(runs["value"][last])
+            self.axes.plot(x, y, ls="", color=style.color, marker="x", ms=6.5, markeredgewidth=1.6)
+            self.ends.setdefault(solver, (float(x[-1]), float(y[-1])))
+
+    def draw_points(self) -> None:
+        """Solvers that are seen only at their end, as markers with range bars."""
+        for solver, points in self.data.columns["points"].items():
+            for place in range(len(points["cost"])):
+                point = {name: float(points[name][place]) for name in _POINT}
+                self._draw_point(point, self.styles[solver])
+                self.ends[solver] = (point["cost"], float(self.drawn(points["median"])[place]))
+
+    def _draw_curve(
+        self, solver: str, curve: Mapping[str, Array], style: SolverStyle, offset: float
+    ) -> None:
+        cost, median = curve["cost"].astype(float), self.drawn(curve["median"])
         low, high = self.drawn(curve["low"]), self.drawn(curve["high"])
-        banded = curve["n_runs"].iloc[0] >= FEWEST_FOR_QUARTILES
+        banded = curve["n_runs"][0] >= FEWEST_FOR_QUARTILES and not style.muted
         if banded and (high > low).any():
             self.axes.fill_between(
                 cost, low, high, step="post", color=style.color, alpha=0.13, lw=0
             )
-        sns.lineplot(
-            x=cost,
-            y=self.drawn(curve["median"]),
-            ax=self.axes,
-            # The statistics layer has aggregated already.
-            estimator=None,
-            sort=False,
-            legend=False,
-            drawstyle="steps-post",
-            color=style.color,
-            linewidth=1.5,
-            linestyle=(0, style.dashes) if style.dashes else "-",
-            marker=style.marker,
-            markersize=4.6,
-            markeredgewidth=0.7,
-            markeredgecolor=GROUND,
-            markevery=_marker_places(len(cost), offset),
-        )
+        places = _marker_places(len(cost), offset)
+        line = style.line(1.5, 4.6)
+        self.axes.plot(cost, median, drawstyle="steps-post", markevery=places, **line)
+        self.ends[solver] = (float(cost[-1]), float(median[-1]))
 
-    def _draw_point(self, point: Mapping[str, Any], style: SolverStyle) -> None:
-        x, y = point["cost"], float(self.drawn(np.array([point["median"]]))[0])
-        low, high = self.drawn(np.array([point["low"], point["high"]]))
+    def _draw_point(self, point: Mapping[str, float], style: SolverStyle) -> None:
+        x = point["cost"]
+        low, y, high = self.drawn(np.array([point[name] for name in ("low", "median", "high")]))
         line: dict[str, Any] = {"color": style.color, "lw": 1.0, "solid_capstyle": "butt"}
-        self.axes.plot([point["cost_low"], point["cost_high"]], [y, y], **line)
-        self.axes.plot([x, x], [low, high], **line)
+        if point["cost_high"] > point["cost_low"]:
+            self.axes.plot([point["cost_low"], point["cost_high"]], [y, y], **line)
+        if high > low:
+            self.axes.plot([x, x], [low, high], **line)
         self.axes.plot(
-            [x], [y], ls="", marker=style.marker, ms=8, color=style.color,
-            markeredgecolor=GROUND, markeredgewidth=0.9,
+            [x], [y], ls="", marker=style.marker or "o", color=style.color,
+            ms=4 if style.muted else 8, markeredgecolor=GROUND, markeredgewidth=0.9,
         )  # fmt: skip
 
-    def _draw_run(self, run: pd.DataFrame, style: SolverStyle, *, lw: float, alpha: float) -> float:
-        """One run as a thin line; the last value that is drawn."""
-        values = self.drawn(run["value"])
-        self.axes.plot(
-            run["cost"], values, drawstyle="steps-post", color=style.color, lw=lw, alpha=alpha
-        )
-        return float(values[-1])
-
-    def _draw_failed(self, run: pd.DataFrame, style: SolverStyle) -> None:
-        """One failed run as a thin line that ends in a cross."""
-        last = self._draw_run(run, style, lw=0.8, alpha=0.65)
-        self.axes.plot(
-            [run["cost"].iloc[-1]], [last], ls="", color=style.color,
-            marker="x", ms=6.5, markeredgewidth=1.6,
-        )  # fmt: skip
+    def _draw_run(
+        self, runs: Mapping[str, Array], style: SolverStyle, *, lw: float, alpha: float
+    ) -> None:
+        """All runs of a solver as one line, with a gap where a run begins."""
+        if style.muted and lw < 0.6:
+            return
+        starts = np.flatnonzero(runs["seed"][1:] != runs["seed"][:-1]) + 1
+        costs = np.insert(runs["cost"].astype(float), starts, np.nan)
+        values = np.insert(self.drawn(runs["value"].astype(float)), starts, np.nan)
+        self.axes.plot(costs, values, drawstyle="steps-post", color=style.color, lw=lw, alpha=alpha)
 
     def finish(self) -> None:
-        """Draw the labelled reference lines."""
-        value = self._line_value()
+        """Write the names of lines, and draw the labelled reference lines."""
+        label_ends(self.axes, self.ends, self.styles)
+        value, lines = self._line_value(), []
         if self.quantities.value == "suboptimality":
             if np.isfinite(value):
-                labelled_line(self.axes, value, "resolution of the certificate")
+                lines = [(value, "resolution of the certificate")]
+            reference_lines(self.axes, lines)
             return
         if np.isfinite(value):
             error = float(self.reference.test_error or 0.0)
-            labelled_line(self.axes, value, f"reference optimum, {formatting.percent(error)}")
-        if value != self.floor and (self._values() <= 0).any():
-            labelled_line(self.axes, self.floor, "no test error")
+            lines.append((value, f"reference optimum, {formatting.percent(error)}"))
+        if value != self.floor and (self.values <= 0).any():
+            lines.append((self.floor, "no test error"))
+        reference_lines(self.axes, lines)
 
 
 def _marker_places(n: int, offset: float) -> list[int]:

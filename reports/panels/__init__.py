@@ -16,7 +16,8 @@ from markupsafe import Markup
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.discovery import members
 from marginbench.reports.drawing.canvas import Drawing
-from marginbench.reports.drawing.styles import swatch
+from marginbench.reports.drawing.styles import GREY, swatch
+from marginbench.reports.formatting import plural
 from marginbench.reports.frames import of_task, other_problem_solvers, records
 from marginbench.reports.statistics.summary import OTHER_PROBLEM
 
@@ -133,21 +134,30 @@ def gallery(analysis: Analysis, prefix: str, task: str = "") -> Gallery | None:
     if not any(views.values()):
         return None
     marks = [family.marks(analysis, task) for family in shown if views[family]]
+    marks.append(analysis.coloring)
     return Gallery(
         prefix,
-        legend=legend(analysis, prefix, _runs_notes(analysis, task)),
+        legend=legend(analysis, _runs_notes(analysis, task)),
         panels=[view for family in shown for view in views[family]],
         marks=" ".join(filter(None, marks)),
     )
 
 
-def legend(analysis: Analysis, prefix: str, notes: Mapping[str, str]) -> list[LegendEntry]:
-    """The solvers that a mapping has a note for, often an empty one, in the study's order."""
-    shown = [label for label in analysis.styles if label in notes]
-    return [
-        LegendEntry(label, Markup(swatch(analysis.styles[label], f"{prefix}-key{i}")), notes[label])
-        for i, label in enumerate(shown)
-    ]
+def legend(analysis: Analysis, notes: Mapping[str, str]) -> list[LegendEntry]:
+    """The solvers that a mapping has a note for, often an empty one, in the study's order.
+
+    Those that are grey come last, in one entry.
+    """
+    styles = analysis.styles
+    shown = [label for label in styles if label in notes]
+    grey = [label for label in shown if styles[label].muted]
+    named = [label for label in shown if label not in grey or len(grey) == 1]
+    named.sort(key=lambda label: styles[label].muted)
+    entries = [LegendEntry(label, Markup(swatch(styles[label])), notes[label]) for label in named]
+    if len(grey) > 1:
+        noted = "; ".join(f"{label}: {notes[label]}" for label in grey if notes[label])
+        entries.append(LegendEntry(plural(len(grey), "other"), Markup(swatch(GREY)), noted))
+    return entries
 
 
 def _runs_notes(analysis: Analysis, task: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from marginbench.reports import formatting
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.drawing.axes import padded, set_log_axis
 from marginbench.reports.drawing.canvas import Drawing, drawing, dress, panel_axes
+from marginbench.reports.drawing.labels import end_labels, label_ends
 from marginbench.reports.drawing.styles import SolverStyle
 from marginbench.reports.formatting import decimals
 from marginbench.reports.frames import by_solver, of_task, records
@@ -80,17 +81,17 @@ def draw_bundle_gaps(
     mine = mine[(mine["gamma"] > 0) & (mine["epsilon"] > 0)]
     if mine.empty:
         return None
-    axes = panel_axes()
-    sentences = []
+    axes = panel_axes(end_labels(dict.fromkeys(mine["solver"]), styles))
+    sentences, ends = [], {}
     for _, solver, curve in by_solver(mine):
         style = styles[solver]
         if (curve["epsilon"] < curve["gamma"]).any():
             axes.plot(curve["n_iter"], curve["epsilon"], color=style.color, lw=1.1, dashes=(4, 1.8))
-        axes.plot(
-            curve["n_iter"], curve["gamma"], color=style.color, lw=1.3, marker=style.marker, ms=4.5,
-            markevery=max(1, len(curve) // 6),
-        )  # fmt: skip
+        every = max(1, len(curve) // 6)
+        line = style.line(1.3, 4.5) | {"dashes": (None, None)}
+        axes.plot(curve["n_iter"], curve["gamma"], markevery=every, **line)
         last = curve.iloc[-1]
+        ends[solver] = (float(last["n_iter"]), float(last["gamma"]))
         sentences.append(
             f"{solver} ends at {formatting.scientific(float(last['gamma']))} after "
             f"{formatting.integer(float(last['n_iter']))} iterations."
@@ -101,5 +102,6 @@ def draw_bundle_gaps(
     low, high = float(values.min()) / _PADDING, float(values.max()) * _PADDING
     set_log_axis(axes, "y", low, high, "scientific")
     dress(axes, "iteration t")
+    label_ends(axes, ends, styles)
     title = f"{task}: gamma_t against iterations"
     return drawing(axes, title, " ".join(sentences), mine)

@@ -9,7 +9,8 @@ from matplotlib.ticker import MaxNLocator
 
 from marginbench.reports import formatting
 from marginbench.reports.analysis import Analysis
-from marginbench.reports.drawing.canvas import Drawing, drawing, dress, labelled_line, panel_axes
+from marginbench.reports.drawing.canvas import Drawing, drawing, dress, panel_axes
+from marginbench.reports.drawing.labels import end_labels, label_ends, reference_lines
 from marginbench.reports.drawing.styles import SolverStyle
 from marginbench.reports.frames import by_solver, of_task, records
 from marginbench.reports.panels import Panels, PanelView
@@ -21,8 +22,6 @@ from marginbench.reports.statistics.epochs import (
 
 # Which steps a class makes: the column of their prediction, and in words.
 _STEPS = {"BSGD": ("primal_steps", "subgradient"), "BSCA": ("dual_steps", "coordinate")}
-# Below this part of the panel's height a label has no room under its line.
-_NEAR_AXIS = 0.08
 _NOTE = (
     "Dashed: the fraction of iterations that add a point at the reference optimum, the sum of "
     "its dual variables over nC for subgradient steps (BSGD), and the part of them strictly "
@@ -88,31 +87,31 @@ def draw_maintenance(
     mine = of_task(curves, task)
     if mine.empty:
         return None
-    axes = panel_axes()
-    sentences = []
+    axes = panel_axes(end_labels(dict.fromkeys(mine["solver"]), styles))
+    sentences, ends = [], {}
     for _, solver, curve in by_solver(mine):
         style = styles[solver]
-        axes.fill_between(
-            curve["epoch"], curve["low"], curve["high"], color=style.color, alpha=0.13
-        )
-        axes.plot(
-            curve["epoch"], curve["median"], color=style.color, lw=1.4, marker=style.marker, ms=4,
-            markevery=max(1, len(curve) // 12), dashes=style.dashes or (None, None),
-        )  # fmt: skip
+        if not style.muted:
+            axes.fill_between(
+                curve["epoch"], curve["low"], curve["high"], color=style.color, alpha=0.13
+            )
+        every = max(1, len(curve) // 12)
+        axes.plot(curve["epoch"], curve["median"], markevery=every, **style.line(1.4, 4))
         end = float(curve["median"].iloc[-1])
+        ends[solver] = (float(curve["epoch"].iloc[-1]), end)
         sentences.append(f"{solver} ends at {formatting.percent(end)}.")
+    predicted = []
     for line in records(of_task(predictions, task)):
         for name, words in (_STEPS[name] for name in _STEPS if name in classes):
             value = float(line[name])
-            # At opposite ends and, above the axis, on opposite sides, so that two lines close
-            # together keep their labels apart.
-            first = words == "subgradient"
-            text = f"predicted for {words} steps, {value:.3g}"
-            low = value < _NEAR_AXIS * float(mine["high"].max())
-            labelled_line(axes, value, text, above=first or low, right=first)
+            predicted.append((value, f"predicted for {words} steps, {value:.3g}"))
             sentences.append(f"Predicted for {words} steps: {formatting.percent(value)}.")
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     dress(axes, "epoch")
+    label_ends(axes, ends, styles)
+    # So that a line above all curves is in view before its label looks for a place.
+    axes.set_ylim(top=max([axes.get_ylim()[1], *(1.1 * value for value, _ in predicted)]))
+    reference_lines(axes, predicted)
     title = f"{task}: maintenance events per iteration, by epoch"
     return drawing(axes, title, " ".join(sentences), mine)

@@ -45,7 +45,7 @@ class Traces(Panels):
 
     def marks(self, analysis: Analysis, task: str) -> str:
         """What lines, bands, lone markers and crosses are."""
-        data = [analysis.ask(trace_curves, *panel).of_task(task) for panel in PANELS]
+        data = [analysis.ask(_of_task, *panel, task) for panel in PANELS]
         sentences = [f"Lines are medians over seeds, {curves.BAND}."]
         if any(not panel.points.empty for panel in data):
             names = sorted({str(name) for panel in data for name in panel.points["solver"]})
@@ -76,6 +76,10 @@ def trace_curves(analysis: Analysis, cost: str, value: str) -> TraceCurves:
     )
 
 
+def _of_task(analysis: Analysis, cost: str, value: str, task: str) -> TraceCurves:
+    return analysis.ask(trace_curves, cost, value).of_task(task)
+
+
 def reference_of(runs: pd.DataFrame, task: str) -> Reference:
     """The reference optimum that the records of a task carry; of several folds their median."""
     mine = of_task(runs, task)
@@ -93,7 +97,7 @@ def _median(values: pd.Series) -> float | None:
 
 
 def _view(analysis: Analysis, task: str, drawn: Quantities) -> PanelView:
-    data = analysis.ask(trace_curves, drawn.cost, drawn.value).of_task(task)
+    data = analysis.ask(_of_task, drawn.cost, drawn.value, task)
     reference = reference_of(analysis.runs, task)
     return PanelView(
         name=f"{drawn.value}-{drawn.cost}",

@@ -75,15 +75,16 @@ def _view(analysis: Analysis, name: str, tasks: pd.DataFrame) -> FamilyView:
     first = _first(analysis, tasks)
     label = ", ".join([first.dataset, *wording.kernel_words(first)])
     drawn = [solver for solver in analysis.styles if solver in set(medians["solver"])]
+    marks = f"Lines join medians over the runs at each n, bands are {SPREAD}."
     panels = [_panel(analysis, name, medians, label) for name in _DRAWN]
     return FamilyView(
         label=label,
         anchor=anchor,
         gallery=Gallery(
             anchor,
-            legend=legend(analysis, anchor, dict.fromkeys(drawn, "")),
+            legend=legend(analysis, dict.fromkeys(drawn, "")),
             panels=panels,
-            marks=f"Lines join medians over the runs at each n, bands are {SPREAD}.",
+            marks=" ".join([marks, analysis.coloring]).strip(),
         ),
         table=replace(_table(analysis, label, members), name=name),
         left_out=_left_out_sentence(scaling.left_out(members)),

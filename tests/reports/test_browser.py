@@ -48,7 +48,7 @@ def test_the_page_fits_loads_nothing_and_shows_its_figures(browser, realistic_pa
     assert [url for url in requests if not url.startswith("data:")] == [realistic_page.as_uri()]
     widths = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     assert widths[0] <= widths[1]
-    figures = tab.locator("figure svg")
+    figures = tab.locator(".panels figure svg")
     assert figures.count() == 8
     for place in range(figures.count()):
         box = figures.nth(place).bounding_box()
@@ -56,6 +56,10 @@ def test_the_page_fits_loads_nothing_and_shows_its_figures(browser, realistic_pa
         assert box["height"] >= 150
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
+    # The small ones stand at least two beside each other.
+    small = [tab.locator(".multiples figure").nth(place).bounding_box() for place in range(2)]
+    assert small[0]["y"] == small[1]["y"]
+    assert min(box["width"] for box in small) >= 140
     # A solver's line really has a colour: the custom properties of the scheme are defined.
     stroke = "getComputedStyle(document.querySelector('.legend svg path')).stroke"
     assert tab.evaluate(stroke) == (

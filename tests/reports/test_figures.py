@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import subprocess
+import sys
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from marginbench.reports.analysis import Analysis
-from marginbench.reports.drawing import canvas
+from marginbench.reports.drawing import canvas, labels
+from marginbench.reports.drawing.axes import log_ticks, set_log_axis
 from marginbench.reports.drawing.styles import solver_styles
 from marginbench.reports.drawing.traces import Reference, draw_traces
+from marginbench.reports.panels import gallery, legend
+from marginbench.reports.panels.finals import Finals
 from marginbench.reports.panels.traces import PANELS, quantities, trace_curves
 from marginbench.reports.results import load_results
 
@@ -103,6 +110,180 @@ def test_a_task_without_reference_can_be_drawn(draw, make):
     record = make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.2]))
     svg = draw(record, reference=Reference(None, None, None))
     assert "reference" not in texts(svg)
+
+
+@pytest.fixture(scope="module")
+def crowd(make, tmp_path_factory):
+    """Twenty-five solvers, of which every third is good; the first never gets there."""
+
+    def record(place):
+        costs = [10, 100 + (1 if place % 3 else 0) * 1000 + place, 9000]
+        errors = [0.4, 0.5 if place == 0 else 0.005, 0.5 if place == 0 else 0.004]
+        return make.finished("a", f"solver {place:02d}", 0, make.trace(costs, errors))
+
+    records = [record(place) for place in range(25)]
+    solvers = [make.solver(record.solver) for record in records]
+    folder = make.folder(tmp_path_factory.mktemp("crowd"), records, [make.task("a")], solvers)
+    return Analysis(load_results(folder))
+
+
+@pytest.fixture(scope="module")
+def crowd_panels(crowd):
+    return gallery(crowd, "task-0", "a")
+
+
+def test_of_many_solvers_eight_are_in_colour_and_the_others_named_at_their_ends(
+    crowd, crowd_panels
+):
+    colored = [name for name, style in crowd.styles.items() if not style.muted]
+    assert colored == [f"solver {place:02d}" for place in range(3, 25, 3)]
+    assert "8 solvers that need the fewest kernel evaluations" in crowd.coloring
+    assert len({crowd.styles[name].color for name in colored}) == 8
+
+    assert [entry.label for entry in crowd_panels.legend] == [*colored, "17 others"]
+    assert crowd.coloring in crowd_panels.marks
+    for panel in crowd_panels.panels[:2]:
+        svg = panel.drawing.svg("p")
+        written = set(re.findall(r">(solver \d\d)</text>", svg))
+        assert written == set(crowd.styles) - set(colored)
+        assert set(re.findall(r"--solver-(\d+)", svg)) == {str(place) for place in range(8)}
+
+
+def test_labels_beside_a_panel_do_not_overlap_and_stay_in_the_figure(crowd_panels):
+    figure = crowd_panels.panels[0].drawing.figure
+    figure.draw_without_rendering()
+    named = [text for text in figure.axes[0].texts if text.get_text().startswith("solver")]
+    boxes = [text.get_window_extent() for text in named]
+    middles = sorted((box.y0 + box.y1) / 2 for box in boxes)
+    assert len(middles) == 17
+    assert min(np.diff(middles)) >= 0.99 * canvas.LABEL * figure.dpi / 72
+    assert all(box.x1 <= figure.bbox.x1 and box.y0 >= 0 for box in boxes)
+    assert all(box.y1 <= figure.bbox.y1 for box in boxes)
+
+
+def test_up_to_eight_solvers_are_all_in_colour(draw, make):
+    svg = draw(
+        *(make.finished("a", f"s{i}", 0, make.trace([10, 99], [0.4, 0.2])) for i in range(8))
+    )
+    assert set(re.findall(r"--solver-(\d+)", svg)) == {str(place) for place in range(8)}
+    assert "s0" not in texts(svg)
+
+
+@pytest.mark.parametrize(("n", "last"), [(9, "s8"), (10, "2 others")])
+def test_many_solvers_without_a_target_are_coloured_in_the_order_of_the_study(
+    n, last, make, write_results
+):
+    labels = [f"s{i}" for i in range(n)]
+    without = {"reference_test_error": None, "reference_primal": None, "reference_gap": None}
+    trace = make.trace([10, 99], [0.4, 0.2])
+    records = [make.finished("a", label, 0, trace, **without) for label in labels]
+    folder = write_results(records, [make.task("a")], [make.solver(label) for label in labels])
+    analysis = Analysis(load_results(folder))
+    assert [label for label in labels if not analysis.styles[label].muted] == labels[:8]
+    notes = dict.fromkeys(labels, "") | {"s8": "2 of 3 runs"}
+    assert [entry.label for entry in legend(analysis, notes)] == [*labels[:8], last]
+    assert "2 of 3 runs" in legend(analysis, notes)[-1].note
+
+
+@pytest.mark.parametrize(
+    ("wanted", "places"),
+    [
+        ([5.0, 5.0, 5.0], [3.0, 5.0, 7.0]),
+        ([9.0, 1.0], [9.0, 1.0]),
+        ([0.0, 0.0], [0.0, 2.0]),
+        ([10.0, 10.0, 4.0], [8.0, 10.0, 4.0]),
+    ],
+)
+def test_labels_are_pushed_apart_as_little_as_can_be(wanted, places):
+    found = labels.pushed_apart(np.array(wanted), 2.0, 0.0, 10.0)
+    np.testing.assert_allclose(found, places)
+
+
+def test_long_labels_are_cut_so_that_they_differ():
+    long = ["a" * 120 + end for end in "xy"] + [start + "b" * 120 for start in "vw"]
+    found = labels.shortened([*long, "short"])
+    assert found["short"] == "short"
+    assert len(set(found.values())) == 5
+    assert max(map(len, found.values())) == 15
+
+
+def test_the_label_of_the_reference_is_where_no_curve_is(draw, make):
+    """Curves that hug the line on the left leave room on the right, and the other way round."""
+
+    def place(errors):
+        found = draw(make.finished("a", "SMO", 0, make.trace([10, 30, 100, 300, 1000], errors)))
+        label = re.search(r"<text([^>]*)>reference optimum", found)[1]
+        return "text-anchor: end" in label
+
+    assert place([0.014, 0.006, 0.014, 0.3, 0.4])
+    assert not place([0.4, 0.3, 0.014, 0.006, 0.014])
+
+
+def test_ticks_of_one_axis_do_not_touch_and_are_written_alike():
+    for low, high, format_ in (
+        *((1e-5, 200.0, "seconds"), (0.00045, 0.00063, "seconds"), (800.0, 2.1e4, "count")),
+        *((1e-9, 1e7, "scientific"), (0.012, 0.035, "scientific"), (0.002, 0.9, "percent")),
+    ):
+        axes = canvas.panel_axes()
+        set_log_axis(axes, "x", low, high, format_)
+        canvas.dress(axes, "")
+        axes.figure.draw_without_rendering()
+        drawn = axes.get_xticklabels()
+        boxes = [label.get_window_extent() for label in drawn]
+        assert len(boxes) >= 2
+        assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+        written = [re.sub(r"[\d.⁰¹²³⁴-⁹⁻]+", "#", label.get_text()) for label in drawn]
+        assert len(set(written)) == 1, written
+
+
+def test_ticks_reach_both_ends_of_a_long_axis():
+    found = log_ticks(2e-4, 3e5, most=5)
+    assert (found[0], found[-1]) == pytest.approx((1e-3, 1e5))
+    assert len(found) == 5
+
+
+def test_unknown_and_infinite_values_are_not_drawn(draw, make):
+    good = make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.2]))
+    bad = make.record("a", "SBP", 0, status="diverged", trace=make.trace([10, 20], [0.4, np.inf]))
+    assert "nan" not in draw(good, bad).lower()
+    lone = make.record("a", "SBP", 0, status="diverged", trace=make.trace([10], [0.4], [np.inf]))
+    assert draw(lone, panel=("evaluations", "suboptimality")) is None
+
+
+def test_ends_of_runs_are_drawn_where_there_are_ten(make, write_results):
+    def shown(n_runs):
+        records = [
+            make.finished("a", "SMO", seed, make.trace([10, 99], [0.4, (seed + 1) / 100]))
+            for seed in range(n_runs)
+        ]
+        records += [make.finished("a", "SBP", 0, make.trace([10, 99], [0.4, 0.2]))]
+        records += [make.record("a", "SDCA", 0, status="failed", test_error=0.9)]
+        solvers = [make.solver(label) for label in ("SMO", "SBP", "SDCA")]
+        analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
+        return [view.drawing for _ in range(2) for view in Finals().views(analysis, "a")]
+
+    drawing, again = shown(10)
+    said = drawing.description.replace("\u202f", " ")
+    assert said == (
+        "SMO: 1.00 % to 10.00 %, median 5.50 %, 10 runs. "
+        "SBP: 20.00 % to 20.00 %, median 20.00 %, 1 run."
+    )
+    assert sorted(drawing.data["value"]) == pytest.approx([*np.arange(1, 11) / 100, 0.2])
+    assert drawing.svg("p") == again.svg("p")
+    rows = [label.get_text() for label in drawing.figure.axes[0].get_yticklabels()]
+    assert rows == ["SMO", "SBP"]
+    assert shown(9) == []
+
+
+@pytest.mark.slow
+def test_drawing_does_not_import_seaborn():
+    code = (
+        "import sys, marginbench.reports.sections.svm_tasks as section;"
+        "from marginbench.reports.panels import families;"
+        "families('svm'), families('feasibility'); print('seaborn' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_styles_tell_many_solvers_apart():

@@ -144,7 +144,7 @@ def test_a_task_without_a_reference_has_no_panels_of_suboptimality(make, write_r
     records = [make.finished("a", "SMO", 0, trace), make.finished("b", "SMO", 0, trace, **none)]
     folder = write_results(records, [known, unknown], [make.solver("SMO")])
     page = report(folder).read_text(encoding="utf-8")
-    assert page.count("Relative suboptimality against kernel evaluations") == 1
+    assert page.count("<figcaption>Relative suboptimality against kernel evaluations") == 1
     assert page.count("no reference optimum") == 1
 
 
