@@ -15,6 +15,7 @@ from marginbench.reports import derived, wording
 from marginbench.reports.derived.to_target import ERROR_TARGET
 from marginbench.reports.described import SvmTask
 from marginbench.reports.drawing.styles import SolverStyle, solver_styles
+from marginbench.reports.naming import slugs
 from marginbench.reports.results import SUMS, Results
 from marginbench.reports.statistics import (
     errors,
@@ -105,6 +106,11 @@ class Analysis:
             "mean rank over the tasks; the others are grey."
         )
         return highlights.best_ranked(costs, labels, MOST_COLORED), rule
+
+    @cached_property
+    def slugs(self) -> dict[str, str]:
+        """What the tasks are called in anchors and files, by label."""
+        return slugs(task.label for task in self.study.tasks)
 
     @cached_property
     def counts(self) -> pd.DataFrame:

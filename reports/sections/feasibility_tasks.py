@@ -14,7 +14,6 @@ from marginbench.reports import formatting
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.described import CellTask, ImagesTask, Task
 from marginbench.reports.frames import by_solver, medians, of_task, records
-from marginbench.reports.naming import slugs
 from marginbench.reports.numbers import measured
 from marginbench.reports.panels import gallery
 from marginbench.reports.sections import Part, Section
@@ -38,9 +37,8 @@ class FeasibilityTasks(Section):
 
     def parts(self, analysis: Analysis) -> Iterable[Part]:
         """One for each problem, in the order of the study."""
-        names = slugs(task.label for task in analysis.study.tasks)
         for task in analysis.study.tasks:
-            name = names[task.label]
+            name = analysis.slugs[task.label]
             data = {
                 "problem": _problem(task),
                 "decided": task.decided,

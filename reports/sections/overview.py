@@ -136,7 +136,7 @@ def _views(
     """A figure for each task, named after the task's part of the page."""
     return [
         PanelView(
-            f"task-{place}",
+            f"results-{analysis.slugs[task.label]}",
             task.label,
             draw_small(medians[place], levels[place], scale, analysis.styles, task.label),
         )

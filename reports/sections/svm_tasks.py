@@ -15,7 +15,6 @@ from marginbench.reports.derived import derived_measures
 from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
 from marginbench.reports.described import SvmStudy, SvmTask
 from marginbench.reports.frames import first_known, of_task, other_problem_solvers, records
-from marginbench.reports.naming import slugs
 from marginbench.reports.numbers import measured
 from marginbench.reports.panels import gallery
 from marginbench.reports.sections import Part, Section
@@ -44,10 +43,8 @@ class SvmTasks(Section):
 
     def parts(self, analysis: Analysis) -> Iterable[Part]:
         """One for each task, in the order of the study."""
-        tasks = analysis.tasks_of(SvmTask)
-        names = slugs(task.label for task in tasks)
-        for task in tasks:
-            name = names[task.label]
+        for task in analysis.tasks_of(SvmTask):
+            name = analysis.slugs[task.label]
             data = {
                 "problem": _problem(analysis.runs, task),
                 "decided": task.decided,

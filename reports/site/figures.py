@@ -74,8 +74,7 @@ def figures_of(analysis: Analysis, prefix: str) -> list[SiteFigure]:
         Unique in the site, for the ids of the SVG.
     """
     labels = tuple(analysis.styles)
-    tasks = {f"task-{place}": task.label for place, task in enumerate(analysis.study.tasks)}
-    # Galleries as the report asks for them, so that each is drawn once.
+    tasks = {f"task-{analysis.slugs[task.label]}": task.label for task in analysis.study.tasks}
     views = {anchor: _first_view(analysis, anchor, task) for anchor, task in tasks.items()}
     if not any(views.values()):
         views = {"figures": _first_view(analysis, "figures", "")}
@@ -87,16 +86,17 @@ def figures_of(analysis: Analysis, prefix: str) -> list[SiteFigure]:
             svg = view.drawing.svg(f"figure-{prefix}-{place}")
             found.append(SiteFigure(task, caption, f"{anchor}-{view.name}", svg, labels))
     overview = None if found else draw_overview(analysis)
+    anchor = f"results-{next(iter(analysis.slugs.values()), '')}"
     if overview is not None:
         found.append(
-            SiteFigure("", overview.title, "task-0", overview.svg(f"figure-{prefix}-0"), labels)
+            SiteFigure("", overview.title, anchor, overview.svg(f"figure-{prefix}-0"), labels)
         )
     return found
 
 
 def _first_view(analysis: Analysis, anchor: str, task: str) -> PanelView | None:
     """The first panel of a gallery in which something is drawn."""
-    shown = analysis.ask(gallery, anchor, task)
+    shown = gallery(analysis, anchor, task)
     panels = [] if shown is None else shown.panels
     return next((view for view in panels if view.drawing is not None), None)
 
