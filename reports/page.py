@@ -17,6 +17,7 @@ from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.storage import storing
 from marginbench.harness.words import visible_lines
 from marginbench.reports.analysis import Analysis
+from marginbench.reports.definitions import glossary
 from marginbench.reports.drawing.canvas import PALETTE
 from marginbench.reports.sections import Section, sections_of
 from marginbench.reports.statistics import integrity
@@ -77,6 +78,7 @@ def render(analysis: Analysis, command: str) -> str:
         lstrip_blocks=True,
     )
     environment.globals["command"] = command
+    environment.globals["glossary"] = analysis.ask(glossary)
     script = _script()
     sections = sections_of(analysis)
     page = environment.get_template("page.html").render(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,8 @@ class Cell:
         What a short value stands for, in full.
     shade : int or None
         How far it is from the best, from 0 on; None: not shaded.
+    number : float or None
+        What the page sorts it by; None: by its text, after all numbers.
     """
 
     value: str
@@ -46,7 +49,22 @@ class Cell:
     code: bool = False
     hint: str = ""
     shade: int | None = None
+    number: float | None = None
 
+    @property
+    def long(self) -> bool:
+        """Whether it has a word too long for a column, which then breaks anywhere."""
+        return formatting.has_long_word(self.value)
+
+    @property
+    def sort_key(self) -> str:
+        """What the page sorts it by, as text; empty where there is no number."""
+        known = self.number is not None and math.isfinite(self.number)
+        return f"{self.number:.9g}" if known else ""
+
+
+# More columns than this are printed on a page turned sideways, or each row as a card.
+_UPRIGHT, _MOST_ON_PAPER = 8, 17
 
 #: Stands for no value.
 NONE = Cell(formatting.DASH, absent=True)
@@ -65,12 +83,23 @@ class Heading:
         What stands above it and its neighbours of the same group.
     short : str
         The heading in the terminal; empty: the terminal leaves the column out.
+    term : str
+        The name of its definition, see :mod:`marginbench.reports.definitions`; empty for none.
+    weight : int
+        How long a terminal that gets narrower keeps the column: the greater, the longer.
     """
 
     title: str
     style: str = ""
     group: str = ""
     short: str = ""
+    term: str = ""
+    weight: int = 0
+
+    @property
+    def long(self) -> bool:
+        """Whether it has a word too long for a column, which then breaks anywhere."""
+        return formatting.has_long_word(self.title)
 
 
 @dataclass(frozen=True)
@@ -87,6 +116,9 @@ class Table:
         A class for all of it.
     differing : frozenset of int
         The rows to point out, as their cells should agree and do not.
+    cards : bool
+        Whether each row is a card on a narrow screen: for rows that are read one by one, where a
+        reader of numbers compares down the columns.
     """
 
     label: str
@@ -94,6 +126,14 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     style: str = ""
     differing: frozenset[int] = frozenset()
+    cards: bool = False
+
+    @property
+    def layout(self) -> str:
+        """Classes that tell how it is laid out on a narrow screen and on paper."""
+        columns = len(self.headings)
+        paper = "stacked" if columns > _MOST_ON_PAPER else "landscape" if columns > _UPRIGHT else ""
+        return " ".join(filter(None, ("cards" if self.cards else "", paper)))
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -126,6 +166,7 @@ def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
         range=formatting.spread(low, high),
         note=", ".join(notes),
         best=bool(row["best"]),
+        number=row["median"],
     )
 
 

@@ -41,6 +41,30 @@ _MOST_NAMED = 2
 
 
 @dataclass(frozen=True)
+class Finding:
+    """What the data say on one question.
+
+    Attributes
+    ----------
+    question : str
+        The target and the cost, or what is compared.
+    answer : str
+        Who won.
+    detail : str
+        By how much and how surely; empty where the answer says it.
+    """
+
+    question: str
+    answer: str
+    detail: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """All of it in one sentence."""
+        return f"{self.question}: {self.answer}{self.detail}."
+
+
+@dataclass(frozen=True)
 class Choice:
     """One of the matrices that a reader can choose.
 
@@ -73,7 +97,7 @@ class Findings(Section):
         """The sentences, a matrix for each target and cost, and the table of budgets."""
         costs = _costs(analysis)
         return {
-            "sentences": sentences(analysis),
+            "findings": analysis.ask(_findings),
             "targets": [_within(target) for target in _TARGETS],
             "costs": [words for _, words in costs],
             "choices": [
@@ -93,12 +117,12 @@ class Findings(Section):
 
 def sentences(analysis: Analysis) -> list[str]:
     """What the data say, in two or three sentences."""
-    return analysis.ask(_sentences)
+    return [finding.sentence for finding in analysis.ask(_findings)]
 
 
-def _sentences(analysis: Analysis) -> list[str]:
-    found = [_first_sentence(analysis, target) for target in (OBJECTIVE_TARGET, ERROR_TARGET)]
-    return [sentence for sentence in (*found, _error_sentence(analysis)) if sentence]
+def _findings(analysis: Analysis) -> list[Finding]:
+    found = [_first_finding(analysis, target) for target in (OBJECTIVE_TARGET, ERROR_TARGET)]
+    return [finding for finding in (*found, _error_finding(analysis)) if finding]
 
 
 def _within(target: Target) -> str:
@@ -116,16 +140,18 @@ def _matrix(analysis: Analysis, target: Target, cost: str) -> pd.DataFrame:
     return leading.costs(analysis.runs, analysis.traces, target, cost)
 
 
-def _first_sentence(analysis: Analysis, target: Target) -> str:
+def _first_finding(analysis: Analysis, target: Target) -> Finding | None:
     """Who is first to a target, on how many tasks, and by what factor."""
     cost, words = _costs(analysis)[0]
     if cost == "cpu_s" and not times_compare(analysis.runs, analysis.environments):
-        return ""
+        return None
     table = analysis.ask(_matrix, target, cost)
     competing = table[table["absent"] == ""].groupby("task")["solver"].nunique()
     tasks = [str(task) for task in competing.index[competing > 1]]
     if not tasks:
-        return ""
+        return None
+    question = f"To stay {_within(target)}, in {words}"
+    others = "no other counted solver" if cost == "evaluations" else "no other solver"
     firsts: dict[str, list[float]] = {}
     undecided = reached = 0
     for task in tasks:
@@ -136,17 +162,20 @@ def _first_sentence(analysis: Analysis, target: Target) -> str:
         if len(leaders) == 1:
             firsts.setdefault(str(leaders.iloc[0]), []).append(_lead(mine))
     if not reached:
-        return f"No solver stays {_within(target)} on any task."
-    ranked = sorted(firsts.items(), key=lambda item: -len(item[1]))
+        return Finding(question, f"no solver gets there on {_of_all(len(tasks))}")
     parts = [
-        f"{name} is first on {len(leads)} of {plural(len(tasks), 'task')}{_by(leads)}"
-        for name, leads in ranked
+        (len(leads), f"{name} is first on", _by(leads, others)) for name, leads in firsts.items()
     ]
-    if undecided:
-        parts.append(f"runs of several solvers overlap on {undecided}")
-    if reached < len(tasks):
-        parts.append(f"nobody stays there on {len(tasks) - reached}")
-    return f"To stay {_within(target)}, in {words}: {'; '.join(parts)}."
+    parts += [(undecided, "runs of several solvers overlap on", "")]
+    parts += [(len(tasks) - reached, "nobody stays there on", "")]
+    return _ranked(question, [part for part in parts if part[0]], len(tasks))
+
+
+def _ranked(question: str, parts: list[tuple[int, str, str]], n_tasks: int) -> Finding:
+    """The parts of an answer, each with its number of tasks; what holds on most of them first."""
+    (most, answer, detail), *rest = sorted(parts, key=lambda part: -part[0])
+    words = "; ".join([detail, *(f"{words} {n}{more}" for n, words, more in rest)])
+    return Finding(question, f"{answer} {most} of {plural(n_tasks, 'task')}", words)
 
 
 def _lead(table: pd.DataFrame) -> float:
@@ -156,7 +185,7 @@ def _lead(table: pd.DataFrame) -> float:
     return float(others.min()) if len(others) else math.inf
 
 
-def _by(leads: list[float]) -> str:
+def _by(leads: list[float], others: str) -> str:
     """How far ahead: the factor of a lead with its range over the tasks, and where it is alone."""
     known = [lead for lead in leads if math.isfinite(lead)]
     alone = len(leads) - len(known)
@@ -164,14 +193,14 @@ def _by(leads: list[float]) -> str:
     if known:
         middle = f"{leading.geometric_mean(known):.2g}{formatting.TIMES}"
         spread = formatting.spread(f"{min(known):.2g}", f"{max(known):.2g}")
-        ahead = f"{middle} ({spread})" if spread else middle
+        ahead = f"{middle} ({spread}{formatting.TIMES})" if spread else middle
         words.append(f"{ahead} ahead of the next" + (f" on {len(known)}" if alone else ""))
     if alone:
-        words.append("alone of those that count" + (f" on {alone}" if known else ""))
+        words.append(f"{others} gets there" + (f" on {alone}" if known else ""))
     return f" ({', '.join(words)})"
 
 
-def _error_sentence(analysis: Analysis) -> str:
+def _error_finding(analysis: Analysis) -> Finding | None:
     """Whom the test errors tell apart."""
     table = analysis.errors
     counts = analysis.counts.set_index(["task", "solver"])
@@ -181,15 +210,16 @@ def _error_sentence(analysis: Analysis) -> str:
     tasks = compared.index[compared > 1]
     table = table[table["task"].isin(tasks)]
     if table.empty:
-        return ""
+        return None
     worse = table[~table["best"]].groupby("solver", sort=False)["task"].nunique()
     worse = worse.sort_values(ascending=False, kind="stable")
     if worse.empty:
-        return f"On test error nothing separates the solvers on {_of_all(len(tasks))}."
+        return Finding("Test error", f"nothing separates the solvers on {_of_all(len(tasks))}")
     listed = ", ".join(f"{name} on {count}" for name, count in worse.items())
-    return (
-        f"On test error, of {plural(len(tasks), 'task')}, these are worse than the best by more "
-        f"than chance: {listed}. Nothing separates the others."
+    return Finding(
+        f"Test error, on {plural(len(tasks), 'task')}",
+        f"worse than the best by more than chance: {listed}",
+        "; nothing separates the others",
     )
 
 
@@ -208,12 +238,12 @@ def _choice(analysis: Analysis, target: int, cost: int) -> Choice:
         if mine and not all(row["absent"] == leading.SKIPPED for row in mine.values()):
             cells = [_ratio_cell(mine.get(task), ranked) for task in tasks]
             rows.append([Cell(solver.label), *cells])
-    headings = [Heading("Solver"), *(Heading(task, "number") for task in tasks)]
+    headings = [Heading("Solver", term="solver"), *(Heading(task, "number") for task in tasks)]
     best = _best_words(analysis, table, column)
     title = f"{capitalised(words)} to stay {_within(_TARGETS[target])}"
     caption = (
-        f"{title}, as a ratio to the best median of the task among solvers without a failed run, "
-        f"with the range over the runs. {best}"
+        f"{title}: the median as a ratio to the lowest of the task, with the range over the runs. "
+        f"Solvers with a failed run are not the lowest. {best}"
     )
     return Choice(target, cost, Table(title, headings, rows, style="matrix"), caption)
 
@@ -249,6 +279,7 @@ def _ratio_cell(row: Mapping[str, Any] | None, ranked: bool) -> Cell:
         range=formatting.spread(low, high),
         note=failed,
         best=bool(row["first"]) and ranked,
+        number=row["ratio"],
         shade=int(np.searchsorted(_SHADES, row["ratio"] * (1 - 1e-9))),
     )
 
@@ -293,7 +324,7 @@ def _budget_table(analysis: Analysis) -> Table | None:
                 rows.append([Cell(budget), *cells])
     if not rows:
         return None
-    headings = [Heading("After"), *(Heading(task) for task in tasks)]
+    headings = [Heading("After", term="after"), *(Heading(task) for task in tasks)]
     return Table("Lowest median test error after a budget", headings, rows)
 
 
@@ -316,4 +347,5 @@ def _leader_cell(found: pd.DataFrame) -> Cell:
     return Cell(
         shown + (f" and {more} more" if more > 0 else ""),
         range=formatting.percent(float(ahead["error"].iloc[0])),
+        number=float(ahead["error"].iloc[0]),
     )

@@ -78,8 +78,11 @@ def test_the_sentences_say_what_the_matrix_shows(analysis):
         "solvers overlap on 1."
     )
     # Every test error is 0.3, which is far above that of the optimum.
-    assert found[1].startswith("No solver stays within 1 point of the optimum's error")
-    assert found[2] == "On test error nothing separates the solvers on any of 2 tasks."
+    assert found[1] == (
+        "To stay within 1 point of the optimum's error, in kernel evaluations: no solver gets "
+        "there on any of 2 tasks."
+    )
+    assert found[2] == "Test error: nothing separates the solvers on any of 2 tasks."
 
 
 def test_who_leads_is_decided_by_the_state_at_the_budget(make, write_results):
