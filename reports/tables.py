@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table as RichTable
-from rich.text import Text
-
 from marginbench.harness.measures import Measure
 from marginbench.harness.words import visible
 from marginbench.reports import formatting
+from marginbench.reports.fitting import Column, Entry, FittedTable
 from marginbench.reports.statistics import summary
 
 
@@ -170,29 +168,28 @@ def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
     )
 
 
-def terminal_table(table: Table, title: str) -> RichTable:
-    """The table for a terminal: its columns with a short heading, values without ranges."""
-    shown = [place for place, heading in enumerate(table.headings) if heading.short]
-    drawn = RichTable(title=Text(title, style="bold"), title_justify="left", box=None)
-    drawn.padding = (0, 2, 0, 0)
-    for place in shown:
-        heading = table.headings[place]
-        # In a narrow terminal "not instrumented" breaks between its words, never inside one.
-        words = [word for row in table.rows for word in row[place].value.split(" ")]
-        first, _, last = heading.short.rpartition(" ")
-        drawn.add_column(
-            Text(f"{first}\n{last}" if first else last),
-            justify="right" if heading.style == "number" else "left",
-            min_width=max(map(len, words), default=0) if heading.style == "number" else None,
+def terminal_table(table: Table, title: str) -> FittedTable:
+    """The table for a terminal: the columns with a short heading that it has room for.
+
+    Parameters
+    ----------
+    table : Table
+    title : str
+        What stands above it.
+    """
+    columns = [
+        Column(
+            heading.short,
+            [_terminal_entry(row[place]) for row in table.rows],
+            right=heading.style == "number",
+            weight=heading.weight,
         )
-    for row in table.rows:
-        drawn.add_row(
-            *(Text(visible(row[place].value), style=_terminal_style(row[place])) for place in shown)
-        )
-    return drawn
+        for place, heading in enumerate(table.headings)
+        if heading.short
+    ]
+    return FittedTable(title, columns)
 
 
-def _terminal_style(cell: Cell) -> str:
-    if cell.incomplete:
-        return "yellow"
-    return "bold" if cell.best else "dim" if cell.absent else ""
+def _terminal_entry(cell: Cell) -> Entry:
+    style = "yellow" if cell.incomplete else "bold" if cell.best else "dim" if cell.absent else ""
+    return Entry(visible(cell.value), visible(cell.range), style)
