@@ -62,7 +62,7 @@ class Cell:
 
 
 # More columns than this are printed on a page turned sideways, or each row as a card.
-_UPRIGHT, _MOST_ON_PAPER = 8, 17
+_UPRIGHT, _MOST_ON_PAPER = 7, 17
 
 #: Stands for no value.
 NONE = Cell(formatting.DASH, absent=True)
