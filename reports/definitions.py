@@ -144,6 +144,10 @@ _COMMON = _entries(
             "“diverged”; “wrong”, with a result that a check refutes; “missing”, without a "
             "record. “Skipped” runs were not tried.",
         ),
+        "runs_of": ("Runs without a result", "How many of the planned runs the row is about."),
+        "setting": ("Setting", "A property of the machine or the software."),
+        "environment": ("Runs of an environment", "How many runs took place with these settings."),
+        "summary": ("Summary", "What the code says of itself."),
         "reason": ("Reason", "What the solver or the harness said when the run ended."),
         "parameters": ("Parameters", "What the study sets; the others have their defaults."),
         "certificate": (
@@ -171,6 +175,10 @@ _SVM = _entries(
             "points, n² the size of the kernel matrix.",
         ),
         "dataset": ("Dataset", "The name of the data, with the parameters that choose a part."),
+        "n_train": ("Train", "The number of training points."),
+        "n_test": ("Test", "The number of test points."),
+        "n_features": ("Features", "The number of features of a point."),
+        "n_classes": ("Classes", "More than two are each trained against the rest."),
         "problem": (
             "Problem",
             "The kernel with its parameters, C, the weight of the summed loss, and whether the "

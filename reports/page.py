@@ -125,11 +125,15 @@ def _key_figures(analysis: Analysis, sections: list[Section]) -> list[tuple[str,
         ("failed", str(counts["n_failed"].sum())),
         *([("missing", str(missing))] if missing else []),
         *([("skipped", str(skipped))] if skipped else []),
-        (f"{words.task}s", str(len(analysis.study.tasks))),
-        (f"{words.solver}s", str(len(analysis.study.solvers))),
-        (f"{words.seed}s", str(len(seeds))),
+        _counted(words.task, len(analysis.study.tasks)),
+        _counted(words.solver, len(analysis.study.solvers)),
+        _counted(words.seed, len(seeds)),
         ("machine", integrity.machine(analysis.environments)),
     ]
+
+
+def _counted(word: str, n: int) -> tuple[str, str]:
+    return (word if n == 1 else f"{word}s", str(n))
 
 
 def _period(runs: pd.DataFrame) -> str:

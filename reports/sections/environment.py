@@ -37,8 +37,11 @@ def _table(distinct: pd.DataFrame) -> Table:
     return Table(
         "Environment",
         [
-            Heading("Setting"),
-            *(Heading(formatting.plural(n, "run"), "reason") for n in distinct["n"]),
+            Heading("Setting", term="setting"),
+            *(
+                Heading(formatting.plural(n, "run"), "reason", term="environment")
+                for n in distinct["n"]
+            ),
         ],
         [[Cell(name), *map(Cell, row)] for name, row in zip(names, values, strict=True)],
         style="settings",

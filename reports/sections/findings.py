@@ -23,7 +23,7 @@ from marginbench.reports.statistics import leading
 from marginbench.reports.statistics.integrity import times_compare
 from marginbench.reports.statistics.targets import Target
 from marginbench.reports.tables import NONE, Cell, Heading, Table
-from marginbench.reports.wording import capitalised
+from marginbench.reports.wording import Finding, capitalised
 
 _TARGETS = (
     OBJECTIVE_TARGET,
@@ -38,30 +38,6 @@ _SQUARES = (0.1, 1.0)
 _SHADES = (1.0, 1.5, 3.0, 10.0, 100.0)
 # More leaders than this are a crowd.
 _MOST_NAMED = 2
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What the data say on one question.
-
-    Attributes
-    ----------
-    question : str
-        The target and the cost, or what is compared.
-    answer : str
-        Who won.
-    detail : str
-        By how much and how surely; empty where the answer says it.
-    """
-
-    question: str
-    answer: str
-    detail: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """All of it in one sentence."""
-        return f"{self.question}: {self.answer}{self.detail}."
 
 
 @dataclass(frozen=True)
@@ -96,15 +72,18 @@ class Findings(Section):
     def data(self, analysis: Analysis) -> Mapping[str, Any]:
         """The sentences, a matrix for each target and cost, and the table of budgets."""
         costs = _costs(analysis)
+        choices = [
+            _choice(analysis, target, cost)
+            for target in range(len(_TARGETS))
+            for cost in range(len(costs))
+        ]
         return {
             "findings": analysis.ask(_findings),
+            "terms": _terms(analysis.ask(_findings)),
             "targets": [_within(target) for target in _TARGETS],
             "costs": [words for _, words in costs],
-            "choices": [
-                _choice(analysis, target, cost)
-                for target in range(len(_TARGETS))
-                for cost in range(len(costs))
-            ],
+            # Where no task has a target, as where all are tuned, there is nothing to choose.
+            "choices": choices if any(map(_has_costs, choices)) else [],
             "budgets": _budget_table(analysis),
         }
 
@@ -123,6 +102,23 @@ def sentences(analysis: Analysis) -> list[str]:
 def _findings(analysis: Analysis) -> list[Finding]:
     found = [_first_finding(analysis, target) for target in (OBJECTIVE_TARGET, ERROR_TARGET)]
     return [finding for finding in (*found, _error_finding(analysis)) if finding]
+
+
+def _terms(findings: list[Finding]) -> str:
+    """What the words of the findings mean, of those that occur."""
+    said = " ".join(finding.sentence for finding in findings)
+    meanings = {
+        "is first on": (
+            "First: all of its runs are cheaper than every run of any other solver that is counted "
+            "and has no failed run."
+        ),
+        "ahead of": "Times ahead: the ratio of medians; over several tasks the geometric mean.",
+        "more than chance": (
+            f"By more than chance: the 95{formatting.THIN}% interval of the paired difference in "
+            "test error does not reach zero."
+        ),
+    }
+    return " ".join(meaning for words, meaning in meanings.items() if words in said)
 
 
 def _within(target: Target) -> str:
@@ -246,6 +242,11 @@ def _choice(analysis: Analysis, target: int, cost: int) -> Choice:
         f"Solvers with a failed run are not the lowest. {best}"
     )
     return Choice(target, cost, Table(title, headings, rows, style="matrix"), caption)
+
+
+def _has_costs(choice: Choice) -> bool:
+    cells = [cell for row in choice.table.rows for cell in row[1:]]
+    return any(cell.number is not None or cell.value == formatting.NEVER for cell in cells)
 
 
 def _best_words(analysis: Analysis, table: pd.DataFrame, column: str) -> str:

@@ -73,7 +73,7 @@ def _table(label: str, runs: pd.DataFrame, words: KindWords) -> Table:
         Heading(capitalised(words.task), term="task"),
         Heading(capitalised(words.solver), term="solver"),
         Heading("Status", term="status"),
-        Heading("Runs", "number"),
+        Heading("Runs", "number", term="runs_of"),
         Heading(capitalised(f"{words.seed}s"), term="seed"),
         Heading("Reason", "reason", term="reason"),
     ]

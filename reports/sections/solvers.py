@@ -12,6 +12,7 @@ from marginbench.reports.sections import Part, Section
 from marginbench.reports.tables import Cell, Heading, Table
 
 _TERMS = {
+    "Summary": "summary",
     "Parameters": "parameters",
     "Minimises the objective": "minimises",
     "Certificate": "certificate",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -36,6 +37,20 @@ def test_sections_and_failures_are_there(page):
         *("not instrumented", "marginbench run example", "@software{marginbench"),
     ):
         assert words in text, words
+
+
+def test_every_heading_of_a_measure_leads_to_its_definition(realistic_page, page):
+    text = realistic_page.read_text(encoding="utf-8")
+    headings = dict(re.findall(r'<a class="term" href="#def-([^"]+)">([^<]+)</a>', text))
+    assert {headings[term] for term in ("suboptimality", "runs", "status", "fingerprint")} == {
+        *("Suboptimality", "Runs", "Status", "Fingerprint"),
+    }
+    assert {f"def-{term}" for term in headings} <= set(page.values("id"))
+    # From the declaration of the measure: words, unit, direction, and why a value is absent.
+    (entry,) = re.findall(r'<div id="def-suboptimality">(.*?)</div>', text)
+    assert "Relative suboptimality" in entry
+    assert "A ratio without a unit. Lower is better. “not minimised”" in entry
+    assert "not counted" not in entry
 
 
 def test_a_page_of_failures_alone_can_be_written(make, write_results):

@@ -66,6 +66,7 @@ marginbench.tables = (() => {
         term.textContent = "?";
         term.setAttribute("aria-label", `Definition of ${title}`);
         heading.setAttribute("aria-label", title);
+        heading.classList.toggle("word", !/\s/.test(title));
       }
       button.addEventListener("click", () => this.press(column));
     }
