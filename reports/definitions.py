@@ -7,7 +7,7 @@ may be absent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from marginbench.harness.measures import Format, Measure
@@ -54,7 +54,7 @@ _BETTER = MappingProxyType(
     {
         "lower": "Lower is better.",
         "higher": "Higher is better.",
-        "": "Not ranked: solvers spend or reach it for different results.",
+        "": "Not ranked: solvers spend it on different results.",
     }
 )
 _ABSENT: Mapping[str, str] = MappingProxyType(
@@ -107,7 +107,9 @@ def glossary(analysis: Analysis) -> dict[str, Definition]:
 def _of_measures(analysis: Analysis) -> Iterator[Definition]:
     if analysis.kind == "feasibility":
         found = analysis.ask(solved)
-        shown, table = found.costs, found.table
+        # Of solved instances the costs are ranked: all methods return the same certificate.
+        shown = {name: replace(item, better="lower") for name, item in found.costs.items()}
+        table = found.table
     else:
         shown, table = analysis.shown, analysis.table
     absent = table[table["absent"] != ""].groupby("measure", sort=False)["absent"].unique()

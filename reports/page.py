@@ -7,6 +7,7 @@ import hashlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import pandas as pd
@@ -78,7 +79,7 @@ def render(analysis: Analysis, command: str) -> str:
         lstrip_blocks=True,
     )
     environment.globals["command"] = command
-    environment.globals["glossary"] = analysis.ask(glossary)
+    environment.globals.update(_definitions(analysis))
     script = _script()
     sections = sections_of(analysis)
     page = environment.get_template("page.html").render(
@@ -101,6 +102,18 @@ def render(analysis: Analysis, command: str) -> str:
     )
     # No name or message, in a figure neither, may hide or reorder what stands beside it.
     return visible_lines(page, sys.maxsize)
+
+
+def _definitions(analysis: Analysis) -> dict[str, Any]:
+    """For templates: whether a term is defined, and the terms that headings above lead to."""
+    known, linked = analysis.ask(glossary), set()
+
+    def define(term: str) -> bool:
+        if term in known:
+            linked.add(term)
+        return term in known
+
+    return {"define": define, "linked": linked}
 
 
 def _script() -> str:
