@@ -50,13 +50,8 @@ _UNITS: Mapping[Format, str] = MappingProxyType(
         "megabytes": "Unit: megabytes.",
     }
 )
-_BETTER = MappingProxyType(
-    {
-        "lower": "Lower is better.",
-        "higher": "Higher is better.",
-        "": "Not ranked: solvers spend it on different results.",
-    }
-)
+_BETTER = MappingProxyType({"lower": "Lower is better.", "higher": "Higher is better."})
+_COSTS: frozenset[Format] = frozenset({"count", "seconds"})
 _ABSENT: Mapping[str, str] = MappingProxyType(
     {
         "not instrumented": "the solver does not count its evaluations",
@@ -124,7 +119,11 @@ def _of_measures(analysis: Analysis) -> Iterator[Definition]:
 
 def _facts(measure: Measure, absent: Iterable[str]) -> Iterator[str]:
     yield _UNITS[measure.format]
-    yield _BETTER[measure.better]
+    if measure.better:
+        yield _BETTER[measure.better]
+    else:
+        spent = ": solvers spend it on different results" if measure.format in _COSTS else ""
+        yield f"Not ranked{spent}."
     for word in absent:
         if word in _ABSENT:
             yield f"“{word}”: {_ABSENT[word]}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from marginbench.harness.measures import Measure
@@ -143,6 +143,25 @@ class Table:
             else:
                 found.append((heading.group, 1))
         return found if any(name for name, _ in found) else []
+
+
+def transposed(table: Table, first: Heading) -> Table:
+    """The table with its columns as rows.
+
+    Parameters
+    ----------
+    table : Table
+    first : Heading
+        Of the column that has the headings of the columns so far.
+    """
+    style = table.headings[-1].style
+    headings = [first, *(Heading(row[0].value, style) for row in table.rows)]
+    rows = [
+        [Cell(heading.title), *(row[place] for row in table.rows)]
+        for place, heading in enumerate(table.headings)
+        if place
+    ]
+    return replace(table, headings=headings, rows=rows, differing=frozenset())
 
 
 def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from marginbench.reports.sections import Section
 from marginbench.reports.statistics import leading
 from marginbench.reports.statistics.integrity import times_compare
 from marginbench.reports.statistics.targets import Target
-from marginbench.reports.tables import NONE, Cell, Heading, Table
+from marginbench.reports.tables import NONE, Cell, Heading, Table, transposed
 from marginbench.reports.wording import Finding, capitalised
 
 _TARGETS = (
@@ -38,6 +38,8 @@ _SQUARES = (0.1, 1.0)
 _SHADES = (1.0, 1.5, 3.0, 10.0, 100.0)
 # More leaders than this are a crowd.
 _MOST_NAMED = 2
+# Tables with more columns than this have a row for each task instead.
+_MOST_COLUMNS = 9
 
 
 @dataclass(frozen=True)
@@ -235,13 +237,14 @@ def _choice(analysis: Analysis, target: int, cost: int) -> Choice:
             cells = [_ratio_cell(mine.get(task), ranked) for task in tasks]
             rows.append([Cell(solver.label), *cells])
     headings = [Heading("Solver", term="solver"), *(Heading(task, "number") for task in tasks)]
-    best = _best_words(analysis, table, column)
     title = f"{capitalised(words)} to stay {_within(_TARGETS[target])}"
+    best = _best_costs(analysis, table, column)
+    shown, ones = _with_ones(Table(title, headings, rows, style="matrix"), best)
     caption = (
         f"{title}: the median as a ratio to the lowest of the task, with the range over the runs. "
-        f"Solvers with a failed run are not the lowest. {best}"
+        f"Solvers with a failed run are not the lowest. {ones}"
     )
-    return Choice(target, cost, Table(title, headings, rows, style="matrix"), caption)
+    return Choice(target, cost, shown, caption)
 
 
 def _has_costs(choice: Choice) -> bool:
@@ -249,14 +252,35 @@ def _has_costs(choice: Choice) -> bool:
     return any(cell.number is not None or cell.value == formatting.NEVER for cell in cells)
 
 
-def _best_words(analysis: Analysis, table: pd.DataFrame, column: str) -> str:
-    """What a ratio of 1 stands for on each task."""
+def _best_costs(analysis: Analysis, table: pd.DataFrame, column: str) -> dict[str, str]:
+    """What a ratio of 1 stands for on each task where some solver gets to the target."""
     measure = analysis.measures[column]
     reached = table[table["ratio"] == 1.0].drop_duplicates("task")
-    listed = ", ".join(
-        f"{formatting.say(measure, row['median'])} on {row['task']}" for row in records(reached)
-    )
-    return f"1 is {listed}." if listed else "No solver gets there."
+    return {row["task"]: formatting.say(measure, row["median"]) for row in records(reached)}
+
+
+def _with_ones(table: Table, best: Mapping[str, str]) -> tuple[Table, str]:
+    """The matrix, and what a ratio of 1 is: below each of many tasks, else in a sentence."""
+    if not best:
+        return _narrow(table), "No solver gets there."
+    narrow = _narrow(table)
+    if narrow is table:
+        return table, f"1 is {', '.join(f'{cost} on {task}' for task, cost in best.items())}."
+    rows = [
+        [
+            replace(row[0], range=f"1 is {best[row[0].value]}" if row[0].value in best else ""),
+            *row[1:],
+        ]
+        for row in narrow.rows
+    ]
+    return replace(narrow, rows=rows), ""
+
+
+def _narrow(table: Table) -> Table:
+    """A table with a column for each task; with a row for each where there are many."""
+    if len(table.headings) <= max(_MOST_COLUMNS, len(table.rows)):
+        return table
+    return transposed(table, Heading("Task", term="task"))
 
 
 def _ratio_cell(row: Mapping[str, Any] | None, ranked: bool) -> Cell:
@@ -326,7 +350,7 @@ def _budget_table(analysis: Analysis) -> Table | None:
     if not rows:
         return None
     headings = [Heading("After", term="after"), *(Heading(task) for task in tasks)]
-    return Table("Lowest median test error after a budget", headings, rows)
+    return _narrow(Table("Lowest median test error after a budget", headings, rows))
 
 
 def _told_apart(analysis: Analysis, budgets: pd.DataFrame, column: str) -> list[str]:

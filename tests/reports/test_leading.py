@@ -119,6 +119,26 @@ def test_the_matrix_marks_the_first_and_shades_the_others(analysis):
     assert "1 is 101 on a" in choice.caption
 
 
+def test_many_tasks_are_rows(make, write_results):
+    tasks = [f"t{place}" for place in range(12)]
+    records = [
+        make.finished(task, solver, 0, make.trace([10, cost], [0.3] * 2, [200.0, 100.5]))
+        for task in tasks
+        for solver, cost in (("Fast", 100), ("Slow", 300))
+    ]
+    solvers = [make.solver("Fast"), make.solver("Slow")]
+    folder = write_results(records, [make.task(task) for task in tasks], solvers)
+    data = Findings().data(Analysis(load_results(folder)))
+    choice = data["choices"][0]
+    assert [heading.title for heading in choice.table.headings] == ["Task", "Fast", "Slow"]
+    assert [row[0].value for row in choice.table.rows] == tasks
+    assert {(row[0].range, row[1].value, row[2].value) for row in choice.table.rows} == {
+        ("1 is 100", "1.00", "3.00")
+    }
+    assert "1 is" not in choice.caption
+    assert data["budgets"].headings[0].title == "Task"
+
+
 def test_one_solver_or_no_result_has_no_findings(make, write_results):
     record = make.finished("a", "SMO", 0, make.trace([10], [0.1]))
     alone = load_results(write_results([record], [make.task("a")], [make.solver("SMO")]))
