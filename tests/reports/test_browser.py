@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from itertools import pairwise
 
@@ -223,6 +224,33 @@ def test_a_heading_leads_to_its_definition(browser, realistic_page):
     entry.wait_for(state="visible")
     assert "Lower is better." in entry.inner_text()
     assert tab.evaluate("location.hash") == "#def-suboptimality&table-task-0-sort=2a"
+    tab.close()
+
+
+def test_parts_of_the_address_do_not_disturb_each_other(browser, many_solvers_page):
+    tab = browser.new_page()
+    tab.goto(many_solvers_page.as_uri() + "#solvers&explore=task%3Dx%26y&table-task-0-sort=0d")
+    assert tab.locator("#solvers").evaluate("e => Math.abs(e.getBoundingClientRect().top) < 100")
+    assert tab.evaluate("marginbench.hash.get('explore')") == "task=x&y"
+    assert tab.evaluate("marginbench.hash.get('table')") is None
+    assert _names(tab.locator("table.results"))[0] == "S9"
+    tab.evaluate("marginbench.hash.set('explore', 'a b')")
+    assert tab.evaluate("location.hash") == "#solvers&table-task-0-sort=0d&explore=a%20b"
+    # An address typed in, with nothing but choices, replaces them.
+    tab.evaluate("location.hash = '#table-task-0-sort=0a'")
+    tab.wait_for_function("marginbench.hash.get('explore') === null")
+    assert _names(tab.locator("table.results"))[0] == "S0"
+    tab.evaluate("marginbench.hash.set('table-task-0-sort', '')")
+    assert tab.evaluate("location.hash") == ""
+    tab.close()
+
+
+def test_wide_tables_are_printed_on_pages_turned_sideways(browser, many_solvers_page):
+    tab = browser.new_page()
+    tab.goto(many_solvers_page.as_uri())
+    pages = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", tab.pdf(prefer_css_page_size=True))
+    sizes = {(round(float(width)), round(float(height))) for width, height in pages}
+    assert sizes == {(595, 842), (842, 595)}
     tab.close()
 
 

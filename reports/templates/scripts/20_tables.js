@@ -212,7 +212,8 @@ marginbench.tables = (() => {
   }
 
   const counts = {};
-  const tables = [...document.querySelectorAll(".table > table")].map((table) => {
+  const drawn = [...document.querySelectorAll(".table > table")];
+  const tables = drawn.filter((table) => table.tHead && table.tBodies.length).map((table) => {
     const section = table.closest("section");
     const anchor = (section && section.getAttribute("aria-labelledby")) || "page";
     counts[anchor] = (counts[anchor] || 0) + 1;
