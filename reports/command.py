@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 # Columns of the table in a file or a pipe, where nothing says how wide a line may be.
 _WIDTH = 110
-_WIDEST = 1000
 
 
 def main() -> None:
@@ -36,22 +35,19 @@ def write_report(results: Path, command: str) -> Path:
 
     analysis = Analysis(load_results(results))
     page = write_page(analysis, command)
-    _print(summary(analysis))
+    print_tables(summary(analysis))
     if not page.changed:
         print("The report says the same already; its file stays as it is.")
     return page.path
 
 
-def _print(tables: RenderableType) -> None:
+def print_tables(tables: RenderableType) -> None:
+    """Print tables as wide as the terminal, or in a fixed width where there is none."""
     from rich.console import Console
-    from rich.measure import Measurement
 
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH
-    # Lines that are too long for a terminal wrap; what a table leaves out is lost.
-    roomy = console.options.update(max_width=_WIDEST)
-    console.width = max(console.width, Measurement.get(console, roomy, tables).minimum + 4)
     # Captured: on a closed pipe rich would end the process with a code of its own.
     with console.capture() as text:
         console.print(tables)

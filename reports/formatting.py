@@ -20,6 +20,8 @@ DASH = "\N{EN DASH}"
 NEVER = "never"
 TIMES = "\N{MULTIPLICATION SIGN}"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+# Letters of a word that a column is not widened for.
+_LONG = 18
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -87,6 +89,11 @@ def spread(low: str, high: str) -> str:
         return f"{low}{DASH}{high}"
     digits, unit = f"{split[0][1]}{DASH}{split[1][1]}", split[0][2]
     return f"({digits}){unit}" if unit.startswith(TIMES) else f"{digits}{unit}"
+
+
+def has_long_word(text: str) -> bool:
+    """Whether some word of a text is longer than a narrow column may become."""
+    return any(len(word) > _LONG for word in text.split())
 
 
 def plain(value: float) -> str:

@@ -19,6 +19,7 @@ from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.storage import storing
 from marginbench.harness.words import visible_lines
 from marginbench.reports.analysis import Analysis
+from marginbench.reports.definitions import glossary
 from marginbench.reports.drawing.canvas import PALETTE
 from marginbench.reports.links import csv_link, results_argument
 from marginbench.reports.sections import Section, sections_of
@@ -102,6 +103,7 @@ def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = No
     environment.globals["command"] = command
     environment.globals["csv_link"] = csv_link
     environment.globals["results_argument"] = results_argument(command, analysis.study.name)
+    environment.globals.update(_definitions(analysis))
     script = _script()
     sections = sections_of(analysis)
     page = environment.get_template("page.html").render(
@@ -127,6 +129,18 @@ def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = No
     return visible_lines(page, sys.maxsize)
 
 
+def _definitions(analysis: Analysis) -> dict[str, Any]:
+    """For templates: whether a term is defined, and the terms that headings above lead to."""
+    known, linked = analysis.ask(glossary), set()
+
+    def define(term: str) -> bool:
+        if term in known:
+            linked.add(term)
+        return term in known
+
+    return {"define": define, "linked": linked}
+
+
 def _script() -> str:
     """All scripts of the page, in one; the page is whole without it."""
     parts = sorted((_TEMPLATES / "scripts").glob("*.js"))
@@ -149,11 +163,15 @@ def _key_figures(analysis: Analysis, sections: list[Section]) -> list[tuple[str,
         ("failed", str(counts["n_failed"].sum())),
         *([("missing", str(missing))] if missing else []),
         *([("skipped", str(skipped))] if skipped else []),
-        (f"{words.task}s", str(len(analysis.study.tasks))),
-        (f"{words.solver}s", str(len(analysis.study.solvers))),
-        (f"{words.seed}s", str(len(seeds))),
+        _counted(words.task, len(analysis.study.tasks)),
+        _counted(words.solver, len(analysis.study.solvers)),
+        _counted(words.seed, len(seeds)),
         ("machine", integrity.machine(analysis.environments)),
     ]
+
+
+def _counted(word: str, n: int) -> tuple[str, str]:
+    return (word if n == 1 else f"{word}s", str(n))
 
 
 def _period(runs: pd.DataFrame) -> str:

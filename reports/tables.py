@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
-from rich.table import Table as RichTable
-from rich.text import Text
 
 from marginbench.harness.measures import Measure
 from marginbench.harness.words import visible
 from marginbench.reports import formatting
+from marginbench.reports.fitting import Column, Entry, FittedTable
 from marginbench.reports.statistics import summary
 
 
@@ -36,6 +36,8 @@ class Cell:
         What a short value stands for, in full.
     shade : int or None
         How far it is from the best, from 0 on; None: not shaded.
+    number : float or None
+        What the page sorts it by; None: by its text, after all numbers.
     """
 
     value: str
@@ -47,7 +49,22 @@ class Cell:
     code: bool = False
     hint: str = ""
     shade: int | None = None
+    number: float | None = None
 
+    @property
+    def long(self) -> bool:
+        """Whether it has a word too long for a column, which then breaks anywhere."""
+        return formatting.has_long_word(self.value)
+
+    @property
+    def sort_key(self) -> str:
+        """What the page sorts it by, as text; empty where there is no number."""
+        known = self.number is not None and math.isfinite(self.number)
+        return f"{self.number:.9g}" if known else ""
+
+
+# More columns than this are printed on a page turned sideways, or each row as a card.
+_UPRIGHT, _MOST_ON_PAPER = 7, 17
 
 #: Stands for no value.
 NONE = Cell(formatting.DASH, absent=True)
@@ -66,12 +83,23 @@ class Heading:
         What stands above it and its neighbours of the same group.
     short : str
         The heading in the terminal; empty: the terminal leaves the column out.
+    term : str
+        The name of its definition, see :mod:`marginbench.reports.definitions`; empty for none.
+    weight : int
+        How long a terminal that gets narrower keeps the column: the greater, the longer.
     """
 
     title: str
     style: str = ""
     group: str = ""
     short: str = ""
+    term: str = ""
+    weight: int = 0
+
+    @property
+    def long(self) -> bool:
+        """Whether it has a word too long for a column, which then breaks anywhere."""
+        return formatting.has_long_word(self.title)
 
 
 @dataclass(frozen=True)
@@ -88,6 +116,9 @@ class Table:
         A class for all of it.
     differing : frozenset of int
         The rows to point out, as their cells should agree and do not.
+    cards : bool
+        Whether each row is a card on a narrow screen: for rows that are read one by one, where a
+        reader of numbers compares down the columns.
     name : str
         Unique in its part of the page, where that has several tables: for files.
     caption : str
@@ -104,6 +135,14 @@ class Table:
     name: str = ""
     caption: str = ""
     numbers: pd.DataFrame | None = field(default=None, compare=False, repr=False)
+    cards: bool = False
+
+    @property
+    def layout(self) -> str:
+        """Classes that tell how it is laid out on a narrow screen and on paper."""
+        columns = len(self.headings)
+        paper = "stacked" if columns > _MOST_ON_PAPER else "landscape" if columns > _UPRIGHT else ""
+        return " ".join(filter(None, ("cards" if self.cards else "", paper)))
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -115,6 +154,25 @@ class Table:
             else:
                 found.append((heading.group, 1))
         return found if any(name for name, _ in found) else []
+
+
+def transposed(table: Table, first: Heading) -> Table:
+    """The table with its columns as rows.
+
+    Parameters
+    ----------
+    table : Table
+    first : Heading
+        Of the column that has the headings of the columns so far.
+    """
+    style = table.headings[-1].style
+    headings = [first, *(Heading(row[0].value, style) for row in table.rows)]
+    rows = [
+        [Cell(heading.title), *(row[place] for row in table.rows)]
+        for place, heading in enumerate(table.headings)
+        if place
+    ]
+    return replace(table, headings=headings, rows=rows, differing=frozenset())
 
 
 def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
@@ -136,32 +194,32 @@ def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
         range=formatting.spread(low, high),
         note=", ".join(notes),
         best=bool(row["best"]),
+        number=row["median"],
     )
 
 
-def terminal_table(table: Table, title: str) -> RichTable:
-    """The table for a terminal: its columns with a short heading, values without ranges."""
-    shown = [place for place, heading in enumerate(table.headings) if heading.short]
-    drawn = RichTable(title=Text(title, style="bold"), title_justify="left", box=None)
-    drawn.padding = (0, 2, 0, 0)
-    for place in shown:
-        heading = table.headings[place]
-        # In a narrow terminal "not instrumented" breaks between its words, never inside one.
-        words = [word for row in table.rows for word in row[place].value.split(" ")]
-        first, _, last = heading.short.rpartition(" ")
-        drawn.add_column(
-            Text(f"{first}\n{last}" if first else last),
-            justify="right" if heading.style == "number" else "left",
-            min_width=max(map(len, words), default=0) if heading.style == "number" else None,
+def terminal_table(table: Table, title: str) -> FittedTable:
+    """The table for a terminal: the columns with a short heading that it has room for.
+
+    Parameters
+    ----------
+    table : Table
+    title : str
+        What stands above it.
+    """
+    columns = [
+        Column(
+            heading.short,
+            [_terminal_entry(row[place]) for row in table.rows],
+            right=heading.style == "number",
+            weight=heading.weight,
         )
-    for row in table.rows:
-        drawn.add_row(
-            *(Text(visible(row[place].value), style=_terminal_style(row[place])) for place in shown)
-        )
-    return drawn
+        for place, heading in enumerate(table.headings)
+        if heading.short
+    ]
+    return FittedTable(title, columns)
 
 
-def _terminal_style(cell: Cell) -> str:
-    if cell.incomplete:
-        return "yellow"
-    return "bold" if cell.best else "dim" if cell.absent else ""
+def _terminal_entry(cell: Cell) -> Entry:
+    style = "yellow" if cell.incomplete else "bold" if cell.best else "dim" if cell.absent else ""
+    return Entry(visible(cell.value), visible(cell.range), style)

@@ -22,6 +22,30 @@ class KindWords:
     seed: str
 
 
+@dataclass(frozen=True)
+class Finding:
+    """What the data say on one question.
+
+    Attributes
+    ----------
+    question : str
+        The target and the cost, or what is compared.
+    answer : str
+        Who won.
+    detail : str
+        By how much and how surely; empty where the answer says it.
+    """
+
+    question: str
+    answer: str
+    detail: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """All of it in one sentence."""
+        return f"{self.question}: {self.answer}{self.detail}."
+
+
 _DEFAULT_WORDS = KindWords("task", "solver", "seed")
 _KIND_WORDS: Mapping[str, KindWords] = MappingProxyType(
     {"feasibility": KindWords("problem", "method", "instance")}

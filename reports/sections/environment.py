@@ -13,6 +13,13 @@ from marginbench.reports.frames import records
 from marginbench.reports.sections import Section
 from marginbench.reports.tables import Cell, Heading, Table
 
+_LABELS = {
+    "cores_logical": "logical cores",
+    "dirty": "uncommitted changes",
+    "memory_mb": "memory in MB",
+    "blas": "BLAS",
+}
+
 
 class Environment(Section):
     """The settings of each environment, side by side where there are several."""
@@ -37,10 +44,18 @@ def _table(distinct: pd.DataFrame) -> Table:
     return Table(
         "Environment",
         [
-            Heading("Setting"),
-            *(Heading(formatting.plural(n, "run"), "reason") for n in distinct["n"]),
+            Heading("Setting", term="setting"),
+            *(
+                Heading(formatting.plural(n, "run"), "reason", term="environment")
+                for n in distinct["n"]
+            ),
         ],
-        [[Cell(name), *map(Cell, row)] for name, row in zip(names, values, strict=True)],
+        [[Cell(_label(name)), *map(Cell, row)] for name, row in zip(names, values, strict=True)],
         style="settings",
         differing=frozenset(place for place, row in enumerate(values) if len(set(row)) > 1),
     )
+
+
+def _label(name: str) -> str:
+    """The name of a setting in words: "libraries.numpy" is "numpy"."""
+    return _LABELS.get(name, name.removeprefix("libraries."))

@@ -20,6 +20,8 @@ from marginbench.reports.sections import Part, Section
 from marginbench.reports.solved import fewest_sentence, gap_sentence, solved
 from marginbench.reports.tables import NONE, Cell, Heading, Table, measure_cell, terminal_table
 
+# What a narrow terminal keeps: who solved what, then what it took.
+_WEIGHTS = {"solved": 5, "runs": 5, "stage_error": 4, "cpu_s": 3, "n_iter": 2, "proven": 2}
 _IMAGES_NOTE = "Test errors after so many iterations for each class, training error at the end."
 _CELL_CAPTION = (
     "Medians over the instances that a method solved, with the range below. Bold: the least median "
@@ -104,27 +106,28 @@ def _cell_table(analysis: Analysis, task: Task) -> Table:
         rows.append(
             [
                 Cell(solver),
-                Cell(f"{group['solved'].sum()} / {len(group)}", incomplete=not group["ok"].all()),
+                Cell(
+                    f"{group['solved'].sum()} / {len(group)}",
+                    incomplete=not group["ok"].all(),
+                    number=group["solved"].sum(),
+                ),
                 *([_proven(group)] if unseparated else []),
                 *(cells | _not_reached(group)).values(),
                 _seconds(group.loc[group["solved"], "wall_s"].mean()),
                 *([_published(published.get(solver))] if published else []),
             ]
         )
-    titles = [
-        measure.title + (", median" if measure.format == "seconds" else "")
-        for measure in found.costs.values()
-    ]
-    proven = ["Proven inseparable"] if unseparated else []
-    titles = [
-        "Solved",
-        *proven,
-        *titles,
-        "Wall time, mean",
-        *(["Published mean"] if published else []),
-    ]
+    columns = {"solved": "Solved"}
+    if unseparated:
+        columns["proven"] = "Proven inseparable"
+    for name, measure in found.costs.items():
+        columns[name] = measure.title + (", median" if measure.format == "seconds" else "")
+    columns["wall_mean"] = "Wall time, mean"
+    if published:
+        columns["published"] = "Published mean"
     numbers = measured(table, found.costs, analysis.counts)
-    return replace(_table(task, titles, rows), caption=_CELL_CAPTION, numbers=numbers)
+    drawn = _table(task, list(columns.items()), rows)
+    return replace(drawn, caption=_CELL_CAPTION, numbers=numbers)
 
 
 def _proven(runs: pd.DataFrame) -> Cell:
@@ -141,7 +144,7 @@ def _not_reached(runs: pd.DataFrame) -> dict[str, Cell]:
 
 
 def _seconds(value: float) -> Cell:
-    return NONE if math.isnan(value) else Cell(formatting.seconds(value))
+    return NONE if math.isnan(value) else Cell(formatting.seconds(value), number=value)
 
 
 def _published(value: float | str | None) -> Cell:
@@ -171,10 +174,17 @@ def _images_table(analysis: Analysis, task: ImagesTask) -> Table:
                 *(_median(analysis, done, name) for name in (*counters, "wall_s")),
             ]
         )
-    errors_at = [f"Error, {stage}" for stage in task.stages]
-    counted = [costs[name].title for name in counters]
-    titles = ["Runs", "Width", *errors_at, "Train error", "At the end", *counted, "Wall time"]
-    return replace(_table(task, titles, rows), caption=_IMAGES_CAPTION, numbers=_stages(traces))
+    columns = [
+        ("runs", "Runs"),
+        ("gamma", "Width"),
+        *(("stage_error", f"Error, {stage}") for stage in task.stages),
+        ("train_error", "Train error"),
+        ("ended", "At the end"),
+        *((name, costs[name].title) for name in counters),
+        ("wall_s", "Wall time"),
+    ]
+    drawn = _table(task, columns, rows)
+    return replace(drawn, caption=_IMAGES_CAPTION, numbers=_stages(traces))
 
 
 def _stages(traces: pd.DataFrame) -> pd.DataFrame:
@@ -184,11 +194,13 @@ def _stages(traces: pd.DataFrame) -> pd.DataFrame:
 
 def _median(analysis: Analysis, runs: pd.DataFrame, name: str) -> Cell:
     value = float(runs[name].median())
-    return NONE if math.isnan(value) else Cell(formatting.say(analysis.measures[name], value))
+    if math.isnan(value):
+        return NONE
+    return Cell(formatting.say(analysis.measures[name], value), number=value)
 
 
 def _percent(value: float) -> Cell:
-    return NONE if math.isnan(value) else Cell(formatting.percent(value))
+    return NONE if math.isnan(value) else Cell(formatting.percent(value), number=value)
 
 
 def _short(title: str) -> str:
@@ -196,7 +208,11 @@ def _short(title: str) -> str:
     return title.lower().replace(" time", "").removesuffix(", median").replace("cpu", "CPU")
 
 
-def _table(task: Task, titles: list[str], rows: list[list[Cell]]) -> Table:
-    headings = [Heading("Method", short="method")]
-    headings += [Heading(title, "number", short=_short(title)) for title in titles]
+def _table(task: Task, columns: list[tuple[str, str]], rows: list[list[Cell]]) -> Table:
+    """The table with its columns: the term and the title of each."""
+    headings = [Heading("Method", short="method", term="solver")]
+    headings += [
+        Heading(title, "number", short=_short(title), term=term, weight=_WEIGHTS.get(term, 0))
+        for term, title in columns
+    ]
     return Table(f"Results on {task.label}", headings, rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ from marginbench.reports.sections import Section
 from marginbench.reports.statistics import leading
 from marginbench.reports.statistics.integrity import times_compare
 from marginbench.reports.statistics.targets import Target
-from marginbench.reports.tables import NONE, Cell, Heading, Table
-from marginbench.reports.wording import capitalised
+from marginbench.reports.tables import NONE, Cell, Heading, Table, transposed
+from marginbench.reports.wording import Finding, capitalised
 
 _TARGETS = (
     OBJECTIVE_TARGET,
@@ -39,6 +39,8 @@ _SQUARES = (0.1, 1.0)
 _SHADES = (1.0, 1.5, 3.0, 10.0, 100.0)
 # More leaders than this are a crowd.
 _MOST_NAMED = 2
+# Tables with more columns than this have a row for each task instead.
+_MOST_COLUMNS = 9
 
 
 @dataclass(frozen=True)
@@ -73,15 +75,18 @@ class Findings(Section):
     def data(self, analysis: Analysis) -> Mapping[str, Any]:
         """The sentences, a matrix for each target and cost, and the table of budgets."""
         costs = _costs(analysis)
+        choices = [
+            _choice(analysis, target, cost)
+            for target in range(len(_TARGETS))
+            for cost in range(len(costs))
+        ]
         return {
-            "sentences": sentences(analysis),
+            "findings": analysis.ask(_findings),
+            "terms": _terms(analysis.ask(_findings)),
             "targets": [_within(target) for target in _TARGETS],
             "costs": [words for _, words in costs],
-            "choices": [
-                _choice(analysis, target, cost)
-                for target in range(len(_TARGETS))
-                for cost in range(len(costs))
-            ],
+            # Where no task has a target, as where all are tuned, there is nothing to choose.
+            "choices": choices if any(map(_has_costs, choices)) else [],
             "budgets": _budget_table(analysis),
         }
 
@@ -94,12 +99,29 @@ class Findings(Section):
 
 def sentences(analysis: Analysis) -> list[str]:
     """What the data say, in two or three sentences."""
-    return analysis.ask(_sentences)
+    return [finding.sentence for finding in analysis.ask(_findings)]
 
 
-def _sentences(analysis: Analysis) -> list[str]:
-    found = [_first_sentence(analysis, target) for target in (OBJECTIVE_TARGET, ERROR_TARGET)]
-    return [sentence for sentence in (*found, _error_sentence(analysis)) if sentence]
+def _findings(analysis: Analysis) -> list[Finding]:
+    found = [_first_finding(analysis, target) for target in (OBJECTIVE_TARGET, ERROR_TARGET)]
+    return [finding for finding in (*found, _error_finding(analysis)) if finding]
+
+
+def _terms(findings: list[Finding]) -> str:
+    """What the words of the findings mean, of those that occur."""
+    said = " ".join(finding.sentence for finding in findings)
+    meanings = {
+        "is first on": (
+            "First: all of its runs are cheaper than every run of any other solver that is counted "
+            "and has no failed run."
+        ),
+        "ahead of": "Times ahead: the ratio of medians; over several tasks the geometric mean.",
+        "more than chance": (
+            f"By more than chance: the 95{formatting.THIN}% interval of the paired difference in "
+            "test error does not reach zero."
+        ),
+    }
+    return " ".join(meaning for words, meaning in meanings.items() if words in said)
 
 
 def _within(target: Target) -> str:
@@ -117,16 +139,18 @@ def _matrix(analysis: Analysis, target: Target, cost: str) -> pd.DataFrame:
     return leading.costs(analysis.runs, analysis.traces, target, cost)
 
 
-def _first_sentence(analysis: Analysis, target: Target) -> str:
+def _first_finding(analysis: Analysis, target: Target) -> Finding | None:
     """Who is first to a target, on how many tasks, and by what factor."""
     cost, words = _costs(analysis)[0]
     if cost == "cpu_s" and not times_compare(analysis.runs, analysis.environments):
-        return ""
+        return None
     table = analysis.ask(_matrix, target, cost)
     competing = table[table["absent"] == ""].groupby("task")["solver"].nunique()
     tasks = [str(task) for task in competing.index[competing > 1]]
     if not tasks:
-        return ""
+        return None
+    question = f"To stay {_within(target)}, in {words}"
+    others = "no other counted solver" if cost == "evaluations" else "no other solver"
     firsts: dict[str, list[float]] = {}
     undecided = reached = 0
     for task in tasks:
@@ -137,17 +161,20 @@ def _first_sentence(analysis: Analysis, target: Target) -> str:
         if len(leaders) == 1:
             firsts.setdefault(str(leaders.iloc[0]), []).append(_lead(mine))
     if not reached:
-        return f"No solver stays {_within(target)} on any task."
-    ranked = sorted(firsts.items(), key=lambda item: -len(item[1]))
+        return Finding(question, f"no solver gets there on {_of_all(len(tasks))}")
     parts = [
-        f"{name} is first on {len(leads)} of {plural(len(tasks), 'task')}{_by(leads)}"
-        for name, leads in ranked
+        (len(leads), f"{name} is first on", _by(leads, others)) for name, leads in firsts.items()
     ]
-    if undecided:
-        parts.append(f"runs of several solvers overlap on {undecided}")
-    if reached < len(tasks):
-        parts.append(f"nobody stays there on {len(tasks) - reached}")
-    return f"To stay {_within(target)}, in {words}: {'; '.join(parts)}."
+    parts += [(undecided, "runs of several solvers overlap on", "")]
+    parts += [(len(tasks) - reached, "nobody stays there on", "")]
+    return _ranked(question, [part for part in parts if part[0]], len(tasks))
+
+
+def _ranked(question: str, parts: list[tuple[int, str, str]], n_tasks: int) -> Finding:
+    """The parts of an answer, each with its number of tasks; what holds on most of them first."""
+    (most, answer, detail), *rest = sorted(parts, key=lambda part: -part[0])
+    words = "; ".join([detail, *(f"{words} {n}{more}" for n, words, more in rest)])
+    return Finding(question, f"{answer} {most} of {plural(n_tasks, 'task')}", words)
 
 
 def _lead(table: pd.DataFrame) -> float:
@@ -157,7 +184,7 @@ def _lead(table: pd.DataFrame) -> float:
     return float(others.min()) if len(others) else math.inf
 
 
-def _by(leads: list[float]) -> str:
+def _by(leads: list[float], others: str) -> str:
     """How far ahead: the factor of a lead with its range over the tasks, and where it is alone."""
     known = [lead for lead in leads if math.isfinite(lead)]
     alone = len(leads) - len(known)
@@ -165,14 +192,14 @@ def _by(leads: list[float]) -> str:
     if known:
         middle = f"{leading.geometric_mean(known):.2g}{formatting.TIMES}"
         spread = formatting.spread(f"{min(known):.2g}", f"{max(known):.2g}")
-        ahead = f"{middle} ({spread})" if spread else middle
+        ahead = f"{middle} ({spread}{formatting.TIMES})" if spread else middle
         words.append(f"{ahead} ahead of the next" + (f" on {len(known)}" if alone else ""))
     if alone:
-        words.append("alone of those that count" + (f" on {alone}" if known else ""))
+        words.append(f"{others} gets there" + (f" on {alone}" if known else ""))
     return f" ({', '.join(words)})"
 
 
-def _error_sentence(analysis: Analysis) -> str:
+def _error_finding(analysis: Analysis) -> Finding | None:
     """Whom the test errors tell apart."""
     table = analysis.errors
     counts = analysis.counts.set_index(["task", "solver"])
@@ -182,15 +209,16 @@ def _error_sentence(analysis: Analysis) -> str:
     tasks = compared.index[compared > 1]
     table = table[table["task"].isin(tasks)]
     if table.empty:
-        return ""
+        return None
     worse = table[~table["best"]].groupby("solver", sort=False)["task"].nunique()
     worse = worse.sort_values(ascending=False, kind="stable")
     if worse.empty:
-        return f"On test error nothing separates the solvers on {_of_all(len(tasks))}."
+        return Finding("Test error", f"nothing separates the solvers on {_of_all(len(tasks))}")
     listed = ", ".join(f"{name} on {count}" for name, count in worse.items())
-    return (
-        f"On test error, of {plural(len(tasks), 'task')}, these are worse than the best by more "
-        f"than chance: {listed}. Nothing separates the others."
+    return Finding(
+        f"Test error, on {plural(len(tasks), 'task')}",
+        f"worse than the best by more than chance: {listed}",
+        "; nothing separates the others",
     )
 
 
@@ -209,23 +237,21 @@ def _choice(analysis: Analysis, target: int, cost: int) -> Choice:
         if mine and not all(row["absent"] == leading.SKIPPED for row in mine.values()):
             cells = [_ratio_cell(mine.get(task), ranked) for task in tasks]
             rows.append([Cell(solver.label), *cells])
-    headings = [Heading("Solver"), *(Heading(task, "number") for task in tasks)]
-    best = _best_words(analysis, table, column)
+    headings = [Heading("Solver", term="solver"), *(Heading(task, "number") for task in tasks)]
     title = f"{capitalised(words)} to stay {_within(_TARGETS[target])}"
+    best = _best_costs(analysis, table, column)
+    shown, ones = _with_ones(Table(title, headings, rows, style="matrix"), best)
     caption = (
-        f"{title}, as a ratio to the best median of the task among solvers without a failed run, "
-        f"with the range over the runs. {best}"
+        f"{title}: the median as a ratio to the lowest of the task, with the range over the runs. "
+        f"Solvers with a failed run are not the lowest. {ones}"
     )
-    numbers = table.assign(cost=column, target=_within(_TARGETS[target]))
-    return Choice(
-        target,
-        cost,
-        Table(
-            title, headings, rows, style="matrix", name=_name(target, column), caption=caption,
-            numbers=numbers,
-        ),
-        caption,
-    )  # fmt: skip
+    named = replace(
+        shown,
+        name=_name(target, column),
+        caption=caption,
+        numbers=table.assign(cost=column, target=_within(_TARGETS[target])),
+    )
+    return Choice(target, cost, named, caption)
 
 
 def _name(target: int, column: str) -> str:
@@ -234,14 +260,40 @@ def _name(target: int, column: str) -> str:
     return f"{column}-{slug(f'{chosen.value}-{chosen.margin:g}')}"
 
 
-def _best_words(analysis: Analysis, table: pd.DataFrame, column: str) -> str:
-    """What a ratio of 1 stands for on each task."""
+def _has_costs(choice: Choice) -> bool:
+    cells = [cell for row in choice.table.rows for cell in row[1:]]
+    return any(cell.number is not None or cell.value == formatting.NEVER for cell in cells)
+
+
+def _best_costs(analysis: Analysis, table: pd.DataFrame, column: str) -> dict[str, str]:
+    """What a ratio of 1 stands for on each task where some solver gets to the target."""
     measure = analysis.measures[column]
     reached = table[table["ratio"] == 1.0].drop_duplicates("task")
-    listed = ", ".join(
-        f"{formatting.say(measure, row['median'])} on {row['task']}" for row in records(reached)
-    )
-    return f"1 is {listed}." if listed else "No solver gets there."
+    return {row["task"]: formatting.say(measure, row["median"]) for row in records(reached)}
+
+
+def _with_ones(table: Table, best: Mapping[str, str]) -> tuple[Table, str]:
+    """The matrix, and what a ratio of 1 is: below each of many tasks, else in a sentence."""
+    if not best:
+        return _narrow(table), "No solver gets there."
+    narrow = _narrow(table)
+    if narrow is table:
+        return table, f"1 is {', '.join(f'{cost} on {task}' for task, cost in best.items())}."
+    rows = [
+        [
+            replace(row[0], range=f"1 is {best[row[0].value]}" if row[0].value in best else ""),
+            *row[1:],
+        ]
+        for row in narrow.rows
+    ]
+    return replace(narrow, rows=rows), ""
+
+
+def _narrow(table: Table) -> Table:
+    """A table with a column for each task; with a row for each where there are many."""
+    if len(table.headings) <= max(_MOST_COLUMNS, len(table.rows)):
+        return table
+    return transposed(table, Heading("Task", term="task"))
 
 
 def _ratio_cell(row: Mapping[str, Any] | None, ranked: bool) -> Cell:
@@ -265,6 +317,7 @@ def _ratio_cell(row: Mapping[str, Any] | None, ranked: bool) -> Cell:
         range=formatting.spread(low, high),
         note=failed,
         best=bool(row["first"]) and ranked,
+        number=row["ratio"],
         shade=int(np.searchsorted(_SHADES, row["ratio"] * (1 - 1e-9))),
     )
 
@@ -309,8 +362,8 @@ def _budget_table(analysis: Analysis) -> Table | None:
                 rows.append([Cell(budget), *cells])
     if not rows:
         return None
-    headings = [Heading("After"), *(Heading(task) for task in tasks)]
-    return Table(
+    headings = [Heading("After", term="after"), *(Heading(task) for task in tasks)]
+    table = Table(
         "Lowest median test error after a budget",
         headings,
         rows,
@@ -318,6 +371,7 @@ def _budget_table(analysis: Analysis) -> Table | None:
         caption="Of the solvers without a failed run.",
         numbers=pd.concat([found for _, found in parts], ignore_index=True),
     )
+    return _narrow(table)
 
 
 def _told_apart(analysis: Analysis, budgets: pd.DataFrame, column: str) -> list[str]:
@@ -339,4 +393,5 @@ def _leader_cell(found: pd.DataFrame) -> Cell:
     return Cell(
         shown + (f" and {more} more" if more > 0 else ""),
         range=formatting.percent(float(ahead["error"].iloc[0])),
+        number=float(ahead["error"].iloc[0]),
     )

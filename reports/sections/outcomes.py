@@ -70,22 +70,22 @@ class Skipped(Section):
 
 def _table(label: str, runs: pd.DataFrame, words: KindWords) -> Table:
     headings = [
-        Heading(capitalised(words.task)),
-        Heading(capitalised(words.solver)),
-        Heading("Status"),
-        Heading("Runs", "number"),
-        Heading(capitalised(f"{words.seed}s")),
-        Heading("Reason", "reason"),
+        Heading(capitalised(words.task), term="task"),
+        Heading(capitalised(words.solver), term="solver"),
+        Heading("Status", term="status"),
+        Heading("Runs", "number", term="runs_of"),
+        Heading(capitalised(f"{words.seed}s"), term="seed"),
+        Heading("Reason", "reason", term="reason"),
     ]
     rows = [
         [
             Cell(row["task"]),
             Cell(row["solver"]),
             Cell(row["status"]),
-            Cell(f"{row['n']} of {row['n_planned']}"),
+            Cell(f"{row['n']} of {row['n_planned']}", number=row["n"]),
             Cell(row["seeds"]),
             Cell(row["reason"] or _NO_REASON),
         ]
         for row in records(runs)
     ]
-    return Table(label, headings, rows, numbers=runs)
+    return Table(label, headings, rows, cards=True, numbers=runs)

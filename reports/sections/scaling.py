@@ -120,10 +120,15 @@ def _table(analysis: Analysis, label: str, members: pd.DataFrame) -> Table:
         )
     measures = {**analysis.measures, "cpu_s_per_iteration": _PER_ITERATION}
     slopes = [f"Slope of {measures[name].words}" for name in scaling.FITTED]
-    headings = [Heading(title, "number") for title in ("Runs", "Sizes n", *slopes)]
+    headings = [
+        Heading("Solver", term="solver"),
+        Heading("Runs", "number", term="runs"),
+        Heading("Sizes n", "number", term="sizes"),
+        *(Heading(title, "number", term="slope") for title in slopes),
+    ]
     return Table(
         f"Slopes on {label}",
-        [Heading("Solver"), *headings],
+        headings,
         rows,
         caption="Exponents of n with their 95 % intervals from the t distribution.",
         numbers=scaling.slopes(members),
@@ -135,7 +140,7 @@ def _sizes_cell(row: Mapping[str, Any]) -> Cell:
         return NONE
     ends = [formatting.integer(row[name]) for name in ("smallest", "largest")]
     words = ends[0] if row["n_sizes"] == 1 else f"{ends[0]} to {ends[1]}"
-    return Cell(words, note=formatting.plural(row["n_sizes"], "size"))
+    return Cell(words, note=formatting.plural(row["n_sizes"], "size"), number=row["n_sizes"])
 
 
 def slope_cell(row: Mapping[str, Any]) -> Cell:
@@ -147,6 +152,7 @@ def slope_cell(row: Mapping[str, Any]) -> Cell:
         value=_two_decimals(row["slope"]),
         range=f"{_two_decimals(row['low'])} to {_two_decimals(row['high'])}",
         note=f"{row['degrees_of_freedom']:.0f}{formatting.FIXED}d.f.",
+        number=row["slope"],
     )
 
 

@@ -11,6 +11,18 @@ from marginbench.reports.described import Solver
 from marginbench.reports.sections import Part, Section
 from marginbench.reports.tables import Cell, Heading, Table
 
+_TERMS = {
+    "Summary": "summary",
+    "Parameters": "parameters",
+    "Minimises the objective": "minimises",
+    "Certificate": "certificate",
+    "Counts evaluations": "instrumented",
+    "Judged by": "judged_by",
+    "Takes": "takes",
+    "Class": "class",
+    "Version": "version",
+}
+
 
 class Solvers(Section):
     """Summary, parameters, traits and class of each solver."""
@@ -35,13 +47,18 @@ class Solvers(Section):
             name for name in names if any(name in item and item[name].value for item in solvers)
         ]
         headings = [
-            Heading(name, "wide" if name in ("Summary", "Parameters") else "") for name in shown
+            Heading(
+                name, "wide" if name in ("Summary", "Parameters") else "", term=_TERMS.get(name, "")
+            )
+            for name in shown
         ]
         rows = [
             [Cell(solver.label), *(item.get(name, Cell("")) for name in shown)]
             for solver, item in zip(analysis.study.solvers, solvers, strict=True)
         ]
-        return {"table": Table(f"{word}s", [Heading(word), *headings], rows)}
+        return {
+            "table": Table(f"{word}s", [Heading(word, term="solver"), *headings], rows, cards=True)
+        }
 
 
 def _versions(analysis: Analysis, label: str) -> str:

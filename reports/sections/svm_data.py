@@ -16,17 +16,17 @@ from marginbench.reports.statistics.objective import resolution
 from marginbench.reports.tables import NONE, Cell, Heading, Table
 
 _HEADINGS = (
-    Heading("Task"),
-    Heading("Dataset"),
-    Heading("Train", "number"),
-    Heading("Test", "number"),
-    Heading("Features", "number"),
-    Heading("Classes", "number"),
-    Heading("Problem", "wide"),
-    Heading("Reference optimum", "number"),
-    Heading("Certified relative gap", "number"),
-    Heading("Its test error", "number"),
-    Heading("Fingerprint"),
+    Heading("Task", term="task"),
+    Heading("Dataset", term="dataset"),
+    Heading("Train", "number", term="n_train"),
+    Heading("Test", "number", term="n_test"),
+    Heading("Features", "number", term="n_features"),
+    Heading("Classes", "number", term="n_classes"),
+    Heading("Problem", "wide", term="problem"),
+    Heading("Reference optimum", "number", term="reference"),
+    Heading("Certified relative gap", "number", term="reference_gap"),
+    Heading("Its test error", "number", term="reference_error"),
+    Heading("Fingerprint", term="fingerprint"),
 )
 _NUMBERS = (
     *("dataset", "n_train", "n_test", "n_features", "n_classes", "C", "kernel", "fit_intercept"),
@@ -44,7 +44,7 @@ class SvmData(Section):
     def data(self, analysis: Analysis) -> Mapping[str, Any]:
         """The table of tasks."""
         rows = [_row(analysis, task) for task in analysis.tasks_of(SvmTask)]
-        return {"table": Table(self.title, _HEADINGS, rows, numbers=_numbers(analysis))}
+        return {"table": Table(self.title, _HEADINGS, rows, cards=True, numbers=_numbers(analysis))}
 
 
 def _numbers(analysis: Analysis) -> pd.DataFrame:
@@ -58,7 +58,7 @@ def _row(analysis: Analysis, task: SvmTask) -> list[Cell]:
 
     def known(name: str, say: Callable[[float], str]) -> Cell:
         value = first_known(resolution(runs) if name == "resolution" else runs[name])
-        return NONE if value is None else Cell(say(value))
+        return NONE if value is None else Cell(say(value), number=value)
 
     fingerprint = next((text for text in runs["fingerprint"] if text), "")
     return [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from itertools import pairwise
 
 import pytest
 
@@ -88,7 +90,7 @@ def test_a_reader_chooses_target_and_cost_without_a_script(browser, realistic_pa
     (other,) = shown()
     assert other.startswith("CPU seconds to stay within 1 point of the optimum's error")
     # The protocol is folded, and opens.
-    protocol = tab.locator("details.folded dl")
+    protocol = tab.locator("section[aria-labelledby=protocol] details dl")
     assert not protocol.is_visible()
     tab.get_by_text("How runs are made").click()
     assert protocol.is_visible()
@@ -107,15 +109,268 @@ def test_a_page_of_feasibility_methods_fits(browser, make, tmp_path):
     tab.close()
 
 
-def test_long_names_do_not_widen_the_page(browser, make, write_results):
-    name = "Name" * 30
-    record = make.finished(name, name, 0, make.trace([10, 20], [0.4, 0.1]), dataset=name)
-    failed = make.record(name, name, 1, status="failed", reason=name)
-    task = make.task(name, dataset=name, citation=name)
-    solver = make.solver(name, params={name: name})
-    folder = write_results([record, failed], [task], [solver], title=name, description=name)
-    tab = browser.new_page(viewport={"width": 390, "height": 844})
-    tab.goto(report(folder, f"marginbench run {name}").as_uri())
+@pytest.mark.parametrize("width", [360, 390, 1280])
+def test_long_names_do_not_widen_the_page(browser, long_named_page, width):
+    tab = browser.new_page(viewport={"width": width, "height": 844})
+    tab.goto(long_named_page.as_uri())
     widths = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     assert widths[0] <= widths[1]
+    # Links in the contents are cut, and say all of their words when pointed at.
+    link = tab.locator("nav a", has_text=LONG)
+    assert link.get_attribute("title") == LONG
+    assert link.locator("..").bounding_box()["height"] < 40
+    # A column of long names leaves room for the others.
+    first = tab.locator("table.results tbody th").first.bounding_box()
+    assert first["width"] <= 0.45 * width
+    tab.close()
+
+
+LONG = "Name" * 30
+
+
+@pytest.fixture(scope="module")
+def long_named_page(make, tmp_path_factory):
+    """Every name has 120 characters and no space."""
+    record = make.finished(LONG, LONG, 0, make.trace([10, 20], [0.4, 0.1]), dataset=LONG)
+    failed = make.record(LONG, LONG, 1, status="failed", reason=LONG)
+    task = make.task(LONG, dataset=LONG, citation=LONG)
+    solver = make.solver(LONG, params={LONG: LONG})
+    other = make.finished(LONG, "SMO", 0, make.trace([10, 20], [0.4, 0.2]))
+    folder = make.folder(
+        tmp_path_factory.mktemp("long"),
+        [record, failed, other],
+        [task],
+        [solver, make.solver("SMO")],
+        title=LONG,
+        description=LONG,
+    )
+    return report(folder, f"marginbench run {LONG}")
+
+
+@pytest.fixture(scope="module")
+def many_solvers_page(make, tmp_path_factory):
+    """Ten solvers on one task: S9 is the cheapest, S0 fails, S1 counts nothing."""
+    records = [make.record("digits", "S0", 0, status="crashed", reason="signal 11")]
+    records += [make.finished("digits", "S1", 0, make.trace([None], [0.1]))]
+    records += [
+        make.finished("digits", f"S{n}", 0, make.trace([10, 10 ** (13 - n)], [0.4, 0.1]))
+        for n in range(2, 10)
+    ]
+    solvers = [make.solver(f"S{n}", instrumented=n != 1) for n in range(10)]
+    return report(
+        make.folder(tmp_path_factory.mktemp("many"), records, [make.task("digits")], solvers)
+    )
+
+
+def _names(table) -> list[str]:
+    return table.locator("tbody th:visible").all_inner_texts()
+
+
+def test_a_table_sorts_by_value_and_comes_back(browser, many_solvers_page):
+    tab = browser.new_page()
+    tab.goto(many_solvers_page.as_uri())
+    table = tab.locator("table.results")
+    column = table.get_by_role("columnheader", name="Kernel evals").first
+    button = column.get_by_role("button")
+    as_it_was = _names(table)
+    button.focus()
+    tab.keyboard.press("Enter")
+    assert column.get_attribute("aria-sort") == "ascending"
+    counted = [f"S{n}" for n in range(9, 1, -1)]
+    # 100k comes before 1.00M: by value. Without a count, in either direction last.
+    assert _names(table) == [*counted, "S0", "S1"]
+    assert tab.evaluate("location.hash") == "#table-task-0-sort=6a"
+    tab.keyboard.press("Space")
+    assert column.get_attribute("aria-sort") == "descending"
+    assert _names(table) == [*reversed(counted), "S0", "S1"]
+    tab.reload()
+    assert _names(table) == [*reversed(counted), "S0", "S1"]
+    button.click()
+    assert _names(table) == as_it_was
+    assert column.get_attribute("aria-sort") is None
+    assert tab.evaluate("location.hash") == ""
+    tab.close()
+
+
+def test_rows_are_filtered_and_columns_chosen(browser, many_solvers_page):
+    tab = browser.new_page()
+    tab.goto(many_solvers_page.as_uri())
+    part = tab.locator("section[aria-labelledby=task-0]")
+    table = part.locator("table.results")
+    part.get_by_role("searchbox").fill("crash")
+    assert _names(table) == ["S0"]
+    assert part.get_by_role("status").inner_text() == "1 of 10 rows"
+    part.get_by_role("searchbox").fill("")
+    assert len(_names(table)) == 10
+    part.get_by_text("Columns", exact=True).click()
+    for name in ("Kernel evals, To stay within 1 point", "CPU time, To stay within 1 point"):
+        part.get_by_role("checkbox", name=name).uncheck()
+    heads = table.locator("thead tr").nth(0).locator("th:visible").all_inner_texts()
+    assert not any("1 point" in head for head in heads)
+    for row in table.locator("tbody tr").all():
+        assert row.locator("th:visible, td:visible").count() == 13
+    # The first column has no box.
+    assert part.get_by_role("checkbox", name="Solver").count() == 0
+    # A link within the page keeps the choice, and leads to its anchor.
+    tab.get_by_role("navigation").get_by_role("link", name="Protocol").click()
+    tab.wait_for_function("location.hash.includes('hide')")
+    assert tab.evaluate("location.hash").startswith("#protocol&table-task-0-hide=")
+    tab.reload()
+    assert table.locator("thead tr").nth(1).locator("th:visible").count() == 13
+    tab.close()
+
+
+def test_a_heading_leads_to_its_definition(browser, realistic_page):
+    tab = browser.new_page()
+    tab.goto(realistic_page.as_uri() + "#table-task-0-sort=2a")
+    tab.get_by_role("link", name="Definition of Suboptimality").first.click()
+    entry = tab.locator("#def-suboptimality")
+    entry.wait_for(state="visible")
+    assert "Lower is better." in entry.inner_text()
+    assert tab.evaluate("location.hash") == "#def-suboptimality&table-task-0-sort=2a"
+    tab.close()
+
+
+def test_parts_of_the_address_do_not_disturb_each_other(browser, many_solvers_page):
+    tab = browser.new_page()
+    tab.goto(many_solvers_page.as_uri() + "#solvers&explore=task%3Dx%26y&table-task-0-sort=0d")
+    assert tab.locator("#solvers").evaluate("e => Math.abs(e.getBoundingClientRect().top) < 100")
+    assert tab.evaluate("marginbench.hash.get('explore')") == "task=x&y"
+    assert tab.evaluate("marginbench.hash.get('table')") is None
+    assert _names(tab.locator("table.results"))[0] == "S9"
+    tab.evaluate("marginbench.hash.set('explore', 'a b')")
+    assert tab.evaluate("location.hash") == "#solvers&table-task-0-sort=0d&explore=a%20b"
+    # An address typed in, with nothing but choices, replaces them.
+    tab.evaluate("location.hash = '#table-task-0-sort=0a'")
+    tab.wait_for_function("marginbench.hash.get('explore') === null")
+    assert _names(tab.locator("table.results"))[0] == "S0"
+    tab.evaluate("marginbench.hash.set('table-task-0-sort', '')")
+    assert tab.evaluate("location.hash") == ""
+    tab.close()
+
+
+def test_wide_tables_are_printed_on_pages_turned_sideways(browser, many_solvers_page):
+    tab = browser.new_page()
+    tab.goto(many_solvers_page.as_uri())
+    pages = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", tab.pdf(prefer_css_page_size=True))
+    sizes = {(round(float(width)), round(float(height))) for width, height in pages}
+    assert sizes == {(595, 842), (842, 595)}
+    tab.close()
+
+
+def test_without_a_script_tables_are_plain(browser, many_solvers_page):
+    context = browser.new_context(java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(many_solvers_page.as_uri())
+    assert tab.get_by_role("button").count() == 0
+    assert tab.get_by_role("searchbox").count() == 0
+    link = tab.locator("table.results thead").get_by_role("link", name="Test error")
+    assert link.get_attribute("href") == "#def-test_error"
+    assert tab.locator("#def-test_error").count() == 1
+    context.close()
+
+
+def test_on_a_phone_rows_that_are_read_one_by_one_are_cards(browser, realistic_page):
+    tab = browser.new_page(viewport={"width": 390, "height": 844})
+    tab.goto(realistic_page.as_uri())
+    part = tab.locator("section[aria-labelledby=solvers]")
+    card = part.get_by_role("row").filter(has=tab.get_by_role("rowheader", name="SDCA"))
+    box = card.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    label = "getComputedStyle(document.querySelector('#solvers ~ .table td'), '::before').content"
+    assert tab.evaluate(label) == '"Summary"'
+    # Numbers stay a table, whose edge shows that it goes on.
+    region = tab.locator(".table:has(.results)").first
+    assert region.evaluate("e => e.scrollWidth > e.clientWidth && e.tabIndex === 0")
+    assert tab.locator("table.results tbody td").first.evaluate(
+        "e => getComputedStyle(e).display === 'table-cell'"
+    )
+    tab.close()
+
+
+# The width of A4 between the margins of the style sheet, upright and sideways, in CSS pixels.
+UPRIGHT, SIDEWAYS = round((210 - 28) * 96 / 25.4), round((297 - 20) * 96 / 25.4)
+SMALL_TEXT = """() => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), small = [];
+  for (let text; (text = texts.nextNode());) {
+    const element = text.parentElement, size = parseFloat(getComputedStyle(element).fontSize);
+    if (text.data.trim() && element.checkVisibility() && !element.closest("svg, sup, script")
+        && size < 8 * 96 / 72 - 0.01) {
+      small.push([size, text.data]);
+    }
+  }
+  return small;
+}"""
+
+
+@pytest.mark.parametrize("page", ["realistic_page", "many_solvers_page", "feasibility_page"])
+def test_on_paper_no_text_is_small_and_no_column_is_cut(browser, page, request):
+    tab = browser.new_page()
+    tab.goto(request.getfixturevalue(page).as_uri())
+    tab.emulate_media(media="print")
+    assert tab.evaluate(SMALL_TEXT) == []
+    for width, tables in ((UPRIGHT, ".table:not(.landscape)"), (SIDEWAYS, ".table")):
+        tab.set_viewport_size({"width": width, "height": 1000})
+        cut = tab.evaluate(
+            "s => [...document.querySelectorAll(s)].filter(e => e.scrollWidth > e.clientWidth + 1)"
+            ".map(e => [e.getAttribute('aria-label'), e.scrollWidth])",
+            tables,
+        )
+        assert cut == []
+    assert tab.locator("#definitions ~ details dl").is_visible()
+    assert not any(item.is_visible() for item in tab.locator("nav, .skip, input").all())
+    tab.close()
+
+
+@pytest.fixture(scope="module")
+def feasibility_page(make, tmp_path_factory):
+    cells = [make.cell("kappa = 1"), make.cell("lap", generator="lap", published={"VN": 3.5})]
+    records = [
+        make.method_record(cell["label"], name, seed, found=found)
+        for cell, found in zip(cells, ("separable", "inseparable"), strict=True)
+        for name in ("MPLFP", "VN")
+        for seed in range(2)
+    ]
+    records[-1] = make.method_record("lap", "VN", 1, None, status="timeout", reason="too slow")
+    folder = tmp_path_factory.mktemp("feasibility")
+    return report(make.folder(folder, records, cells, [make.method("MPLFP"), make.method("VN")]))
+
+
+@pytest.mark.parametrize(
+    ("page", "width", "scheme"),
+    [
+        ("realistic_page", 390, "dark"),
+        ("realistic_page", 1280, "light"),
+        ("feasibility_page", 390, "light"),
+        ("feasibility_page", 1280, "dark"),
+    ],
+)
+def test_axe_finds_no_fault(browser, page, width, scheme, request):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    tab = context.new_page()
+    tab.goto(request.getfixturevalue(page).as_uri())
+    tab.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+    faults = [
+        (fault["impact"], fault["id"], fault["nodes"][0]["html"])
+        for fault in axe.run(tab).response["violations"]
+    ]
+    assert faults == []
+    context.close()
+
+
+def test_the_first_stop_of_the_keyboard_skips_to_the_results(browser, realistic_page):
+    tab = browser.new_page()
+    tab.goto(realistic_page.as_uri())
+    tab.keyboard.press("Tab")
+    skip = tab.get_by_role("link", name="Skip to the results")
+    assert skip.evaluate("e => e === document.activeElement && e.getBoundingClientRect().top >= 0")
+    tab.keyboard.press("Enter")
+    assert tab.evaluate("document.activeElement.id") == "main"
+    levels = tab.evaluate("[...document.querySelectorAll('h1, h2, h3')].map(e => +e.tagName[1])")
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
     tab.close()

@@ -13,6 +13,7 @@ from marginbench.reports.analysis import Analysis
 from marginbench.reports.command import write_report
 from marginbench.reports.frames import of_task
 from marginbench.reports.results import load_results
+from marginbench.reports.sections.feasibility_findings import FeasibilityFindings
 from marginbench.reports.solved import fewest_sentence, solved
 from marginbench.reports.statistics import certificates
 from marginbench.reports.statistics.certificates import gap_ratio
@@ -229,3 +230,21 @@ def test_the_gap_ratio_is_the_largest():
     ratio, n = gap_ratio(traces, {"t": 100})
     assert ratio == pytest.approx(1.0 / math.sqrt(2 * math.log(100)))
     assert n == 3
+
+
+def test_the_findings_count_instances_of_all_problems(make, write_results):
+    records = [
+        *(make.method_record("one", "Fast", seed, 10) for seed in range(2)),
+        *(make.method_record("one", "Slow", seed, 90) for seed in range(2)),
+        make.method_record("two", "Fast", 0, 50),
+        make.method_record("two", "Slow", 0, 40),
+        make.method_record("one", "Stuck", 0, None, status="timeout"),
+        make.method_record("two", "Stuck", 0, None, status="skipped"),
+    ]
+    methods = [make.method(name) for name in ("Fast", "Slow", "Stuck")]
+    folder = write_results(records, [make.cell("one"), make.cell("two")], methods)
+    found = FeasibilityFindings().data(Analysis(load_results(folder)))["findings"]
+    assert [finding.sentence for finding in found] == [
+        "Instances solved: Fast (3 of 3); Slow (3 of 3); Stuck (0 of 1).",
+        "Fewest iterations: Fast on 2 of 3 solved instances; Slow on 1.",
+    ]

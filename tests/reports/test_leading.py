@@ -78,8 +78,11 @@ def test_the_sentences_say_what_the_matrix_shows(analysis):
         "solvers overlap on 1."
     )
     # Every test error is 0.3, which is far above that of the optimum.
-    assert found[1].startswith("No solver stays within 1 point of the optimum's error")
-    assert found[2] == "On test error nothing separates the solvers on any of 2 tasks."
+    assert found[1] == (
+        "To stay within 1 point of the optimum's error, in kernel evaluations: no solver gets "
+        "there on any of 2 tasks."
+    )
+    assert found[2] == "Test error: nothing separates the solvers on any of 2 tasks."
 
 
 def test_who_leads_is_decided_by_the_state_at_the_budget(make, write_results):
@@ -114,6 +117,26 @@ def test_the_matrix_marks_the_first_and_shades_the_others(analysis):
     assert cells["Flaky"][0].value == "never"
     assert cells["Flaky"][0].note == "1 of 2 failed"
     assert "1 is 101 on a" in choice.caption
+
+
+def test_many_tasks_are_rows(make, write_results):
+    tasks = [f"t{place}" for place in range(9)]
+    records = [
+        make.finished(task, solver, 0, make.trace([10, cost], [0.3] * 2, [200.0, 100.5]))
+        for task in tasks
+        for solver, cost in (("Fast", 100), ("Slow", 300))
+    ]
+    solvers = [make.solver("Fast"), make.solver("Slow")]
+    folder = write_results(records, [make.task(task) for task in tasks], solvers)
+    data = Findings().data(Analysis(load_results(folder)))
+    choice = data["choices"][0]
+    assert [heading.title for heading in choice.table.headings] == ["Task", "Fast", "Slow"]
+    assert [row[0].value for row in choice.table.rows] == tasks
+    assert {(row[0].range, row[1].value, row[2].value) for row in choice.table.rows} == {
+        ("1 is 100", "1.00", "3.00")
+    }
+    assert "1 is" not in choice.caption
+    assert data["budgets"].headings[0].title == "Task"
 
 
 def test_one_solver_or_no_result_has_no_findings(make, write_results):

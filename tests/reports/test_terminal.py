@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from marginbench.reports.analysis import Analysis
+from marginbench.reports.command import print_tables
+from marginbench.reports.fitting import Column, Entry, fit
 from marginbench.reports.frames import records
 from marginbench.reports.results import load_results
 from marginbench.reports.tables import measure_cell
 from marginbench.reports.terminal import summary
 
 
-def printed(analysis, width):
-    console = Console(width=width, file=io.StringIO(), force_terminal=False)
+def printed(analysis, width, **options):
+    console = Console(**{"width": width, "file": io.StringIO(), "force_terminal": False} | options)
     console.print(summary(analysis))
     return console.file.getvalue()
 
@@ -25,16 +29,98 @@ def analysis(realistic):
     return Analysis(load_results(realistic))
 
 
+@pytest.fixture(scope="module")
+def long_named(make, tmp_path_factory):
+    """Names of 120 characters without a space."""
+    task, solver = "Task" * 30, "Solver" * 20
+    made = [make.finished(task, solver, s, make.trace([10, 20], [0.4, 0.1])) for s in range(2)]
+    made += [make.record(task, "SMO", 0, status="failed", reason="Reason" * 20)]
+    folder = tmp_path_factory.mktemp("long")
+    make.folder(folder, made, [make.task(task)], [make.solver(solver), make.solver("SMO")])
+    return Analysis(load_results(folder))
+
+
 def test_failures_and_skips_are_listed_with_their_reason(analysis):
     text = " ".join(printed(analysis, 100).split())
     assert "timeout: digits, Pegasos, 1 run (seed 2): killed after 60.0 s of solving" in text
     assert "skipped: LIBSVM on adult, 3 runs: LIBSVM needs a dense kernel" in text
 
 
-def test_it_fits_eighty_columns_without_cutting_words(analysis):
-    text = printed(analysis, 80)
-    assert max(map(len, text.splitlines())) <= 80
+@pytest.mark.parametrize("width", [24, 40, 80, 100, 120])
+def test_it_fits_without_cutting_a_value(analysis, width):
+    text = printed(analysis, width)
+    assert max(map(cell_len, text.splitlines())) <= width
     assert "…" not in text
+    complete = printed(analysis, 300).split()
+    values = {word for line in text.split("note:")[0].splitlines() for word in line.split()}
+    numbers = {word for word in values if word[0].isdigit() and word[-1].isalnum()}
+    assert numbers <= set(complete), numbers - set(complete)
+
+
+def test_a_wider_terminal_shows_ranges_and_no_column_is_missing(analysis):
+    text = printed(analysis, 120)
+    table = analysis.table.set_index(["task", "solver", "measure"])
+    cell = measure_cell(table.loc[("digits", "SMO", "cpu_s")], analysis.shown["cpu_s"])
+    assert cell.range
+    assert cell.range in text
+    assert "not shown" not in text
+
+
+def test_a_narrow_terminal_names_what_it_leaves_out_and_keeps_errors_and_cpu_time(analysis):
+    text = printed(analysis, 44)
+    absent = " ".join(text.split()).partition("not shown for lack of width: ")[2]
+    assert absent.startswith("runs, subopt., SVs, kernel evals")
+    table = analysis.table.set_index(["task", "solver", "measure"])
+    for name in ("test_error", "cpu_s"):
+        cell = measure_cell(table.loc[("digits", "SMO", name)], analysis.shown[name])
+        assert cell.value in text
+    count = table.loc[("digits", "SMO", "n_support")]
+    assert measure_cell(count, analysis.shown["n_support"]).value not in text.split()
+
+
+def test_columns_leave_by_weight_and_ranges_come_last():
+    rows = [Entry("12345", "1234567"), Entry("1", "1")]
+    columns = [
+        Column("name", [Entry("one"), Entry("two")]),
+        Column("light", rows, right=True),
+        Column("heavy", rows, right=True, weight=2),
+    ]
+    everything = fit(columns, 22)
+    assert everything.widths == {0: 4, 1: 7, 2: 7}
+    assert everything.ranged == {0, 1, 2}
+    assert fit(columns, 20).ranged == {0, 2}
+    assert list(fit(columns, 17).widths) == [0, 2]
+    assert list(fit(columns, 10).widths) == [0]
+
+
+@pytest.mark.parametrize("width", [40, 80, 110])
+def test_long_names_fold(long_named, width):
+    text = printed(long_named, width)
+    assert max(map(cell_len, text.splitlines())) <= width
+    joined = "".join(text.split())
+    assert "Task" * 30 in joined
+    assert "Reason" * 20 in joined
+    # The name goes on below itself, in the first column.
+    assert "Solver" * 20 in "".join(line.split()[0] for line in text.splitlines() if line.strip())
+    assert f"10.00{chr(0x202F)}%" in text
+
+
+def test_colours_are_for_a_terminal_and_can_be_declined(analysis, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[" not in printed(analysis, 80)
+    terminal = {"force_terminal": True, "color_system": "standard"}
+    assert "\x1b[33m" in printed(analysis, 80, **terminal)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[33m" not in printed(analysis, 80, **terminal)
+
+
+def test_a_pipe_gets_a_fixed_width_and_no_colour(analysis, monkeypatch, capsys):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    print_tables(summary(analysis))
+    text = capsys.readouterr().out
+    assert not sys.stdout.isatty()
+    assert 80 < max(map(cell_len, text.splitlines())) <= 110
+    assert "\x1b" not in text
 
 
 def test_page_and_terminal_show_the_same_cells(analysis, realistic_page, make):
