@@ -14,8 +14,28 @@ const explorerNumbers = (() => {
 
   // ---- how numbers read
 
-  const grouped = (value, places) =>
-    value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+  /**
+   * Where a number lies in the middle between two decimals, Python takes the even one and
+   * JavaScript the larger one.
+   * @param {string} text the number as JavaScript rounds it
+   * @param {string} exact the same number with more digits than a double can need
+   * @returns {string} the number as Python rounds it
+   */
+  function evenTie(text, exact) {
+    const digits = text.length + (text.includes(".") ? 0 : 1);
+    const middle = /^50*$/.test(exact.slice(digits)) && /[13579]$/.test(text);
+    return middle && exact.length > digits ? exact.slice(0, text.length) : text;
+  }
+
+  const fixed = (value, places) => evenTie(value.toFixed(places), value.toFixed(100));
+
+  /** The mantissa, rounded to so many decimals, and the exponent of ten. */
+  function exponential(value, places) {
+    const [text, exponent] = value.toExponential(places).split("e");
+    return [evenTie(text, value.toExponential(100).split("e")[0]), Number(exponent)];
+  }
+
+  const grouped = (value, places) => fixed(value, places).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 
   function powerOfTen(exponent) {
     const digits = [...String(Math.abs(exponent))].map((digit) => SUPERSCRIPTS[digit]).join("");
@@ -24,14 +44,23 @@ const explorerNumbers = (() => {
 
   function threeDigits(value) {
     if (value === 0) return "0";
-    const exponent = Number(value.toExponential(2).split("e")[1]);
-    return value.toFixed(Math.max(2 - exponent, 0));
+    const exponent = exponential(value, 2)[1];
+    return fixed(value, Math.max(2 - exponent, 0));
+  }
+
+  /** Python's format g: so many digits, small numbers with an exponent. */
+  function general(value, digits) {
+    const [text, exponent] = exponential(value, digits - 1);
+    const mantissa = Number(text);
+    if (exponent >= -4 && exponent < digits) return String(Number(`${mantissa}e${exponent}`));
+    const size = String(Math.abs(exponent)).padStart(2, "0");
+    return `${mantissa}e${exponent < 0 ? "-" : "+"}${size}`;
   }
 
   function percent(value) {
     const scaled = 100 * value;
     if (value === 0) return `0${THIN}%`;
-    const text = Math.abs(scaled) >= 0.1 ? scaled.toFixed(2) : String(Number(scaled.toPrecision(2)));
+    const text = Math.abs(scaled) >= 0.1 ? fixed(scaled, 2) : general(scaled, 2);
     return `${text}${THIN}%`;
   }
 
@@ -39,7 +68,7 @@ const explorerNumbers = (() => {
     for (const [size, prefix] of PREFIXES) {
       if (Math.abs(value) >= size * 0.9995) return `${threeDigits(value / size)}${prefix}`;
     }
-    return Number.isInteger(value) ? String(value) : value.toFixed(1);
+    return Number.isInteger(value) ? String(value) : fixed(value, 1);
   }
 
   function seconds(value) {
@@ -50,8 +79,8 @@ const explorerNumbers = (() => {
 
   function scientific(value) {
     if (value === 0) return "0";
-    const [mantissa, exponent] = value.toExponential(1).split("e");
-    return `${mantissa}${TIMES}${powerOfTen(Number(exponent))}`;
+    const [mantissa, exponent] = exponential(value, 1);
+    return `${mantissa}${TIMES}${powerOfTen(exponent)}`;
   }
 
   const FORMATS = {
@@ -61,7 +90,7 @@ const explorerNumbers = (() => {
     scientific,
     integer: (value) => grouped(value, Number.isInteger(value) ? 0 : 1),
     megabytes: (value) => `${grouped(value, 0)}${THIN}MB`,
-    number: (value) => String(Number(value.toPrecision(6))),
+    number: (value) => general(value, 6),
   };
 
   /**
