@@ -33,8 +33,8 @@ from marginbench.reports.statistics.targets import Target, costs_to_target
 
 #: Checkpoints of a run that the explorer gets at most.
 MOST_POINTS = 200
-#: Numbers that it gets in all, so that the page of a large study stays small: about 4 MB.
-MOST_NUMBERS = 600_000
+#: Numbers that it gets in all, so that the page of a large study stays small: 3 to 5 MB.
+MOST_NUMBERS = 500_000
 #: Checkpoints of a run that it gets in any case.
 FEWEST_POINTS = 24
 
@@ -118,7 +118,8 @@ def explorer_data(analysis: Analysis) -> dict[str, Any] | None:
         return None
     targets = _targets(analysis, chosen.traces)
     tried = analysis.runs[analysis.runs["status"] != "skipped"]
-    states = chosen.traces.groupby(_RUN, sort=False).indices
+    groups = chosen.traces.groupby(_RUN, sort=False).indices
+    states = {run: np.asarray(rows, dtype=np.intp) for run, rows in groups.items()}
     share = MOST_NUMBERS // max(len(states) * len(chosen.columns), 1)
     most = min(max(share, FEWEST_POINTS), MOST_POINTS)
     return {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import marginbench.reports
@@ -219,22 +221,22 @@ def test_scripts_and_their_comments_are_ascii():
 
 @pytest.mark.slow
 def test_a_hundred_thousand_checkpoints_stay_below_five_megabytes(make, write_results):
+    trace = make.trace(range(1, 201), [0.4] * 200, [200.0] * 200)
+    folder = write_results(
+        [make.finished("a", "SMO", 0, trace)], [make.task("a")], [make.solver("SMO")]
+    )
+    results = load_results(folder)
     rng = np.random.default_rng(11)
-    records = []
-    for task in "abcd":
-        for solver in range(25):
-            for seed in range(5):
-                costs = np.sort(rng.integers(1_000, 10**8, 200))
-                trace = make.trace(
-                    costs,
-                    rng.uniform(0, 0.5, 200),
-                    100 * (1 + rng.uniform(0, 1, 200)),
-                    np.sort(rng.uniform(0, 100, 200)),
-                )
-                records.append(make.finished(task, f"Solver {solver}", seed, trace))
-    solvers = [make.solver(f"Solver {place}") for place in range(25)]
-    results = load_results(write_results(records, [make.task(t) for t in "abcd"], solvers))
-    analysis = Analysis(results)
+    runs = pd.concat([results.runs] * 500).assign(seed=range(500))
+    traces = pd.concat([results.traces] * 500).assign(seed=np.repeat(range(500), 200))
+    # From milliseconds to thousands of millions of evaluations, in as many digits as there are.
+    numbers = [name for name in traces.select_dtypes("float") if traces[name].notna().all()]
+    sizes = 10 ** rng.uniform(-3, 9, (500, 200, len(numbers)))
+    traces[numbers] = np.sort(sizes, axis=1).reshape(len(traces), -1)
+    traces["test_error"] = rng.uniform(0, 0.5, len(traces))
+    analysis = Analysis(
+        replace(results, runs=runs.reset_index(drop=True), traces=traces.reset_index(drop=True))
+    )
     assert len(analysis.traces) == 100_000
     assert len(explorer_json(analysis)) < 5e6
     assert explorer_data(analysis)["thinned"] == 500

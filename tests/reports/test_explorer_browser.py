@@ -433,6 +433,28 @@ def test_a_study_of_feasibility_methods_has_its_certificates_as_target(visit, ma
     assert legend(tab) == {"MPLFP": "3 of 4"}
 
 
+def test_without_a_reference_there_is_no_profile_and_failed_runs_are_seen(
+    visit, make, write_results
+):
+    none = {"reference_primal": None, "reference_gap": None, "reference_test_error": None}
+    trace = make.trace([0, 100, 1000], [0.4, 0.2, 0.0])
+    record = make.record("a", "SMO", 0, status="crashed", trace=trace, **none)
+    task = make.task("a") | {"reference": False}
+    tab = visit(
+        report(write_results([record], [task], [make.solver("SMO")])), "#explore:view=profile"
+    )
+    assert not tab.get_by_role("radio", name="Profile").is_visible()
+    assert tab.locator(".explorer-title").inner_text().startswith("a: test error")
+    found = drawn(tab)
+    # What cost nothing has no place on a logarithmic axis, and no error one below the least.
+    assert found["drawn"].tolist() == ["failed", "failed"]
+    assert found["cost"].tolist() == [100, 1000]
+    assert "zero" in tab.locator(".explorer-plot").inner_text()
+    assert legend(tab) == {"SMO": "0 of 1 runs"}
+    tab.locator("[name=explorer-logx]").uncheck()
+    assert drawn(tab)["cost"].tolist() == [0, 100, 1000]
+
+
 def test_numbers_and_ticks_read_as_on_the_rest_of_the_page(visit, realistic_page):
     tab = visit(realistic_page)
     numbers = [0, 1e-7, 0.00123, 0.0999, 0.1, 0.9994, 0.9996, 1, 2.5, 42, 999.4, 999.6, 1234.5]

@@ -267,7 +267,7 @@ const explorerFigure = (() => {
     const ends = new Map();
     for (const mark of marks) {
       const kept = ends.get(mark.series.solver);
-      if (!mark.series.aside && mark.series.kind !== "failed" && !kept) {
+      if (!mark.series.aside && !kept) {
         const last = mark.ys[mark.ys.length - 1];
         ends.set(mark.series.solver, { mark, wanted: last === undefined ? plot.bottom : last });
       }
