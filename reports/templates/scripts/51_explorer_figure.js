@@ -123,7 +123,7 @@ const explorerFigure = (() => {
   /**
    * Draw a view.
    * @param {SVGElement} svg emptied first
-   * @param {object} view `series` (of 52_explorer.js), `solvers`, the axes `x` and `y` (words,
+   * @param {object} view `series` (of 52_explorer_views.js), `solvers`, the axes `x` and `y` (words,
    *     format, log; y may have `floor`, where values without a logarithm are drawn, and
    *     `floorWords`) and `lines` (value and words)
    * @param {number} width in pixels
