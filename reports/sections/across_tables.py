@@ -215,7 +215,9 @@ def rank_sentence(analysis: Analysis, question: Question) -> str:
         )
     elif not _differ(values):
         parts.append("no solver has other ranks than the others, so pairs are not tested")
-    return f"{question.words}, {_datasets(n_blocks)}: {'; '.join(parts) or 'pairs below'}."
+    else:
+        parts.append("the tests of pairs are below")
+    return f"{question.words}, {_datasets(n_blocks)}: {'; '.join(parts)}."
 
 
 def _differ(values: pd.DataFrame) -> bool:
