@@ -94,11 +94,12 @@ def draw_trade(
             )  # fmt: skip
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     dress(axes, labels[0])
-    counts = points.groupby("solver")["front"].agg(["sum", "size"])
+    on_front = points.loc[points["front"], "solver"].to_list()
+    compared = points["solver"].to_list()
     sentences = [
-        f"{solver}: on the front of {counts.loc[solver, 'sum']} of {counts.loc[solver, 'size']}."
+        f"{solver}: on the front of {on_front.count(solver)} of {compared.count(solver)}."
         for solver in styles
-        if solver in counts.index
+        if solver in compared
     ]
     words = f"Vertically {labels[1]}. The horizontal axis is logarithmic."
     return drawing(axes, title, " ".join([words, *sentences]), points)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from marginbench.reports.analysis import Analysis
+from marginbench.reports.derived.to_target import ERROR_TARGET
 from marginbench.reports.drawing.profiles import draw_profile, draw_trade
 from marginbench.reports.formatting import plural
 from marginbench.reports.frames import records
@@ -64,10 +65,10 @@ class Across(Section):
     kinds = ("svm",)
 
     def applies(self, analysis: Analysis) -> bool:
-        """Where at least two solvers have results on at least two tasks, and costs compare."""
+        """Where two solvers and two tasks have results, and there are costs and targets."""
         ok = analysis.runs[analysis.runs["ok"]]
         several = ok["task"].nunique() > 1 and ok["solver"].nunique() > 1
-        return several and bool(costs(analysis))
+        return several and bool(costs(analysis)) and bool(ERROR_TARGET.levels(ok).notna().any())
 
     def data(self, analysis: Analysis) -> Mapping[str, Any]:
         """The figures and tables, and how many datasets stand behind them."""

@@ -89,7 +89,8 @@ def _cost_matrix(problems: pd.DataFrame, solvers: Sequence[str]) -> Array:
 
 def _even_weights(costs: Array) -> Array:
     known = ~np.isnan(costs)
-    return known / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    shares: Array = known / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    return shares
 
 
 def _shares(costs: Array, weights: Array) -> Array:

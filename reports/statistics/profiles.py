@@ -23,6 +23,7 @@ Array = npt.NDArray[np.float64]
 
 _RUN = ["task", "solver", "seed"]
 _PAIR = ["task", "solver"]
+_SOLVED_COLUMNS = ["solver", "n", "n_solved", "n_tasks", "share", "low", "high"]
 # Costs that are measured from outside, also of solvers that count nothing.
 _MEASURED = ("cpu_s", "wall_s")
 
@@ -113,6 +114,8 @@ def solved(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
         Columns solver, n (problems, one for each run), n_solved, n_tasks, share (each task with a
         target counts once), and low and high, the ends of the bootstrap interval of the share.
     """
+    if problems.empty:
+        return pd.DataFrame(columns=_SOLVED_COLUMNS)
     marked = problems.assign(hit=np.isfinite(problems["value"]).astype(float))
     # Targets of a run are not independent: a run is drawn with all of its targets.
     runs = marked.groupby(_RUN, sort=False)["hit"].agg(["mean", "size"]).reset_index()

@@ -74,9 +74,10 @@ def blocks(medians: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     order = list(dict.fromkeys(medians["solver"]))
     wide = medians.pivot(index="task", columns="solver", values="median")[order]
     shared = wide.loc[:, wide.notna().mean() >= _FEWEST_SHARE].dropna()
-    positive = shared.clip(lower=np.finfo(float).tiny)
-    logs = np.log(positive).replace(np.inf, _NEVER)
-    found = logs.groupby([datasets[str(task)] for task in logs.index]).mean()
+    positive = shared.clip(lower=np.finfo(float).tiny).to_numpy(np.float64)
+    logs = np.where(np.isinf(positive), _NEVER, np.log(positive))
+    found = pd.DataFrame(logs, index=shared.index, columns=shared.columns)
+    found = found.groupby([datasets[str(task)] for task in found.index]).mean()
     return found.rename_axis("dataset")
 
 
@@ -139,7 +140,7 @@ def compared_pairs(blocks: pd.DataFrame) -> pd.DataFrame:
     names = [str(name) for name in blocks.columns]
     if len(names) < 2 or len(blocks) < needed_datasets(len(names)):
         return pd.DataFrame(columns=_PAIR_COLUMNS)
-    p = _corrected(blocks)
+    p = _corrected(blocks).to_numpy(np.float64)
     drawn = generator().integers(len(blocks), size=(RESAMPLES, len(blocks)))
     rows = []
     for first, name in enumerate(names):
@@ -147,7 +148,7 @@ def compared_pairs(blocks: pd.DataFrame) -> pd.DataFrame:
             less = _differences(blocks, first, second)
             low, high = percentile_interval(np.median(less[drawn], axis=1))
             ratio = (_ratio(value) for value in (float(np.median(less)), float(low), float(high)))
-            row = (name, names[second], float(p.iloc[first, second]), rank_biserial(-less))
+            row = (name, names[second], float(p[first, second]), rank_biserial(-less))
             rows.append((*row, *ratio, len(blocks)))
     return pd.DataFrame(rows, columns=_PAIR_COLUMNS)
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from marginbench.reports.frames import by_solver
 from marginbench.reports.statistics.resampling import (
     RESAMPLES,
     generator,
@@ -59,12 +60,13 @@ def expected_running_time(
     )
     rng = generator()
     rows = []
-    columns = {name: spent[name].to_numpy() for name in ("cost", "reached", "status", "partial")}
-    for (task, solver), places in spent.groupby(["task", "solver"], sort=False).indices.items():
-        costs, hits, status, partial = (column[places] for column in columns.values())
+    for task, solver, mine in by_solver(spent):
+        costs, hits, status, partial = (
+            mine[name].to_numpy() for name in ("cost", "reached", "status", "partial")
+        )
         low, high = _interval(costs, hits, rng)
         ert = costs.sum() / hits.sum() if hits.any() else np.inf
-        counts = (len(places), int(hits.sum()))
+        counts = (len(mine), int(hits.sum()))
         ended = _ended(status[~hits])
         rows.append((task, solver, ert, low, high, *counts, ended, bool(partial.any())))
     return pd.DataFrame(rows, columns=_COLUMNS)

@@ -125,6 +125,26 @@ def test_tasks_that_share_a_dataset_do_not_add_power(make, study):
     assert len(set(across_tables.datasets(analysis).values())) == 6
 
 
+def test_without_a_reference_there_is_no_section(make, study):
+    unknown = dict.fromkeys(("reference_primal", "reference_gap", "reference_test_error"))
+    unknown |= {"suboptimality": None, "reference_hash": ""}
+    records = [run(make, task, name, 50, **unknown) for task in "ab" for name in "AB"]
+    assert not Across().applies(study(records))
+
+
+def test_solvers_without_the_objective_have_problems_of_errors_only(make, write_results):
+    records = [run(make, task, name, 50, suboptimality=None) for task in "ab" for name in "AB"]
+    solvers = [make.solver(name, scalarization=None) for name in "AB"]
+    folder = write_results(records, [make.task(task, dataset=task) for task in "ab"], solvers)
+    analysis = Analysis(load_results(folder))
+    cells = [[cell.value for cell in row] for row in across_tables.solved_table(analysis).rows]
+    assert [row[:2] for row in cells] == [["A", "\N{EN DASH}"], ["B", "\N{EN DASH}"]]
+    assert across_tables.rank_sentence(analysis, across_tables.questions(analysis)[0]).endswith(
+        "and these tasks at least two datasets."
+    )
+    assert across_tables.wins_table(analysis, across_tables.questions(analysis)[0]) is None
+
+
 def test_figures_draw_the_profiles_and_leave_out_times_that_do_not_compare(make, study):
     shared = {"jobs": 2, "wall_s": 1.0, "cpu_s": 0.5}
     costs = {"A": 100, "B": 400}
