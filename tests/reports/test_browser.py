@@ -50,8 +50,9 @@ def test_the_page_fits_loads_nothing_and_shows_its_figures(browser, realistic_pa
     assert [url for url in requests if not url.startswith("data:")] == [realistic_page.as_uri()]
     widths = tab.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     assert widths[0] <= widths[1]
+    tab.evaluate("document.querySelectorAll('details').forEach(item => item.open = true)")
     figures = tab.locator(".panels figure svg")
-    assert figures.count() == 8
+    assert figures.count() == 17
     for place in range(figures.count()):
         box = figures.nth(place).bounding_box()
         assert box["width"] >= 300

@@ -1,0 +1,162 @@
+"""What the page says of all tasks together."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.formatting import TIMES
+from marginbench.reports.results import load_results
+from marginbench.reports.sections import across_tables, sections_of
+from marginbench.reports.sections.across import Across
+
+
+def run(make, task, solver, cost, **fields):
+    trace = make.trace([10, cost, 9000], [0.3, 0.012, 0.012], [200.0, 100.5, 100.5])
+    return make.finished(task, solver, fields.pop("seed", 0), trace, n_train=100, **fields)
+
+
+@pytest.fixture
+def study(make, write_results):
+    """Builds the analysis of results from records; each task has a dataset of its own."""
+
+    def build(records, **changes):
+        tasks = dict.fromkeys(record.task for record in records)
+        solvers = dict.fromkeys(record.solver for record in records)
+        described = [make.task(task, dataset=changes.get(task, task)) for task in tasks]
+        folder = write_results(records, described, [make.solver(name) for name in solvers])
+        return Analysis(load_results(folder))
+
+    return build
+
+
+@pytest.fixture(scope="module")
+def section(realistic_page):
+    """The section of the realistic page."""
+    text = realistic_page.read_text(encoding="utf-8")
+    found = re.search(r'<section aria-labelledby="across">.*?</section>', text, re.DOTALL)
+    assert found is not None
+    return found[0]
+
+
+def visible(html):
+    return re.sub(r"[ \n\xa0\u202f]+", " ", re.sub(r"<[^>]*>", " ", html))
+
+
+def test_the_section_names_its_denominators_and_its_limits(section):
+    words = visible(section)
+    assert "The study has 2 tasks on 2 datasets." in words
+    assert "with 2 datasets they are too narrow" in words
+    assert "only pairs can be compared" in words  # Gould and Scott on performance profiles
+    # SDCA crashed once of six runs, which counts; LIBSVM was skipped on one task.
+    assert re.search(r"SDCA \d+ of 18[,.]", words)
+    assert re.search(r"LIBSVM \d+ of 9 on 1 of 2 tasks", words)
+    assert "LIBSVM (not instrumented)" in words
+    assert "Perceptron (objective not minimised)" in words
+    assert "insufficient power: a pair of" in words
+    assert "<strong>1" not in section  # nothing is bold
+
+
+def test_its_figures_can_be_linked_to_and_are_between_findings_and_tasks(section, realistic_page):
+    anchors = re.findall(r'<figure id="(across-[^"]*)"', section)
+    kinds = [
+        f"{value}-{cost}" for cost in ("evaluations", "seconds") for value in ("objective", "error")
+    ]
+    expected = [f"across-{group}-{kind}" for group in ("data", "performance") for kind in kinds]
+    assert anchors == [*expected, "across-front-error-cost"]
+    text = realistic_page.read_text(encoding="utf-8")
+    places = [text.index(f'<h2 id="{anchor}"') for anchor in ("findings", "across", "task-0")]
+    assert places == sorted(places)
+
+
+def test_a_single_task_or_solver_has_no_section(make, study):
+    def has_section(analysis):
+        return any(isinstance(item, Across) for item in sections_of(analysis))
+
+    one_task = [run(make, "a", "A", 50), run(make, "a", "B", 70)]
+    assert not has_section(study(one_task))
+    one_solver = [run(make, "a", "A", 50), run(make, "b", "A", 70)]
+    assert not has_section(study(one_solver))
+    only_one_ran = [*one_solver, make.record("a", "B", 0, status="skipped", reason="no")]
+    assert not has_section(study(only_one_ran))
+    assert has_section(study([*one_task, run(make, "b", "A", 70)]))
+
+
+def test_enough_datasets_give_bold_wins_and_tested_pairs(make, study):
+    costs = {"A": 20, "B": 60, "C": 200}
+    analysis = study(
+        [run(make, f"t{t}", name, cost * (t + 1)) for t in range(7) for name, cost in costs.items()]
+    )
+    question = across_tables.questions(analysis)[0]
+    wins = across_tables.wins_table(analysis, question)
+    marked = {
+        (row[0].value, place) for row in wins.rows for place, cell in enumerate(row) if cell.best
+    }
+    assert marked == {("A", 2), ("A", 3), ("B", 3)}
+    # Seven datasets are the fewest for three pairs: 3 * 2 / 2^7 is 0.047.
+    pairs = across_tables.pairs_table(analysis, question)
+    assert [[cell.value for cell in row[:3]] for row in pairs.rows] == [
+        ["A against B", "0.047", "1.00"],
+        ["A against C", "0.047", "1.00"],
+        ["B against C", "0.047", "1.00"],
+    ]
+    assert all(row[1].best for row in pairs.rows)
+    assert [row[3].value for row in pairs.rows] == [
+        f"{ratio}{TIMES}" for ratio in ("0.333", "0.1", "0.3")
+    ]
+    sentence = visible(across_tables.rank_sentence(analysis, question))
+    assert sentence.endswith("Friedman χ² = 14, p < 0.001; the tests of pairs are below.")
+
+
+def test_tasks_that_share_a_dataset_do_not_add_power(make, study):
+    costs = {"A": 20, "B": 60, "C": 200}
+    records = [
+        run(make, f"t{t}", name, cost * (t + 1)) for t in range(7) for name, cost in costs.items()
+    ]
+    analysis = study(records, t0="same", t1="same")
+    question = across_tables.questions(analysis)[0]
+    assert across_tables.pairs_table(analysis, question) is None
+    assert "insufficient power: a pair of 3 solvers can be told apart only on 7 datasets" in (
+        across_tables.rank_sentence(analysis, question)
+    )
+    assert len(set(across_tables.datasets(analysis).values())) == 6
+
+
+def test_without_a_reference_there_is_no_section(make, study):
+    unknown = dict.fromkeys(("reference_primal", "reference_gap", "reference_test_error"))
+    unknown |= {"suboptimality": None, "reference_hash": ""}
+    records = [run(make, task, name, 50, **unknown) for task in "ab" for name in "AB"]
+    assert not Across().applies(study(records))
+
+
+def test_solvers_without_the_objective_have_problems_of_errors_only(make, write_results):
+    records = [run(make, task, name, 50, suboptimality=None) for task in "ab" for name in "AB"]
+    solvers = [make.solver(name, scalarization=None) for name in "AB"]
+    folder = write_results(records, [make.task(task, dataset=task) for task in "ab"], solvers)
+    analysis = Analysis(load_results(folder))
+    cells = [[cell.value for cell in row] for row in across_tables.solved_table(analysis).rows]
+    assert [row[:2] for row in cells] == [["A", "\N{EN DASH}"], ["B", "\N{EN DASH}"]]
+    assert across_tables.rank_sentence(analysis, across_tables.questions(analysis)[0]).endswith(
+        "and these tasks at least two datasets."
+    )
+    assert across_tables.wins_table(analysis, across_tables.questions(analysis)[0]) is None
+
+
+def test_figures_draw_the_profiles_and_leave_out_times_that_do_not_compare(make, study):
+    shared = {"jobs": 2, "wall_s": 1.0, "cpu_s": 0.5}
+    costs = {"A": 100, "B": 400}
+    records = [run(make, task, name, costs[name], **shared) for task in "ab" for name in costs]
+    analysis = study([*records, make.record("a", "C", 0, status="crashed", n_train=100)])
+    assert across_tables.costs(analysis) == ["evaluations"]
+    data = Across().data(analysis)
+    assert [item.words[:18] for item in data["asked"]] == ["Kernel evaluations"] * 2
+    panels = data["data_profiles"].panels
+    assert [panel.name for panel in panels] == ["objective-evaluations", "error-evaluations"]
+    assert data["front_cost"] == "kernel evaluations"
+    expected = pd.DataFrame({"solver": ["A", "B"], "cost": [0.01, 0.04], "share": [2 / 3, 2 / 3]})
+    pd.testing.assert_frame_equal(panels[0].drawing.data, expected)  # 0.1 % is not reached
+    assert "C: none." in panels[0].drawing.description
+    assert panels[0].note.startswith("Solved: A 4 of 6, B 4 of 6, C 0 of 3 on 1 of 2 tasks.")

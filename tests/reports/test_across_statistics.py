@@ -1,0 +1,328 @@
+"""Statistics over all tasks against cases computed by hand, or by another route."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, chi2, rankdata
+
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.derived.to_target import OBJECTIVE_TARGET
+from marginbench.reports.results import load_results
+from marginbench.reports.statistics import pairwise, pareto, profiles, ranks
+from marginbench.reports.statistics.running_time import expected_running_time
+
+NEVER = math.inf
+
+
+def problems(costs):
+    """A problem for each cost of {(task, solver): costs of its runs}."""
+    rows = [
+        (task, solver, seed, 0, float(cost))
+        for (task, solver), runs in costs.items()
+        for seed, cost in enumerate(runs)
+    ]
+    return pd.DataFrame(rows, columns=["task", "solver", "seed", "target", "value"])
+
+
+def own_dataset(frame):
+    return {task: task for task in frame["task"]}
+
+
+def curve(steps, solver):
+    mine = steps[steps["solver"] == solver]
+    return list(zip(mine["cost"], mine["share"], strict=True))
+
+
+@pytest.fixture
+def analysis(make, write_results):
+    """On "a" all sorts of runs; on "b" one solver was skipped and a run has no record."""
+
+    def run(task, solver, seed, primals, **fields):
+        trace = make.trace([100, 400, 1600], [0.3] * 3, primals)
+        return make.finished(task, solver, seed, trace, n_train=20, **fields)
+
+    near, far = [200.0, 100.5, 100.5], [200.0, 150.0, 130.0]
+    killed = make.trace([100, 900], [0.3] * 2, [200.0, 150.0])
+    records = [
+        *(run("a", "Good", seed, near) for seed in range(2)),
+        run("a", "Good", 2, far, status="budget"),
+        run("a", "Bad", 0, far),
+        make.record("a", "Bad", 1, status="timeout", trace=killed, n_train=20),
+        make.finished("a", "Peer", 0, make.trace([None], [0.3], [100.5], [2.0])),
+        run("b", "Good", 0, near),
+        make.record("b", "Bad", 0, status="skipped", reason="no", n_train=20),
+    ]
+    solvers = [make.solver("Good"), make.solver("Bad"), make.solver("Peer", instrumented=False)]
+    folder = write_results(
+        records, [make.task("a"), make.task("b")], solvers, missing=[("b", "Good", 1)]
+    )
+    return Analysis(load_results(folder))
+
+
+def asked(analysis, cost="evaluations"):
+    return profiles.problems(analysis.runs, analysis.traces, [OBJECTIVE_TARGET], cost)
+
+
+def test_failed_runs_are_unsolved_and_untried_or_uncounted_ones_are_no_problems(analysis):
+    found = asked(analysis)
+    values = {key: sorted(group) for key, group in found.groupby(["task", "solver"])["value"]}
+    assert values == {
+        ("a", "Good"): [400.0, 400.0, NEVER],
+        ("a", "Bad"): [NEVER, NEVER],
+        ("b", "Good"): [400.0],
+    }
+    assert set(asked(analysis, "cpu_s")["solver"]) == {"Good", "Bad", "Peer"}
+    squares = profiles.in_squares(found, analysis.runs)
+    assert squares["value"].min() == 400 / 20**2
+
+
+def test_a_data_profile_weighs_tasks_alike_whatever_their_seeds():
+    found = problems({("a", "A"): [10], ("b", "A"): [10, 20, NEVER], ("a", "B"): [NEVER]})
+    steps = profiles.data_profile(found)
+    assert curve(steps, "A") == [(10, pytest.approx(4 / 6)), (20, pytest.approx(5 / 6))]
+    assert curve(steps, "B") == []
+
+
+def test_the_share_of_solved_problems_has_an_interval_from_whole_datasets():
+    found = problems({("a", "A"): [1, 2], ("b", "A"): [NEVER], ("a", "B"): [NEVER]})
+    alone = profiles.solved(found, own_dataset(found)).set_index("solver")
+    assert tuple(alone.loc["A", ["n", "n_solved", "n_tasks", "share"]]) == (3, 2, 2, 0.5)
+    # Both datasets are drawn, or twice the same.
+    assert tuple(alone.loc["A", ["low", "high"]]) == (0.0, 1.0)
+    assert tuple(alone.loc["B", ["share", "low", "high"]]) == (0.0, 0.0, 0.0)
+    together = profiles.solved(found, {"a": "same", "b": "same"}).set_index("solver")
+    assert tuple(together.loc["A", ["low", "high"]]) == (0.5, 0.5)
+
+
+def test_a_performance_profile_is_against_the_best_solver_without_a_failure():
+    costs = {("a", "A"): [10], ("a", "B"): [20], ("a", "C"): [1]}
+    costs |= {("b", "A"): [NEVER], ("b", "B"): [5], ("c", "A"): [NEVER], ("c", "B"): [NEVER]}
+    costs |= {("d", "A"): [0.0], ("d", "B"): [7.0]}
+    ratios = profiles.performance_ratios(profiles.medians(problems(costs)), {("a", "C")})
+    steps = profiles.performance_profile(ratios)
+    assert curve(steps, "A") == [(1.0, 0.5)]  # on "a", and on "d" at no cost
+    assert curve(steps, "B") == [(1.0, 0.25), (2.0, 0.5)]
+    assert curve(steps, "C") == []
+
+
+def test_wins_count_pairs_of_runs_and_ties_half():
+    costs = {("a", "A"): [10], ("a", "B"): [5, 10, 20, 40], ("b", "A"): [NEVER]}
+    costs |= {("b", "B"): [NEVER], ("c", "A"): [1], ("a", "C"): [NEVER], ("b", "C"): [NEVER]}
+    found = problems(costs)
+    table = pairwise.wins(found, own_dataset(found)).set_index(["solver", "other"])
+    # On "a" (0 + 1/2 + 1 + 1) / 4, on "b" neither gets there; on "c" A is alone.
+    assert table.loc[("A", "B"), "share"] == (2.5 / 4 + 0.5) / 2
+    assert table.loc[("B", "A"), "share"] == 1 - (2.5 / 4 + 0.5) / 2
+    assert table.loc[("A", "C"), "share"] == 0.75
+    assert table.loc[("A", "B"), "n_tasks"] == 2
+    assert not table["separable"].any()
+    swapped = table.loc[("B", "A")]
+    assert table.loc[("A", "B"), "low"] == pytest.approx(1 - swapped["high"], abs=1e-12)
+
+
+def test_the_interval_of_wins_is_that_of_drawn_datasets_or_runs():
+    signs = [1, 1, 1, 1, 3, 3]
+    found = problems(
+        {(f"t{place}", "A"): [sign] for place, sign in enumerate(signs)}
+        | {(f"t{place}", "B"): [2] for place in range(6)}
+    )
+    row = pairwise.wins(found, own_dataset(found)).iloc[0]
+    assert row["share"] == pytest.approx(4 / 6)
+    drawn = binom(6, 4 / 6)
+    assert row["low"] == pytest.approx(drawn.ppf(0.025) / 6)
+    assert row["high"] == pytest.approx(drawn.ppf(0.975) / 6)
+
+    one = problems({("t", "A"): [1, 1, 1, 1, 3, 3], ("t", "B"): [2]})
+    row = pairwise.wins(one, {"t": "t"}).iloc[0]
+    assert row["low"] == pytest.approx(drawn.ppf(0.025) / 6)
+    assert row["high"] == pytest.approx(drawn.ppf(0.975) / 6)
+
+
+@pytest.mark.parametrize(("n", "separable"), [(5, False), (6, True)])
+def test_wins_everywhere_are_beyond_chance_on_six_datasets_only(n, separable):
+    costs = {(f"t{t}", solver): [cost] for t in range(n) for solver, cost in (("A", 1), ("B", 2))}
+    found = problems(costs)
+    assert pairwise.wins(found, own_dataset(found))["separable"].tolist() == [separable] * 2
+    # Tasks of one dataset are one piece of evidence.
+    assert not pairwise.wins(found, dict.fromkeys(own_dataset(found), "same"))["separable"].any()
+
+
+def test_of_one_solver_there_is_no_pair():
+    found = problems({("a", "A"): [1], ("b", "A"): [NEVER]})
+    assert pairwise.wins(found, own_dataset(found)).empty
+
+
+def wide(rows):
+    """The logarithmic costs of solvers A, B, ... on datasets d0, d1, ..."""
+    medians = problems(
+        {(f"d{d}", "ABCDEF"[s]): [cost] for d, row in enumerate(rows) for s, cost in enumerate(row)}
+    )
+    return ranks.blocks(profiles.medians(medians), own_dataset(medians))
+
+
+def test_tasks_that_share_a_dataset_are_one_block():
+    costs = {("a", "A"): [1], ("b", "A"): [100], ("c", "A"): [1], ("a", "B"): [3]}
+    costs |= {("b", "B"): [NEVER], ("c", "B"): [1], ("a", "Rare"): [1]}
+    medians = profiles.medians(problems(costs))
+    blocks = ranks.blocks(medians, {"a": "x", "b": "x", "c": "y"})
+    assert list(blocks.columns) == ["A", "B"]  # "Rare" has costs on a third of the tasks
+    assert math.exp(blocks.loc["x", "A"]) == pytest.approx(10)  # the geometric mean
+    found = ranks.average_ranks(blocks)
+    assert found["rank"].tolist() == [1.25, 1.75]  # first on "x", equal on "y"
+    assert found[["low", "high"]].to_numpy().tolist() == [[1.0, 1.5], [1.5, 2.0]]
+
+
+def test_solvers_that_never_get_there_are_all_equally_last():
+    blocks = wide([[1, NEVER, NEVER], [5, NEVER, NEVER]])
+    found = ranks.average_ranks(blocks).set_index("solver")
+    assert found["rank"].to_dict() == {"A": 1.0, "B": 2.5, "C": 2.5}
+    assert ranks.friedman(wide([[NEVER] * 3] * 6)) is None
+
+
+def test_friedman_agrees_with_its_formula():
+    rng = np.random.default_rng(3)
+    blocks = wide(rng.uniform(1, 9, (7, 4)) * [1, 2, 3, 4])
+    n, k = blocks.shape
+    means = rankdata(blocks.to_numpy(), axis=1).mean(axis=0)
+    expected = 12 * n / (k * (k + 1)) * ((means - (k + 1) / 2) ** 2).sum()
+    found = ranks.friedman(blocks)
+    assert found.statistic == pytest.approx(expected)
+    assert found.p == pytest.approx(chi2.sf(expected, k - 1))
+    assert ranks.friedman(blocks.iloc[:4]) is None
+    assert ranks.friedman(blocks[["A", "B"]]) is None
+
+
+def signed_rank_p(differences):
+    """Two-sided, by listing all signs; zeros, as here, would be split."""
+    magnitude = rankdata(np.abs(differences))
+    observed = magnitude[np.asarray(differences) > 0].sum()
+    sums = [
+        magnitude[np.array(signs, dtype=bool)].sum()
+        for signs in itertools.product((0, 1), repeat=len(magnitude))
+    ]
+    low, high = np.mean(np.array(sums) <= observed), np.mean(np.array(sums) >= observed)
+    return min(1.0, 2 * min(low, high))
+
+
+def test_pairs_agree_with_listing_all_signs_and_holm_by_hand():
+    rng = np.random.default_rng(5)
+    costs = rng.uniform(1, 9, (8, 3)) * [1, 2, 9]
+    costs[:3, 2] = NEVER  # ties among the largest differences
+    blocks = wide(costs)
+    pairs = list(itertools.combinations("ABC", 2))
+    raw = [signed_rank_p((blocks[one] - blocks[other]).to_numpy()) for one, other in pairs]
+    expected, least = dict.fromkeys(pairs, 0.0), 0.0
+    for place, which in enumerate(np.argsort(raw, kind="stable")):
+        least = max(least, min(1.0, (3 - place) * raw[which]))
+        expected[pairs[which]] = least
+    table = ranks.compared_pairs(blocks).set_index(["solver", "other"])
+    assert table["p"].to_dict() == pytest.approx(expected)
+    assert table.loc[("A", "C"), "biserial"] == 1.0
+    assert table.loc[("A", "C"), "p"] == pytest.approx(3 * 2 / 2**8)
+    ratios = costs[:, 0] / costs[:, 1]
+    row = table.loc[("A", "B")]
+    middle = np.exp(np.median(np.log(ratios)))
+    assert row["ratio"] == pytest.approx(middle)
+    assert row["ratio_low"] < middle < row["ratio_high"]
+
+
+def test_the_rank_biserial_correlation_is_the_difference_of_rank_sums():
+    # Ranks 1, 2.5, 2.5 and 4: in favour 2.5 + 4, against 1 + 2.5.
+    assert ranks.rank_biserial(np.array([-1.0, 2.0, -2.0, 5.0])) == pytest.approx(3 / 10)
+    assert ranks.rank_biserial(np.zeros(3)) == 0
+
+
+def test_without_power_nothing_is_tested_or_imported(monkeypatch):
+    # Importing it would fail.
+    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
+    enough = ranks.needed_datasets(3)
+    assert 3 * 2 / 2**enough < 0.05 <= 3 * 2 / 2 ** (enough - 1)
+    assert ranks.compared_pairs(wide([[1, 2, 3]] * (enough - 1))).empty
+    with pytest.raises(ImportError):
+        ranks.compared_pairs(wide([[1, 2, 3]] * enough))
+
+
+def finals(rows):
+    """Runs from (solver, test error, seconds, support vectors) and further fields."""
+    columns = ["solver", "test_error", "cpu_s", "n_support"]
+    fixed = {"task": "a", "status": "converged", "ok": True, "n_test": 200, "fingerprint": "f"}
+    fixed |= {"mistakes": ""}
+    runs = [fixed | dict(zip(columns, row, strict=False)) | (row[4:] or ({},))[0] for row in rows]
+    frame = pd.DataFrame(runs)
+    return frame.assign(seed=frame.groupby("solver").cumcount())
+
+
+def dominated(rows):
+    table = pareto.fronts(finals(rows), ("test_error", "cpu_s", "n_support"))
+    assert (table["front"] == (table["dominated_by"] == "")).all()
+    return dict(zip(table["solver"], table["dominated_by"], strict=True))
+
+
+def test_to_dominate_takes_a_difference_beyond_doubt():
+    fast = [("Fast", 0.1, 1.0, 50), ("Fast", 0.1, 2.0, 50)]
+    overlapping = [("Near", 0.1, 1.9, 50), ("Near", 0.1, 3.0, 50)]
+    slow = [("Slow", 0.1, 2.5, 50), ("Slow", 0.1, 3.0, 50)]
+    assert dominated([*fast, *overlapping, *slow]) == {"Fast": "", "Near": "", "Slow": "Fast"}
+
+
+def test_one_better_median_keeps_a_solver_on_the_front():
+    assert dominated([("Small", 0.1, 9.0, 10), ("Fast", 0.1, 1.0, 50)]) == {"Small": "", "Fast": ""}
+
+
+def test_errors_dominate_only_where_the_test_points_tell_them_apart():
+    rows = [("Good", 0.10, 1.0, 50), ("Near", 0.11, 1.0, 50), ("Poor", 0.40, 1.0, 50)]
+    assert dominated(rows) == {"Good": "", "Near": "", "Poor": "Good, Near"}
+
+
+def test_solvers_that_failed_or_hide_their_model_are_not_compared():
+    rows = [
+        ("Whole", 0.1, 5.0, 50),
+        ("Failed", 0.1, 1.0, 50),
+        ("Failed", 0.1, 1.0, 50, {"ok": False, "status": "crashed"}),
+        ("Hidden", 0.1, 1.0, math.nan),
+    ]
+    assert dominated(rows) == {"Whole": ""}
+
+
+def test_expected_running_time_counts_runs_without_success(analysis):
+    found = expected_running_time(
+        asked(analysis), analysis.runs, analysis.traces, "evaluations"
+    ).set_index(["task", "solver"])
+    good = found.loc[("a", "Good")]
+    # Two runs stop counting at 400, one has spent its 1600 for nothing.
+    assert good["ert"] == (400 + 400 + 1600) / 2
+    assert (good["n"], good["n_reached"], good["censored"]) == (3, 2, "1 budget")
+    assert not good["lower_bound"]
+    # Resamples of which all runs reach it, and of which none does (1 in 27).
+    assert (good["low"], good["high"]) == (pytest.approx(400), NEVER)
+    bad = found.loc[("a", "Bad")]
+    assert bad["ert"] == NEVER
+    assert bad["censored"] == "1 converged, 1 timeout"
+    assert bad["lower_bound"]
+    alone = found.loc[("b", "Good")]
+    assert alone["ert"] == 400
+    assert math.isnan(alone["low"])
+
+
+def test_what_a_killed_run_spent_counts_as_far_as_it_is_known(make, write_results):
+    near = make.trace([100, 400], [0.3] * 2, [200.0, 100.5])
+    killed = make.trace([100, 900], [0.3] * 2, [200.0, 150.0])
+    records = [
+        make.finished("a", "Flaky", 0, near),
+        make.record("a", "Flaky", 1, status="timeout", trace=killed),
+        make.record("a", "Flaky", 2, status="crashed"),
+    ]
+    folder = write_results(records, [make.task("a")], [make.solver("Flaky")])
+    analysis = Analysis(load_results(folder))
+    (row,) = expected_running_time(
+        asked(analysis), analysis.runs, analysis.traces, "evaluations"
+    ).to_dict("records")
+    assert row["ert"] == 400 + 900
+    assert row["lower_bound"]
+    assert row["censored"] == "1 crashed, 1 timeout"
