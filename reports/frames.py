@@ -50,7 +50,8 @@ def of_task(frame: pd.DataFrame, task: str, solver: str | None = None) -> pd.Dat
 def n_planned(runs: pd.DataFrame) -> dict[tuple[str, str], int]:
     """How many runs are planned of each task and solver."""
     sizes = runs.groupby(["task", "solver"], sort=False).size()
-    return {(str(task), str(solver)): int(n) for (task, solver), n in sizes.items()}
+    keys = cast("list[tuple[str, str]]", list(sizes.index))
+    return dict(zip(keys, (int(n) for n in sizes), strict=True))
 
 
 def first_known(values: pd.Series) -> float | None:

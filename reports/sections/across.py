@@ -216,4 +216,4 @@ def _gallery(analysis: Analysis, prefix: str, views: list[PanelView]) -> Gallery
         if view.drawing is not None
         for label in view.drawing.data["solver"].unique()
     }
-    return Gallery(prefix, legend(analysis, prefix, dict.fromkeys(drawn, "")), views, marks="")
+    return Gallery(prefix, legend(analysis, dict.fromkeys(drawn, "")), views, marks="")
