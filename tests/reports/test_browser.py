@@ -71,6 +71,18 @@ def test_the_page_fits_loads_nothing_and_shows_its_figures(browser, realistic_pa
     context.close()
 
 
+def test_text_in_figures_can_be_read_in_print_and_on_a_phone(browser, realistic_page):
+    sizes = """[...document.querySelectorAll("figure svg text")].map(
+        text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"""
+    # A4 without its margins is 180 mm wide.
+    for width, media, least in ((680, "print", 8 / 0.75), (360, "screen", 9)):
+        tab = browser.new_page(viewport={"width": width, "height": 844})
+        tab.emulate_media(media=media)
+        tab.goto(realistic_page.as_uri())
+        assert min(tab.evaluate(sizes)) >= least
+        tab.close()
+
+
 def test_a_reader_chooses_target_and_cost_without_a_script(browser, realistic_page):
     context = browser.new_context(viewport={"width": 390, "height": 844}, java_script_enabled=False)
     tab = context.new_page()

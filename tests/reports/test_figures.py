@@ -13,7 +13,7 @@ import pytest
 
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.drawing import canvas, labels
-from marginbench.reports.drawing.axes import log_ticks, set_log_axis
+from marginbench.reports.drawing.axes import log_ticks, padded, set_log_axis
 from marginbench.reports.drawing.styles import solver_styles
 from marginbench.reports.drawing.traces import Reference, draw_traces
 from marginbench.reports.panels import gallery, legend
@@ -240,6 +240,12 @@ def test_ticks_reach_both_ends_of_a_long_axis():
     found = log_ticks(2e-4, 3e5, most=5)
     assert (found[0], found[-1]) == pytest.approx((1e-3, 1e5))
     assert len(found) == 5
+
+
+def test_a_single_value_has_room_on_both_sides():
+    low, high = padded(np.array([10.0, 10.0]), 0.03, 0.03)
+    assert low < 8 < 12 < high
+    assert 10.0 in log_ticks(low, high)
 
 
 def test_unknown_and_infinite_values_are_not_drawn(draw, make):
