@@ -112,8 +112,8 @@ def _terms(findings: list[Finding]) -> str:
     said = " ".join(finding.sentence for finding in findings)
     meanings = {
         "is first on": (
-            "First: all of its runs are cheaper than every run of any other solver that is counted "
-            "and has no failed run."
+            "First: all of its runs are cheaper than every run of any other solver whose median "
+            "run gets there. Solvers with a failed or missing run do not compete."
         ),
         "ahead of": "Times ahead: the ratio of medians; over several tasks the geometric mean.",
         "more than chance": (
