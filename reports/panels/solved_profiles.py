@@ -1,0 +1,63 @@
+"""The share of generated problems that feasibility methods solve within a cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from marginbench.reports.analysis import Analysis
+from marginbench.reports.described import CellTask
+from marginbench.reports.drawing.profiles import draw_profile
+from marginbench.reports.formatting import plural
+from marginbench.reports.panels import Panels, PanelView
+from marginbench.reports.solved import solved
+from marginbench.reports.statistics.profiles import data_profile
+
+_COSTS = ("n_iter", "matvecs")
+# Of one method, or one problem, the table says it all.
+_FEWEST = 2
+
+
+class SolvedProfiles(Panels):
+    """Data profiles of instances solved, against iterations and products."""
+
+    kinds = ("feasibility",)
+    place = 30
+    scope = "study"
+
+    def views(self, analysis: Analysis, task: str) -> list[PanelView]:
+        """A panel for each cost, where there are several methods and several problems."""
+        cells = [cell.label for cell in analysis.tasks_of(CellTask)]
+        runs = analysis.ask(solved).runs
+        tried = runs[runs["task"].isin(cells) & ~runs["status"].isin(["skipped", "missing"])]
+        if min(tried["task"].nunique(), tried["solver"].nunique()) < _FEWEST:
+            return []
+        return [_view(analysis, tried, cost) for cost in _COSTS]
+
+    def marks(self, analysis: Analysis, task: str) -> str:
+        """What the shares are of."""
+        return (
+            "Data profiles: an instance that was not solved counts as never; each problem counts "
+            "once, its instances share the weight. A method that was skipped has fewer problems."
+        )
+
+
+def _view(analysis: Analysis, tried: pd.DataFrame, cost: str) -> PanelView:
+    values = tried[cost].where(tried["solved"], np.inf)
+    problems = tried[["task", "solver", "seed"]].assign(target=0, value=values)
+    problems = problems[values.notna()]
+    known = set(problems["solver"])
+    shown = {label: style for label, style in analysis.styles.items() if label in known}
+    words = analysis.measures[cost].words
+    title = f"Instances solved, against {words}"
+    parts = []
+    for label in shown:
+        mine = problems[problems["solver"] == label]
+        n_solved = int(np.isfinite(mine["value"]).sum())
+        parts.append(f"{label} {n_solved} of {plural(len(mine), 'instance')}")
+    return PanelView(
+        f"solved-{cost.replace('_', '-')}",
+        title,
+        draw_profile(data_profile(problems), shown, title, words),
+        note=f"Solved: {', '.join(parts)}." if parts else "",
+    )
