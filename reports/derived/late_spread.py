@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from marginbench.harness.measures import Measure
 from marginbench.reports.derived import Derived
-from marginbench.reports.frames import records
 
 #: Epochs at whose ends the test error is compared.
 LATE_EPOCHS = 10
@@ -40,20 +38,15 @@ def late_spreads(runs: pd.DataFrame, traces: pd.DataFrame) -> pd.Series:
     Series
         With the index of ``runs``; NaN for runs without a checkpoint at each of these ends.
     """
-    columns = ["task", "solver", "seed", "n_iter", "test_error"]
-    trace_of = dict(iter(traces[columns].groupby(["task", "solver", "seed"])))
-    spreads = {
-        place: _late_spread(trace_of.get((run["task"], run["solver"], run["seed"])), run["n_train"])
-        for place, run in zip(runs.index, records(runs[[*columns[:3], "n_train"]]), strict=True)
-    }
-    return pd.Series(spreads, index=runs.index, dtype=float)
-
-
-def _late_spread(trace: pd.DataFrame | None, n_train: float) -> float:
-    if trace is None or not n_train > 0:
-        return np.nan
+    keys = ["task", "solver", "seed"]
+    mine = runs[keys].assign(run=runs.index, n_train=runs["n_train"].where(runs["n_train"] > 0))
+    states = mine.merge(traces[[*keys, "n_iter", "test_error"]], on=keys)
+    states["epoch"] = states["n_iter"] / states["n_train"]
     # Of two checkpoints after the same iteration the last one counts.
-    error_at = dict(zip(trace["n_iter"] / n_train, trace["test_error"], strict=True))
-    last = max(error_at, default=0.0)
-    errors = [error_at.get(last - back, np.nan) for back in range(LATE_EPOCHS)]
-    return float(np.ptp(errors)) if last.is_integer() and last >= LATE_EPOCHS else np.nan
+    states = states.dropna(subset="epoch").drop_duplicates(["run", "epoch"], keep="last")
+    last = states.groupby("run")["epoch"].transform("max")
+    at_ends = (last % 1 == 0) & (last >= LATE_EPOCHS) & (states["epoch"] % 1 == 0)
+    late = states[at_ends & (last - states["epoch"] < LATE_EPOCHS)]
+    errors = late.groupby("run")["test_error"].agg(["count", "min", "max"])
+    whole = errors[errors["count"] == LATE_EPOCHS]
+    return (whole["max"] - whole["min"]).reindex(runs.index).astype(float)

@@ -1,0 +1,283 @@
+"""The command ``marginbench report`` on large results folders: CPU seconds, memory, size of page.
+
+``python -m benchmarks.report_speed`` writes folders of simulated records, of up to 100 000
+checkpoints each (:data:`SHAPES`), runs the command on them in a process of its own, and prints
+what it spent. ``--folder DIR`` measures a folder that exists instead, and ``--keep DIR`` keeps
+what was written.
+For asv there is a smaller folder.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from marginbench.harness.mistakes import packed
+from marginbench.harness.store import RecordStore
+from marginbench.harness.svm.records import Checkpoint, Record
+
+
+class Shape(NamedTuple):
+    """How many of each a folder has; checkpoints are those of one run."""
+
+    tasks: int
+    solvers: int
+    seeds: int
+    checkpoints: int
+
+
+SHAPES = {
+    "2000 runs of 50": Shape(tasks=10, solvers=10, seeds=20, checkpoints=50),
+    "200 runs of 500": Shape(tasks=5, solvers=8, seeds=5, checkpoints=500),
+    "2000 runs of 3": Shape(tasks=10, solvers=10, seeds=20, checkpoints=3),
+    "400 cells": Shape(tasks=20, solvers=20, seeds=5, checkpoints=3),
+}
+SMALL = Shape(tasks=4, solvers=5, seeds=5, checkpoints=50)
+
+_N_TRAIN, _N_TEST = 4_000, 2_000
+_OPTIMUM, _OPTIMAL_ERROR = 100.0, 0.05
+_ENVIRONMENT = json.dumps(
+    {
+        "marginbench": "0.1.0",
+        "commit": "0" * 40,
+        "dirty": False,
+        "processor": "Simulated",
+        "cores": 8,
+        "memory_mb": 32000,
+        "libraries": {"numba": "0.60.0", "numpy": "2.1.0", "scipy": "1.14.0"},
+    }
+)
+
+
+class LargeReport:
+    timeout = 300
+    rounds = 1
+    repeat = 1
+
+    def setup_cache(self):
+        folder = Path("report-speed")
+        write(folder, SMALL)
+        return measured(folder)
+
+    def track_cpu(self, spent):
+        return spent.cpu_s
+
+    track_cpu.unit = "CPU seconds"
+
+    def track_peak_memory(self, spent):
+        return spent.peak_mb
+
+    track_peak_memory.unit = "megabytes"
+
+    def track_page(self, spent):
+        return spent.page_mb
+
+    track_page.unit = "megabytes"
+
+
+class Spent(NamedTuple):
+    """What the command spent on a folder, and the size of its page."""
+
+    cpu_s: float
+    wall_s: float
+    peak_mb: float
+    page_mb: float
+
+
+def measured(folder):
+    """Run ``marginbench report`` on a folder in a process of its own.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    Spent
+    """
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "marginbench", "report", str(folder)], stdout=subprocess.DEVNULL
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"marginbench report {folder}: exit code {process.returncode}")
+    return Spent(
+        cpu_s=usage.ru_utime + usage.ru_stime,
+        wall_s=time.perf_counter() - start,
+        peak_mb=usage.ru_maxrss * 1024 / 1e6,
+        page_mb=(folder / "report.html").stat().st_size / 1e6,
+    )
+
+
+def write(folder, shape, seed=0):
+    """Write a results folder of simulated records; the same arguments give the same page.
+
+    One run in 50 fails half way. The last two solvers do not minimise the objective. Of more than
+    four, the one before them is seen only at its end.
+
+    Parameters
+    ----------
+    folder : Path
+    shape : Shape
+    seed : int
+    """
+    rng = np.random.default_rng(seed)
+    tasks = [f"task-{place}" for place in range(shape.tasks)]
+    solvers = [_solver(place, shape.solvers) for place in range(shape.solvers)]
+    folder.mkdir(parents=True)
+    store = RecordStore(folder / "runs")
+    planned = []
+    for task in tasks:
+        hard = rng.random(_N_TEST)
+        for solver in solvers:
+            speed = rng.uniform(0.5, 1.0)
+            for number in range(shape.seeds):
+                record = _record(rng, task, solver, number, speed, shape.checkpoints, hard)
+                store.write(record)
+                planned.append(_planned(record))
+    described = {
+        "schema_version": 2,
+        "kind": "svm",
+        "marginbench": "0.1.0",
+        "name": "large",
+        "title": "A large study",
+        "seeds": list(range(shape.seeds)),
+        "budget": {"timeout": 60.0, "memory": 4096.0, "checkpoint_factor": 1.19},
+        "command": "marginbench run large",
+        "tasks": [_task(task) for task in tasks],
+        "solvers": solvers,
+        "planned": planned,
+    }
+    (folder / "study.json").write_text(json.dumps(described), encoding="utf-8")
+
+
+def _task(label):
+    return {
+        "label": label,
+        "dataset": "simulated",
+        "kernel": {"name": "rbf", "gamma": 0.1},
+        "C": 1.0,
+        "fit_intercept": False,
+    }
+
+
+def _solver(place, n):
+    return {
+        "label": f"Solver{place}",
+        "class": f"simulated:Solver{place}",
+        "params": {"tol": 0.001},
+        "scalarization": None if place >= n - 2 else "C",
+        "instrumented": n <= 4 or place != n - 3,
+        "summary": "Simulated.",
+    }
+
+
+def _planned(record):
+    names = ("key", "task", "solver", "seed")
+    return {"file": record.file_name} | {name: getattr(record, name) for name in names}
+
+
+def _record(rng, task, solver, seed, speed, n, hard):
+    trace = _trace(rng, speed, n, instrumented=solver["instrumented"])
+    failed = rng.random() < 0.02
+    last = trace[-1]
+    final = {name: value for name, value in vars(last).items() if name != "test_error"}
+    mistakes = hard < last.test_error
+    return Record(
+        key=f"{task} {solver['label']} {seed}".encode().hex().ljust(64, "0")[:64],
+        study="large",
+        task=task,
+        solver=solver["label"],
+        solver_class=solver["class"],
+        seed=seed,
+        status="timeout" if failed else "converged",
+        reason="killed after 60.0 s of solving" if failed else "",
+        started_at=f"2024-05-06T07:08:{seed % 60:02d}+00:00",
+        environment=_ENVIRONMENT,
+        dataset="simulated",
+        n_train=_N_TRAIN,
+        n_test=_N_TEST,
+        n_features=64,
+        n_classes=2,
+        fingerprint="f" * 64,
+        test_error=float(mistakes.mean()),
+        suboptimality=None if solver["scalarization"] is None else last.primal / _OPTIMUM - 1,
+        mistakes=packed(mistakes),
+        reference_primal=_OPTIMUM,
+        reference_gap=1e-4,
+        reference_test_error=_OPTIMAL_ERROR,
+        reference_hash="r" * 64,
+        trace=_kept(trace, failed, solver["instrumented"]),
+        **final,
+    )
+
+
+def _kept(trace, failed, instrumented):
+    """The checkpoints that a record keeps: none of a solver seen only at its end."""
+    if not instrumented:
+        return []
+    return trace[: len(trace) // 2] if failed else trace
+
+
+def _trace(rng, speed, n, *, instrumented):
+    """Checkpoints: the test error falls to that of the optimum, the objective to its value."""
+    costs = np.geomspace(2e3 * rng.uniform(1, 1.4), 10 ** rng.uniform(6.4, 6.9), n).astype(int)
+    progress = np.log(costs / 1e3)
+    errors = (_OPTIMAL_ERROR + 0.45 * np.exp(-speed * progress)) * np.exp(rng.normal(0, 0.06, n))
+    errors = np.round(np.clip(errors, 0, 1) * _N_TEST) / _N_TEST
+    excess = 30 * np.exp(-1.5 * speed * progress) * np.exp(rng.normal(0, 0.12, n))
+    return [
+        Checkpoint(
+            n_iter=place + 1,
+            counters={"kernel_evals": cost, "kernel_evals_computed": cost // 2}
+            if instrumented
+            else None,
+            wall_s=0.004 + cost / 5e6,
+            cpu_s=0.004 + cost / 5e6,
+            n_support=min(10 * (place + 1), _N_TRAIN),
+            train_error=error / 2,
+            test_error=error,
+            primal=_OPTIMUM * (1 + above),
+            dual=None,
+        )
+        for place, (cost, error, above) in enumerate(
+            zip(costs.tolist(), errors.tolist(), excess.tolist(), strict=True)
+        )
+    ]
+
+
+def _print(name, spent):
+    print(f"{name:<24} {spent.cpu_s:7.1f} {spent.wall_s:7.1f} {spent.peak_mb:8.0f} "
+          f"{spent.page_mb:8.1f}", flush=True)  # fmt: skip
+
+
+def main():
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shape", action="append", choices=SHAPES)
+    parser.add_argument("--folder", action="append", type=Path, default=[])
+    parser.add_argument("--keep", type=Path)
+    arguments = parser.parse_args()
+    print(f"{'folder':<24} {'CPU s':>7} {'wall s':>7} {'peak MB':>8} {'page MB':>8}")
+    for folder in arguments.folder:
+        _print(folder.name, measured(folder))
+    shapes = arguments.shape or ([] if arguments.folder else list(SHAPES))
+    with tempfile.TemporaryDirectory() as temporary:
+        for name in shapes:
+            folder = (arguments.keep or Path(temporary)) / name.replace(" ", "-")
+            if not folder.exists():
+                write(folder, SHAPES[name])
+            _print(name, measured(folder))
+
+
+if __name__ == "__main__":
+    main()
