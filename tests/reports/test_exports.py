@@ -239,7 +239,10 @@ def test_a_selection_is_compared_among_itself_in_the_colours_of_the_page(make, t
 
 @pytest.mark.slow
 def test_studies_of_feasibility_methods_are_exported_too(make, tmp_path):
-    cells = [make.cell(f"kappa = {kappa}", kappa=kappa) for kappa in (1.0, 2.0, 3.0)]
+    cells = [
+        make.cell(f"kappa = {kappa}", kappa=kappa, published={"MPLFP": kappa})
+        for kappa in (1.0, 2.0, 3.0)
+    ]
     records = [make.method_record(cell["label"], "MPLFP", s) for cell in cells for s in range(2)]
     (tmp_path / "r").mkdir()
     folder = make.folder(tmp_path / "r", records, cells, [make.method("MPLFP")])
@@ -249,6 +252,7 @@ def test_studies_of_feasibility_methods_are_exported_too(make, tmp_path):
     read = pd.read_csv(tmp_path / "out" / "tables" / "results-kappa-2-0.csv")
     iterations = read.set_index("measure").loc["n_iter"]
     assert (iterations["median"], iterations["n"]) == (100, 2)
+    assert read.set_index("measure").loc["wall_s", "published_mean"] == 2.0
 
 
 def test_a_table_of_texts_keeps_what_stands_below_its_values():
