@@ -115,21 +115,36 @@ def write_all(
     stale = [item for item in artefacts if not _holds(folder / item.path, item.content)]
     if not force:
         _check_own([folder / item.path for item in stale], folder, known, origin)
+    kept = {path: entry for path, entry in known.items() if (folder / path).is_file()}
+    entries = {item.path: item.entry(origin) for item in artefacts}
     with interrupts_deferred() as look:
+        if stale:
+            # Whatever ends this process, the next export knows old and new files as its own.
+            begun = {item.path: _begun(folder, item, origin) for item in stale}
+            _write_manifest(folder, {**kept, **entries, **begun})
         for item in stale:
             _write(folder / item.path, item.content)
             look()
-        kept = {path: entry for path, entry in known.items() if (folder / path).is_file()}
-        files = kept | {item.path: item.entry(origin) for item in artefacts}
-        listed = {"format": _FORMAT, "files": dict(sorted(files.items()))}
-        text = json.dumps(listed, indent=1, ensure_ascii=False) + "\n"
-        if not _holds(folder / MANIFEST, text.encode()):
-            _write(folder / MANIFEST, text.encode())
+        _write_manifest(folder, {**kept, **entries})
     written = {item.path for item in stale}
     return (
         [folder / item.path for item in artefacts if item.path in written],
         [folder / item.path for item in artefacts if item.path not in written],
     )
+
+
+def _begun(folder: Path, item: Artefact, origin: Origin) -> dict[str, Any]:
+    """The entry of a file that is about to be written, with the one that it replaces."""
+    path = folder / item.path
+    replaces = _digest(path.read_bytes()) if path.is_file() else ""
+    return {**item.entry(origin), "replaces": replaces}
+
+
+def _write_manifest(folder: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
+    listed = {"format": _FORMAT, "files": dict(sorted(entries.items()))}
+    content = (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode()
+    if not _holds(folder / MANIFEST, content):
+        _write(folder / MANIFEST, content)
 
 
 def _known(folder: Path, *, force: bool) -> Mapping[str, Mapping[str, Any]]:
@@ -179,7 +194,7 @@ def _not_ours(
     entry = known.get(path.relative_to(folder).as_posix())
     if entry is None:
         return "exists, and no export wrote it"
-    if entry.get("sha256") != _digest(path.read_bytes()):
+    if _digest(path.read_bytes()) not in (entry.get("sha256"), entry.get("replaces")):
         return "has been changed since it was exported"
     if entry.get("study") != origin.study or not _same(entry.get("results"), origin.results):
         return f"is of other results ({entry.get('results')})"

@@ -126,6 +126,9 @@ def _cell_table(analysis: Analysis, task: Task) -> Table:
     if published:
         columns["published"] = "Published mean"
     numbers = measured(table, found.costs, analysis.counts)
+    if published:
+        of_measure = numbers["solver"].map(dict(published)).where(numbers["measure"] == "wall_s")
+        numbers = numbers.assign(published_mean=of_measure)
     drawn = _table(task, list(columns.items()), rows)
     return replace(drawn, caption=_CELL_CAPTION, numbers=numbers)
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,13 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import marginbench
-from marginbench.harness.cli import build_app, run_app
-from marginbench.harness.errors import StorageError
 from marginbench.reports.analysis import Analysis
-from marginbench.reports.command import write_report
-from marginbench.reports.commands.export import add as add_export
 from marginbench.reports.errors import ReportError
-from marginbench.reports.exports import FORMATS, Exported, export
+from marginbench.reports.exports import FORMATS, export
 from marginbench.reports.exports.choosing import chosen
 from marginbench.reports.exports.contents import contents
 from marginbench.reports.exports.figures import inches, rendered
@@ -37,38 +30,6 @@ from marginbench.reports.tables import Cell, Heading, Table
 
 FIGURE = "task-a-b-test_error-evaluations"
 LABELS = ["a/b", "a b", "κ=1.5", "\N{ROCKET}", "x" * 120]
-
-
-def small(make, folder, *labels):
-    """Results with a hostile name and a failed run.
-
-    The tasks have no reference, and so two figures each: drawing takes most of the time.
-    """
-    records = [
-        make.finished(label, solver, seed, make.trace([1e3, 1e4], [0.3, 0.1 + seed / 10]))
-        for label in labels
-        for solver in ("SMO", "$a_b$ & <c>")
-        for seed in range(2)
-    ]
-    records.append(make.record(labels[0], "Lost", 0, status="crashed", reason="signal 11"))
-    solvers = [make.solver(label) for label in ("SMO", "$a_b$ & <c>", "Lost")]
-    folder.mkdir(exist_ok=True)
-    return make.folder(
-        folder, records, [make.task(label, reference=False) for label in labels], solvers
-    )
-
-
-@pytest.fixture(scope="module")
-def results(make, tmp_path_factory):
-    return small(make, tmp_path_factory.mktemp("exports") / "results", "a/b")
-
-
-@pytest.fixture(scope="module")
-def done(results):
-    # Fonts take most of the time of a PDF.
-    first = export(results, formats=["svg", "csv", "tex", "parquet"])
-    pdf = export(results, figures=[FIGURE], formats=["pdf"])
-    return Exported(first.folder, first.written + pdf.written, first.unchanged + pdf.unchanged)
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -189,8 +150,8 @@ def test_a_pdf_embeds_its_fonts_with_text_and_without_a_date(done):
 
 
 @pytest.mark.slow
-def test_labels_with_the_same_slug_and_strange_labels_have_files_of_their_own(make, tmp_path):
-    folder = small(make, tmp_path / "r", *LABELS)
+def test_labels_with_the_same_slug_and_strange_labels_have_files_of_their_own(small, tmp_path):
+    folder = small(tmp_path / "r", *LABELS)
     found = contents(Analysis(load_results(folder)))
     tables = [name for name in found.tables if name.startswith("results-")]
     assert tables == [
@@ -223,8 +184,8 @@ def test_a_legend_says_how_many_runs_there_are_and_fits_a_narrow_figure(make, tm
 
 
 @pytest.mark.slow
-def test_a_selection_is_compared_among_itself_in_the_colours_of_the_page(make, tmp_path):
-    folder = small(make, tmp_path / "r", "a/b", "a b")
+def test_a_selection_is_compared_among_itself_in_the_colours_of_the_page(small, tmp_path):
+    folder = small(tmp_path / "r", "a/b", "a b")
     export(
         folder, tmp_path, tasks=["a b"], solvers=["$a_b$ & <c>"], formats=["csv", "svg"],
         tables=["results-a-b"], figures=["task-a-b-test_error-cpu_s"],
@@ -239,7 +200,10 @@ def test_a_selection_is_compared_among_itself_in_the_colours_of_the_page(make, t
 
 @pytest.mark.slow
 def test_studies_of_feasibility_methods_are_exported_too(make, tmp_path):
-    cells = [make.cell(f"kappa = {kappa}", kappa=kappa) for kappa in (1.0, 2.0, 3.0)]
+    cells = [
+        make.cell(f"kappa = {kappa}", kappa=kappa, published={"MPLFP": kappa})
+        for kappa in (1.0, 2.0, 3.0)
+    ]
     records = [make.method_record(cell["label"], "MPLFP", s) for cell in cells for s in range(2)]
     (tmp_path / "r").mkdir()
     folder = make.folder(tmp_path / "r", records, cells, [make.method("MPLFP")])
@@ -249,6 +213,7 @@ def test_studies_of_feasibility_methods_are_exported_too(make, tmp_path):
     read = pd.read_csv(tmp_path / "out" / "tables" / "results-kappa-2-0.csv")
     iterations = read.set_index("measure").loc["n_iter"]
     assert (iterations["median"], iterations["n"]) == (100, 2)
+    assert read.set_index("measure").loc["wall_s", "published_mean"] == 2.0
 
 
 def test_a_table_of_texts_keeps_what_stands_below_its_values():
@@ -311,120 +276,3 @@ def test_names_are_repeated_or_separated_by_commas():
 def test_a_folder_that_is_none_of_results_is_refused(tmp_path):
     with pytest.raises(ReportError, match="not a results folder"):
         export(tmp_path, tmp_path / "out")
-
-
-def test_files_of_others_are_replaced_only_by_force(results, tmp_path):
-    target = tmp_path / "data" / "columns.csv"
-    target.parent.mkdir()
-    target.write_text("mine")
-    wanted = {"data": ["columns"], "formats": ["csv", "parquet"]}
-    with pytest.raises(ReportError, match=r"no export wrote it.*--force"):
-        export(results, tmp_path, **wanted)
-    assert target.read_text() == "mine"
-    assert not (tmp_path / "data" / "columns.parquet").exists()
-    export(results, tmp_path, **wanted, force=True)
-    assert target.read_text() != "mine"
-    # Edited by hand since then:
-    target.write_text("edited")
-    with pytest.raises(ReportError, match="has been changed since it was exported"):
-        export(results, tmp_path, **wanted)
-    (tmp_path / "manifest.json").write_text("{}")
-    with pytest.raises(ReportError, match="is not a manifest"):
-        export(results, tmp_path, **wanted)
-
-
-def test_another_study_does_not_replace_the_files_of_one(make, results, tmp_path):
-    other = small(make, tmp_path / "other", "z")
-    wanted = {"data": ["runs"], "formats": ["csv"]}
-    export(results, tmp_path, **wanted)
-    with pytest.raises(ReportError, match=f"is of other results \\({re.escape(str(results))}\\)"):
-        export(other, tmp_path, **wanted)
-
-
-def test_records_that_changed_replace_their_files_and_others_stay_listed(make, tmp_path):
-    folder = small(make, tmp_path / "r", "a")
-    out = tmp_path / "out"
-    export(folder, out, data=["runs", "columns"], formats=["csv"])
-    before = (out / "data" / "runs.csv").read_bytes()
-    shutil.rmtree(folder)
-    small(make, folder, "b")
-    done = export(folder, out, data=["runs"], formats=["csv"])
-    assert done.written == [out / "data" / "runs.csv"]
-    assert done.written[0].read_bytes() != before
-    assert set(json.loads((out / "manifest.json").read_text())["files"]) == {
-        *("data/runs.csv", "data/columns.csv"),
-    }
-
-
-def test_what_cannot_be_written_is_one_line(results, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StorageError, match="cannot be written"):
-        export(results, tmp_path / "file" / "out", data=["columns"])
-    (tmp_path / "data" / "columns.csv").mkdir(parents=True)
-    with pytest.raises(ReportError, match="is in the way and no file"):
-        export(results, tmp_path, data=["columns"])
-
-
-def test_results_in_python_export_themselves(results, tmp_path):
-    done = marginbench.load_results(results).export(tmp_path, data="columns", formats="csv")
-    assert done.written == [tmp_path / "data" / "columns.csv"]
-    assert marginbench.export is export
-
-
-def command(*arguments: object) -> int | str | None:
-    """The exit code of the command, run in this process."""
-    app = build_app(write_report)
-    add_export(app)
-    with pytest.raises(SystemExit) as ended:
-        run_app(app, ["export", *map(str, arguments)])
-    return ended.value.code
-
-
-@pytest.mark.slow
-def test_the_command_lists_and_writes(results, done, tmp_path, capsys, monkeypatch):
-    assert command(results, "--list") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert {line.split()[1] for line in lines[1:]} == {path.stem for path in done.written}
-    assert re.search(rf"figure +{FIGURE} +a/b: Test error against", "\n".join(lines))
-    monkeypatch.chdir(tmp_path)
-    one = [results, "--figure", FIGURE, "--format", "pdf,csv", "--out", "."]
-    assert command(*one) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        *(f"figures/{FIGURE}.pdf", f"figures/{FIGURE}.csv"),
-        "2 files written, 0 unchanged: .",
-    ]
-    assert command(*one) == 0
-    assert capsys.readouterr().out == "0 files written, 2 unchanged: .\n"
-
-
-def test_mistakes_of_the_command_have_an_exit_code(results, tmp_path, capsys):
-    for arguments, code, message in (
-        ([results, "--data", "rums"], 2, "unknown data 'rums' (did you mean 'runs'?)"),
-        ([tmp_path], 2, "not a results folder"),
-        ([results, "--out", "/proc/nowhere", "--data", "columns"], 4, "cannot be written"),
-        ([results, "--width", "3ft"], 2, "--width '3ft'"),
-    ):
-        assert command(*arguments) == code
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert message in told.err
-        assert told.err.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_a_killed_export_leaves_whole_files_and_can_be_repeated(results, done, tmp_path):
-    out = tmp_path / "out"
-    arguments = [sys.executable, "-m", "marginbench", "export", str(results), "--out", str(out)]
-    with subprocess.Popen([*arguments, "--format", "csv,tex,svg,pdf"]) as process:
-        while process.poll() is None and len(list(out.glob("figures/*.svg"))) < 2:
-            pass
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-    whole = digests(done.folder)
-    for path, digest in digests(out).items():
-        if path != "manifest.json" and not Path(path).name.startswith(".writing-"):
-            assert whole[path] == digest
-    again = subprocess.run([*arguments, "--format", "csv,tex,svg,pdf"], capture_output=True)
-    assert again.returncode == 0
-    kept = digests(out)
-    assert all(kept[path] == whole[path] for path in whole if path.endswith((".svg", ".tex")))
