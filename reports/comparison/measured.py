@@ -156,8 +156,10 @@ def compared_measures(
     """The measures that runs of either side may have, by name, in the order of tables."""
     record: Any = kind_named(kind).record
     found = measures_of(record.checkpoint) | measures_of(record)
-    sums = {name: replace(found[SUMS[name][0]], title=_SUM_TITLES[name]) for name in SUMS}
-    found |= sums
+    for name, parts in SUMS.items():
+        title = _SUM_TITLES[name]
+        words = title[:1].lower() + title[1:]
+        found[name] = replace(found[parts[0]], title=title, words=words)
     if kind == "svm":
         found["gap"] = _GAP
     for item in derived_measures(kind):
