@@ -14,7 +14,7 @@ from marginbench.harness.environment import version
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.storage import storing
 from marginbench.harness.words import visible_lines
-from marginbench.reports.comparison import tables, words
+from marginbench.reports.comparison import settings, tables, words
 from marginbench.reports.comparison.figure import solver_figure
 from marginbench.reports.drawing.canvas import PALETTE, Drawing
 
@@ -73,7 +73,7 @@ def render(comparison: Comparison) -> str:
         means_words=words.means_words(),
         outcomes=tables.outcomes_table(comparison),
         environment=tables.differences_table(comparison.environment, "Environments"),
-        code=tables.differences_table(comparison.code, "Solvers"),
+        code=tables.differences_table(settings.merged(comparison.code), "Solvers"),
         bounds=tables.bounds_table(comparison),
     )
     # No name or message may hide or reorder what stands beside it.

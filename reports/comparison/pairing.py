@@ -156,8 +156,10 @@ def _reason(
     for side, row, hit in zip("AB", (before, after), hits, strict=True):
         if row is not None and hit:
             words = f"{row['status']}: {row['reason']}" if row["reason"] else str(row["status"])
-            parts.append(f"{side} {words}" if all(hits) else words)
-    return "; ".join(parts)
+            parts.append((side, words))
+    if len({words for _, words in parts}) == 1:
+        return parts[0][1]
+    return "; ".join(f"{side} {words}" for side, words in parts)
 
 
 def _differing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from marginbench.reports.statistics import integrity, objective
 #: Settings that name the code, which is what is compared; all others may change times.
 _CODE = frozenset({"marginbench", "commit", "dirty"})
 _NONE = "not recorded"
+_SOURCE = "source "
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,28 @@ def code_differences(
     return found
 
 
+def merged(differing: Iterable[Difference]) -> list[Difference]:
+    """One entry for all solvers that differ in the same way."""
+    alike: dict[tuple[str, str, str, bool], list[str]] = {}
+    for item in differing:
+        alike.setdefault((item.field, item.before, item.after, item.disturbs), []).append(
+            item.solver
+        )
+    return [Difference(", ".join(solvers), *what) for what, solvers in alike.items()]
+
+
+def without_sources(differing: Iterable[Difference]) -> list[Difference]:
+    """The same with the source files of each solver in one entry, which tells their number."""
+    differing = list(differing)
+    counts = Counter(item.solver for item in differing if _is_source(item))
+    numbers = [Difference(solver, "source files", "", str(n)) for solver, n in counts.items()]
+    return [*(item for item in differing if not _is_source(item)), *numbers]
+
+
+def _is_source(item: Difference) -> bool:
+    return item.field.startswith(_SOURCE)
+
+
 def _code(runs: pd.DataFrame, folder: Path) -> dict[str, str]:
     """What the records of a solver say of its code; several values where they disagree."""
     found: dict[str, dict[str, None]] = {}
@@ -139,7 +163,7 @@ def _code(runs: pd.DataFrame, folder: Path) -> dict[str, str]:
         said |= integrity.flatten(json_object(row["budget"]), "budget.")
         source = json_object(row["key_parts"]).get("source")
         files = read_sources(folder, source) if isinstance(source, str) else None
-        said |= {f"source {name}": digest[:10] for name, digest in (files or {}).items()}
+        said |= {f"{_SOURCE}{name}": digest[:10] for name, digest in (files or {}).items()}
         for name, value in said.items():
             found.setdefault(name, {})[value] = None
     return {name: ", ".join(sorted(values)) for name, values in found.items()}

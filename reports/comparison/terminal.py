@@ -11,7 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from marginbench.harness.words import visible
-from marginbench.reports.comparison import tables, words
+from marginbench.reports.comparison import settings, tables, words
 from marginbench.reports.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:
         tables.solvers_table(comparison, means) if len(means) else None,
         None if lacking else tables.outcomes_table(comparison),
         tables.differences_table(comparison.environment, "Environments"),
-        tables.differences_table(comparison.code, "Solvers"),
+        tables.differences_table(settings.merged(_code(comparison, all_rows)), "Solvers"),
     ]
     for table in filter(None, shown):
         yield Text()
@@ -70,6 +70,11 @@ def _parts(comparison: Comparison, all_rows: bool) -> Iterator[RenderableType]:
         yield from (Text(line, style="dim") for line in words.untold_lines(comparison))
     for line in words.notes(comparison):
         yield Text(f"note: {line}", style="yellow")
+
+
+def _code(comparison: Comparison, all_rows: bool) -> list[settings.Difference]:
+    """What differs between the solvers; in short with the number of source files."""
+    return comparison.code if all_rows else settings.without_sources(comparison.code)
 
 
 def _drawn(table: Table) -> RichTable:

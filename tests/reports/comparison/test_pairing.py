@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from marginbench.reports.comparison.pairing import paired, spread_single_runs
+from marginbench.reports.comparison.settings import Difference, merged, without_sources
 
 
 def runs(*rows, **columns):
@@ -58,6 +59,8 @@ def test_seeds_of_one_side_alone_are_listed():
 def test_the_reason_of_a_failure_is_kept():
     found = paired(runs((0, "failed"), reason="no"), runs((0, "wrong")))
     assert found["why"].item() == "A failed: no; B wrong"
+    same = runs((0, "skipped"), reason="no bias")
+    assert paired(same, same)["why"].item() == "skipped: no bias"
 
 
 @pytest.mark.parametrize(
@@ -92,4 +95,14 @@ def test_the_only_run_of_a_solver_that_draws_nothing_stands_beside_every_seed():
     assert list(found["seed_b"]) == [0, 1, 2]
     assert list(paired(*spread_single_runs(single, many, set()))["outcome"])[1:] == [
         *("new", "failed in B"),
+    ]
+
+
+def test_solvers_that_differ_alike_are_told_at_once_and_sources_by_their_number():
+    both = [Difference(name, "version", "1", "2") for name in "ST"]
+    files = [Difference(name, f"source {file}.py", "1", "2") for name in "ST" for file in "xyz"]
+    own = Difference("S", "params.tol", "1", "2")
+    assert merged([*both, own]) == [Difference("S, T", "version", "1", "2"), own]
+    assert merged(without_sources([*files, own])) == [
+        *(own, Difference("S, T", "source files", "", "3")),
     ]
