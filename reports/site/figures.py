@@ -21,7 +21,7 @@ from marginbench.reports.drawing.canvas import (
     panel_axes,
 )
 from marginbench.reports.frames import of_task, records
-from marginbench.reports.panels import PanelView, gallery
+from marginbench.reports.panels import gallery
 from marginbench.reports.solved import solved
 
 
@@ -40,6 +40,8 @@ class SiteFigure:
         Its ids are unique in the site.
     solvers : tuple of str
         The labels of the study's solvers, in the order of their colours.
+    shown : frozenset of str
+        The labels of those that it shows.
     """
 
     task: str
@@ -47,6 +49,7 @@ class SiteFigure:
     anchor: str
     svg: Markup
     solvers: tuple[str, ...]
+    shown: frozenset[str]
 
     def only(self, labels: Collection[str]) -> str:
         """The style of an element that holds the figure with all but some solvers pale."""
@@ -60,12 +63,14 @@ class SiteFigure:
         return [
             label
             for place, label in enumerate(self.solvers)
-            if place % len(PALETTE) in colors and label not in labels
+            if place % len(PALETTE) in colors and label not in labels and label in self.shown
         ]
 
 
 def figures_of(analysis: Analysis, prefix: str) -> list[SiteFigure]:
-    """The first figure of each task; of a study without these, its own first figure.
+    """The first figure of each task, and further ones for solvers that this one does not show.
+
+    Of a study without figures of its tasks, those of the study.
 
     Parameters
     ----------
@@ -73,32 +78,46 @@ def figures_of(analysis: Analysis, prefix: str) -> list[SiteFigure]:
     prefix : str
         Unique in the site, for the ids of the SVG.
     """
-    labels = tuple(analysis.styles)
     tasks = {f"task-{place}": task.label for place, task in enumerate(analysis.study.tasks)}
     # Galleries as the report asks for them, so that each is drawn once.
-    views = {anchor: _first_view(analysis, anchor, task) for anchor, task in tasks.items()}
+    views = {anchor: _views(analysis, anchor, task) for anchor, task in tasks.items()}
     if not any(views.values()):
-        views = {"figures": _first_view(analysis, "figures", "")}
+        views = {"figures": _views(analysis, "figures", "")}
     found = []
-    for place, (anchor, view) in enumerate(views.items()):
-        if view is not None and view.drawing is not None:
-            task = tasks.get(anchor, "")
-            caption = f"{task}: {view.title}" if task else view.title
-            svg = view.drawing.svg(f"figure-{prefix}-{place}")
-            found.append(SiteFigure(task, caption, f"{anchor}-{view.name}", svg, labels))
+    for anchor, shown in views.items():
+        task = tasks.get(anchor, "")
+        for name, title, drawn in shown:
+            caption = f"{task}: {title}" if task else title
+            place = f"figure-{prefix}-{len(found)}"
+            found.append(_figure(analysis, task, caption, f"{anchor}-{name}", drawn, place))
     overview = None if found else draw_overview(analysis)
     if overview is not None:
-        found.append(
-            SiteFigure("", overview.title, "task-0", overview.svg(f"figure-{prefix}-0"), labels)
-        )
+        place = f"figure-{prefix}-0"
+        found.append(_figure(analysis, "", overview.title, "task-0", overview, place))
     return found
 
 
-def _first_view(analysis: Analysis, anchor: str, task: str) -> PanelView | None:
-    """The first panel of a gallery in which something is drawn."""
-    shown = analysis.ask(gallery, anchor, task)
-    panels = [] if shown is None else shown.panels
-    return next((view for view in panels if view.drawing is not None), None)
+def _views(analysis: Analysis, anchor: str, task: str) -> list[tuple[str, str, Drawing]]:
+    """The first panels of a gallery that together show all solvers: name, title and drawing."""
+    gallery_ = analysis.ask(gallery, anchor, task)
+    missing, found = set(analysis.styles), []
+    for view in [] if gallery_ is None else gallery_.panels:
+        if view.drawing is not None and missing & _shown(analysis, view.drawing):
+            missing -= _shown(analysis, view.drawing)
+            found.append((view.name, view.title, view.drawing))
+    return found
+
+
+def _shown(analysis: Analysis, drawn: Drawing) -> frozenset[str]:
+    labels = set(analysis.styles)
+    return frozenset(labels & set(drawn.data["solver"]) if "solver" in drawn.data else labels)
+
+
+def _figure(
+    analysis: Analysis, task: str, caption: str, anchor: str, drawn: Drawing, prefix: str
+) -> SiteFigure:
+    labels, shown = tuple(analysis.styles), _shown(analysis, drawn)
+    return SiteFigure(task, caption, anchor, drawn.svg(prefix), labels, shown)
 
 
 def draw_overview(analysis: Analysis) -> Drawing | None:
