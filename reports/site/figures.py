@@ -99,9 +99,10 @@ def figures_of(analysis: Analysis, prefix: str) -> list[SiteFigure]:
 
 def _views(analysis: Analysis, anchor: str, task: str) -> list[tuple[str, str, Drawing]]:
     """The first panels of a gallery that together show all solvers: name, title and drawing."""
-    gallery_ = analysis.ask(gallery, anchor, task)
-    missing, found = set(analysis.styles), []
-    for view in [] if gallery_ is None else gallery_.panels:
+    drawn = analysis.ask(gallery, anchor, task)
+    missing = set(analysis.styles)
+    found: list[tuple[str, str, Drawing]] = []
+    for view in [] if drawn is None else drawn.panels:
         if view.drawing is not None and missing & _shown(analysis, view.drawing):
             missing -= _shown(analysis, view.drawing)
             found.append((view.name, view.title, view.drawing))

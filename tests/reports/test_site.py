@@ -26,6 +26,7 @@ from marginbench.reports.site import build
 
 _ADDRESSES = ("href", "src", "srcset", "action", "data", "poster", "xlink:href")
 _HOSTILE = '<b onclick="x">"../../x"</b>'
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 _LONG = "An unbreakable" + "_name" * 22
 _EMOJI = "\N{FIRE} \N{SNOWMAN}"
 
@@ -366,9 +367,6 @@ def test_after_kills_the_same_command_completes_the_site(folders, tmp_path):
         assert command.returncode == -signal.SIGKILL
     publish(folders[2:], out)
     assert content_of(out) == content_of(whole)
-
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
 @pytest.mark.slow
