@@ -83,7 +83,7 @@ def figures_of(analysis: Analysis, prefix: str) -> list[SiteFigure]:
     views = {anchor: _views(analysis, anchor, task) for anchor, task in tasks.items()}
     if not any(views.values()):
         views = {"figures": _views(analysis, "figures", "")}
-    found = []
+    found: list[SiteFigure] = []
     for anchor, shown in views.items():
         task = tasks.get(anchor, "")
         for name, title, drawn in shown:
