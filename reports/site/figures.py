@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -21,7 +21,7 @@ from marginbench.reports.drawing.canvas import (
     panel_axes,
 )
 from marginbench.reports.frames import of_task, records
-from marginbench.reports.panels import PanelView, gallery
+from marginbench.reports.panels import gallery
 from marginbench.reports.solved import solved
 
 
@@ -38,34 +38,40 @@ class SiteFigure:
         Where it, or what it is about, stands in the report.
     svg : Markup
         Its ids are unique in the site.
-    solvers : tuple of str
-        The labels of the study's solvers, in the order of their colours.
+    colors : mapping of str to (int or None)
+        The labels of the study's solvers -> the place of their colour among those of the page;
+        None: grey.
+    shown : frozenset of str
+        The labels of those that it shows.
     """
 
     task: str
     caption: str
     anchor: str
     svg: Markup
-    solvers: tuple[str, ...]
+    colors: Mapping[str, int | None]
+    shown: frozenset[str]
 
     def only(self, labels: Collection[str]) -> str:
         """The style of an element that holds the figure with all but some solvers pale."""
-        shown = {self.solvers.index(label) % len(PALETTE) for label in labels}
+        shown = {self.colors[label] for label in labels}
         pale = [place for place in range(len(PALETTE)) if place not in shown]
         return "".join(f"--solver-{place}:var(--pale);" for place in pale)
 
     def alike(self, labels: Sequence[str]) -> list[str]:
         """Other solvers that have the colours of these ones."""
-        colors = {self.solvers.index(label) % len(PALETTE) for label in labels}
+        colors = {self.colors[label] for label in labels}
         return [
             label
-            for place, label in enumerate(self.solvers)
-            if place % len(PALETTE) in colors and label not in labels
+            for label, color in self.colors.items()
+            if color in colors and label not in labels and label in self.shown
         ]
 
 
 def figures_of(analysis: Analysis, prefix: str) -> list[SiteFigure]:
-    """The first figure of each task; of a study without these, its own first figure.
+    """The first figure of each task, and further ones for solvers that this one does not show.
+
+    Of a study without figures of its tasks, those of the study.
 
     Parameters
     ----------
@@ -73,32 +79,48 @@ def figures_of(analysis: Analysis, prefix: str) -> list[SiteFigure]:
     prefix : str
         Unique in the site, for the ids of the SVG.
     """
-    labels = tuple(analysis.styles)
     tasks = {f"task-{analysis.slugs[task.label]}": task.label for task in analysis.study.tasks}
-    views = {anchor: _first_view(analysis, anchor, task) for anchor, task in tasks.items()}
+    views = {anchor: _views(analysis, anchor, task) for anchor, task in tasks.items()}
     if not any(views.values()):
-        views = {"figures": _first_view(analysis, "figures", "")}
-    found = []
-    for place, (anchor, view) in enumerate(views.items()):
-        if view is not None and view.drawing is not None:
-            task = tasks.get(anchor, "")
-            caption = f"{task}: {view.title}" if task else view.title
-            svg = view.drawing.svg(f"figure-{prefix}-{place}")
-            found.append(SiteFigure(task, caption, f"{anchor}-{view.name}", svg, labels))
+        views = {"figures": _views(analysis, "figures", "")}
+    found: list[SiteFigure] = []
+    for anchor, shown in views.items():
+        task = tasks.get(anchor, "")
+        for name, title, drawn in shown:
+            caption = f"{task}: {title}" if task else title
+            place = f"figure-{prefix}-{len(found)}"
+            found.append(_figure(analysis, task, caption, f"{anchor}-{name}", drawn, place))
     overview = None if found else draw_overview(analysis)
     anchor = f"results-{next(iter(analysis.slugs.values()), '')}"
     if overview is not None:
-        found.append(
-            SiteFigure("", overview.title, anchor, overview.svg(f"figure-{prefix}-0"), labels)
-        )
+        place = f"figure-{prefix}-0"
+        found.append(_figure(analysis, "", overview.title, anchor, overview, place))
     return found
 
 
-def _first_view(analysis: Analysis, anchor: str, task: str) -> PanelView | None:
-    """The first panel of a gallery in which something is drawn."""
-    shown = gallery(analysis, anchor, task)
-    panels = [] if shown is None else shown.panels
-    return next((view for view in panels if view.drawing is not None), None)
+def _views(analysis: Analysis, anchor: str, task: str) -> list[tuple[str, str, Drawing]]:
+    """The first panels of a gallery that together show all solvers: name, title and drawing."""
+    drawn = gallery(analysis, anchor, task)
+    missing = set(analysis.styles)
+    found: list[tuple[str, str, Drawing]] = []
+    for view in [] if drawn is None else drawn.panels:
+        if view.drawing is not None and missing & _shown(analysis, view.drawing):
+            missing -= _shown(analysis, view.drawing)
+            found.append((view.name, view.title, view.drawing))
+    return found
+
+
+def _shown(analysis: Analysis, drawn: Drawing) -> frozenset[str]:
+    labels = set(analysis.styles)
+    return frozenset(labels & set(drawn.data["solver"]) if "solver" in drawn.data else labels)
+
+
+def _figure(
+    analysis: Analysis, task: str, caption: str, anchor: str, drawn: Drawing, prefix: str
+) -> SiteFigure:
+    places = {light: place for place, (light, _) in enumerate(PALETTE)}
+    colors = {label: places.get(style.color) for label, style in analysis.styles.items()}
+    return SiteFigure(task, caption, anchor, drawn.svg(prefix), colors, _shown(analysis, drawn))
 
 
 def draw_overview(analysis: Analysis) -> Drawing | None:

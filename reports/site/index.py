@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from marginbench.reports import wording
-from marginbench.reports.drawing.canvas import PALETTE
 from marginbench.reports.formatting import plural
 from marginbench.reports.site.naming import SolverClass
 from marginbench.reports.site.pages import page
@@ -103,18 +102,13 @@ def _card(study: StudyEntry, slugs: Mapping[SolverClass, str]) -> _Card:
         ("Machine", study.machine),
         ("marginbench", study.version),
     ]
-    colors = {label: place % len(PALETTE) for place, label in enumerate(_drawn(study))}
+    colors = study.figures[0].colors if study.figures else {}
     keys = [
         _Key(label, slugs[item.solver], colors.get(label))
         for item in study.solvers
         for label in item.labels
     ]
     return _Card(study, [fact for fact in facts if fact[1]], keys)
-
-
-def _drawn(study: StudyEntry) -> Sequence[str]:
-    """The solvers of the figure that stands for a study, in the order of their colours."""
-    return study.figures[0].solvers if study.figures else ()
 
 
 def _uses(solver: SolverClass, studies: Sequence[StudyEntry]) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from marginbench.reports.site.docstrings import bibtex, documentation
+from marginbench.reports.site.figures import SiteFigure
 from marginbench.reports.site.naming import SolverClass
 from marginbench.reports.site.pages import page
 from marginbench.reports.site.studies import StudyEntry, StudySolver
@@ -79,6 +80,11 @@ def _documentation(solver: SolverClass, slugs: Mapping[SolverClass, str]) -> Mar
 
 
 def _figures(study: StudyEntry, solver: StudySolver) -> list[_Shown]:
+    """For each task the first figure that shows the class."""
+    first: dict[str, SiteFigure] = {}
+    for figure in study.figures:
+        if figure.shown.intersection(solver.labels):
+            first.setdefault(figure.task, figure)
     return [
         _Shown(
             caption=figure.caption,
@@ -87,6 +93,5 @@ def _figures(study: StudyEntry, solver: StudySolver) -> list[_Shown]:
             style=figure.only(solver.labels),
             note=", ".join(figure.alike(solver.labels)),
         )
-        for figure in study.figures
-        if not figure.task or figure.task in solver.tasks
+        for figure in first.values()
     ]

@@ -64,8 +64,6 @@ class StudySolver:
     ----------
     solver : SolverClass
     configurations : tuple of Configuration
-    tasks : frozenset of str
-        Labels of the tasks on which it has runs that took place.
     standing : Table
         Where it stands on each task.
     basis : str
@@ -74,7 +72,6 @@ class StudySolver:
 
     solver: SolverClass
     configurations: tuple[Configuration, ...]
-    tasks: frozenset[str]
     standing: Table
     basis: str
 
@@ -215,15 +212,8 @@ def _solvers(analysis: Analysis) -> list[StudySolver]:
         )
         labels = [item.label for item in configured]
         standing = _standing(analysis, labels)
-        tasks = _tasks_of(analysis, labels)
-        found.append(StudySolver(solver, configurations, tasks, standing, basis))
+        found.append(StudySolver(solver, configurations, standing, basis))
     return found
-
-
-def _tasks_of(analysis: Analysis, labels: Sequence[str]) -> frozenset[str]:
-    counts = analysis.counts
-    mine = counts[counts["solver"].isin(labels)]
-    return frozenset(mine.loc[mine["n_ok"] + mine["n_failed"] > 0, "task"])
 
 
 def _standing(analysis: Analysis, labels: list[str]) -> Table:

@@ -26,6 +26,7 @@ from marginbench.reports.site import build
 
 _ADDRESSES = ("href", "src", "srcset", "action", "data", "poster", "xlink:href")
 _HOSTILE = '<b onclick="x">"../../x"</b>'
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 _LONG = "An unbreakable" + "_name" * 22
 _EMOJI = "\N{FIRE} \N{SNOWMAN}"
 
@@ -104,7 +105,6 @@ def content_of(site: Path) -> dict[str, bytes]:
 def folders(make, tmp_path_factory):
     """Two studies of the same name, the second with hostile words, and one of another kind."""
     root = tmp_path_factory.mktemp("results")
-    solver = make.solver(_HOSTILE, **{"class": f"{_LONG}.py:SMO"})
     hostile = {
         "title": _HOSTILE,
         "description": f"{_LONG} {_EMOJI} \N{RIGHT-TO-LEFT OVERRIDE}",
@@ -116,9 +116,11 @@ def folders(make, tmp_path_factory):
     labels = (_HOSTILE, _LONG, _EMOJI)
     records = [make.finished("<i>a</i>", label, 0, trace, **later) for label in labels]
     skipped = {"status": "skipped", "reason": _HOSTILE}
+    uncounted = make.trace([None], [0.02], [101.0])
+    records[0] = make.finished("<i>a</i>", _HOSTILE, 0, uncounted, **later)
     records.append(make.record("<i>a</i>", "smo", 0, **skipped, **later))
     solvers = [
-        solver,
+        make.solver(_HOSTILE, instrumented=False, **{"class": f"{_LONG}.py:SMO"}),
         make.solver(_LONG, **{"class": "Mine.py:mine"}),
         make.solver(_EMOJI, **{"class": _EMOJI}),
         make.solver("smo", **{"class": "smo"}),
@@ -164,7 +166,6 @@ def test_solver_pages_are_distinct_on_any_file_system(site):
     names = sorted(path.name for path in (site / "solvers").iterdir())
     assert {"smo.html", "mplfp.html"} <= set(names)
     assert len(names) == 7
-    assert len({name.lower() for name in names}) == 7
     assert all(re.fullmatch(r"[a-z0-9-]{1,80}\.html", name) for name in names)
     # mine.py:Mine and Mine.py:mine differ in case alone.
     assert sum(bool(re.fullmatch(r"mine-py-mine-[0-9a-f]{8}\.html", name)) for name in names) == 2
@@ -232,13 +233,16 @@ def test_a_solver_from_elsewhere_has_what_was_recorded(make, site):
         assert words in text, words
 
 
-def test_a_solver_has_figures_of_tasks_that_it_took_part_in(make, site):
+def test_a_solver_has_figures_of_tasks_that_show_it(make, site):
     figures = {
         path.name[:4]: sum(tag == "figure" for tag, _ in make.page(path).tags)
         for path in (site / "solvers").iterdir()
     }
     assert figures["mine"] == figures["mplf"] == 1
     assert figures["smo-"] == 0
+    # It counts no evaluations: the first figure of its task does not show it.
+    (path,) = (site / "solvers").glob("an-unbreakable*")
+    assert "Test error against CPU seconds" in make.page(path).text
 
 
 def test_the_tables_are_the_records(site, folders):
@@ -267,8 +271,7 @@ def test_again_from_copies_in_another_order_nothing_is_written(make, folders, tm
     shutil.copytree(tmp_path / "there/b", tmp_path / "there/c")
     publish([tmp_path / "there/c", tmp_path / "there/b"], tmp_path / "twice")
     text = make.page(tmp_path / "twice/index.html").text
-    assert "../../x (x)" in text
-    assert "../../x (x-2)" in text
+    assert text.count("../../x (x)") == text.count("../../x (x-2)") > 0
 
     fewer = publish([tmp_path / "there/a"], tmp_path / "site", title="One study")
     assert fewer.removed == 5
@@ -293,7 +296,7 @@ def test_a_damaged_folder_is_named_and_nothing_is_written(make, tmp_path):
         publish([good, bad], tmp_path / "site")
     found = publish([good, bad], tmp_path / "site", keep_going=True)
     assert found.studies == 1
-    assert [str(bad) in problem for problem in found.left_out] == [True]
+    assert str(bad) in "".join(found.left_out)
 
 
 def test_an_interrupt_leaves_the_site_as_it_was(make, tmp_path, monkeypatch):
@@ -364,9 +367,6 @@ def test_after_kills_the_same_command_completes_the_site(folders, tmp_path):
         assert command.returncode == -signal.SIGKILL
     publish(folders[2:], out)
     assert content_of(out) == content_of(whole)
-
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
 @pytest.mark.slow
