@@ -263,7 +263,7 @@ def test_a_profile_is_computed_again_from_the_tasks_and_solvers_shown(
 def test_costs_are_in_units_of_the_points_of_each_task(visit, realistic, realistic_page):
     tab = visit(realistic_page)
     target = Target("test_error", 0.01)
-    choose(tab, "cost", "kernel evaluations per n², entries of the kernel matrix")
+    choose(tab, "cost", "kernel evaluations per n²")
     tab.get_by_role("radio", name="Profile").check()
     choose(tab, "target", f"within {target.words}")
     results = Analysis(load_results(realistic))
