@@ -66,7 +66,7 @@ _FURTHER = {
 }
 # Costs by a power of n, the number of training points, so that tasks of other sizes compare.
 _PER_POINTS = (
-    ("evaluations", 2, "{words} per n², entries of the kernel matrix"),
+    ("evaluations", 2, "{words} per n²"),
     ("n_iter", 1, "{words} per training point (epochs)"),
 )
 
@@ -280,7 +280,7 @@ def _costs(analysis: Analysis, chosen: _Chosen) -> list[dict[str, Any]]:
     for name, power, words in _PER_POINTS:
         if name in places:
             axis = _axis(chosen.costs[name], places[name])
-            axis |= {"words": words.format(words=axis["words"]), "format": "scientific"}
+            axis |= {"words": words.format(words=axis["words"]), "format": "number"}
             found.append(axis | {"name": f"{name}/n{power}", "power": power})
     return found
 

@@ -200,7 +200,7 @@ def test_the_path_of_a_curve_ends_where_its_median_does(visit, realistic, realis
     assert slope * end + offset == pytest.approx(medians.iloc[-1], abs=0.5)
 
 
-def shares(folder, tasks, target, cost, first) -> dict[str, tuple[np.ndarray, int]]:
+def shares(folder, tasks, target, cost, first=False) -> dict[str, tuple[np.ndarray, int]]:
     """For each solver the costs at which its runs reach a target, and how many have it."""
     results = Analysis(load_results(folder))
     spent = costs_to_target(results.runs, results.traces, target, cost)
@@ -233,24 +233,47 @@ def test_a_profile_is_computed_again_from_the_tasks_and_solvers_shown(
     solvers = ["SMO", "SDCA", "Pegasos", "SBP"]
     tab.get_by_role("radio", name="Profile").check()
     choose(tab, "target", f"within {target.words}")
-    both = shares(realistic, ["digits", "adult"], target, "evaluations", False)
+    both = shares(realistic, ["digits", "adult"], target, "evaluations")
     # LIBSVM counts nothing, and the perceptron has no objective.
     assert_profile_is(tab, both, solvers)
     tab.get_by_role("checkbox", name="digits").uncheck()
-    adult = shares(realistic, ["adult"], target, "evaluations", False)
+    adult = shares(realistic, ["adult"], target, "evaluations")
     assert adult["SDCA"][1] == 3
     assert len(adult["SDCA"][0]) == 2  # one run failed
     assert_profile_is(tab, adult, solvers)
-    # The first touch, by a cost that LIBSVM has too.
-    tab.get_by_role("checkbox", name="best so far").check()
+    # The first touch of a target that the perceptron has too, by a cost that LIBSVM has.
+    error = Target("test_error", 0.01)
     tab.get_by_role("checkbox", name="digits").check()
+    choose(tab, "target", f"within {error.words}")
     choose(tab, "cost", "CPU seconds")
-    first = shares(realistic, ["digits", "adult"], target, "cpu_s", True)
-    assert_profile_is(tab, first, [*solvers, "LIBSVM"])
+    everyone = [*solvers, "Perceptron", "LIBSVM"]
+    stays, first = (
+        shares(realistic, ["digits", "adult"], error, "cpu_s", f) for f in (False, True)
+    )
+    assert any(list(stays[name][0]) != list(first[name][0]) for name in everyone)
+    assert_profile_is(tab, stays, everyone)
+    tab.get_by_role("checkbox", name="best so far").check()
+    assert_profile_is(tab, first, everyone)
     assert "best so far" in tab.locator(".explorer-plot").inner_text()
     tab.locator(".explorer-legend button", has_text="SMO").click()
     assert "SMO" not in legend(tab)
-    assert_profile_is(tab, first, [*solvers[1:], "LIBSVM"])
+    assert_profile_is(tab, first, everyone[1:])
+
+
+def test_costs_are_in_units_of_the_points_of_each_task(visit, realistic, realistic_page):
+    tab = visit(realistic_page)
+    target = Target("test_error", 0.01)
+    choose(tab, "cost", "kernel evaluations per n²")
+    tab.get_by_role("radio", name="Profile").check()
+    choose(tab, "target", f"within {target.words}")
+    results = Analysis(load_results(realistic))
+    spent = costs_to_target(results.runs, results.traces, target, "evaluations")
+    sizes = results.runs[["task", "solver", "seed", "n_train"]]
+    mine = spent.merge(sizes, on=["task", "solver", "seed"]).query("solver == 'SBP'")
+    costs = np.sort(mine["value"] / mine["n_train"] ** 2)
+    assert mine["n_train"].nunique() == 2
+    found = drawn(tab).query("solver == 'SBP'")
+    np.testing.assert_allclose(found["cost"], costs[np.isfinite(costs)], rtol=PRECISION)
 
 
 def test_a_solver_is_hidden_and_left_alone(visit, realistic_page):

@@ -90,7 +90,7 @@ const explorerNumbers = (() => {
     scientific,
     integer: (value) => grouped(value, Number.isInteger(value) ? 0 : 1),
     megabytes: (value) => `${grouped(value, 0)}${THIN}MB`,
-    number: (value) => general(value, 6),
+    number: (value) => general(value, 4),
   };
 
   /**
@@ -140,7 +140,9 @@ const explorerNumbers = (() => {
     if (format === "percent") return `${Number((100 * value).toPrecision(4))}${THIN}%`;
     if (value === 0) return "0";
     const exponent = Math.floor(Math.log10(Math.abs(value)) + 1e-9);
-    if (format === "seconds" && exponent > -5 && exponent < 4) return String(Number(value.toFixed(6)));
+    if (["seconds", "number"].includes(format) && exponent > -5 && exponent < 4) {
+      return String(Number(value.toFixed(6)));
+    }
     if (!log && exponent > -4 && exponent < 4) return String(Number(value.toPrecision(4)));
     if (!log && value >= 1e4) {
       const [size, prefix] = PREFIXES.find(([least]) => value >= least);
