@@ -49,9 +49,8 @@ def of_task(frame: pd.DataFrame, task: str, solver: str | None = None) -> pd.Dat
 
 def n_planned(runs: pd.DataFrame) -> dict[tuple[str, str], int]:
     """How many runs are planned of each task and solver."""
-    sizes = runs.groupby(["task", "solver"], sort=False).size()
-    keys = cast("list[tuple[str, str]]", list(sizes.index))
-    return dict(zip(keys, (int(n) for n in sizes), strict=True))
+    sizes = runs.groupby(["task", "solver"], sort=False).size().reset_index(name="n")
+    return {(row["task"], row["solver"]): row["n"] for row in records(sizes)}
 
 
 def first_known(values: pd.Series) -> float | None:
