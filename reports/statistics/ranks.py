@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import friedmanchisquare, rankdata
 
 from marginbench.reports.statistics.resampling import (
     RESAMPLES,
@@ -90,7 +89,7 @@ def average_ranks(blocks: pd.DataFrame) -> pd.DataFrame:
         Columns solver, rank, low and high (bootstrap interval over datasets) and n (datasets),
         ascending in rank.
     """
-    ranks = rankdata(blocks.to_numpy(), axis=1)
+    ranks = blocks.rank(axis=1).to_numpy(np.float64)
     counts = dataset_counts(len(blocks), generator())
     low, high = percentile_interval(counts @ ranks / len(blocks))
     columns = {"solver": blocks.columns, "rank": ranks.mean(axis=0), "low": low, "high": high}
@@ -103,9 +102,12 @@ def friedman(blocks: pd.DataFrame) -> Friedman | None:
     n_blocks, n_solvers = blocks.shape
     if n_blocks < FEWEST_FOR_FRIEDMAN or n_solvers < _FEWEST_SOLVERS_FOR_FRIEDMAN:
         return None
-    ranks = rankdata(blocks.to_numpy(), axis=1)
+    ranks = blocks.rank(axis=1).to_numpy(np.float64)
     if (ranks == ranks[:, :1]).all():
         return None
+    # Importing it takes longer than a small report.
+    from scipy.stats import friedmanchisquare
+
     found = friedmanchisquare(*blocks.to_numpy().T)
     return Friedman(float(found.statistic), float(found.pvalue), n_blocks, n_solvers)
 
@@ -160,7 +162,7 @@ _PAIR_COLUMNS = [
 
 def rank_biserial(differences: Array) -> float:
     """The matched-pairs rank biserial correlation (Kerby 2014); zero if nothing differs."""
-    ranks = rankdata(np.abs(differences))
+    ranks = pd.Series(np.abs(differences)).rank().to_numpy(np.float64)
     return float((np.sign(differences) * ranks).sum() / ranks.sum())
 
 

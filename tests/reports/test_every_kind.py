@@ -145,7 +145,10 @@ def test_the_page_is_self_contained_and_its_links_resolve(kind, make):
     assert "@import" not in text
     assert not re.search(r"url\((?!#)", text)
     assert not {"iframe", "img", "object", "embed"} & {tag for tag, _ in page.tags}
-    assert [attributes for tag, attributes in page.tags if tag == "script"] == [{}]
+    assert [attributes for tag, attributes in page.tags if tag == "script"] == [
+        {"type": "application/json", "id": "explorer-data"},
+        {},
+    ]
     assert "default-src 'none'" in " ".join(page.values("content"))
     ids = page.values("id")
     assert len(ids) == len(set(ids))
@@ -171,7 +174,7 @@ def test_hostile_names_are_text(kind, make, capsys):
         records, [task], [solver], title=HOSTILE, description=HOSTILE, command=HOSTILE
     )
     path = write_report(folder, HOSTILE)
-    assert path.read_text(encoding="utf-8").count("<script") == 1  # the page's own
+    assert path.read_text(encoding="utf-8").count("<script") == 2  # data and script of the page
     assert make.page(path).text.count(HOSTILE) > 8
     assert "[bold]" in capsys.readouterr().out
 

@@ -82,16 +82,16 @@ def test_without_counts_the_cost_is_cpu_seconds(make, write_results):
 
 def test_every_figure_links_to_its_task_and_has_ids_of_its_own(realistic_page):
     page = realistic_page.read_text(encoding="utf-8")
-    section = page[page.index('id="glance"') : page.index('id="task-0"')]
+    section = page[page.index('id="glance"') : page.index('id="results-digits"')]
     assert re.findall(r'<figcaption><a href="#([^"]+)">([^<]+)', section) == 2 * [
-        ("task-0", "digits"),
-        ("task-1", "adult"),
+        ("results-digits", "digits"),
+        ("results-adult", "adult"),
     ]
-    for anchor in ("task-0", "task-1"):
+    for anchor in ("results-digits", "results-adult"):
         assert f'<h2 id="{anchor}">' in page
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
-    assert page.index('id="findings"') < page.index('id="glance"') < page.index('id="task-0"')
+    assert page.index('id="findings"') < page.index('id="glance"') < page.index('id="results-digits"')
     assert section.count('class="legend"') == 1
 
 

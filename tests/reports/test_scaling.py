@@ -213,7 +213,8 @@ def test_a_page_has_the_section_only_with_a_family(
     missing = [("n=10000", "SMO", 2)]
     folder = write_results(records(SIZES), tasks(SIZES), solvers, missing)
     page = report(folder).read_text(encoding="utf-8")
-    section = page[page.index('id="scaling"') : page.index('id="results-')]
+    section = page[page.index('id="scaling"') :]
+    section = section[: section.index("</section>")]
     assert section.count("<figure ") == 4
     assert section.count("<svg") == 5  # four panels and one key
     assert ">1.00<" in section

@@ -48,7 +48,7 @@ def test_every_figure_and_table_of_the_page_and_all_data_are_written(results, do
     for name in drawn:
         assert {f"figures/{name}.{ending}" for ending in ("svg", "csv")} <= set(files)
     n_tables = sum(path.startswith("tables/") and path.endswith(".tex") for path in files)
-    assert n_tables == page.count('<div class="table"')
+    assert n_tables == len(re.findall(r'<div class="table[ "]', page))
     assert {f"data/{n}.{e}" for n in ("runs", "traces", "columns") for e in ("csv", "parquet")} <= (
         set(files)
     )
