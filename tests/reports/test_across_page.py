@@ -85,6 +85,7 @@ def test_a_single_task_or_solver_has_no_section(make, study):
     assert has_section(study([*one_task, run(make, "b", "A", 70)]))
 
 
+@pytest.mark.slow
 def test_enough_datasets_give_bold_wins_and_tested_pairs(make, study):
     costs = {"A": 20, "B": 60, "C": 200}
     analysis = study(
@@ -111,6 +112,7 @@ def test_enough_datasets_give_bold_wins_and_tested_pairs(make, study):
     assert sentence.endswith("Friedman χ² = 14, p < 0.001; the tests of pairs are below.")
 
 
+@pytest.mark.slow
 def test_tasks_that_share_a_dataset_do_not_add_power(make, study):
     costs = {"A": 20, "B": 60, "C": 200}
     records = [
@@ -132,6 +134,7 @@ def test_without_a_reference_there_is_no_section(make, study):
     assert not Across().applies(study(records))
 
 
+@pytest.mark.slow
 def test_solvers_without_the_objective_have_problems_of_errors_only(make, write_results):
     records = [run(make, task, name, 50, suboptimality=None) for task in "ab" for name in "AB"]
     solvers = [make.solver(name, scalarization=None) for name in "AB"]
@@ -145,6 +148,7 @@ def test_solvers_without_the_objective_have_problems_of_errors_only(make, write_
     assert across_tables.wins_table(analysis, across_tables.questions(analysis)[0]) is None
 
 
+@pytest.mark.slow
 def test_figures_draw_the_profiles_and_leave_out_times_that_do_not_compare(make, study):
     shared = {"jobs": 2, "wall_s": 1.0, "cpu_s": 0.5}
     costs = {"A": 100, "B": 400}
