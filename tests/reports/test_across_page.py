@@ -68,7 +68,9 @@ def test_its_figures_can_be_linked_to_and_are_between_findings_and_tasks(section
     expected = [f"across-{group}-{kind}" for group in ("data", "performance") for kind in kinds]
     assert anchors == [*expected, "across-front-error-cost"]
     text = realistic_page.read_text(encoding="utf-8")
-    places = [text.index(f'<h2 id="{anchor}"') for anchor in ("findings", "across", "results-digits")]
+    places = [
+        text.index(f'<h2 id="{anchor}"') for anchor in ("findings", "across", "results-digits")
+    ]
     assert places == sorted(places)
 
 
