@@ -1,6 +1,6 @@
 """The command ``marginbench report`` on large results folders: CPU seconds, memory, size of page.
 
-``python -m benchmarks.report_speed`` writes folders of simulated records, of up to 100 000
+``python -m benchmarks.report`` writes folders of simulated records, of up to 100 000
 checkpoints each (:data:`SHAPES`), runs the command on them in a process of its own, and prints
 what it spent. ``--folder DIR`` measures a folder that exists instead, and ``--keep DIR`` keeps
 what was written.
