@@ -192,7 +192,7 @@ def test_a_table_sorts_by_value_and_comes_back(browser, many_solvers_page):
     counted = [f"S{n}" for n in range(9, 1, -1)]
     # 100k comes before 1.00M: by value. Without a count, in either direction last.
     assert _names(table) == [*counted, "S0", "S1"]
-    assert tab.evaluate("location.hash") == "#table-task-0-sort=6a"
+    assert tab.evaluate("location.hash") == "#table-results-digits-sort=6a"
     tab.keyboard.press("Space")
     assert column.get_attribute("aria-sort") == "descending"
     assert _names(table) == [*reversed(counted), "S0", "S1"]
@@ -208,7 +208,7 @@ def test_a_table_sorts_by_value_and_comes_back(browser, many_solvers_page):
 def test_rows_are_filtered_and_columns_chosen(browser, many_solvers_page):
     tab = browser.new_page()
     tab.goto(many_solvers_page.as_uri())
-    part = tab.locator("section[aria-labelledby=task-0]")
+    part = tab.locator("section[aria-labelledby=results-digits]")
     table = part.locator("table.results")
     part.get_by_role("searchbox").fill("crash")
     assert _names(table) == ["S0"]
@@ -227,7 +227,7 @@ def test_rows_are_filtered_and_columns_chosen(browser, many_solvers_page):
     # A link within the page keeps the choice, and leads to its anchor.
     tab.get_by_role("navigation").get_by_role("link", name="Protocol").click()
     tab.wait_for_function("location.hash.includes('hide')")
-    assert tab.evaluate("location.hash").startswith("#protocol&table-task-0-hide=")
+    assert tab.evaluate("location.hash").startswith("#protocol&table-results-digits-hide=")
     tab.reload()
     assert table.locator("thead tr").nth(1).locator("th:visible").count() == 13
     tab.close()
@@ -235,29 +235,31 @@ def test_rows_are_filtered_and_columns_chosen(browser, many_solvers_page):
 
 def test_a_heading_leads_to_its_definition(browser, realistic_page):
     tab = browser.new_page()
-    tab.goto(realistic_page.as_uri() + "#table-task-0-sort=2a")
+    tab.goto(realistic_page.as_uri() + "#table-results-digits-sort=2a")
     tab.get_by_role("link", name="Definition of Suboptimality").first.click()
     entry = tab.locator("#def-suboptimality")
     entry.wait_for(state="visible")
     assert "Lower is better." in entry.inner_text()
-    assert tab.evaluate("location.hash") == "#def-suboptimality&table-task-0-sort=2a"
+    assert tab.evaluate("location.hash") == "#def-suboptimality&table-results-digits-sort=2a"
     tab.close()
 
 
 def test_parts_of_the_address_do_not_disturb_each_other(browser, many_solvers_page):
     tab = browser.new_page()
-    tab.goto(many_solvers_page.as_uri() + "#solvers&explore=task%3Dx%26y&table-task-0-sort=0d")
+    tab.goto(
+        many_solvers_page.as_uri() + "#solvers&explore=task%3Dx%26y&table-results-digits-sort=0d"
+    )
     assert tab.locator("#solvers").evaluate("e => Math.abs(e.getBoundingClientRect().top) < 100")
     assert tab.evaluate("marginbench.hash.get('explore')") == "task=x&y"
     assert tab.evaluate("marginbench.hash.get('table')") is None
     assert _names(tab.locator("table.results"))[0] == "S9"
     tab.evaluate("marginbench.hash.set('explore', 'a b')")
-    assert tab.evaluate("location.hash") == "#solvers&table-task-0-sort=0d&explore=a%20b"
+    assert tab.evaluate("location.hash") == "#solvers&table-results-digits-sort=0d&explore=a%20b"
     # An address typed in, with nothing but choices, replaces them.
-    tab.evaluate("location.hash = '#table-task-0-sort=0a'")
+    tab.evaluate("location.hash = '#table-results-digits-sort=0a'")
     tab.wait_for_function("marginbench.hash.get('explore') === null")
     assert _names(tab.locator("table.results"))[0] == "S0"
-    tab.evaluate("marginbench.hash.set('table-task-0-sort', '')")
+    tab.evaluate("marginbench.hash.set('table-results-digits-sort', '')")
     assert tab.evaluate("location.hash") == ""
     tab.close()
 

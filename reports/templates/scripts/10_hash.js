@@ -1,6 +1,7 @@
 // What a reader has chosen is kept in the part of the address behind "#", so that a copied address
-// shows the same: "#findings", "#table-task-0=sort:2d" and "#findings&explore=task:digits" are all
-// valid. The part without "=" is the anchor that the browser jumps to.
+// shows the same: "#findings", "#table-solvers-sort=2d" and "#findings&explore=task:digits" are all
+// valid. The part without "=" is the anchor that the browser jumps to. Entries of the history that
+// were made here carry the choices with them; others are jumps, which keep what was chosen.
 const marginbench = {};
 marginbench.hash = (() => {
   const split = () => location.hash.slice(1).split("&").filter(Boolean);
@@ -20,28 +21,32 @@ marginbench.hash = (() => {
     return part === undefined ? null : decoded(part.slice(key.length + 1));
   }
 
-  function write(anchors) {
+  const anchor = () => split().find(isAnchor) ?? null;
+  const encoded = (text) =>
+    text.replace(/[%&=#\s]|[^\x21-\x7e]/gu, (letter) => encodeURIComponent(letter));
+
+  function write(anchors, asEntry = false) {
     const hash = [...anchors, ...chosen].join("&");
     const address = location.pathname + location.search + (hash ? `#${hash}` : "");
     try {
-      history.replaceState(history.state, "", address);
+      history[asEntry ? "pushState" : "replaceState"]({ chosen }, "", address);
     } catch {
       // A page inside another may not be allowed to change its address.
     }
   }
 
-  // Null and the empty text remove the key.
-  function set(key, value) {
+  // Null and the empty text remove the key; as an entry of the history it can be taken back.
+  function set(key, value, asEntry = false) {
     chosen = chosen.filter((part) => !part.startsWith(`${key}=`));
     if (value !== null && value !== "") {
-      chosen.push(`${key}=${encodeURIComponent(value)}`);
+      chosen.push(`${key}=${encoded(value)}`);
     }
-    write(split().filter(isAnchor));
+    write(split().filter(isAnchor), asEntry);
   }
 
   function jump() {
-    const anchor = split().find(isAnchor);
-    const target = anchor && document.getElementById(decoded(anchor));
+    const name = anchor();
+    const target = name && document.getElementById(decoded(name));
     if (!target) {
       return;
     }
@@ -54,15 +59,16 @@ marginbench.hash = (() => {
   // The browser looks for an anchor named like the whole hash, and finds none beside choices.
   addEventListener("DOMContentLoaded", jump);
   addEventListener("hashchange", () => {
-    const parts = split();
-    const others = parts.filter((part) => !isAnchor(part));
-    if (others.length) {
-      chosen = others;
+    const others = split().filter((part) => !isAnchor(part));
+    const known = history.state && history.state.chosen;
+    if (known || others.length) {
+      chosen = known || others;
       dispatchEvent(new Event("marginbench:hash"));
     } else if (chosen.length) {
-      write(parts);
+      write(split());
     }
     jump();
   });
-  return { get, set };
+  write(split().filter(isAnchor));
+  return { get, set, anchor };
 })();

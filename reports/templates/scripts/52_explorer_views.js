@@ -2,7 +2,6 @@
 // of the page's address. Nothing here touches the page.
 const explorerViews = (() => {
   const { say, summary, stepCurve, medianCurve, distribution, FEWEST_FOR_QUARTILES } = explorerNumbers;
-  const PREFIX = "#explore:";
   const FAR_BELOW = 30; // a reference line farther below every value would only squeeze them
 
   // ---- series
@@ -196,8 +195,8 @@ const explorerViews = (() => {
     target: [data.targets, "name"], hidden: [data.solvers, "label"], without: [data.tasks, "label"],
   });
 
-  /** The part of the address that says what is unlike the first view. */
-  function hashOf(data, choice) {
+  /** What is unlike the first view, as text for the address: "cost:cpu_s;view:profile". */
+  function textOf(data, choice) {
     const usual = initial(data);
     const lists = listsOf(data);
     const said = new URLSearchParams();
@@ -207,15 +206,15 @@ const explorerViews = (() => {
       else if (value !== usual[key]) said.set(key, list ? list[value][name] : String(value));
     }
     said.sort();
-    return PREFIX + said;
+    return String(said).replaceAll("=", ":").replaceAll("&", ";");
   }
 
-  /** The choice that an address asks for; what it does not know is left as in the first view. */
-  function choiceOf(data, hash) {
+  /** The choice that a text asks for; what it does not know is left as in the first view. */
+  function choiceOf(data, said) {
     const choice = initial(data);
     const lists = listsOf(data);
     const words = { view: ["curves", "profile"], runs: ["medians", "single"] };
-    for (const [key, text] of new URLSearchParams(hash.slice(PREFIX.length))) {
+    for (const [key, text] of new URLSearchParams(said.replaceAll(":", "=").replaceAll(";", "&"))) {
       if (Object.hasOwn(lists, key)) {
         const [list, name] = lists[key];
         const place = list.findIndex((item) => item[name] === text);
@@ -231,5 +230,5 @@ const explorerViews = (() => {
     return choice;
   }
 
-  return { PREFIX, initial, viewOf, describe, csvOf, hashOf, choiceOf };
+  return { initial, viewOf, describe, csvOf, textOf, choiceOf };
 })();

@@ -1,7 +1,8 @@
 // The explorer: one figure of a study's checkpoints whose axes, targets, tasks and solvers the
 // reader chooses. What it shows is kept in the page's address, so that a view can be linked.
 const Explorer = (() => {
-  const { PREFIX, initial, viewOf, describe, csvOf, hashOf, choiceOf } = explorerViews;
+  const { initial, viewOf, describe, csvOf, textOf, choiceOf } = explorerViews;
+  const KEY = "explore";
   const REACH_PX = 48; // the pointer means a curve no farther than this
   const STRIDE_PX = 8; // an arrow key moves at least so far
   const NARROWEST_PX = 280;
@@ -68,11 +69,12 @@ const Explorer = (() => {
       Object.assign(this, { root, data });
       this.plot = this.find("plot");
       this.svg = this.plot.querySelector("svg");
-      this.choice = choiceOf(data, location.hash.startsWith(PREFIX) ? location.hash : "");
+      this.choice = choiceOf(data, marginbench.hash.get(KEY) ?? "");
       this.fill();
       this.listen();
       this.show();
-      if (location.hash.startsWith(PREFIX)) root.closest("section").scrollIntoView();
+      const asked = marginbench.hash.get(KEY) !== null && marginbench.hash.anchor() === null;
+      if (asked) root.closest("section").scrollIntoView();
     }
 
     find(name) {
@@ -142,7 +144,7 @@ const Explorer = (() => {
         this.control(name).addEventListener("click", action);
       }
       this.listenToFigure();
-      window.addEventListener("hashchange", () => this.follow());
+      window.addEventListener("marginbench:hash", () => this.follow());
     }
 
     listenToFigure() {
@@ -172,15 +174,15 @@ const Explorer = (() => {
     choose(changes) {
       this.choice = { ...this.choice, ...changes };
       this.find("said").textContent = "";
-      location.hash = hashOf(this.data, this.choice);
+      marginbench.hash.set(KEY, textOf(this.data, this.choice), true);
       this.show();
     }
 
-    /** Take over the view of the address; that of another part of the page changes nothing. */
+    /** Take over the view of the address. */
     follow() {
-      const mine = location.hash.startsWith(PREFIX);
-      if ((!mine && location.hash) || location.hash === hashOf(this.data, this.choice)) return;
-      this.choice = choiceOf(this.data, mine ? location.hash : "");
+      const said = marginbench.hash.get(KEY) ?? "";
+      if (said === textOf(this.data, this.choice)) return;
+      this.choice = choiceOf(this.data, said);
       this.show();
     }
 
@@ -303,7 +305,7 @@ const Explorer = (() => {
     }
 
     async copyLink() {
-      const link = location.href.split("#")[0] + hashOf(this.data, this.choice);
+      const link = location.href;
       const said = this.find("said");
       try {
         await navigator.clipboard.writeText(link);
