@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jinja2
 import pandas as pd
 from markupsafe import Markup
 
 from marginbench.data_loaders.atomic import replacing
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.storage import storing
-from marginbench.harness.words import visible_lines
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.definitions import glossary
-from marginbench.reports.drawing.canvas import PALETTE
 from marginbench.reports.links import csv_link, results_argument
 from marginbench.reports.sections import Section, sections_of
 from marginbench.reports.statistics import integrity
-
-_TEMPLATES = Path(__file__).parent / "templates"
+from marginbench.reports.templating import TEMPLATES, environment, page
 
 
 @dataclass(frozen=True)
@@ -65,12 +60,12 @@ def write_page(analysis: Analysis, command: str = "") -> Written:
         If it cannot be written.
     """
     path = analysis.results.folder / "report.html"
-    page = render(analysis, command or analysis.study.command).encode()
-    if _holds(path, page):
+    text = render(analysis, command or analysis.study.command).encode()
+    if _holds(path, text):
         return Written(path, changed=False)
     remedy = "mend that and write it with 'marginbench report'; the runs are recorded"
     with interrupts_deferred(), storing(path, remedy), replacing(path) as sink:
-        sink.write(page)
+        sink.write(text)
     return Written(path, changed=True)
 
 
@@ -93,22 +88,18 @@ def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = No
     site : mapping, optional
         What the page links to as a part of a site: see ``templates/site_navigation.html``.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["command"] = command
-    environment.globals["csv_link"] = csv_link
-    environment.globals["results_argument"] = results_argument(command, analysis.study.name)
-    environment.globals.update(_definitions(analysis))
+    templates = environment()
+    templates.globals |= {
+        "command": command,
+        "csv_link": csv_link,
+        "results_argument": results_argument(command, analysis.study.name),
+        **_definitions(analysis),
+    }
     script = _script()
     sections = sections_of(analysis)
-    page = environment.get_template("page.html").render(
+    return page(
+        templates.get_template("page.html"),
         study=analysis.study,
-        palette=PALETTE,
         site=site,
         script=Markup(script),
         script_source=_source_of(script),
@@ -119,14 +110,12 @@ def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = No
             _Rendered(
                 part.anchor,
                 part.title,
-                Markup(environment.get_template(section.template).render(part.data)),
+                Markup(templates.get_template(section.template).render(part.data)),
             )
             for section in sections
             for part in section.parts(analysis)
         ],
     )
-    # No name or message, in a figure neither, may hide or reorder what stands beside it.
-    return visible_lines(page, sys.maxsize)
 
 
 def _definitions(analysis: Analysis) -> dict[str, Any]:
@@ -143,7 +132,7 @@ def _definitions(analysis: Analysis) -> dict[str, Any]:
 
 def _script() -> str:
     """All scripts of the page, in one; the page is whole without it."""
-    parts = sorted((_TEMPLATES / "scripts").glob("*.js"))
+    parts = sorted((TEMPLATES / "scripts").glob("*.js"))
     return "\n".join(part.read_text(encoding="utf-8") for part in parts)
 
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import jinja2
 
 from marginbench.data_loaders.atomic import replacing
 from marginbench.harness.environment import version
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.storage import storing
-from marginbench.harness.words import visible_lines
 from marginbench.reports.comparison import settings, tables, words
 from marginbench.reports.comparison.figure import solver_figure
-from marginbench.reports.drawing.canvas import PALETTE, Drawing
+from marginbench.reports.drawing.canvas import Drawing
+from marginbench.reports.templating import environment, page
 
 if TYPE_CHECKING:
     from marginbench.reports.comparison.result import Comparison
-
-_TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 
 
 @dataclass(frozen=True)
@@ -41,26 +36,19 @@ def write_page(comparison: Comparison, path: Path) -> Path:
     StorageError
         If it cannot be written.
     """
-    page = render(comparison).encode()
+    text = render(comparison).encode()
     with interrupts_deferred(), storing(path), replacing(path) as sink:
-        sink.write(page)
+        sink.write(text)
     return path
 
 
 def render(comparison: Comparison) -> str:
     """The page as HTML text."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     frame = comparison.frame
     told, means = words.told(frame), words.differing(comparison.solvers)
     rest = words.ordered(frame.drop(told.index))
-    page = environment.get_template("comparison.html").render(
-        palette=PALETTE,
+    return page(
+        environment().get_template("comparison.html"),
         version=version(),
         comparison=comparison,
         key_figures=_key_figures(comparison),
@@ -76,8 +64,6 @@ def render(comparison: Comparison) -> str:
         code=tables.differences_table(settings.merged(comparison.code), "Solvers"),
         bounds=tables.bounds_table(comparison),
     )
-    # No name or message may hide or reorder what stands beside it.
-    return visible_lines(page, sys.maxsize)
 
 
 def _key_figures(comparison: Comparison) -> list[tuple[str, str]]:

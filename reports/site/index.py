@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from marginbench.reports import wording
 from marginbench.reports.formatting import plural
 from marginbench.reports.site.naming import SolverClass
-from marginbench.reports.site.pages import page
 from marginbench.reports.site.studies import StudyEntry, runs_words
+from marginbench.reports.templating import environment, page
 
 _TITLE = "Benchmark results"
 _KINDS: Mapping[str, str] = {"svm": "Studies of SVM solvers", "feasibility": "Feasibility methods"}
@@ -83,7 +83,7 @@ def index_page(
             plural(sum(dict(study.counts)["planned"] for study in studies), "run"),
         ],
     }
-    return page("site_index.html", values)
+    return page(environment().get_template("site_index.html"), **values).encode()
 
 
 def _place_of_kind(kind: str) -> tuple[int, str]:

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from marginbench.reports.site.docstrings import bibtex, documentation
 from marginbench.reports.site.figures import SiteFigure
 from marginbench.reports.site.naming import SolverClass
-from marginbench.reports.site.pages import page
 from marginbench.reports.site.studies import StudyEntry, StudySolver
+from marginbench.reports.templating import environment, page
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def solver_page(
         "bibtex": bibtex(solver.name) if solver.registered else [],
         "uses": uses,
     }
-    return page("site_solver.html", values)
+    return page(environment().get_template("site_solver.html"), **values).encode()
 
 
 def _documentation(solver: SolverClass, slugs: Mapping[SolverClass, str]) -> Markup | None:

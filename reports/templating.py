@@ -1,0 +1,32 @@
+"""Pages from the templates in ``templates/``: one shell and one style for all of them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import jinja2
+
+from marginbench.harness.words import visible_lines
+from marginbench.reports.drawing.canvas import PALETTE
+
+#: Where they are.
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def environment() -> jinja2.Environment:
+    """The templates, with escaping; an unknown name is an error."""
+    found = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.globals["palette"] = PALETTE
+    return found
+
+
+def page(template: jinja2.Template, **values: object) -> str:
+    """A page from its template, in which no text from elsewhere hides or reorders other text."""
+    return visible_lines(template.render(**values), sys.maxsize)
