@@ -346,7 +346,8 @@ def _budgets(analysis: Analysis, cost: str) -> pd.DataFrame:
 
 def _budget_table(analysis: Analysis) -> Table | None:
     """Who has the lowest test error after so many evaluations, or seconds."""
-    columns = [column for column, _ in _costs(analysis)]
+    timed = times_compare(analysis.runs, analysis.environments)
+    columns = [column for column, _ in _costs(analysis) if timed or column != "cpu_s"]
     parts = []
     for column in columns:
         budgets = _budgets(analysis, column)

@@ -10,7 +10,7 @@ import pytest
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.derived.to_target import OBJECTIVE_TARGET
 from marginbench.reports.results import load_results
-from marginbench.reports.sections.findings import Findings, sentences
+from marginbench.reports.sections.findings import Findings, _budget_table, sentences
 from marginbench.reports.statistics import leading
 
 SOLVERS = ("Fast", "Slow", "Flaky", "Other", "Peer")
@@ -83,6 +83,20 @@ def test_the_sentences_say_what_the_matrix_shows(analysis):
         "there on any of 2 tasks."
     )
     assert found[2] == "Test error: nothing separates the solvers on any of 2 tasks."
+
+
+def test_no_seconds_lead_where_no_time_is_ranked(make, write_results):
+    def names(jobs):
+        records = [
+            make.finished("a", name, 0, make.trace([10, 100], [0.2, 0.1]), jobs=jobs)
+            for name in ("One", "Other")
+        ]
+        solvers = [make.solver("One"), make.solver("Other")]
+        analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
+        return [row[0].value for row in _budget_table(analysis).rows]
+
+    assert any("CPU" in name for name in names(jobs=1))
+    assert not any("CPU" in name for name in names(jobs=2))
 
 
 def test_who_leads_is_decided_by_the_state_at_the_budget(make, write_results):
