@@ -150,7 +150,11 @@ def _first_finding(analysis: Analysis, target: Target) -> Finding | None:
     if not tasks:
         return None
     question = f"To stay {_within(target)}, in {words}"
-    others = "no other counted solver" if cost == "evaluations" else "no other solver"
+    failed = (table["n_failed"] > 0) | (table["n_missing"] > 0)
+    there = table["task"].isin(tasks) & np.isfinite(table["median"])
+    # Such a solver does not compete, but it may get there all the same.
+    whole = " without a failed or missing run" if (failed & there).any() else ""
+    others = f"no other {'counted solver' if cost == 'evaluations' else 'solver'}{whole}"
     firsts: dict[str, list[float]] = {}
     undecided = reached = 0
     for task in tasks:
@@ -161,12 +165,12 @@ def _first_finding(analysis: Analysis, target: Target) -> Finding | None:
         if len(leaders) == 1:
             firsts.setdefault(str(leaders.iloc[0]), []).append(_lead(mine))
     if not reached:
-        return Finding(question, f"no solver gets there on {_of_all(len(tasks))}")
+        return Finding(question, f"no solver{whole} gets there on {_of_all(len(tasks))}")
     parts = [
         (len(leads), f"{name} is first on", _by(leads, others)) for name, leads in firsts.items()
     ]
     parts += [(undecided, "runs of several solvers overlap on", "")]
-    parts += [(len(tasks) - reached, "nobody stays there on", "")]
+    parts += [(len(tasks) - reached, f"nobody{whole} stays there on", "")]
     return _ranked(question, [part for part in parts if part[0]], len(tasks))
 
 
@@ -213,12 +217,16 @@ def _error_finding(analysis: Analysis) -> Finding | None:
     worse = table[~table["best"]].groupby("solver", sort=False)["task"].nunique()
     worse = worse.sort_values(ascending=False, kind="stable")
     if worse.empty:
-        return Finding("Test error", f"nothing separates the solvers on {_of_all(len(tasks))}")
+        return Finding(
+            "Test error", f"no solver can be told from the best on {_of_all(len(tasks))}"
+        )
     listed = ", ".join(f"{name} on {count}" for name, count in worse.items())
+    # The best of one task may be worse on another. Others may differ from each other.
+    others = table["solver"].nunique() - len(worse)
     return Finding(
         f"Test error, on {plural(len(tasks), 'task')}",
         f"worse than the best by more than chance: {listed}",
-        "; nothing separates the others",
+        "; no other solver can be told from the best" if others else "",
     )
 
 

@@ -82,7 +82,7 @@ def test_the_sentences_say_what_the_matrix_shows(analysis):
         "To stay within 1 point of the optimum's error, in kernel evaluations: no solver gets "
         "there on any of 2 tasks."
     )
-    assert found[2] == "Test error: nothing separates the solvers on any of 2 tasks."
+    assert found[2] == "Test error: no solver can be told from the best on any of 2 tasks."
 
 
 def test_no_seconds_lead_where_no_time_is_ranked(make, write_results):
@@ -97,6 +97,26 @@ def test_no_seconds_lead_where_no_time_is_ranked(make, write_results):
 
     assert any("CPU" in name for name in names(jobs=1))
     assert not any("CPU" in name for name in names(jobs=2))
+
+
+def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(make, write_results):
+    def first(alone):
+        near, far = [200.0, 100.5], [200.0, 150.0]
+        records = [
+            make.finished("a", "Fast", 0, make.trace([10, 100], [0.3] * 2, near if alone else far)),
+            make.record("a", "Flaky", 3, status="crashed"),
+            *(
+                make.finished("a", "Flaky", seed, make.trace([10, 50], [0.3] * 2, near))
+                for seed in range(3)
+            ),
+        ]
+        solvers = [make.solver("Fast"), make.solver("Flaky")]
+        return sentences(Analysis(load_results(write_results(records, [make.task("a")], solvers))))[
+            0
+        ]
+
+    assert "(no other counted solver without a failed or missing run gets there)" in first(True)
+    assert "no solver without a failed or missing run gets there on the only task" in first(False)
 
 
 def test_who_leads_is_decided_by_the_state_at_the_budget(make, write_results):
