@@ -13,6 +13,9 @@ from marginbench.reports.described import CellTask
 from marginbench.reports.formatting import plural
 from marginbench.reports.statistics import certificates
 
+#: Where the counts of instances add up to more than there are.
+TIES = "; ties count for each"
+
 
 @dataclass(frozen=True)
 class Solved:
@@ -54,7 +57,8 @@ def fewest_sentence(analysis: Analysis, task: str) -> str:
         (name,) = counts
         return f"{name} needed the fewest iterations on each of {plural(n, 'solved instance')}."
     listed = ", ".join(f"{name} on {count}" for name, count in counts.items())
-    return f"The fewest iterations, of {plural(n, 'solved instance')}: {listed}."
+    shared = TIES if sum(counts.values()) > n else ""
+    return f"The fewest iterations, of {plural(n, 'solved instance')}: {listed}{shared}."
 
 
 def gap_sentence(analysis: Analysis) -> str:

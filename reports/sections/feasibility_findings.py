@@ -14,7 +14,7 @@ from marginbench.reports.described import CellTask
 from marginbench.reports.formatting import plural
 from marginbench.reports.frames import by_solver
 from marginbench.reports.sections import Section
-from marginbench.reports.solved import solved
+from marginbench.reports.solved import TIES, solved
 from marginbench.reports.statistics import certificates
 from marginbench.reports.wording import Finding
 
@@ -86,4 +86,5 @@ def _fewest_finding(analysis: Analysis, cells: set[str]) -> list[Finding]:
     (first, most), *rest = totals.most_common()
     listed = "".join(f"; {name} on {count}" for name, count in rest)
     words = f"{first} on {most} of {plural(n, 'solved instance')}"
-    return [Finding("Fewest iterations", words, listed)]
+    shared = TIES if totals.total() > n else ""
+    return [Finding("Fewest iterations", words, listed + shared)]

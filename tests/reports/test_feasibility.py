@@ -123,6 +123,19 @@ def test_who_needs_fewer_iterations_is_decided_on_every_instance(analysis):
     )
 
 
+def test_ties_are_said_to_count_for_each(make, write_results):
+    tasks, methods = [make.cell("t", instances=2)], [make.method("VN"), make.method("PCT")]
+    runs = [
+        make.method_record("t", name, seed, n)
+        for name, needed in (("VN", (10, 20)), ("PCT", (10, 30)))
+        for seed, n in enumerate(needed)
+    ]
+    analysis = Analysis(load_results(write_results(runs, tasks, methods)))
+    assert fewest_sentence(analysis, "t") == (
+        "The fewest iterations, of 2 solved instances: VN on 2, PCT on 1; ties count for each."
+    )
+
+
 def test_the_gap_is_measured_at_every_checkpoint_of_cells(analysis):
     traces = analysis.traces[analysis.traces["solver"] == "MPLFP"]
     ratio, n = gap_ratio(traces, dict.fromkeys(traces["task"].unique(), 5000))
