@@ -378,6 +378,41 @@ def test_a_view_is_in_the_address_and_comes_back(visit, crowd, realistic_page):
     assert legend(again) == legend(odd)
 
 
+def hidden(tab) -> int:
+    return tab.locator(".explorer-legend button:first-child[aria-pressed=false]").count()
+
+
+def test_choices_are_undone_and_stand_beside_those_of_tables(visit, crowd):
+    """Back to the first view, "Show all" of several, and a table that stays sorted."""
+    tab = visit(crowd / "report.html")
+    tab.locator("button.sort").nth(1).click()
+    for count in (1, 2):
+        tab.locator(".explorer-legend li").nth(count).locator("button").first.click()
+        assert hidden(tab) == count
+    tab.locator("[name=explorer-all]").click()
+    tab.wait_for_function("location.hash.startsWith('#table-')")
+    assert "explore" not in tab.url
+    assert hidden(tab) == 0
+    assert tab.locator("[aria-sort=ascending]").count() == 1
+    for count in (2, 1, 0):
+        tab.go_back()
+        tab.wait_for_function(
+            "count => document.querySelectorAll("
+            "'.explorer-legend button:first-child[aria-pressed=false]').length === count",
+            arg=count,
+        )
+    assert tab.locator("[aria-sort=ascending]").count() == 1
+
+
+def test_a_view_is_restored_from_an_address_with_an_anchor(visit, crowd):
+    view = "explore=view:profile;hidden:Solver+1;hidden:Solver+2"
+    tab = visit(crowd / "report.html", f"#findings&{view}")
+    assert hidden(tab) == 2
+    tab.evaluate("location.hash = '#protocol'")
+    tab.wait_for_function("location.hash.startsWith('#protocol&explore=view:profile;')")
+    assert hidden(tab) == 2
+
+
 @pytest.mark.parametrize(
     "fragment",
     [
