@@ -158,7 +158,7 @@ def _known(folder: Path, *, force: bool) -> Mapping[str, Mapping[str, Any]]:
         return {}
     except OSError as error:
         raise ReportError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass  # not one of ours
     if force:
         return {}
@@ -187,7 +187,7 @@ def _not_ours(
     path: Path, folder: Path, known: Mapping[str, Mapping[str, Any]], origin: Origin
 ) -> str:
     """Why a path is not to be replaced; empty if it is ours, or free."""
-    if not path.exists():
+    if not path.exists() and not path.is_symlink():
         return ""
     if not path.is_file():
         return "is in the way and no file"
@@ -202,7 +202,10 @@ def _not_ours(
 
 
 def _same(one: object, other: str) -> bool:
-    return Path(str(one)).resolve() == Path(other).resolve()
+    try:
+        return Path(str(one)).resolve() == Path(other).resolve()
+    except ValueError:  # no path at all, as with a null character
+        return False
 
 
 def _holds(path: Path, content: bytes) -> bool:
