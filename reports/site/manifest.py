@@ -126,7 +126,7 @@ def _parsed(path: Path) -> Manifest | None:
         files = {name: str(item["sha256"]) for name, item in values["files"].items()}
         sizes = {name: int(item["bytes"]) for name, item in values["files"].items()}
         earlier = {name: str(item) for name, item in values.get("earlier", {}).items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     # A manifest may come with a site from elsewhere: it must not lead out of the folder.
     inside = all(_is_inside(name) for name in (*files, *earlier))
