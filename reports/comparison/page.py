@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from marginbench.data_loaders.atomic import replacing
 from marginbench.harness.environment import version
+from marginbench.harness.errors import StorageError
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.storage import storing
 from marginbench.reports.comparison import settings, tables, words
@@ -36,10 +38,27 @@ def write_page(comparison: Comparison, path: Path) -> Path:
     StorageError
         If it cannot be written.
     """
+    check_target(path, [side.results.folder for side in (comparison.before, comparison.after)])
     text = render(comparison).encode()
     with interrupts_deferred(), storing(path), replacing(path) as sink:
         sink.write(text)
     return path
+
+
+def check_target(path: Path, folders: Iterable[Path]) -> None:
+    """Refuse a page that is no file, or that would stand in place of what a study recorded.
+
+    Raises
+    ------
+    StorageError
+    """
+    if not path.name or path.is_dir():
+        raise StorageError(f"{path}: is a folder; give the page a file, such as comparison.html")
+    target = path.resolve()
+    for folder in map(Path.resolve, folders):
+        recorded = [folder / name for name in ("study.json", "runs", "sources")]
+        if any(target.is_relative_to(each) for each in recorded):
+            raise StorageError(f"{path}: is part of the results in {folder}; give another file")
 
 
 def render(comparison: Comparison) -> str:
