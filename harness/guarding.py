@@ -67,7 +67,8 @@ def exclusive(results: Path) -> Iterator[Callable[[], None]]:
             lock = _locked(path)
         except BlockingIOError:
             raise BusyError(
-                f"{results}: another marginbench run is writing here; wait for it or choose --out"
+                f"{results}: another marginbench command is writing here; wait for it or choose "
+                "another --out"
             ) from None
 
     def check() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from marginbench.data_loaders.atomic import replacing
+from marginbench.harness.guarding import exclusive
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.storage import storing
 from marginbench.reports.errors import ReportError
@@ -107,25 +108,28 @@ def write_all(
     ------
     ReportError
         If a file is in the way; then nothing is written.
+    UserError
+        If another command is writing there.
     StorageError
         If something cannot be written.
     """
     artefacts = list(artefacts)
-    known = _known(folder, force=force)
-    stale = [item for item in artefacts if not _holds(folder / item.path, item.content)]
-    if not force:
-        _check_own([folder / item.path for item in stale], folder, known, origin)
-    kept = {path: entry for path, entry in known.items() if (folder / path).is_file()}
-    entries = {item.path: item.entry(origin) for item in artefacts}
-    with interrupts_deferred() as look:
-        if stale:
-            # Whatever ends this process, the next export knows old and new files as its own.
-            begun = {item.path: _begun(folder, item, origin) for item in stale}
-            _write_manifest(folder, {**kept, **entries, **begun})
-        for item in stale:
-            _write(folder / item.path, item.content)
-            look()
-        _write_manifest(folder, {**kept, **entries})
+    with exclusive(folder):
+        known = _known(folder, force=force)
+        stale = [item for item in artefacts if not _holds(folder / item.path, item.content)]
+        if not force:
+            _check_own([folder / item.path for item in stale], folder, known, origin)
+        kept = {path: entry for path, entry in known.items() if (folder / path).is_file()}
+        entries = {item.path: item.entry(origin) for item in artefacts}
+        with interrupts_deferred() as look:
+            if stale:
+                # Whatever ends this process, the next export knows old and new files as its own.
+                begun = {item.path: _begun(folder, item, origin) for item in stale}
+                _write_manifest(folder, {**kept, **entries, **begun})
+            for item in stale:
+                _write(folder / item.path, item.content)
+                look()
+            _write_manifest(folder, {**kept, **entries})
     written = {item.path for item in stale}
     return (
         [folder / item.path for item in artefacts if item.path in written],

@@ -191,7 +191,7 @@ def test_of_two_commands_at_once_one_runs_and_the_other_says_so(
     both = [start(folder, "shared") for _ in range(2)]
     codes = sorted(command.wait(300) for command in both)
     assert codes == [0, 2], log_of(folder, "shared")
-    assert log_of(folder, "shared").count("another marginbench run is writing here") == 1
+    assert log_of(folder, "shared").count("another marginbench command is writing here") == 1
     assert numbers(folder / "shared") == undisturbed
     assert leftovers(folder / "shared") == []
 

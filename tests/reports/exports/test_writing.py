@@ -16,7 +16,8 @@ import pytest
 
 import marginbench
 from marginbench.harness.cli import build_app, run_app
-from marginbench.harness.errors import StorageError
+from marginbench.harness.errors import BusyError, StorageError
+from marginbench.harness.guarding import exclusive
 from marginbench.reports.command import write_report
 from marginbench.reports.commands.export import add as add_export
 from marginbench.reports.errors import ReportError
@@ -177,3 +178,9 @@ def test_a_killed_export_leaves_whole_files_and_can_be_repeated(results, done, t
     assert again.returncode == 0
     kept = digests(out)
     assert all(kept[path] == whole[path] for path in whole if path.endswith((".svg", ".tex")))
+
+
+def test_of_two_exports_at_once_the_second_is_refused(results, tmp_path):
+    with exclusive(tmp_path), pytest.raises(BusyError, match="another marginbench command"):
+        export(results, tmp_path, data=["columns"], formats=["csv"])
+    assert export(results, tmp_path, data=["columns"], formats=["csv"]).written
