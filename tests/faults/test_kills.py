@@ -24,7 +24,7 @@ import pytest
 from .conftest import LONG, numbers
 
 pytestmark = pytest.mark.slow
-KILLS = 60 if LONG else 4
+KILLS = 60 if LONG else 3
 SEED = 20
 #: Seconds after its start in which a command is killed: while it plans, runs and writes its page.
 LATEST = 7.0
