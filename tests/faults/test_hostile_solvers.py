@@ -135,7 +135,7 @@ if not LONG:
     # Solvers try the same, or it is tested without a process.
     for name in (
         *("raises", "loops", "has_an_odd_status", "returns_a_long_point", "reports_other_bounds"),
-        *("sends_a_result", "counts_too_far_in_its_history", "has_an_endless_history"),
+        *("sends_a_result", "counts_too_far_in_its_history"),
     ):
         del METHODS[name]
 #: Those whose work is hidden from the clocks inside.
