@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -179,7 +180,7 @@ class Here:
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
         for job in jobs:
             yield Started(job)
-            self.runs += len(job.tag) == 64  # a key
+            self.runs += bool(re.fullmatch("[0-9a-f]{64}", job.tag))  # a key
             try:
                 outcome = Outcome("done", job.work.run(lambda message: None))
             except ArithmeticError as error:

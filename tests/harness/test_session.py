@@ -502,7 +502,10 @@ def test_an_interrupt_keeps_what_is_recorded(tmp_path: Path, two_solvers: Study)
 
 
 def test_two_runs_do_not_write_to_one_folder(tmp_path: Path, two_solvers: Study) -> None:
-    with FileLock(tmp_path / ".lock"), pytest.raises(BusyError, match="another marginbench run"):
+    with (
+        FileLock(tmp_path / ".lock"),
+        pytest.raises(BusyError, match="another marginbench command"),
+    ):
         run_study(two_solvers, tmp_path, executor=FakeExecutor())
 
 
