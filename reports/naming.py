@@ -11,15 +11,22 @@ _LONGEST = 60
 _NAMELESS = "unnamed"
 
 
-def slug(label: str) -> str:
+def slug(label: str, otherwise: str = _NAMELESS) -> str:
     """A label as lower-case letters, digits and single hyphens: "κ = 1.5" is "kappa-1-5".
 
     Greek letters are spelled out and accents are dropped. What has no such form is left out, and a
-    long name loses its end.
+    long name loses its end. Lower case alone: names that differ only in case are one name on some
+    file systems.
+
+    Parameters
+    ----------
+    label : str
+    otherwise : str
+        The slug of a label of which nothing is left.
     """
     spelled = "".join(_spelled(letter) for letter in unicodedata.normalize("NFKD", label))
     words = re.sub(r"[^a-z0-9]+", "-", spelled.lower()).strip("-")
-    return words[:_LONGEST].rstrip("-") or _NAMELESS
+    return words[:_LONGEST].rstrip("-") or otherwise
 
 
 def slugs(labels: Iterable[str]) -> dict[str, str]:

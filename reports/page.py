@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
 from markupsafe import Markup
 
 from marginbench.data_loaders.atomic import replacing
@@ -104,7 +103,7 @@ def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = No
         script=Markup(script),
         script_source=_source_of(script),
         key_figures=_key_figures(analysis, sections),
-        period=_period(analysis.runs),
+        period=integrity.period(analysis.runs),
         cautions=analysis.cautions,
         parts=[
             _Rendered(
@@ -161,11 +160,3 @@ def _key_figures(analysis: Analysis, sections: list[Section]) -> list[tuple[str,
 
 def _counted(word: str, n: int) -> tuple[str, str]:
     return (word if n == 1 else f"{word}s", str(n))
-
-
-def _period(runs: pd.DataFrame) -> str:
-    """The days on which the runs started."""
-    days = sorted({str(text)[:10] for text in runs["started_at"] if text})
-    if not days:
-        return ""
-    return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"

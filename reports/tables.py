@@ -15,6 +15,9 @@ from marginbench.reports import formatting
 from marginbench.reports.fitting import Column, Entry, FittedTable
 from marginbench.reports.statistics import summary
 
+# Tables with more columns than this have a row for each task instead.
+_MOST_COLUMNS = 9
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -156,17 +159,15 @@ class Table:
         return found if any(name for name, _ in found) else []
 
 
-def transposed(table: Table, first: Heading) -> Table:
-    """The table with its columns as rows.
-
-    Parameters
-    ----------
-    table : Table
-    first : Heading
-        Of the column that has the headings of the columns so far.
-    """
+def narrow(table: Table) -> Table:
+    """A table with a column for each task; with a row for each where there are many."""
+    if len(table.headings) <= max(_MOST_COLUMNS, len(table.rows)):
+        return table
     style = table.headings[-1].style
-    headings = [first, *(Heading(row[0].value, style) for row in table.rows)]
+    headings = [
+        Heading("Task", term="task"),
+        *(Heading(row[0].value, style) for row in table.rows),
+    ]
     rows = [
         [Cell(heading.title), *(row[place] for row in table.rows)]
         for place, heading in enumerate(table.headings)

@@ -136,14 +136,6 @@ def dress(axes: Axes, xlabel: str) -> None:
     axes.spines["bottom"].set(color=MUTED, linewidth=0.7)
 
 
-def labelled_line(
-    axes: Axes, value: float, text: str, *, above: bool = False, right: bool = False
-) -> None:
-    """A dashed horizontal line; its label stands below it at the left, or as asked."""
-    rule(axes, value)
-    annotate_line(axes, value, text, 1.0 if right else 0.0, above=above)
-
-
 def rule(axes: Axes, value: float) -> None:
     """A dashed horizontal line from side to side."""
     axes.axhline(value, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)

@@ -78,10 +78,10 @@ def _type(column: pd.Series) -> str:
     return "number" if pd.api.types.is_numeric_dtype(column) else "text"
 
 
-def parquet_bytes(frame: pd.DataFrame) -> bytes:
+def parquet_bytes(frame: pd.DataFrame, compression: str = "snappy") -> bytes:
     """A frame as Parquet; the same frame gives the same bytes."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
     sink = io.BytesIO()
     # The metadata of pandas name its version.
-    pq.write_table(table.replace_schema_metadata(None), sink)
+    pq.write_table(table.replace_schema_metadata(None), sink, compression=compression)
     return sink.getvalue()

@@ -156,20 +156,20 @@ def _known(folder: Path, *, force: bool) -> Mapping[str, Mapping[str, Any]]:
     path = folder / MANIFEST
     try:
         found = json.loads(path.read_bytes())
-        if found["format"] == _FORMAT:
-            return {str(name): dict(entry) for name, entry in found["files"].items()}
+        if found["format"] != _FORMAT:
+            raise ValueError(found["format"])
+        return {str(name): dict(entry) for name, entry in found["files"].items()}
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise ReportError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        pass  # not one of ours
-    if force:
-        return {}
-    raise ReportError(
-        f"{path}: is not a manifest of this release; give another folder as --out, or use --force "
-        "to replace it"
-    )
+        if force:
+            return {}
+        raise ReportError(
+            f"{path}: is not a manifest of this release; give another folder as --out, or use "
+            "--force to replace it"
+        ) from None
 
 
 def _check_own(

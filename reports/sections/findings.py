@@ -17,13 +17,14 @@ from marginbench.reports.analysis import Analysis
 from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
 from marginbench.reports.described import SvmTask
 from marginbench.reports.formatting import plural
-from marginbench.reports.frames import first_known, of_task, records
+from marginbench.reports.frames import of_task, records
 from marginbench.reports.naming import slug
 from marginbench.reports.sections import Section
+from marginbench.reports.sections.budgets import budget_table
 from marginbench.reports.statistics import leading
 from marginbench.reports.statistics.integrity import times_compare
 from marginbench.reports.statistics.targets import Target
-from marginbench.reports.tables import NONE, Cell, Heading, Table, transposed
+from marginbench.reports.tables import NONE, Cell, Heading, Table, narrow
 from marginbench.reports.wording import Finding, capitalised
 
 _TARGETS = (
@@ -33,14 +34,8 @@ _TARGETS = (
     ERROR_TARGET,
     Target("test_error", 0.0),
 )
-_SECONDS = (0.01, 0.1, 1.0, 10.0)
-_SQUARES = (0.1, 1.0)
 # Shades of a cell: up to these ratios to the best.
 _SHADES = (1.0, 1.5, 3.0, 10.0, 100.0)
-# More leaders than this are a crowd.
-_MOST_NAMED = 2
-# Tables with more columns than this have a row for each task instead.
-_MOST_COLUMNS = 9
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ class Findings(Section):
             "costs": [words for _, words in costs],
             # Where no task has a target, as where all are tuned, there is nothing to choose.
             "choices": choices if any(map(_has_costs, choices)) else [],
-            "budgets": _budget_table(analysis),
+            "budgets": budget_table(analysis),
         }
 
     def terminal(self, analysis: Analysis) -> Iterable[RenderableType]:
@@ -283,25 +278,18 @@ def _best_costs(analysis: Analysis, table: pd.DataFrame, column: str) -> dict[st
 def _with_ones(table: Table, best: Mapping[str, str]) -> tuple[Table, str]:
     """The matrix, and what a ratio of 1 is: below each of many tasks, else in a sentence."""
     if not best:
-        return _narrow(table), "No solver gets there."
-    narrow = _narrow(table)
-    if narrow is table:
+        return narrow(table), "No solver gets there."
+    by_task = narrow(table)
+    if by_task is table:
         return table, f"1 is {', '.join(f'{cost} on {task}' for task, cost in best.items())}."
     rows = [
         [
             replace(row[0], range=f"1 is {best[row[0].value]}" if row[0].value in best else ""),
             *row[1:],
         ]
-        for row in narrow.rows
+        for row in by_task.rows
     ]
-    return replace(narrow, rows=rows), ""
-
-
-def _narrow(table: Table) -> Table:
-    """A table with a column for each task; with a row for each where there are many."""
-    if len(table.headings) <= max(_MOST_COLUMNS, len(table.rows)):
-        return table
-    return transposed(table, Heading("Task", term="task"))
+    return replace(by_task, rows=rows), ""
 
 
 def _ratio_cell(row: Mapping[str, Any] | None, ranked: bool) -> Cell:
@@ -334,73 +322,3 @@ def _ratio(value: float) -> str:
     if not math.isfinite(value):
         return formatting.NEVER
     return f"{value:.2f}" if value < 9.995 else f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
-
-
-def _budgets(analysis: Analysis, cost: str) -> pd.DataFrame:
-    """The budgets of each task, and the names that they have in the table."""
-    rows = []
-    for task in analysis.tasks_of(SvmTask):
-        if cost == "cpu_s":
-            rows += [
-                (task.label, f"{value:g}{formatting.THIN}s of CPU time", value)
-                for value in _SECONDS
-            ]
-            continue
-        n = first_known(of_task(analysis.runs, task.label)["n_train"])
-        if n is not None:
-            rows += [(task.label, f"{share:g} n² evaluations", share * n * n) for share in _SQUARES]
-    return pd.DataFrame(rows, columns=["task", "budget", "amount"])
-
-
-def _budget_table(analysis: Analysis) -> Table | None:
-    """Who has the lowest test error after so many evaluations, or seconds."""
-    timed = times_compare(analysis.runs, analysis.environments)
-    columns = [column for column, _ in _costs(analysis) if timed or column != "cpu_s"]
-    parts = []
-    for column in columns:
-        budgets = _budgets(analysis, column)
-        found = leading.leaders(analysis.runs, analysis.traces, column, budgets)
-        parts.append((_told_apart(analysis, budgets, column), found))
-    tasks = [task.label for task in analysis.tasks_of(SvmTask)]
-    rows = []
-    for names, found in parts:
-        for budget in names:
-            mine = found[found["budget"] == budget]
-            if not mine.empty:
-                cells = [_leader_cell(of_task(mine, task)) for task in tasks]
-                rows.append([Cell(budget), *cells])
-    if not rows:
-        return None
-    headings = [Heading("After", term="after"), *(Heading(task) for task in tasks)]
-    table = Table(
-        "Lowest median test error after a budget",
-        headings,
-        rows,
-        name="budgets",
-        caption="Of the solvers without a failed run.",
-        numbers=pd.concat([found for _, found in parts], ignore_index=True),
-    )
-    return _narrow(table)
-
-
-def _told_apart(analysis: Analysis, budgets: pd.DataFrame, column: str) -> list[str]:
-    """The names of the budgets, without those that a smaller one exceeds all runs like."""
-    ends = analysis.traces.groupby("task")[column].max()
-    names = list(dict.fromkeys(budgets["budget"]))
-    cut = budgets["amount"] < budgets["task"].map(ends)
-    beyond = [name for name in names if not cut[budgets["budget"] == name].any()]
-    return [name for name in names if name not in beyond[1:]]
-
-
-def _leader_cell(found: pd.DataFrame) -> Cell:
-    ahead = found[found["first"]]
-    if ahead.empty:
-        return NONE
-    names = [str(name) for name in ahead["solver"]]
-    shown = ", ".join(names[:_MOST_NAMED])
-    more = len(names) - _MOST_NAMED
-    return Cell(
-        shown + (f" and {more} more" if more > 0 else ""),
-        range=formatting.percent(float(ahead["error"].iloc[0])),
-        number=float(ahead["error"].iloc[0]),
-    )

@@ -16,6 +16,7 @@ from marginbench.reports.analysis import Analysis
 from marginbench.reports.described import Study, read_study
 from marginbench.reports.errors import ReportError
 from marginbench.reports.formatting import plural
+from marginbench.reports.naming import slug
 from marginbench.reports.page import render
 from marginbench.reports.results import load_results
 from marginbench.reports.site import PublishedSite
@@ -28,7 +29,7 @@ from marginbench.reports.site.manifest import (
     replace_files,
     stage,
 )
-from marginbench.reports.site.naming import SolverClass, numbered, slug, solver_slugs
+from marginbench.reports.site.naming import SolverClass, numbered, solver_slugs
 from marginbench.reports.site.solver_pages import solver_page
 from marginbench.reports.site.studies import (
     StudyEntry,

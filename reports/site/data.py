@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from marginbench.harness.description import FILE_NAME
+from marginbench.reports.exports.data import parquet_bytes
 from marginbench.reports.results import Results
 
 
@@ -28,18 +24,10 @@ def data_files(results: Results) -> dict[str, bytes]:
         the results folder.
     """
     return {
-        "runs.parquet": _parquet(results.runs),
-        "traces.parquet": _parquet(results.traces),
+        "runs.parquet": parquet_bytes(results.runs, "zstd"),
+        "traces.parquet": parquet_bytes(results.traces, "zstd"),
         FILE_NAME: _original(results.folder),
     }
-
-
-def _parquet(frame: pd.DataFrame) -> bytes:
-    # Without pandas' own metadata: they name its version, and nothing here needs them.
-    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-    sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd")
-    return sink.getvalue()
 
 
 def _original(folder: Path) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from marginbench.reports.errors import ReportError
-from marginbench.reports.site.naming import slug
+from marginbench.reports.naming import slug
 
 #: Folders of the site that are its own.
 _OWN = frozenset({"studies", "solvers"})

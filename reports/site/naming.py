@@ -3,30 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from marginbench.reports.naming import slug
 from marginbench.solvers.registration import entries
-
-_LONGEST = 60
-
-
-def slug(text: str, otherwise: str) -> str:
-    """Words of lower-case letters and digits, joined by hyphens.
-
-    Lower case alone: names that differ only in case are one name on some file systems.
-
-    Parameters
-    ----------
-    text : str
-    otherwise : str
-        The slug of a text without any letter or digit of ASCII.
-    """
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:_LONGEST].strip("-") or otherwise
 
 
 def numbered(bases: Sequence[str]) -> list[str]:

@@ -133,7 +133,7 @@ def study_entry(analysis: Analysis, slug: str) -> StudyEntry:
         name=study.name,
         title=study.title or study.name,
         description=study.description,
-        period=_period(analysis),
+        period=integrity.period(analysis.runs),
         finding=_finding(analysis),
         machine=integrity.machine(analysis.environments),
         version=_version(analysis),
@@ -165,11 +165,6 @@ def damaged_records(analysis: Analysis) -> list[str]:
     """What is wrong with records that cannot be read, a line each."""
     runs = analysis.runs
     return [str(reason) for reason in runs.loc[runs["status"] == _DAMAGED, "reason"]]
-
-
-def _period(analysis: Analysis) -> str:
-    days = sorted({str(text)[:10] for text in analysis.runs["started_at"] if text})
-    return " to ".join(dict.fromkeys([*days[:1], *days[-1:]]))
 
 
 def _finding(analysis: Analysis) -> str:

@@ -58,6 +58,12 @@ def environments(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["environment", "n", "threads", "jobs"])
 
 
+def period(runs: pd.DataFrame) -> str:
+    """The days on which the runs started: one, or the first and the last; empty if none did."""
+    days = sorted({str(text)[:10] for text in runs["started_at"] if text})
+    return " to ".join(dict.fromkeys([*days[:1], *days[-1:]]))
+
+
 def machine(distinct: pd.DataFrame) -> str:
     """A short name of the machine of the runs; says so when there are several."""
     names = _settings(distinct, "processor") or _settings(distinct, "platform")

@@ -10,7 +10,8 @@ import pytest
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.derived.to_target import OBJECTIVE_TARGET
 from marginbench.reports.results import load_results
-from marginbench.reports.sections.findings import Findings, _budget_table, sentences
+from marginbench.reports.sections.budgets import budget_table
+from marginbench.reports.sections.findings import Findings, sentences
 from marginbench.reports.statistics import leading
 
 SOLVERS = ("Fast", "Slow", "Flaky", "Other", "Peer")
@@ -93,7 +94,7 @@ def test_no_seconds_lead_where_no_time_is_ranked(make, write_results):
         ]
         solvers = [make.solver("One"), make.solver("Other")]
         analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
-        return [row[0].value for row in _budget_table(analysis).rows]
+        return [row[0].value for row in budget_table(analysis).rows]
 
     assert any("CPU" in name for name in names(jobs=1))
     assert not any("CPU" in name for name in names(jobs=2))

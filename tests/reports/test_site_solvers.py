@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from marginbench.reports.naming import slug
 from marginbench.reports.site import docstrings
-from marginbench.reports.site.naming import SolverClass, numbered, slug, solver_slugs
+from marginbench.reports.site.naming import SolverClass, numbered, solver_slugs
 from marginbench.solvers.registration import entries
 
 
