@@ -1,0 +1,132 @@
+"""Known changes: a file in the repository says which ones are accepted, and why.
+
+An entry of ``benchmarks/annotations.toml`` names cells and measures by patterns. It holds for the
+commit that it names, or, without one, for the commit that added the entry to the file.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from marginbench.harness.words import visible
+from marginbench.reports.errors import ReportError
+from marginbench.reports.regressions.repository import Repository
+from marginbench.reports.regressions.values import Cell
+
+#: Where the file is.
+FILE = "benchmarks/annotations.toml"
+_KEYS = {"commit", "cells", "measures", "why"}
+_HASH = re.compile(r"[0-9a-f]{7,64}")
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A known change.
+
+    Attributes
+    ----------
+    cells : tuple of str
+        Patterns as of file names, such as ``SMO *``.
+    measures : tuple of str
+        Patterns of measures; ``failed`` and ``gone`` are that a cell fails or is no more.
+    why : str
+    commit : str
+        Its hash or the beginning of it; empty: the commit that added the entry.
+    """
+
+    cells: tuple[str, ...]
+    measures: tuple[str, ...]
+    why: str
+    commit: str = ""
+
+    def covers(self, cell: Cell, measure: str) -> bool:
+        """Whether a change of a measure of a cell is meant."""
+        return any(fnmatchcase(cell.name, each) for each in self.cells) and any(
+            fnmatchcase(measure, each) for each in self.measures
+        )
+
+
+def parsed(text: str, where: str = FILE) -> tuple[Annotation, ...]:
+    """The entries of the file.
+
+    Raises
+    ------
+    ReportError
+        If it is no TOML, or an entry has a wrong key or value; the message names the entry.
+    """
+    try:
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ReportError(f"{where}: {error}") from error
+    entries = content.pop("change", [])
+    if content or not isinstance(entries, list):
+        wrong = next(iter(content), "change")
+        raise ReportError(f"{where}: {wrong!r} is unknown; write each entry under [[change]]")
+    return tuple(_entry(each, f"{where}, entry {n}") for n, each in enumerate(entries, 1))
+
+
+def _entry(entry: object, where: str) -> Annotation:
+    if not isinstance(entry, dict):
+        raise ReportError(f"{where}: write it under [[change]]")
+    unknown = sorted(set(entry) - _KEYS)
+    if unknown:
+        raise ReportError(
+            f"{where}: {unknown[0]!r} is unknown; an entry has {', '.join(sorted(_KEYS))}"
+        )
+    why, commit = entry.get("why"), entry.get("commit", "")
+    if not isinstance(why, str) or not why.strip():
+        raise ReportError(f'{where}: say why the change is accepted, as why = "..."')
+    if not isinstance(commit, str) or (commit and not _HASH.fullmatch(commit)):
+        raise ReportError(f"{where}: commit is {commit!r}; give at least 7 digits of its hash")
+    return Annotation(
+        _patterns(entry.get("cells"), f"{where}: cells"),
+        _patterns(entry.get("measures"), f"{where}: measures"),
+        visible(why.strip()),
+        commit,
+    )
+
+
+def _patterns(given: object, what: str) -> tuple[str, ...]:
+    found = [given] if isinstance(given, str) else given
+    if not isinstance(found, list) or not found or not all(isinstance(each, str) for each in found):
+        raise ReportError(f'{what}: give a pattern such as "*", or a list of them')
+    return tuple(found)
+
+
+def between(repository: Repository, base: str, head: str) -> tuple[Annotation, ...]:
+    """The entries that hold for the changes from one commit to another.
+
+    Those that name a commit between them, and those without one that only the second has.
+    """
+    before = set(_of(repository, base))
+    commits = repository.between(base, head)
+    return tuple(
+        each
+        for each in _of(repository, head)
+        if (_names(each.commit, commits) if each.commit else each not in before)
+    )
+
+
+def later(repository: Repository, base: str, head: str, newest: str) -> tuple[Annotation, ...]:
+    """Also the entries of a later commit that name one between two."""
+    commits = repository.between(base, head)
+    named = [each for each in _of(repository, newest) if _names(each.commit, commits)]
+    return tuple(dict.fromkeys([*between(repository, base, head), *named]))
+
+
+def _of(repository: Repository, commit: str) -> tuple[Annotation, ...]:
+    text = repository.file(commit, FILE)
+    return () if text is None else parsed(text, f"{FILE} of {commit[:10]}")
+
+
+def _names(commit: str, commits: Iterable[str]) -> bool:
+    return bool(commit) and any(each.startswith(commit) for each in commits)
+
+
+def chosen(annotations: Sequence[Annotation], cell: Cell, measure: str) -> Annotation | None:
+    """The first entry that a change of a cell is meant by; None if there is none."""
+    return next((each for each in annotations if each.covers(cell, measure)), None)

@@ -1,0 +1,248 @@
+"""Read the files in which asv keeps its results, and check them while reading.
+
+``<machine>/<commit>-<environment>.json`` holds the values of one commit, ``benchmarks.json`` what
+the benchmarks are. Values are in the order of ``itertools.product`` of the parameters; null is a
+failure and NaN a benchmark that was skipped.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from marginbench.harness.words import visible
+from marginbench.reports.errors import ReportError
+from marginbench.reports.regressions.values import Benchmark, Cell, Key, Lane, Snapshot, Value
+
+#: The version of asv's files that is read.
+FORMAT = 2
+#: A larger file is none of asv's.
+LARGEST_BYTES = 64 * 2**20
+_MACHINE, _BENCHMARKS = "machine.json", "benchmarks.json"
+_HASH = re.compile(r"[0-9a-f]{7,64}")
+_NAME = re.compile(r"[\w.]+")
+
+
+def read_results(folder: Path) -> list[Snapshot]:
+    """All snapshots of a results folder, in the order of lanes, dates and hashes.
+
+    Parameters
+    ----------
+    folder : Path
+        asv's ``results_dir``, with a folder for each machine.
+
+    Returns
+    -------
+    list of Snapshot
+        Without those in which nothing was measured.
+
+    Raises
+    ------
+    ReportError
+        If the folder holds no results, or a file in it is not one of asv's.
+    """
+    if not folder.is_dir():
+        raise ReportError(f"{folder}: no folder of asv's results; 'asv run' makes one")
+    units = _units(folder / _BENCHMARKS)
+    files = sorted(path for path in folder.glob("*/*.json") if path.name != _MACHINE)
+    found = [snapshot for path in files if (snapshot := read_snapshot(path, units)).values]
+    if not found:
+        raise ReportError(f"{folder}: holds no results of asv; 'asv run' writes them there")
+    return sorted(found, key=lambda each: (each.lane, each.date, each.commit))
+
+
+def read_snapshot(path: Path, units: Mapping[str, str] | None = None) -> Snapshot:
+    """One file of results.
+
+    Parameters
+    ----------
+    path : Path
+    units : mapping of str to str, optional
+        The units of benchmarks by their names.
+
+    Raises
+    ------
+    ReportError
+        If it is not such a file; the message says what is wrong with it.
+    """
+    content = _object(path)
+    machine = _texts(path, content, "params")
+    results = content.get("results")
+    if not isinstance(results, dict):
+        raise _damaged(path, "no results")
+    columns = content.get("result_columns")
+    if not isinstance(columns, list) or not {"result", "params"} <= set(map(str, columns)):
+        raise _damaged(path, "no result_columns with result and params")
+    values: dict[Key, Value] = {}
+    versions: dict[Benchmark, str] = {}
+    kept: dict[str, str] = {}
+    for name, row in results.items():
+        if not _NAME.fullmatch(name) or not isinstance(row, list) or len(row) > len(columns):
+            raise _damaged(path, f"{visible(name)!r} is no benchmark with its values")
+        fields = dict(zip(map(str, columns), row, strict=False))
+        values.update(_values(path, name, fields))
+        versions[_benchmark(name)] = str(fields.get("version") or "")
+        if units and name in units:
+            kept[_benchmark(name).measure] = units[name]
+    return Snapshot(
+        commit=_commit(path, content),
+        date=_date(path, content),
+        lane=Lane(machine.get("machine") or path.parent.name, _environment(path, content)),
+        machine=machine,
+        values=values,
+        versions=versions,
+        units=kept,
+    )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """A file of JSON of the version that asv writes."""
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            raise _damaged(path, f"larger than {LARGEST_BYTES // 2**20} MiB")
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReportError(f"{path}: cannot be read ({error})") from error
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, "no JSON") from error
+    if not isinstance(content, dict):
+        raise _damaged(path, "no JSON object")
+    if content.get("version") != FORMAT:
+        raise ReportError(
+            f"{path}: is of version {visible(str(content.get('version')))[:20]} of asv's files; "
+            f"only version {FORMAT} (asv 0.6) is read; 'asv update' converts older ones"
+        )
+    return content
+
+
+def _damaged(path: Path, what: str) -> ReportError:
+    return ReportError(f"{path}: not a file of asv's results ({what}); restore or remove it")
+
+
+def _texts(path: Path, content: Mapping[str, Any], name: str) -> dict[str, str]:
+    found = content.get(name)
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        raise _damaged(path, f"no {name}")
+    return {key: visible(value) for key, value in found.items()}
+
+
+def _commit(path: Path, content: Mapping[str, Any]) -> str:
+    found = content.get("commit_hash")
+    if not isinstance(found, str) or not _HASH.fullmatch(found):
+        raise _damaged(path, "no commit_hash")
+    return found
+
+
+def _date(path: Path, content: Mapping[str, Any]) -> int:
+    found = content.get("date")
+    # asv writes milliseconds; this is the year 10000.
+    if (
+        not isinstance(found, int)
+        or isinstance(found, bool)
+        or not 0 <= found < 253_402_300_800_000
+    ):
+        raise _damaged(path, "no date")
+    return found
+
+
+def _environment(path: Path, content: Mapping[str, Any]) -> str:
+    found = content.get("env_name")
+    if not isinstance(found, str):
+        raise _damaged(path, "no env_name")
+    return visible(found)
+
+
+def _values(path: Path, name: str, fields: Mapping[str, Any]) -> Iterator[tuple[Key, Value]]:
+    """The values of a benchmark, one for each combination of its parameters."""
+    params = fields.get("params", [])
+    if not isinstance(params, list) or not all(isinstance(each, list) for each in params):
+        raise _damaged(path, f"the parameters of {name}")
+    cells = [_cell(each) for each in itertools.product(*params)]
+    numbers = _column(path, name, fields.get("result"), len(cells))
+    samples = _column(path, name, fields.get("samples"), len(cells))
+    low = _column(path, name, fields.get("stats_q_25"), len(cells))
+    high = _column(path, name, fields.get("stats_q_75"), len(cells))
+    suite, measure = _benchmark(name)
+    for place, cell in enumerate(cells):
+        number = _number(path, name, numbers[place])
+        if number is not None and math.isnan(number):
+            continue
+        yield (
+            Key(Cell(suite, cell), measure),
+            Value(
+                number,
+                _samples(path, name, samples[place]),
+                _quartiles(low[place], high[place]),
+            ),
+        )
+
+
+def _benchmark(name: str) -> Benchmark:
+    suite, _, method = name.rpartition(".")
+    return Benchmark(suite, method.removeprefix("track_"))
+
+
+def _cell(params: Sequence[Any]) -> str:
+    return visible(" ".join(map(_parameter, params)))
+
+
+def _parameter(text: object) -> str:
+    """asv keeps parameters as they are written in Python; texts read better without quotes."""
+    try:
+        value = ast.literal_eval(str(text)[:1000])
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return str(text)
+    return value if isinstance(value, str) else str(text)
+
+
+def _column(path: Path, name: str, found: object, size: int) -> list[Any]:
+    """A value for each cell; asv writes null for as many nulls."""
+    if found is None:
+        return [None] * size
+    if not isinstance(found, list) or len(found) != size:
+        raise _damaged(path, f"{name} has not {size} values")
+    return found
+
+
+def _number(path: Path, name: str, found: object) -> float | None:
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise _damaged(path, f"{name} has a value that is no number")
+    try:
+        number = float(found)
+    except OverflowError:
+        number = math.inf
+    # An infinite value cannot be compared; it is as good as none.
+    return None if math.isinf(number) else number
+
+
+def _samples(path: Path, name: str, found: object) -> tuple[float, ...]:
+    if not isinstance(found, list):
+        return ()
+    numbers = [_number(path, name, each) for each in found]
+    return tuple(each for each in numbers if each is not None and each > 0)
+
+
+def _quartiles(low: object, high: object) -> tuple[float, float] | None:
+    if isinstance(low, int | float) and isinstance(high, int | float):
+        return float(low), float(high)
+    return None
+
+
+def _units(path: Path) -> dict[str, str]:
+    """The units of benchmarks, from asv's list of them; none without the list."""
+    if not path.is_file():
+        return {}
+    return {
+        # "unit" is what asv writes where a benchmark has none.
+        name: "" if each["unit"] == "unit" else visible(each["unit"])[:40]
+        for name, each in _object(path).items()
+        if isinstance(each, dict) and isinstance(each.get("unit"), str)
+    }

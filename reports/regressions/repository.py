@@ -1,0 +1,175 @@
+"""What is asked of a git repository: commits, their order and subjects, and files in them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from marginbench.harness.words import visible
+from marginbench.reports.errors import ReportError
+
+#: Branches that others come from, the first that exists.
+_MAIN = ("origin/main", "origin/master", "main", "master")
+_SHORT = 10
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit.
+
+    Attributes
+    ----------
+    hash : str
+    subject : str
+        Empty where the repository is not at hand.
+    date : str
+        The day, year first; empty where unknown.
+    """
+
+    hash: str
+    subject: str = ""
+    date: str = ""
+
+    @property
+    def short(self) -> str:
+        """The first letters of the hash."""
+        return self.hash[:_SHORT]
+
+
+class Repository:
+    """A git repository, read only.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder in its working tree.
+
+    Raises
+    ------
+    ReportError
+        If there is none.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.root = Path(self._git("rev-parse", "--show-toplevel"))
+
+    def commit(self, name: str) -> Commit:
+        """The commit of a name.
+
+        Raises
+        ------
+        ReportError
+            If there is none, or more than one.
+        """
+        # A name that begins with a dash would be an option.
+        found = (
+            "" if name.startswith("-") else self._try("rev-parse", "--verify", f"{name}^{{commit}}")
+        )
+        if not found:
+            shallow = self._try("rev-parse", "--is-shallow-repository") == "true"
+            hint = "; the clone is shallow: fetch its history" if shallow else ""
+            raise ReportError(f"{visible(name)}: no commit of {self.root}{hint}")
+        return self._described(found)
+
+    def _described(self, commit: str) -> Commit:
+        text = self._git("show", "--no-patch", "--format=%H%x00%s%x00%cs", commit)
+        return Commit(*(visible(part) for part in text.split("\0")))
+
+    def described(self, commits: list[str]) -> dict[str, Commit]:
+        """Commits by hash; of those that the repository lacks only the hash is known."""
+        found = {each: Commit(each) for each in commits}
+        for each in self._in_order(commits):
+            found[each] = self._described(each)
+        return found
+
+    def base(self, head: Commit) -> Commit:
+        """Where the branch of a commit began; its parent, if it is on the main branch.
+
+        Raises
+        ------
+        ReportError
+            If it has no parent.
+        """
+        for name in _MAIN:
+            base = self._try("merge-base", name, head.hash)
+            if base and base != head.hash:
+                return self._described(base)
+        parent = self._try("rev-parse", "--verify", f"{head.hash}^")
+        if not parent:
+            raise ReportError(f"{head.short}: has no parent to compare with; give BASE")
+        return self._described(parent)
+
+    def ordered(self, commits: list[str]) -> list[str]:
+        """The commits that the repository has, each after those that it is built on."""
+        return self._in_order(commits)
+
+    def _in_order(self, commits: list[str]) -> list[str]:
+        known = [each for each in commits if self._try("cat-file", "-t", each) == "commit"]
+        if not known:
+            return []
+        text = self._git("rev-list", "--topo-order", "--reverse", *known)
+        wanted = set(known)
+        return [each for each in text.split() if each in wanted]
+
+    def between(self, base: str, head: str) -> frozenset[str]:
+        """The commits that are in the history of the second one and not of the first."""
+        return frozenset(self._git("rev-list", f"{base}..{head}").split())
+
+    def file(self, commit: str, path: str) -> str | None:
+        """A file of a commit, as text; None if it has none."""
+        return self._try("show", f"{commit}:{path}", strip=False)
+
+    def export(self, commit: str, folder: Path) -> None:
+        """Write the files of a commit into a folder that exists."""
+        done = subprocess.run(
+            ["git", "-C", str(self._folder), "archive", "--format=tar", commit],
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode == 0:
+            unpacked = subprocess.run(
+                ["tar", "-x", "-C", str(folder)],
+                input=done.stdout,
+                capture_output=True,
+                check=False,
+            )
+            if unpacked.returncode == 0:
+                return
+            done = unpacked
+        raise ReportError(f"{commit[:_SHORT]}: cannot be written out ({_words(done.stderr)})")
+
+    @property
+    def changed(self) -> bool:
+        """Whether tracked files differ from the current commit."""
+        return bool(self._git("status", "--porcelain", "--untracked-files=no"))
+
+    def _git(self, *words: str, strip: bool = True) -> str:
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(self._folder), *words],
+                capture_output=True,
+                check=False,
+                env={**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
+            )
+        except OSError as error:
+            raise ReportError(f"git: cannot be started ({error}); install it") from error
+        if done.returncode:
+            raise ReportError(f"{self._folder}: git {words[0]}: {_words(done.stderr)}")
+        text = done.stdout.decode("utf-8", "replace")
+        return text.strip() if strip else text
+
+    def _try(self, *words: str, strip: bool = True) -> str | None:
+        """What git prints; None if it fails."""
+        try:
+            return self._git(*words, strip=strip)
+        except ReportError:
+            return None
+
+
+def _words(stderr: bytes) -> str:
+    text = re.sub(r"^(fatal|error): ", "", stderr.decode("utf-8", "replace").strip())
+    return visible(text.partition("\n")[0]) or "failed"
