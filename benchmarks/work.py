@@ -3,19 +3,27 @@
 For a seed the numbers are deterministic, so any change of them is a change of the code. Lower is
 better everywhere. A fit that fails has ``track_failed`` 1, and its other values are left out: a
 failure hides nothing else. Each cell is fitted once, for all measures together.
+
+``python -m benchmarks.work CELL...`` measures single cells of what is installed, and shows why one
+fails.
 """
 
+import argparse
+import traceback
 import warnings
 
 import numpy as np
 
+import marginbench.solvers
 from benchmarks import tasks
-from marginbench.solvers import FeasibilityProblem, check_certificate, registry
+from marginbench.solvers import FeasibilityProblem, check_certificate
 from marginbench.solvers.registration import solver_names
 
 #: Below this relative suboptimality a change is noise, and a baseline of zero would make any noise
 #: a regression.
 FLOOR = 1e-3
+#: Of feasibility methods.
+PROBLEMS = ("separable", "inseparable")
 _NAN = float("nan")
 
 
@@ -32,8 +40,39 @@ def measure(cell, classes):
             warnings.simplefilter("ignore")
             model = cell.estimator(classes).fit(*cell.training())
         return {"failed": 0, **_measures(model, cell)}
-    except Exception as error:  # noqa: BLE001 (whatever it raises is a value of its cell)
-        return {"failed": 1, "reason": repr(error)}
+    except Exception:  # noqa: BLE001 (whatever it raises is a value of its cell)
+        return {"failed": 1, "reason": traceback.format_exc()}
+
+
+def importable(kind="svm"):
+    """The solvers that can be imported, by name, and why the others cannot.
+
+    Parameters
+    ----------
+    kind : {"svm", "feasibility"}
+    """
+    found, broken = {}, {}
+    for name in solver_names(kind):
+        try:
+            found[name] = getattr(marginbench.solvers, name)
+        except Exception:  # noqa: BLE001 (whatever it raises is a value of its cell)
+            broken[name] = traceback.format_exc()
+    return found, broken
+
+
+def cell_names():
+    """The cells of all solvers; one that cannot be imported has a cell that says so."""
+    classes, broken = importable()
+    return [cell.name for cell in tasks.cells(classes)] + _of_broken(broken)
+
+
+def _of_broken(broken):
+    return [f"{name} import" for name in broken]
+
+
+def _failures(broken):
+    reasons = zip(_of_broken(broken), broken.values(), strict=True)
+    return {name: {"failed": 1, "reason": reason} for name, reason in reasons}
 
 
 def _measures(model, cell):
@@ -63,10 +102,6 @@ def _counts(counters):
     }
 
 
-def _names(made):
-    return [item.name for item in made]
-
-
 class _BaseCells:
     """Looks up what ``setup_cache`` found, one cell at a time."""
 
@@ -89,11 +124,12 @@ class _BaseCells:
 
 
 class Work(_BaseCells):
-    params = (_names(tasks.cells(registry())),)
+    params = (cell_names(),)
 
     def setup_cache(self):
-        classes = registry()
-        return {cell.name: measure(cell, classes) for cell in tasks.cells(classes)}
+        classes, broken = importable()
+        found = {cell.name: measure(cell, classes) for cell in tasks.cells(classes)}
+        return found | _failures(broken)
 
     setup_cache.timeout = 600
 
@@ -106,6 +142,8 @@ class Work(_BaseCells):
     def track_test_error(self, found, cell):
         return self.found.get("test_error", _NAN)
 
+    track_test_error.unit = "%"
+
     def track_suboptimality(self, found, cell):
         return self.found.get("suboptimality", _NAN)
 
@@ -114,18 +152,20 @@ class Feasibility(_BaseCells):
     """Methods that look for a separator, on a problem that has one and on one that has none."""
 
     params = (
-        [
-            f"{name} {problem}"
-            for name in solver_names("feasibility")
-            for problem in ("separable", "inseparable")
-        ],
+        [f"{name} {problem}" for name in solver_names("feasibility") for problem in PROBLEMS],
     )
 
     def setup_cache(self):
-        return {
+        classes, broken = importable("feasibility")
+        found = {
             f"{name} {problem}": separate(solver, problem)
-            for name, solver in registry("feasibility").items()
-            for problem in ("separable", "inseparable")
+            for name, solver in classes.items()
+            for problem in PROBLEMS
+        }
+        return found | {
+            f"{name} {problem}": {"failed": 1, "reason": reason}
+            for name, reason in broken.items()
+            for problem in PROBLEMS
         }
 
     setup_cache.timeout = 600
@@ -167,8 +207,8 @@ def separate(solver, name):
     try:
         result = solver(tol=1e-3, max_iter=20_000).solve(problem)
         certified = check_certificate(problem, result).valid
-    except Exception as error:  # noqa: BLE001 (whatever it raises is a value of its cell)
-        return {"failed": 1, "reason": repr(error)}
+    except Exception:  # noqa: BLE001 (whatever it raises is a value of its cell)
+        return {"failed": 1, "reason": traceback.format_exc()}
     counts = result.counters.as_dict()
     return {
         "failed": 0,
@@ -177,3 +217,30 @@ def separate(solver, name):
         "products": counts["matvecs"],
         **_counts(result.counters),
     }
+
+
+def main():
+    """Measure the cells named on the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.work", description=main.__doc__)
+    parser.add_argument("cell", nargs="+", help="such as 'SMO rbf dense bias'")
+    classes, broken = importable()
+    known = {cell.name: cell for cell in tasks.cells(classes)}
+    for name in parser.parse_args().cell:
+        print(name)
+        for measure_name, value in _one(name, known, classes, broken).items():
+            print(f"    {measure_name:24}{value}")
+
+
+def _one(name, known, classes, broken):
+    if name in known:
+        return measure(known[name], classes)
+    solver, _, problem = name.partition(" ")
+    if problem in PROBLEMS and solver in solver_names("feasibility"):
+        return separate(importable("feasibility")[0][solver], problem)
+    if name in _of_broken(broken):
+        return _failures(broken)[name]
+    raise SystemExit(f"{name}: no such cell; there are {', '.join(sorted(known))}")
+
+
+if __name__ == "__main__":
+    main()

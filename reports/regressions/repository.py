@@ -82,7 +82,7 @@ class Repository:
     def described(self, commits: list[str]) -> dict[str, Commit]:
         """Commits by hash; of those that the repository lacks only the hash is known."""
         found = {each: Commit(each) for each in commits}
-        for each in self._in_order(commits):
+        for each in self.ordered(commits):
             found[each] = self._described(each)
         return found
 
@@ -105,9 +105,6 @@ class Repository:
 
     def ordered(self, commits: list[str]) -> list[str]:
         """The commits that the repository has, each after those that it is built on."""
-        return self._in_order(commits)
-
-    def _in_order(self, commits: list[str]) -> list[str]:
         known = [each for each in commits if self._try("cat-file", "-t", each) == "commit"]
         if not known:
             return []
@@ -122,6 +119,10 @@ class Repository:
     def file(self, commit: str, path: str) -> str | None:
         """A file of a commit, as text; None if it has none."""
         return self._try("show", f"{commit}:{path}", strip=False)
+
+    def tree(self, commit: str, path: str) -> str:
+        """The hash of a file or folder of a commit; empty if it has none."""
+        return self._try("rev-parse", "--verify", "--quiet", f"{commit}:{path}") or ""
 
     def export(self, commit: str, folder: Path) -> None:
         """Write the files of a commit into a folder that exists."""

@@ -1,0 +1,185 @@
+"""The command that says what a commit made worse."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from marginbench.harness.errors import UserError
+from marginbench.harness.words import visible
+from marginbench.reports.errors import ReportError
+
+if TYPE_CHECKING:
+    from marginbench.reports.regressions.repository import Commit, Repository
+    from marginbench.reports.regressions.values import Snapshot
+    from marginbench.reports.regressions.words import Pair
+
+# Columns in a file or a pipe, where nothing says how wide a line may be.
+_WIDTH = 110
+_HELP = (
+    "Compare the benchmarks of two commits of this checkout, value by value. asv measures what was "
+    "not measured before. Exit code 1: something is worse beyond its bound; 2: cells fail that did "
+    "not, or nothing could be measured."
+)
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("regressions", help=_HELP)(_regressions)
+
+
+def _regressions(
+    base: Annotated[
+        str,
+        typer.Argument(
+            metavar="BASE",
+            help="The commit to compare with. By default where HEAD's branch began, on the main "
+            "branch its parent.",
+            show_default=False,
+        ),
+    ] = "",
+    head: Annotated[str, typer.Argument(metavar="HEAD", help="The commit to judge.")] = "HEAD",
+    as_text: Annotated[bool, typer.Option("--text", help="Print text (the default).")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page, too.", show_default=False)
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Only read this folder of asv's results; nothing is run.",
+            show_default=False,
+        ),
+    ] = None,
+    suite: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Only benchmarks whose names match (repeat); those with times are run in turns.",
+        ),
+    ] = None,
+    short: Annotated[
+        bool, typer.Option("--short", help="Only failures, evaluations and suboptimality.")
+    ] = False,
+    bound: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An accepted change, such as evaluations=1.05, test_error=1pt, time=1.3 or "
+            "memory=off (repeat, or separate by commas)."
+        ),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure also what was measured before.")
+    ] = False,
+    all_rows: Annotated[bool, typer.Option("--all", help="Print long tables whole.")] = False,
+) -> None:
+    if as_text and as_json:
+        raise UserError("--text and --json are two forms of the same output; give one of them")
+    if results is not None and (suite or short or again):
+        raise UserError("--results runs nothing; leave out --suite, --short and --again")
+    from marginbench.reports.regressions.repository import Repository
+
+    repository = Repository(Path.cwd())
+    judged = repository.commit(head)
+    against = repository.commit(base) if base else repository.base(judged)
+    if results is None:
+        before, after = _measured(repository, against, judged, suite or [], short, again)
+    else:
+        before, after = _read(results, against, judged)
+    pair = _compared(repository, against, judged, before, after, bound or [])
+    if html is not None:
+        from marginbench.reports.regressions.pages import write_pair_page
+
+        write_pair_page(html, pair)
+    typer.echo(_json(pair) if as_json else _text(pair, all_rows))
+    if html is not None:
+        typer.echo(f"page: {html}", err=as_json)
+    raise typer.Exit(pair.comparison.exit_code)
+
+
+def _measured(
+    repository: Repository,
+    base: Commit,
+    head: Commit,
+    suites: list[str],
+    short: bool,
+    again: bool,
+) -> tuple[Snapshot, Snapshot]:
+    from marginbench.reports.regressions import running
+
+    if suites and short:
+        raise UserError("--suite and --short both choose benchmarks; give one of them")
+    plan = running.plan_of(suites) if suites else running.SHORT if short else running.FULL
+    return running.measured(repository, base, head, plan, again=again, tell=_tell)
+
+
+def _tell(line: str) -> None:
+    # Whoever closed the error stream wants the verdict nevertheless.
+    with contextlib.suppress(OSError):
+        print(visible(line), file=sys.stderr, flush=True)
+
+
+def _read(folder: Path, base: Commit, head: Commit) -> tuple[Snapshot, Snapshot]:
+    """Two snapshots of one lane; of several lanes the first that has both."""
+    from marginbench.reports.regressions.asv_files import read_results
+
+    by_lane: dict[object, dict[str, Snapshot]] = {}
+    for each in read_results(folder):
+        by_lane.setdefault(each.lane, {})[each.commit] = each
+    for lane in by_lane.values():
+        if base.hash in lane and head.hash in lane:
+            return lane[base.hash], lane[head.hash]
+    known = {commit for lane in by_lane.values() for commit in lane}
+    missing = [each.short for each in (base, head) if each.hash not in known]
+    what = " and ".join(missing) or f"{base.short} and {head.short} on one machine"
+    raise ReportError(f"{folder}: has no results of {what}; 'asv run' makes them")
+
+
+def _compared(
+    repository: Repository,
+    base: Commit,
+    head: Commit,
+    before: Snapshot,
+    after: Snapshot,
+    bounds: list[str],
+) -> Pair:
+    from marginbench.reports.regressions import annotations
+    from marginbench.reports.regressions.measures import parsed_bounds
+    from marginbench.reports.regressions.verdicts import compared
+    from marginbench.reports.regressions.words import Pair
+
+    names = {each.measure for each in (*before.versions, *after.versions)}
+    comparison = compared(
+        before,
+        after,
+        annotations=annotations.between(repository, base.hash, head.hash),
+        bounds=parsed_bounds(bounds, names),
+    )
+    notes = []
+    if repository.changed and repository.commit("HEAD") == head:
+        notes.append("changes that are not committed were not measured")
+    return Pair(base, head, comparison, tuple(notes))
+
+
+def _json(pair: Pair) -> str:
+    from marginbench.reports.regressions.document import as_json
+
+    return as_json(pair)
+
+
+def _text(pair: Pair, all_rows: bool) -> str:
+    from rich.console import Console
+
+    from marginbench.reports.regressions.text import in_words
+
+    terminal = Console(file=sys.stdout)
+    known = terminal.is_terminal or "COLUMNS" in os.environ
+    width = terminal.width if known else _WIDTH
+    color = terminal.is_terminal and not terminal.no_color
+    return in_words(pair, width, all_rows=all_rows, color=color)
