@@ -9,6 +9,7 @@ fails.
 """
 
 import argparse
+import difflib
 import traceback
 import warnings
 
@@ -239,7 +240,8 @@ def _one(name, known, classes, broken):
         return separate(importable("feasibility")[0][solver], problem)
     if name in _of_broken(broken):
         return _failures(broken)[name]
-    raise SystemExit(f"{name}: no such cell; there are {', '.join(sorted(known))}")
+    near = difflib.get_close_matches(name, known, n=5, cutoff=0.0)
+    raise SystemExit(f"{name}: no such cell; the nearest are {', '.join(near)}")
 
 
 if __name__ == "__main__":
