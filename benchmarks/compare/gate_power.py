@@ -20,6 +20,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 PACKAGE = "src/marginbench/__init__.py"
 COUNTS = ("--suite", r"^work\.")
+_BUSY = "BUSY"
 MEMORY = ("--suite", r"^solve\.Fit\.peakmem")
 #: Goes to the end of the package's module: it wraps what every fit passes through, so that no
 #: machine code changes.
@@ -84,7 +85,7 @@ class Step(NamedTuple):
     solver: str
     edits: tuple = ()
     options: tuple = COUNTS
-    environment: dict = {}
+    environment: tuple = ()
 
 
 def hooked(name, code, solver, body, options=COUNTS):
@@ -162,9 +163,9 @@ def same():
             (("solvers/numeric/unused.py", None, "X = 1\n"),),
         ),
         Step("no change", 0, ""),
-        Step("no change, one thread", 0, "", environment={"OMP_NUM_THREADS": "1"}),
-        Step("no change, another hash seed", 0, "", environment={"PYTHONHASHSEED": "7"}),
-        Step("no change, both cores busy", 0, "", environment={"BUSY": "1"}),
+        Step("no change, one thread", 0, "", environment=(("OMP_NUM_THREADS", "1"),)),
+        Step("no change, another hash seed", 0, "", environment=(("PYTHONHASHSEED", "7"),)),
+        Step("no change, both cores busy", 0, "", environment=((_BUSY, "1"),)),
         Step("no change, memory", 0, "", options=MEMORY),
     ]
 
@@ -197,10 +198,10 @@ def run(words, folder):
 def judge(clone, step, head):
     """The row of a step: what the command says of it."""
     words = [sys.executable, "-m", "marginbench", "regressions", "base", head, "--json"]
-    environment = {**os.environ, **step.environment}
+    environment = {**os.environ, **dict(step.environment)}
     busy = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        for _ in range(2 if "BUSY" in step.environment else 0)
+        for _ in range(2 if _BUSY in environment else 0)
     ]
     try:
         done = subprocess.run(
@@ -243,9 +244,8 @@ def main():
     for code, title in ((1, "worse"), (0, "same")):
         chosen = [row for row in rows if bool(row[1]) == bool(code)]
         right = sum(row[1] == row[2] for row in chosen)
-        print(
-            f"{title}: {right} of {len(chosen)} right, {sum(row[4] for row in chosen)} cells of others"
-        )
+        false = sum(row[4] for row in chosen)
+        print(f"{title}: {right} of {len(chosen)} right, {false} cells of other solvers told")
 
 
 if __name__ == "__main__":

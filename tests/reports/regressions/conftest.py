@@ -1,0 +1,119 @@
+"""Snapshots, and small repositories with results, for the tests of regressions."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marginbench.reports.regressions.values import (
+    Benchmark,
+    Cell,
+    Key,
+    Lane,
+    Snapshot,
+    Value,
+)
+
+Values = Mapping[tuple[str, str], float | None]
+
+
+def make_snapshot(values: Values, commit: str = "a" * 40, **fields: Any) -> Snapshot:
+    """A snapshot of the suite ``work.Work`` from values by cell and measure."""
+    made = {
+        Key(Cell("work.Work", cell), measure): Value(number)
+        for (cell, measure), number in values.items()
+    }
+    benchmarks = {Benchmark("work.Work", measure) for _, measure in values}
+    defaults: dict[str, Any] = {
+        "commit": commit,
+        "date": 0,
+        "lane": Lane("vm", "py3.11"),
+        "machine": {},
+        "values": made,
+        "versions": dict.fromkeys(benchmarks, "1"),
+    }
+    return Snapshot(**(defaults | fields))
+
+
+@pytest.fixture(scope="session")
+def snapshot() -> Callable[..., Snapshot]:
+    return make_snapshot
+
+
+class Repo:
+    """A small git repository in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.git("init", "--quiet", "--initial-branch=main")
+
+    def git(self, *words: str) -> str:
+        names = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
+        environment = {**os.environ, **{f"GIT_{name}": "someone" for name in names}}
+        return subprocess.run(
+            ["git", *words],
+            cwd=self.folder,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+
+    def commit(self, subject: str, files: Mapping[str, str] | None = None) -> str:
+        """Commit files; the hash."""
+        for name, text in (files or {}).items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", subject)
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return Repo(tmp_path / "repo")
+
+
+def results_file(commit: str, values: Mapping[str, list[float | None]], cells: list[str]) -> str:
+    """What asv writes for a commit, of benchmarks with one parameter."""
+    return json.dumps(
+        {
+            "commit_hash": commit,
+            "env_name": "virtualenv-py3.11",
+            "date": 1_700_000_000_000,
+            "params": {"machine": "vm", "cpu": "Example CPU"},
+            "python": "3.11",
+            "requirements": {},
+            "env_vars": {},
+            "result_columns": ["result", "params", "version"],
+            "results": {
+                name: [numbers, [[repr(cell) for cell in cells]], "1"]
+                for name, numbers in values.items()
+            },
+            "durations": {},
+            "version": 2,
+        }
+    )
+
+
+@pytest.fixture
+def write_results(tmp_path: Path) -> Callable[..., Path]:
+    """Write a folder of asv's results: commits -> benchmarks -> values of the cells."""
+
+    def write(by_commit: Mapping[str, Mapping[str, list[float | None]]], cells: list[str]) -> Path:
+        folder = tmp_path / "results" / "vm"
+        folder.mkdir(parents=True, exist_ok=True)
+        for commit, values in by_commit.items():
+            path = folder / f"{commit[:8]}-virtualenv-py3.11.json"
+            path.write_text(results_file(commit, values, cells), encoding="utf-8")
+        return folder.parent
+
+    return write

@@ -1,0 +1,92 @@
+"""Commits, and the known changes between them, from real repositories."""
+
+from __future__ import annotations
+
+import pytest
+
+from marginbench.reports.errors import ReportError
+from marginbench.reports.regressions import annotations
+from marginbench.reports.regressions.annotations import FILE, parsed
+from marginbench.reports.regressions.repository import Repository
+
+ENTRY = '[[change]]\ncells = "SMO *"\nmeasures = ["evaluations"]\nwhy = "{}"\n'
+
+
+def whys(found):
+    return [each.why for each in found]
+
+
+def test_an_entry_without_a_commit_is_about_the_commit_that_adds_it(repo):
+    first = repo.commit("first")
+    second = repo.commit("second", {FILE: ENTRY.format("steadier")})
+    third = repo.commit("third", {"README": "words"})
+    repository = Repository(repo.folder)
+    assert whys(annotations.between(repository, first, second)) == ["steadier"]
+    assert whys(annotations.between(repository, first, third)) == ["steadier"]
+    assert annotations.between(repository, second, third) == ()
+
+
+def test_an_entry_with_a_commit_is_about_that_commit(repo):
+    first = repo.commit("first")
+    second = repo.commit("second")
+    named = ENTRY.format("known later") + f'commit = "{second[:8]}"\n'
+    third = repo.commit("third", {FILE: named})
+    repository = Repository(repo.folder)
+    assert annotations.between(repository, second, third) == ()
+    assert whys(annotations.between(repository, first, third)) == ["known later"]
+    # A history looks at earlier pairs with the entries of its newest commit.
+    assert whys(annotations.later(repository, first, second, third)) == ["known later"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[change]", "annotations.toml"),
+        ("[change]\ncells = 'a'", "[[change]]"),
+        ("[[changes]]\ncells = 'a'", "'changes' is unknown"),
+        (ENTRY.format(""), "say why"),
+        ("[[change]]\ncells = 'a'\nmeasures = 'b'", "say why"),
+        ("[[change]]\ncells = 'a'\nwhy = 'b'", "measures"),
+        ("[[change]]\nmeasures = 'a'\nwhy = 'b'", "cells"),
+        (ENTRY.format("a") + "cell = 'b'", "'cell' is unknown"),
+        (ENTRY.format("a") + "commit = 'HEAD'", "7 digits"),
+        (ENTRY.format("a") + ENTRY.format("b") + "commit = 7", "entry 2"),
+    ],
+)
+def test_entries_that_are_none(text, words):
+    with pytest.raises(ReportError) as caught:
+        parsed(text)
+    assert words in str(caught.value)
+
+
+def test_the_base_is_where_a_branch_began_or_the_parent(repo):
+    first, second = repo.commit("first"), repo.commit("second")
+    repository = Repository(repo.folder)
+    assert repository.base(repository.commit("HEAD")).hash == first
+    repo.git("switch", "--quiet", "--create", "work")
+    repo.commit("third")
+    repo.commit("fourth")
+    assert repository.base(repository.commit("HEAD")).hash == second
+    with pytest.raises(ReportError, match="no parent"):
+        repository.base(repository.commit(first))
+
+
+def test_commits_are_in_the_order_in_which_they_were_made(repo):
+    hashes = [repo.commit(name) for name in ("one", "two", "three")]
+    repository = Repository(repo.folder)
+    assert repository.ordered([hashes[2], "f" * 40, hashes[0]]) == [hashes[0], hashes[2]]
+    found = repository.described([hashes[1], "f" * 40])
+    assert (found[hashes[1]].subject, found["f" * 40].subject) == ("two", "")
+    assert repository.between(hashes[0], hashes[2]) == set(hashes[1:])
+
+
+@pytest.mark.parametrize("name", ["nope", "--output=x", "HEAD~5", ""])
+def test_names_of_no_commit(repo, name):
+    repo.commit("first")
+    with pytest.raises(ReportError, match="no commit"):
+        Repository(repo.folder).commit(name)
+
+
+def test_a_folder_without_a_repository(tmp_path):
+    with pytest.raises(ReportError, match="git"):
+        Repository(tmp_path)

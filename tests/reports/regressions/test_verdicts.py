@@ -1,0 +1,230 @@
+"""What changed between two commits: each outcome from values made by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from marginbench.reports.errors import ReportError
+from marginbench.reports.regressions.annotations import Annotation
+from marginbench.reports.regressions.measures import parsed_bounds, watched
+from marginbench.reports.regressions.values import Benchmark, Cell, Key, Value
+from marginbench.reports.regressions.verdicts import compared
+
+RBF, POLY = "SMO rbf dense", "SMO poly dense"
+
+
+@pytest.fixture
+def verdicts(snapshot):
+    """The verdicts on cells, and the exit code."""
+
+    def judged(before, after, **options):
+        found = compared(snapshot(before), snapshot(after), **options)
+        return {each.cell.name: each.verdict for each in found.cells}, found.exit_code
+
+    return judged
+
+
+@pytest.mark.parametrize(
+    ("measure", "old", "new", "verdict", "code"),
+    [
+        ("evaluations", 1000, 1000, "unchanged", 0),
+        ("evaluations", 1000, 1010, "unchanged", 0),
+        ("evaluations", 1000, 1011, "regression", 1),
+        ("evaluations", 1000, 2000, "regression", 1),
+        ("evaluations", 1000, 900, "improvement", 0),
+        ("evaluations", 0, 1, "regression", 1),
+        ("iterations", 3, 4, "regression", 1),
+        ("support_vectors", 10, 11, "unchanged", 0),
+        ("support_vectors", 10, 12, "regression", 1),
+        ("support_vectors", 100, 102, "unchanged", 0),
+        ("support_vectors", 100, 103, "regression", 1),
+        ("test_error", 20.0, 20.5, "unchanged", 0),
+        ("test_error", 20.0, 20.75, "regression", 1),
+        ("test_error", 0.0, 0.5, "unchanged", 0),
+        ("suboptimality", 0.001, 0.0014, "unchanged", 0),
+        ("suboptimality", 0.001, 0.0016, "regression", 1),
+        ("suboptimality", 0.1, 0.109, "unchanged", 0),
+        ("suboptimality", 0.1, 0.12, "regression", 1),
+        ("unsolved", 0, 1, "regression", 1),
+        ("time_fit", 1.0, 100.0, "unchanged", 0),
+        ("peakmem_fit", 200e6, 215e6, "unchanged", 0),
+        ("peakmem_fit", 200e6, 230e6, "regression", 1),
+        ("peakmem_fit", 10e6, 13e6, "unchanged", 0),
+    ],
+)
+def test_a_change_counts_beyond_its_bound(verdicts, measure, old, new, verdict, code):
+    assert verdicts({(RBF, measure): old}, {(RBF, measure): new}) == ({RBF: verdict}, code)
+
+
+def test_better_and_worse_in_one_cell_is_mixed_and_does_not_pass(verdicts):
+    before = {(RBF, "evaluations"): 100, (RBF, "test_error"): 20.0}
+    after = {(RBF, "evaluations"): 50, (RBF, "test_error"): 22.0}
+    assert verdicts(before, after) == ({RBF: "mixed"}, 1)
+
+
+def test_a_failing_cell_hides_no_other(verdicts):
+    before = {(RBF, "failed"): 0, (RBF, "evaluations"): 100}
+    before |= {(POLY, "failed"): 0, (POLY, "evaluations"): 100}
+    after = {(RBF, "failed"): 1, (POLY, "failed"): 0, (POLY, "evaluations"): 200}
+    # The benchmark ran for the other cell, so it is not one-sided.
+    assert verdicts(before, after) == ({RBF: "failed", POLY: "regression"}, 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict", "code"),
+    [
+        (None, 10, "mended", 0),
+        (10, None, "failed", 2),
+        (None, None, "still failing", 0),
+    ],
+)
+def test_a_value_that_asv_did_not_get_is_a_failure(verdicts, old, new, verdict, code):
+    found = verdicts({(RBF, "evaluations"): old}, {(RBF, "evaluations"): new})
+    assert found == ({RBF: verdict}, code)
+
+
+def test_cells_that_come_and_go(verdicts):
+    old, new = {(RBF, "evaluations"): 1}, {(POLY, "evaluations"): 1}
+    assert verdicts(old, new) == ({RBF: "gone", POLY: "new"}, 1)
+    gone = Annotation(("SMO rbf *",), ("gone",), "no longer supported")
+    assert verdicts(old, new, annotations=[gone])[1] == 0
+    other = Annotation(("SMO rbf *",), ("evaluations",), "no longer supported")
+    assert verdicts(old, new, annotations=[other])[1] == 1
+
+
+def test_a_new_cell_that_fails_is_a_failure(verdicts):
+    assert verdicts({(RBF, "failed"): 0}, {(RBF, "failed"): 0, (POLY, "failed"): 1})[1] == 2
+
+
+def test_a_value_that_a_cell_has_no_more_is_refused(verdicts):
+    before = {(RBF, "evaluations"): 1, (RBF, "test_error"): 1.0, (POLY, "test_error"): 1.0}
+    after = {(RBF, "evaluations"): 1, (POLY, "test_error"): 1.0}
+    assert verdicts(before, after) == ({RBF: "regression", POLY: "unchanged"}, 1)
+
+
+def test_a_benchmark_that_ran_on_one_side_is_named_and_not_judged(snapshot):
+    found = compared(
+        snapshot({(RBF, "evaluations"): 1, (RBF, "test_error"): 1.0}),
+        snapshot({(RBF, "evaluations"): 1}),
+    )
+    assert found.exit_code == 0
+    assert found.one_sided == (Benchmark("work.Work", "test_error"),)
+
+
+def test_known_changes_pass_and_others_do_not(snapshot, verdicts):
+    before = {(RBF, "evaluations"): 1, (POLY, "evaluations"): 1}
+    after = {(RBF, "evaluations"): 2, (POLY, "evaluations"): 2}
+    every = Annotation(("SMO *",), ("evaluations",), "steadier")
+    assert verdicts(before, after, annotations=[every]) == (
+        {RBF: "regression", POLY: "regression"},
+        0,
+    )
+    one = Annotation(("*poly*",), ("evaluations",), "steadier")
+    found = compared(snapshot(before), snapshot(after), annotations=[one])
+    assert found.exit_code == 1
+    assert {each.cell.name: each.refused for each in found.cells} == {RBF: True, POLY: False}
+    measures = Annotation(("SMO *",), ("iterations", "test_*"), "steadier")
+    assert verdicts(before, after, annotations=[measures])[1] == 1
+
+
+def test_a_known_change_does_not_accept_a_failure(verdicts):
+    every = Annotation(("*",), ("evaluations",), "steadier")
+    before, after = {(RBF, "failed"): 0}, {(RBF, "failed"): 1}
+    assert verdicts(before, after, annotations=[every])[1] == 2
+    failing = Annotation(("*",), ("failed",), "to be mended later")
+    assert verdicts(before, after, annotations=[failing])[1] == 0
+
+
+def test_the_worst_comes_first(snapshot):
+    before = {(name, "evaluations"): 100 for name in "abcd"}
+    after = dict(zip(before, (100, 103, 300, 50), strict=True))
+    found = compared(snapshot(before), snapshot(after))
+    assert [each.cell.name for each in found.cells] == ["c", "b", "d", "a"]
+
+
+def test_other_code_of_a_benchmark_is_named(snapshot):
+    values = {(RBF, "evaluations"): 1}
+    other = snapshot(values, versions={Benchmark("work.Work", "evaluations"): "2"})
+    assert compared(snapshot(values), other).other_code == (Benchmark("work.Work", "evaluations"),)
+
+
+def test_times_advise_where_there_are_samples(snapshot):
+    key = Key(Cell("solve.Fit", "SMO"), "time_fit")
+
+    def timed(samples):
+        return replace(
+            snapshot({}),
+            values={key: Value(samples[0], tuple(samples))},
+            versions={Benchmark("solve.Fit", "time_fit"): "1"},
+        )
+
+    slower = compared(timed([1.0, 1.01, 1.02, 0.99, 1.0, 1.0]), timed([2.0, 2.1, 2.0, 1.9, 2, 2]))
+    [change] = slower.advice
+    assert change.estimate is not None
+    assert change.estimate.ratio == pytest.approx(2, rel=0.01)
+    assert slower.exit_code == 0
+    assert compared(timed([1.0] * 6), timed([2.0] * 5)).advice == ()
+
+
+def test_noise_of_the_history_widens_a_bound(verdicts):
+    before, after = {(RBF, "peakmem_fit"): 200e6}, {(RBF, "peakmem_fit"): 230e6}
+    key = Key(Cell("work.Work", RBF), "peakmem_fit")
+    assert verdicts(before, after, noise={key: 0.2})[1] == 0
+
+
+def test_bounds_of_the_user():
+    bounds = parsed_bounds(["evaluations=1.5,test_error=2pt", "memory=off", "time=1.2"], ())
+    assert watched("evaluations", bounds=bounds).beyond(100, 149) < 1
+    assert watched("evaluations", bounds=bounds).beyond(100, 151) > 1
+    assert watched("test_error", bounds=bounds).beyond(10, 12.1) > 1
+    assert not watched("peakmem_fit", bounds=bounds).gates
+    assert watched("time_fit", bounds=bounds).gates
+    assert watched("time_fit", bounds=bounds).beyond(1, 1.21) > 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "evals=2",
+        "evaluations",
+        "evaluations=0.5",
+        "evaluations=5pt",
+        "test_error=1.5",
+        "test_error=101pt",
+        "evaluations=inf",
+        "evaluations=nan",
+        "failed=2",
+    ],
+)
+def test_bounds_that_are_none(text):
+    with pytest.raises(ReportError, match="--bound"):
+        parsed_bounds([text], ())
+
+
+NUMBERS = st.one_of(st.none(), st.integers(0, 10**9), st.floats(0, 1e12, allow_nan=False))
+MEASURES = st.sampled_from(["evaluations", "test_error", "suboptimality", "support_vectors"])
+SIDES = st.dictionaries(st.tuples(st.sampled_from([RBF, POLY]), MEASURES), NUMBERS)
+
+
+@settings(max_examples=40)
+@given(SIDES)
+def test_a_snapshot_against_itself_has_no_change(snapshot, values):
+    found = compared(snapshot(values), snapshot(values))
+    assert found.exit_code == 0
+    assert {each.verdict for each in found.cells} <= {"unchanged", "still failing"}
+
+
+@settings(max_examples=40)
+@given(SIDES, SIDES)
+def test_every_value_of_both_sides_is_in_one_cell(snapshot, before, after):
+    found = compared(snapshot(before), snapshot(after))
+    keys = [change.key for each in found.cells for change in each.changes]
+    both = {measure for _, measure in before} & {measure for _, measure in after}
+    expected = {(name, measure) for name, measure in (*before, *after) if measure in both}
+    assert {(key.cell.name, key.measure) for key in keys} == expected
+    assert len(keys) == len(expected)
+    assert not any(math.isnan(each.significance) for each in found.cells)
