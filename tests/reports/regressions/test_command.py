@@ -1,0 +1,179 @@
+"""``marginbench regressions``, as a user calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from marginbench.reports.formatting import TIMES
+from marginbench.reports.regressions.annotations import FILE
+
+CELLS = ["SMO rbf dense", "SMO poly dense", "SDCA rbf dense"]
+SAME = {"work.Work.track_failed": [0, 0, 0], "work.Work.track_evaluations": [100, 200, 300]}
+WORSE = {"work.Work.track_failed": [0, 0, 0], "work.Work.track_evaluations": [200, 200, 300]}
+FAILED = {
+    "work.Work.track_failed": [0, 0, 1],
+    "work.Work.track_evaluations": [200, 200, float("nan")],
+}
+
+
+def marginbench(folder, *words, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "marginbench", "regressions", *words],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "100", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def history(repo, write_results):
+    """A repository with results of its commits: name of the commit -> hash, and their folder."""
+    hashes = {
+        name: repo.commit(name) for name in ("same", "again", "worse", "failed", "unmeasured")
+    }
+    values = {"same": SAME, "again": SAME, "worse": WORSE, "failed": FAILED}
+    folder = write_results({hashes[name]: each for name, each in values.items()}, CELLS)
+    return hashes, folder
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "code", "words"),
+    [
+        ("same", "again", 0, "passed: 3 cells are unchanged"),
+        ("again", "worse", 1, "worse: 1 cell regresses; 2 cells are unchanged"),
+        ("worse", "again", 0, "passed: 1 cell improves; 2 cells are unchanged"),
+        ("again", "failed", 2, "failed: 1 cell fails; 1 cell regresses; 1 cell is unchanged"),
+    ],
+)
+def test_the_exit_code_is_the_verdict(repo, history, base, head, code, words):
+    hashes, folder = history
+    done = marginbench(repo.folder, hashes[base], hashes[head], "--results", str(folder))
+    assert (done.returncode, done.stderr) == (code, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == words
+    assert max(map(len, lines)) <= 100
+    if code:
+        assert "python -m benchmarks.work 'SMO rbf dense'" in done.stdout
+        assert f"{TIMES}2" in done.stdout
+
+
+def test_json_says_the_same(repo, history):
+    hashes, folder = history
+    words = [hashes["again"], hashes["failed"], "--results", str(folder), "--json"]
+    done = marginbench(repo.folder, *words)
+    found = json.loads(done.stdout)
+    assert (found["exit_code"], found["verdict"]) == (2, "failed")
+    assert found["counts"] == {"failed": 1, "regression": 1, "unchanged": 1}
+    assert [(each["cell"], each["verdict"]) for each in found["cells"]] == [
+        ("SDCA rbf dense", "failed"),
+        ("SMO rbf dense", "regression"),
+    ]
+    [change] = found["cells"][1]["changes"]
+    assert (change["before"], change["after"], change["ratio"]) == (100, 200, 2)
+
+
+def test_a_known_change_passes(repo, history, write_results):
+    hashes, folder = history
+    entry = '[[change]]\ncells = "SMO rbf *"\nmeasures = "evaluations"\nwhy = "steadier"\n'
+    known = repo.commit("known", {FILE: entry})
+    write_results({known: WORSE}, CELLS)
+    done = marginbench(repo.folder, hashes["again"], known, "--results", str(folder))
+    assert done.returncode == 0
+    assert done.stdout.startswith("passed, with known changes: 1 cell regresses")
+    assert "steadier" in done.stdout
+    done = marginbench(repo.folder, hashes["again"], hashes["worse"], "--results", str(folder))
+    assert done.returncode == 1
+
+
+def test_bounds_of_the_user_decide(repo, history):
+    hashes, folder = history
+    words = [hashes["again"], hashes["worse"], "--results", str(folder)]
+    assert marginbench(repo.folder, *words, "--bound", "evaluations=3").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nope"], "nope: no commit"),
+        (["HEAD~4", "HEAD", "--results", "{results}"], "has no results of"),
+        (["--results", "nowhere"], "nowhere: no folder of asv's results"),
+        (["--results", "{results}", "--short"], "leave out --suite, --short"),
+        (["--suite", "["], "no regular expression"),
+        (["--suite", "work", "--short"], "give one of them"),
+        (["--text", "--json"], "give one of them"),
+        (["HEAD~4", "HEAD~3", "--results", "{results}", "--bound", "evals=2"], "did you mean"),
+    ],
+)
+def test_mistakes_are_one_line(repo, history, words, said):
+    _, folder = history
+    done = marginbench(repo.folder, *[word.format(results=folder) for word in words])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+PACKAGE = """
+[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
+[project]
+name = "marginbench"
+version = "0.0.1"
+[tool.setuptools]
+py-modules = ["worked"]
+"""
+SUITE = """
+import worked
+
+class Work:
+    params = (["SMO rbf", "SDCA rbf"],)
+
+    def track_evaluations(self, cell):
+        return worked.evaluations(cell)
+
+    def time_all(self, cell):
+        worked.evaluations("SMO rbf")
+"""
+CONFIG = {
+    "version": 1,
+    "project": "example",
+    "repo": ".",
+    "branches": ["HEAD"],
+    "environment_type": "virtualenv",
+    "benchmark_dir": "benchmarks",
+}
+
+
+def worked(smo, sdca):
+    return f'def evaluations(cell):\n    return {smo} if cell == "SMO rbf" else {sdca}\n'
+
+
+@pytest.mark.slow
+def test_commits_are_measured_by_asv(repo):
+    files = {"pyproject.toml": PACKAGE, "asv.conf.json": json.dumps(CONFIG)}
+    files |= {"benchmarks/__init__.py": "", "benchmarks/work.py": SUITE, ".gitignore": ".asv\n"}
+    repo.commit("base", files | {"worked.py": worked(100, 100)})
+    head = repo.commit("worse, and one fails", {"worked.py": worked(120, "1 / 0")})
+    repo.git("switch", "--quiet", "--create", "work")
+    (repo.folder / "worked.py").write_text("raise ValueError('not committed')")
+    done = marginbench(repo.folder, "HEAD~1", "--suite", "^work")
+    assert done.returncode == 2, done.stderr
+    assert done.stdout.startswith("failed: 1 cell fails; 1 cell regresses")
+    assert f"{TIMES}1.2" in done.stdout
+    assert "changes that are not committed were not measured" in done.stdout
+    assert f"timing {head[:10]}, turn 3 of 3" in done.stderr
+    # Nothing is measured again.
+    again = marginbench(repo.folder, "HEAD~1", "--suite", "^work")
+    assert (again.returncode, again.stderr) == (2, "")
+    assert again.stdout == done.stdout
+    assert repo.git("status", "--porcelain") == "M worked.py"
+    none = marginbench(repo.folder, "HEAD~1", "--suite", "^nothing")
+    assert none.returncode == 2
+    assert "no benchmark was run" in none.stderr
