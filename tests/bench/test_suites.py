@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pkgutil
+import re
 import subprocess
 import sys
 import warnings
@@ -124,6 +125,29 @@ def test_a_failure_is_a_value_of_its_cell_and_hides_no_other(broken, reason):
     assert math.isnan(suite.track_evaluations({}, at.name))
     with pytest.raises(NotImplementedError):
         suite.setup({}, "a solver of later versions rbf dense")
+
+
+def test_a_solver_that_cannot_be_imported_is_a_failed_cell(monkeypatch):
+    monkeypatch.setattr(work, "solver_names", lambda kind: ["SMO", "Missing"])
+    assert "SMO rbf dense" in work.cell_names()
+    assert work.cell_names()[-1] == "Missing import"
+    monkeypatch.setattr(tasks, "cells", lambda classes: [cell("SMO rbf dense")])
+    found = work.Work().setup_cache()
+    assert found["SMO rbf dense"]["failed"] == 0
+    assert found["Missing import"]["failed"] == 1
+    assert "Missing" in found["Missing import"]["reason"]
+
+
+def test_single_cells_are_measured_on_the_command_line(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["work", "SMO rbf dense", "MPLFP separable"])
+    work.main()
+    printed = capsys.readouterr().out
+    counted = work.measure(cell("SMO rbf dense"), CLASSES)["evaluations"]
+    assert re.search(rf"evaluations +{counted}\n", printed)
+    assert "unsolved" in printed
+    monkeypatch.setattr(sys, "argv", ["work", "SMO rbf danse"])
+    with pytest.raises(SystemExit, match="nearest are SMO rbf dense"):
+        work.main()
 
 
 @pytest.mark.parametrize("method", solver_names("feasibility"))
