@@ -190,10 +190,19 @@ def _measure(
                 _together([side.asv(plan.timed, "--append-samples", "-a", "rounds=1")])
         for side in sides:
             side.check(plan)
-            with storing(kept), contextlib.suppress(FileExistsError):
-                # Another command may have been faster.
-                shutil.move(side.results, kept / f"{side.commit.hash}.new")
-                os.rename(kept / f"{side.commit.hash}.new", kept / side.commit.hash)
+            _keep(side.results, kept / side.commit.hash)
+
+
+def _keep(results: Path, folder: Path) -> None:
+    """Move complete results to their place at once; another command may have been faster."""
+    with storing(folder):
+        beside = Path(tempfile.mkdtemp(prefix="new-", dir=folder.parent))
+        shutil.copytree(results, beside, dirs_exist_ok=True)
+        with contextlib.suppress(OSError):
+            beside.rename(folder)
+        if beside.is_dir():
+            shutil.rmtree(beside)
+        folder.stat()
 
 
 class _Side:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
+import psutil
 import pytest
 
 from marginbench.reports.formatting import TIMES
@@ -155,11 +158,18 @@ def worked(smo, sdca):
     return f'def evaluations(cell):\n    return {smo} if cell == "SMO rbf" else {sdca}\n'
 
 
+FILES = {
+    "pyproject.toml": PACKAGE,
+    "asv.conf.json": json.dumps(CONFIG),
+    "benchmarks/__init__.py": "",
+    "benchmarks/work.py": SUITE,
+    ".gitignore": ".asv\n",
+}
+
+
 @pytest.mark.slow
 def test_commits_are_measured_by_asv(repo):
-    files = {"pyproject.toml": PACKAGE, "asv.conf.json": json.dumps(CONFIG)}
-    files |= {"benchmarks/__init__.py": "", "benchmarks/work.py": SUITE, ".gitignore": ".asv\n"}
-    repo.commit("base", files | {"worked.py": worked(100, 100)})
+    repo.commit("base", FILES | {"worked.py": worked(100, 100)})
     head = repo.commit("worse, and one fails", {"worked.py": worked(120, "1 / 0")})
     repo.git("switch", "--quiet", "--create", "work")
     (repo.folder / "worked.py").write_text("raise ValueError('not committed')")
@@ -177,3 +187,38 @@ def test_commits_are_measured_by_asv(repo):
     none = marginbench(repo.folder, "HEAD~1", "--suite", "^nothing")
     assert none.returncode == 2
     assert "no benchmark was run" in none.stderr
+
+
+@pytest.mark.slow
+def test_an_interrupted_measurement_leaves_no_process_and_no_result(repo):
+    waits = "import time\n\n\ndef evaluations(cell):\n    time.sleep(100)\n"
+    repo.commit("base", FILES | {"worked.py": waits})
+    words = [sys.executable, "-m", "marginbench", "regressions", "HEAD", "HEAD", "--suite", "work"]
+    command = subprocess.Popen(
+        words,
+        cwd=repo.folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that started the tests in the background would have it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert command.stderr is not None
+    for line in command.stderr:
+        if line.startswith("counting"):
+            break
+    started = descendants(command.pid, at_least=2)
+    command.send_signal(signal.SIGINT)
+    assert command.wait(20) == 130
+    psutil.wait_procs(started, 10)
+    assert [each for each in started if each.is_running()] == []
+    assert list((repo.folder / ".asv" / "regressions").glob("*/*")) == []
+
+
+def descendants(pid, at_least):
+    """The processes below one, as soon as there are enough of them."""
+    for _ in range(600):
+        found = psutil.Process(pid).children(recursive=True)
+        if len(found) >= at_least:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{len(found)} processes")
