@@ -227,9 +227,11 @@ def main():
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--only", default="", help="steps with this word")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--keep", help="a new folder for the clone, which stays there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        clone = Path(name) / "clone"
+        clone = Path(options.keep or name) / "clone"
+        clone.parent.mkdir(parents=True, exist_ok=True)
         run(["git", "clone", "--quiet", str(ROOT), str(clone)], ROOT)
         run(["git", "tag", "base"], clone)
         steps = [each for each in worse() + same() if options.only in each.name]
