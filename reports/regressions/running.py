@@ -117,22 +117,28 @@ def measured(
     for module in ("asv", "virtualenv"):
         if importlib.util.find_spec(module) is None:
             raise ReportError(f"{module} is not installed; pip install 'marginbench[regressions]'")
+    kept = repository.root / _KEPT
+    counts = kept / _identity(repository, head, plan.counts)
     # Times compare only with those of the same session.
-    kept = repository.root / _KEPT / _identity(repository, base, head, plan)
-    folders = [kept / each.hash for each in (base, head)]
+    times = kept / _identity(repository, head, plan.timed) / f"{base.short}-{head.short}"
+    parts = [part for part, patterns in ((counts, plan.counts), (times, plan.timed)) if patterns]
     if again:
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
-    missing = [
-        each for each, folder in zip((base, head), folders, strict=True) if not folder.is_dir()
-    ]
-    with interrupts_raised():
-        _measure(repository, head, list(dict.fromkeys(missing)), plan, kept, tell)
-    found = [_snapshot(folder) for folder in folders]
-    return found[0], found[1]
+        for part in parts:
+            for each in (base, head):
+                shutil.rmtree(part / each.hash, ignore_errors=True)
+    both = tuple(dict.fromkeys((base, head)))
+    uncounted = [each for each in both if plan.counts and not (counts / each.hash).is_dir()]
+    untimed = plan.timed and any(not (times / each.hash).is_dir() for each in both)
+    with interrupts_raised(), tempfile.TemporaryDirectory(prefix="marginbench-") as scratch:
+        sides = _Sides(repository, head, Path(scratch), tell)
+        if uncounted:
+            sides.count(uncounted, plan.counts, counts)
+        if untimed:
+            sides.time(both, plan.timed, plan.turns, times)
+    return _snapshot(parts, base), _snapshot(parts, head)
 
 
-def _identity(repository: Repository, base: Commit, head: Commit, plan: Plan) -> str:
+def _identity(repository: Repository, head: Commit, patterns: Sequence[str]) -> str:
     """A hash of all that determines what is measured but the commit."""
     packages = sorted(
         f"{each.name}=={each.version}"
@@ -145,52 +151,87 @@ def _identity(repository: Repository, base: Commit, head: Commit, plan: Plan) ->
         platform.python_implementation() + platform.python_version(),
         *(platform.system(), platform.machine()),
         *packages,
-        repr(plan),
-        # Times are taken in turns of both sides.
-        *((base.hash, head.hash) if plan.timed else ()),
+        repr(patterns),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 
 
-def _snapshot(folder: Path) -> Snapshot:
-    [found] = read_results(folder)
+def _snapshot(parts: Sequence[Path], commit: Commit) -> Snapshot:
+    """What was measured of a commit in all parts."""
+    found = [
+        read_results(part / commit.hash)[0]
+        for part in parts
+        if any((part / commit.hash).glob("*/*-*.json"))
+    ]
+    if not found:
+        raise ReportError("no benchmark was run; --suite is to match names such as work.Work")
     # asv names an environment by the path of its interpreter, which is gone by now.
     environment = f"{platform.python_implementation()} {platform.python_version()}"
-    machine = {key: value for key, value in found.machine.items() if key != "python"}
-    return replace(found, lane=Lane(_MACHINE, environment), machine=machine)
+    return replace(
+        found[0],
+        lane=Lane(_MACHINE, environment),
+        machine={key: value for key, value in found[0].machine.items() if key != "python"},
+        values={key: value for each in found for key, value in each.values.items()},
+        versions={key: value for each in found for key, value in each.versions.items()},
+        units={key: value for each in found for key, value in each.units.items()},
+    )
 
 
-def _measure(
-    repository: Repository,
-    head: Commit,
-    commits: Sequence[Commit],
-    plan: Plan,
-    kept: Path,
-    tell: Callable[[str], None],
-) -> None:
-    """Measure commits, and keep what is complete."""
-    if not commits:
-        return
-    with storing(kept):
-        kept.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="marginbench-regressions-") as name:
-        scratch = Path(name)
-        suite = scratch / "suite"
-        suite.mkdir()
-        repository.export(head.hash, suite)
-        sides = []
-        for commit in commits:
-            tell(f"installing {commit.short}")
-            sides.append(_Side(repository, commit, suite, scratch))
-        tell(f"counting: {', '.join(each.commit.short for each in sides)}")
-        _together([each.asv(plan.counts) for each in sides])
-        for turn in range(plan.turns if plan.timed else 0):
+class _Sides:
+    """The commits of a measurement, each installed when it is first asked for.
+
+    Parameters
+    ----------
+    repository : Repository
+    head : Commit
+        Whose suites are run.
+    scratch : Path
+    tell : callable
+    """
+
+    def __init__(
+        self, repository: Repository, head: Commit, scratch: Path, tell: Callable[[str], None]
+    ) -> None:
+        self._repository = repository
+        self._head = head
+        self._scratch = scratch
+        self._tell = tell
+        self._installed: dict[Commit, _Side] = {}
+
+    def count(self, commits: Sequence[Commit], patterns: Sequence[str], kept: Path) -> None:
+        """Run deterministic benchmarks of all commits side by side."""
+        sides = [self._side(each) for each in commits]
+        self._tell(f"counting: {', '.join(each.short for each in commits)}")
+        _together([side.asv("counts", patterns) for side in sides])
+        self._keep(sides, "counts", patterns, kept)
+
+    def time(
+        self, commits: Sequence[Commit], patterns: Sequence[str], turns: int, kept: Path
+    ) -> None:
+        """Run benchmarks that depend on the machine in turns."""
+        sides = [self._side(each) for each in commits]
+        for turn in range(turns):
             for side in sides if turn % 2 == 0 else sides[::-1]:
-                tell(f"timing {side.commit.short}, turn {turn + 1} of {plan.turns}")
-                _together([side.asv(plan.timed, "--append-samples", "-a", "rounds=1")])
+                self._tell(f"timing {side.commit.short}, turn {turn + 1} of {turns}")
+                _together([side.asv("times", patterns, "--append-samples", "-a", "rounds=1")])
+        self._keep(sides, "times", patterns, kept)
+
+    def _side(self, commit: Commit) -> _Side:
+        if not self._installed:
+            (self._scratch / "suite").mkdir()
+            self._repository.export(self._head.hash, self._scratch / "suite")
+        if commit not in self._installed:
+            self._tell(f"installing {commit.short}")
+            self._installed[commit] = _Side(self._repository, commit, self._scratch)
+        return self._installed[commit]
+
+    def _keep(self, sides: Sequence[_Side], what: str, patterns: Sequence[str], kept: Path) -> None:
         for side in sides:
-            side.check(plan)
-            _keep(side.results, kept / side.commit.hash)
+            side.check(what, patterns)
+        with storing(kept):
+            kept.mkdir(parents=True, exist_ok=True)
+        for side in sides:
+            _keep(side.results(what), kept / side.commit.hash)
 
 
 def _keep(results: Path, folder: Path) -> None:
@@ -208,71 +249,88 @@ def _keep(results: Path, folder: Path) -> None:
 class _Side:
     """A commit that is installed, and where asv puts its results."""
 
-    def __init__(self, repository: Repository, commit: Commit, suite: Path, scratch: Path) -> None:
+    def __init__(self, repository: Repository, commit: Commit, scratch: Path) -> None:
         self.commit = commit
-        self.results = scratch / f"results-{commit.hash}"
-        source = scratch / f"source-{commit.short}"
-        source.mkdir()
+        self._folder = scratch / commit.short
+        self._suite = scratch / "suite"
+        self._root = repository.root
+        source = self._folder / "source"
+        source.mkdir(parents=True)
         repository.export(commit.hash, source)
-        self._python = install(source, scratch / f"{commit.short}")
-        self._suite = suite
-        self._config = _config(suite, repository.root, self.results, scratch)
-        self._environment = _environment(scratch, self._config)
+        self._python = install(source, self._folder / "env")
+        self._environment = self._with_machine()
 
-    def asv(self, patterns: Sequence[str], *options: str) -> _Run:
+    def results(self, what: str) -> Path:
+        """asv's folder of results of one part of the measurement."""
+        return self._folder / what
+
+    def asv(self, what: str, patterns: Sequence[str], *options: str) -> _Run:
         """A run of asv that has begun."""
         chosen = [word for each in patterns for word in ("--bench", each)]
         words = ["run", "-E", f"existing:{self._python}", "--set-commit-hash", self.commit.hash]
-        return _asv(
-            ["--config", str(self._config), *words, *options, *chosen],
-            self._suite,
-            self._environment,
-        )
+        return self._begin(self._config(what), [*words, *options, *chosen], self._environment)
 
-    def check(self, plan: Plan) -> None:
+    def check(self, what: str, patterns: Sequence[str]) -> None:
         """Raise an error if a benchmark has no row: asv leaves out what it cannot even start."""
-        if not any(self.results.glob(f"*/{self.commit.hash[:8]}*.json")):
-            raise ReportError("no benchmark was run; --suite is to match names such as work.Work")
-        [found] = read_results(self.results)
-        known = json.loads((self.results / "benchmarks.json").read_text(encoding="utf-8"))
-        ran = {f"{each.suite}.{each.measure}" for each in found.versions}
-        patterns = [re.compile(each) for each in (*plan.counts, *plan.timed)]
+        folder = self.results(what)
+        folder.mkdir(exist_ok=True)
+        found = read_results(folder) if any(folder.glob("*/*-*.json")) else []
+        ran = {f"{each.suite}.{each.measure}" for one in found for each in one.versions}
+        listed = folder / "benchmarks.json"
+        known = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
         for name in sorted(set(known) - {"version"}):
             suite, _, method = name.rpartition(".")
             if f"{suite}.{method.removeprefix('track_')}" not in ran and any(
-                each.search(name) for each in patterns
+                re.search(each, name) for each in patterns
             ):
                 raise ReportError(f"{self.commit.short}: asv has no result of {name}")
 
+    def _config(self, what: str) -> Path:
+        """asv's configuration of the newer commit, with the folders of this measurement."""
+        path = self._suite / _CONFIG
+        try:
+            config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ReportError(f"{_CONFIG}: cannot be read ({error})") from error
+        benchmarks = self._suite / str(config.get("benchmark_dir", "benchmarks"))
+        config |= {"repo": str(self._root), "benchmark_dir": str(benchmarks)}
+        for name, folder in (("results", what), ("env", "environments"), ("html", "html")):
+            config[f"{name}_dir"] = str(self._folder / folder)
+        made = self._suite / f"{self.commit.hash}-{what}.json"
+        made.write_text(json.dumps(config), encoding="utf-8")
+        return made
 
-def _config(suite: Path, root: Path, results: Path, scratch: Path) -> Path:
-    """asv's configuration of the newer commit, with the folders of this measurement."""
-    path = suite / _CONFIG
-    try:
-        config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ReportError(f"{_CONFIG}: cannot be read ({error})") from error
-    benchmarks = suite / str(config.get("benchmark_dir", "benchmarks"))
-    config |= {"repo": str(root), "results_dir": str(results), "benchmark_dir": str(benchmarks)}
-    config |= {"env_dir": str(scratch / "env"), "html_dir": str(scratch / "html")}
-    made = suite / f"{results.name}.json"
-    made.write_text(json.dumps(config), encoding="utf-8")
-    return made
+    def _with_machine(self) -> dict[str, str]:
+        """Variables for asv, which keeps what it knows of a machine in the home folder.
 
-
-def _environment(scratch: Path, config: Path) -> dict[str, str]:
-    """Variables for asv, which keeps what it knows of a machine in the home folder."""
-    home = scratch / "home"
-    settings = Path.home() / ".gitconfig"
-    found = {**os.environ, "HOME": str(home), "USERPROFILE": str(home)}
-    found.setdefault(CACHE_VARIABLE, user_cache_dir("marginbench"))
-    if settings.is_file():
-        found.setdefault("GIT_CONFIG_GLOBAL", str(settings))
-    if not home.is_dir():
+        Each side has a home of its own: a run of asv rewrites the file that another one reads.
+        """
+        home = self._folder / "home"
         home.mkdir()
-        words = ["--config", str(config), "machine", "--yes", "--machine", _MACHINE]
-        _together([_asv(words, scratch, found)])
-    return found
+        settings = Path.home() / ".gitconfig"
+        found = {**os.environ, "HOME": str(home), "USERPROFILE": str(home)}
+        found.setdefault(CACHE_VARIABLE, user_cache_dir("marginbench"))
+        if settings.is_file():
+            found.setdefault("GIT_CONFIG_GLOBAL", str(settings))
+        words = ["machine", "--yes", "--machine", _MACHINE]
+        _together([self._begin(self._config("counts"), words, found)])
+        return found
+
+    def _begin(self, config: Path, words: Sequence[str], environment: dict[str, str]) -> _Run:
+        handle, output = tempfile.mkstemp(suffix=".log", dir=self._folder)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "asv", "--config", str(config), *words],
+            cwd=self._suite,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            # Not a pipe: nobody reads while another run is waited for.
+            stdout=handle,
+            stderr=subprocess.STDOUT,
+            # Its benchmarks are processes, too, and end with it.
+            start_new_session=True,
+        )
+        os.close(handle)
+        return _Run(process, Path(output))
 
 
 class _Run(NamedTuple):
@@ -280,23 +338,6 @@ class _Run(NamedTuple):
 
     process: subprocess.Popen[bytes]
     output: Path
-
-
-def _asv(words: Sequence[str], folder: Path, environment: dict[str, str]) -> _Run:
-    # Not a pipe: nobody reads while another run is waited for.
-    handle, output = tempfile.mkstemp(suffix=".log", dir=environment["HOME"])
-    process = subprocess.Popen(
-        [sys.executable, "-m", "asv", *words],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=handle,
-        stderr=subprocess.STDOUT,
-        # Its benchmarks are processes, too, and end with it.
-        start_new_session=True,
-    )
-    os.close(handle)
-    return _Run(process, Path(output))
 
 
 def _together(runs: Sequence[_Run]) -> None:
