@@ -17,7 +17,7 @@ limit=900000
 base=$1 head=$2
 shift 2
 # What has been merged into the main branch since is none of this branch's doing.
-base=$(git merge-base "$base" "$head") ||
+fork=$(git merge-base "$base" "$head") ||
     { echo "regress: $base, $head: no common ancestor here; fetch the whole history" >&2; exit 2; }
 text=$(mktemp)
 trap 'rm -f "$text"' EXIT
@@ -25,7 +25,7 @@ trap 'rm -f "$text"' EXIT
 # Apart from the command, whose exit code 1 means something else than a failed installation.
 tox run --quiet -e regress --notest || exit 2
 status=0
-tox run --quiet -e regress -- "$base" "$head" \
+tox run --quiet -e regress -- "$fork" "$head" \
     --text --html "${REGRESSIONS_HTML:-regressions.html}" "$@" >"$text" || status=$?
 cat "$text"
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then

@@ -26,7 +26,11 @@ pytestmark = [
 ASV = """#!/usr/bin/env bash
 set -euo pipefail
 echo "$*" >>"$ASV_CALLS"
-[ "$1" = run ] || exit 0
+if [ "$1" = machine ]; then
+    printf '{"version": 1, "%s": {"machine": "%s", "cpu": "fast"}}' "$(uname -n)" "$(uname -n)" \
+        >"$HOME/.asv-machine.json"
+    exit
+fi
 bash -euo pipefail -c "${ASV_MEANWHILE:-true}"
 mkdir -p .asv/results/ci
 printf '{\\n"value": "%s"\\n}\\n' "${ASV_VALUE:-1}" \
@@ -129,6 +133,8 @@ def test_the_first_run_makes_an_orphan_branch_and_the_second_adds_to_it(place: P
     done = place.nightly()
     assert done.returncode == 0, done.stderr
     assert place.kept() == {first: "1"}
+    machines = json.loads((place.folder / ".asv-machine.json").read_text("utf-8"))
+    assert machines["ci"] == {"machine": "ci", "cpu": "fast"}
     # Apart from main, and without its files.
     with pytest.raises(subprocess.CalledProcessError):
         place.git("merge-base", "main", BRANCH, at=place.origin)
