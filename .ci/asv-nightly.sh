@@ -4,7 +4,7 @@
 # The environment may set
 #   ASV_MACHINE   the name under which results are kept (default: ci); runners change theirs
 #   ASV_BENCH     a regular expression of benchmarks (default: the suite work, and solve.Fit)
-#   ASV_STEPS     how many commits at most, evenly spaced (default: 8)
+#   ASV_STEPS     how many commits at most, evenly spaced (default: 20)
 #   ASV_SECONDS   when asv is interrupted (default: 4 hours); what it has by then is kept
 #
 # Exit code: 0 if all is well, 2 if a benchmark failed, otherwise that of what went wrong.
@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 machine=${ASV_MACHINE:-ci}
 bench=${ASV_BENCH:-^(work\.|solve\.Fit)}
-steps=${ASV_STEPS:-8}
+steps=${ASV_STEPS:-20}
 seconds=${ASV_SECONDS:-14400}
 results=.asv/results
 
@@ -34,7 +34,8 @@ END
 }
 
 .ci/asv-results.sh checkout
-head=$(git rev-parse --short=12 HEAD)
+# As asv begins the names of its files.
+head=$(git rev-parse HEAD | cut -c1-8)
 if measured "$head-"; then
     echo "asv-nightly: $head has results already"
     # An earlier job may not have been able to push them.

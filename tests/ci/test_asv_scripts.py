@@ -34,7 +34,7 @@ fi
 bash -euo pipefail -c "${ASV_MEANWHILE:-true}"
 mkdir -p .asv/results/ci
 printf '{\\n"value": "%s"\\n}\\n' "${ASV_VALUE:-1}" \
-    >".asv/results/ci/$(git rev-parse --short=12 HEAD)-env.json"
+    >".asv/results/ci/$(git rev-parse --short=8 HEAD)-env.json"
 echo '{"version": 2}' >.asv/results/benchmarks.json
 exit "${ASV_EXIT:-0}"
 """
@@ -86,7 +86,7 @@ class Place:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", "A change")
         self.git("push", "--quiet", "origin", "HEAD:main")
-        return self.git("rev-parse", "--short=12", "HEAD")
+        return self.git("rev-parse", "--short=8", "HEAD")
 
     def fresh(self) -> None:
         """Lose the checkout's results and branch, as the next runner would."""
@@ -129,7 +129,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_the_first_run_makes_an_orphan_branch_and_the_second_adds_to_it(place: Place) -> None:
-    first = place.git("rev-parse", "--short=12", "HEAD")
+    first = place.git("rev-parse", "--short=8", "HEAD")
     done = place.nightly()
     assert done.returncode == 0, done.stderr
     assert place.kept() == {first: "1"}
@@ -158,13 +158,13 @@ def test_a_commit_with_results_is_not_measured_again(place: Place) -> None:
 
 
 def test_a_failing_benchmark_fails_the_job_and_keeps_the_results(place: Place) -> None:
-    head = place.git("rev-parse", "--short=12", "HEAD")
+    head = place.git("rev-parse", "--short=8", "HEAD")
     assert place.nightly(ASV_EXIT="2").returncode == 2
     assert place.kept() == {head: "1"}
 
 
 def test_asv_is_interrupted_in_time_and_what_it_has_is_kept(place: Place) -> None:
-    head = place.git("rev-parse", "--short=12", "HEAD")
+    head = place.git("rev-parse", "--short=8", "HEAD")
     slow = f"mkdir -p {RESULTS}/ci; echo '{{\"value\": 0}}' >{RESULTS}/ci/{head}-env.json; sleep 60"
     assert place.nightly(ASV_MEANWHILE=slow, ASV_SECONDS="1").returncode == 124
     assert place.kept() == {head: 0}
@@ -180,15 +180,15 @@ def _pushes(other: Path, name: str, value: str) -> str:
 
 
 def test_a_race_is_tried_again_and_loses_nothing(place: Place) -> None:
-    first = place.git("rev-parse", "--short=12", "HEAD")
+    first = place.git("rev-parse", "--short=8", "HEAD")
     place.nightly()
     other = place.clone("other")
     place.git("checkout", "--quiet", BRANCH, at=other)
     second = place.commit()
-    done = place.nightly(ASV_VALUE="2", ASV_MEANWHILE=_pushes(other, "f" * 12, "9"))
+    done = place.nightly(ASV_VALUE="2", ASV_MEANWHILE=_pushes(other, "f" * 8, "9"))
     assert done.returncode == 0, done.stderr
     assert "try 1 of 5" in done.stderr
-    assert place.kept() == {first: "1", second: "2", "f" * 12: "9"}
+    assert place.kept() == {first: "1", second: "2", "f" * 8: "9"}
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["first results", "later"])
@@ -198,7 +198,7 @@ def test_of_two_results_of_one_commit_one_is_kept_whole(place: Place, begun: boo
         place.commit()
     other = place.clone("other")
     place.git("checkout", "--quiet", *([BRANCH] if begun else ["--orphan", BRANCH]), at=other)
-    head = place.git("rev-parse", "--short=12", "HEAD")
+    head = place.git("rev-parse", "--short=8", "HEAD")
     done = place.nightly(ASV_VALUE="2", ASV_MEANWHILE=_pushes(other, head, "9"))
     assert done.returncode == 0, done.stderr
     # kept() parses it: no lines of the other, no marks of a conflict.
@@ -206,7 +206,7 @@ def test_of_two_results_of_one_commit_one_is_kept_whole(place: Place, begun: boo
 
 
 def test_results_that_could_not_be_pushed_are_pushed_by_the_next_job(place: Place) -> None:
-    head = place.git("rev-parse", "--short=12", "HEAD")
+    head = place.git("rev-parse", "--short=8", "HEAD")
     refusal = place.origin / "hooks" / "pre-receive"
     refusal.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
     refusal.chmod(0o755)
