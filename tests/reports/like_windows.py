@@ -59,6 +59,8 @@ def pretend() -> None:
     # They remember what they have found.
     importlib.import_module("platformdirs").user_cache_dir("x")
     importlib.import_module("platform").uname()
+    filelock = importlib.import_module("filelock")
+    filelock.FileLock = filelock.SoftFileLock
     sys.modules["msvcrt"] = _msvcrt()
     for name in _MODULES:
         sys.modules[name] = None  # type: ignore[assignment]

@@ -18,6 +18,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="this is Windows"),
 ]
 
+_PLACES = ("cache", "results", "recorded", "paper", "site")
 PROGRAM = """
 import contextlib, importlib, io, json, pkgutil, sys
 sys.path.insert(0, {folder!r})
@@ -33,6 +34,9 @@ public = [getattr(marginbench, name) for name in dir(marginbench)]
 
 digits = marginbench.load("digits")
 model = marginbench.SMO(C=1.0).fit(digits.X_train[:100], digits.y_train[:100])
+kept = {{"cache_dir": {cache!r}}}
+marginbench.import_data("own", digits.X_train, digits.y_train, **kept)
+own = marginbench.load("own", **kept)
 
 from marginbench.reports.command import main
 def command(*arguments):
@@ -49,6 +53,7 @@ def command(*arguments):
 print(json.dumps({{
     "public": len(public),
     "score": model.score(digits.X_train[:100], digits.y_train[:100]),
+    "own": len(own.X_train) + len(own.X_test) - len(digits.X_train),
     "run": command("run", "quickstart", "--out", {results!r}),
     "export": command("export", {recorded!r}, "--out", {paper!r}, "--data", "columns"),
     "publish": command("publish", {recorded!r}, "--out", {site!r}),
@@ -61,7 +66,7 @@ def found(realistic: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     """What the program has seen, and where it was."""
     folder = tmp_path_factory.mktemp("windows")
     shutil.copytree(realistic, folder / "recorded")
-    places = {name: str(folder / name) for name in ("results", "recorded", "paper", "site")}
+    places = {name: str(folder / name) for name in _PLACES}
     program = PROGRAM.format(folder=str(HERE), **places)
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
@@ -74,6 +79,9 @@ class TestLikeWindows:
     def test_everything_is_imported_and_solvers_fit(self, found: dict[str, Any]) -> None:
         assert found["public"] > 50
         assert found["score"] > 0.9
+
+    def test_imported_data_are_kept(self, found: dict[str, Any]) -> None:
+        assert found["own"] == 0
 
     def test_a_run_ends_with_one_line_and_leaves_nothing(self, found: dict[str, Any]) -> None:
         code, said = found["run"]
