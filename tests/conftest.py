@@ -33,6 +33,12 @@ def pytest_report_header() -> str | None:
     return f"left out on {sys.platform}, as {_REASON}: tests/{', tests/'.join(collect_ignore)}"
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs signals and limits where there are none."""
+    if sys.platform == "win32" and item.get_closest_marker("posix"):
+        pytest.skip("needs signals or limits that Windows does not have")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call() -> Iterator[object]:
     """Skip a test that turns out to need a run where there can be none."""
