@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -53,6 +54,9 @@ def replacing(path: Path, temporary: Path | None = None) -> Iterator[BinaryIO]:
 
 def _sync_folder(folder: Path) -> None:
     """Make the new name itself survive a power cut."""
+    if sys.platform == "win32":
+        # Folders cannot be opened there.
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -45,9 +45,11 @@ def main(arguments: list[str]) -> None:
     os.close(connection)
     _say(status, worker)
     ended = _wait(worker, control, woken)
+    if not adopts:
+        # Then this process is the last one that is killed.
+        _say_end(status, ended)
     kill_family(adopts)
-    if ended is not None:
-        _say(status, ended)
+    _say_end(status, ended)
 
 
 def adopt_orphans() -> bool:
@@ -117,6 +119,11 @@ def _reap(worker: int) -> int | None:
 def _say(descriptor: int, number: int) -> None:
     with contextlib.suppress(OSError):
         os.write(descriptor, b"%d\n" % number)
+
+
+def _say_end(descriptor: int, ended: int | None) -> None:
+    if ended is not None:
+        _say(descriptor, ended)
 
 
 def kill_family(adopts: bool) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from marginbench.harness.errors import BusyError, StorageError, UserError
 from marginbench.harness.jobs import Ended, Event, Executor, Job
+from marginbench.harness.locking import lock_file
 from marginbench.harness.storage import storing
 
 
@@ -112,7 +112,7 @@ def _locked(path: Path) -> int:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(descriptor)
             if _is_at(descriptor, path):
                 return descriptor
         except BaseException:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started, Waiting
+from marginbench.harness.platforms import check_can_run
 from marginbench.harness.process import WorkerProcess
 from marginbench.harness.spool import Spool
 from marginbench.harness.storage import storing
@@ -33,9 +34,15 @@ class LocalPool:
         How many jobs run at the same time.
     log_folder : Path
         Takes what solvers print; removed again when the pool is closed.
+
+    Raises
+    ------
+    UserError
+        On a system without what limits and kills processes.
     """
 
     def __init__(self, slots: int, log_folder: Path) -> None:
+        check_can_run()
         self.log_folder = log_folder
         self._slots = [_Slot(log_folder, number) for number in range(slots)]
 

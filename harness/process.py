@@ -277,6 +277,10 @@ def kill_marked(mark: str) -> None:
 def _environment(pid: int) -> bytes:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/environ").read_bytes()
+    if sys.platform == "darwin":
+        with contextlib.suppress(psutil.Error):
+            variables = psutil.Process(pid).environ().items()
+            return b"\0".join(f"{name}={value}".encode() for name, value in variables)
     return b""
 
 

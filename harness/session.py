@@ -31,6 +31,7 @@ from marginbench.harness.kinds import Facts, Kind, Run, kind_named
 from marginbench.harness.ordering import in_rounds
 from marginbench.harness.outcomes import RunSummary, failure_line
 from marginbench.harness.plans import Scope, merged, planned_run
+from marginbench.harness.platforms import check_can_run
 from marginbench.harness.pool import LocalPool
 from marginbench.harness.progress import Progress, SilentProgress
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
@@ -91,6 +92,9 @@ def run_study(
     """
     if jobs < 1:
         raise UserError(f"the number of jobs must be at least 1, not {jobs}")
+    if executor is None:
+        # Before there is a results folder.
+        check_can_run()
     scope = Scope(whole or study, study)
     session = _Session(scope, results, jobs, threads, progress or SilentProgress())
     with (

@@ -1,13 +1,55 @@
-"""How the tests are spread over two processes."""
+"""How the tests are spread over two processes, and which of them a system can run."""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 
 import pytest
 
 # The tests start many processes; without bytecode each would compile the whole package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+#: Files and folders left out elsewhere than on Linux, and why; see docs/platforms.md.
+_LEFT_OUT = {
+    "win32": (
+        "runs need Linux, macOS or WSL",
+        ["bench", "ci/test_asv_scripts.py", "ci/test_regress_script.py", "faults", "harness"]
+        + ["shipped"],
+    ),
+    "darwin": (
+        "orphans of a worker are only adopted on Linux",
+        ["faults", "harness/test_process.py", "harness/svm/outside/test_launching.py"],
+    ),
+}
+_REASON, collect_ignore = _LEFT_OUT.get(sys.platform, ("", []))
+
+
+def pytest_report_header() -> str | None:
+    """What is not collected here."""
+    if not collect_ignore:
+        return None
+    return f"left out on {sys.platform}, as {_REASON}: tests/{', tests/'.join(collect_ignore)}"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs signals and limits where there are none."""
+    if sys.platform == "win32" and item.get_closest_marker("posix"):
+        pytest.skip("needs signals or limits that Windows does not have")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Iterator[object]:
+    """Skip a test that turns out to need a run where there can be none."""
+    if sys.platform != "win32":
+        return (yield)
+    from marginbench.harness.platforms import UnsupportedError
+
+    try:
+        return (yield)
+    except UnsupportedError as error:
+        pytest.skip(str(error))
 
 
 @pytest.hookimpl(tryfirst=True)

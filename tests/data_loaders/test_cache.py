@@ -313,6 +313,7 @@ def start(script: str) -> subprocess.Popen:
     )
 
 
+@pytest.mark.posix
 def test_kill_9_in_the_middle_of_writing_leaves_no_half_file(cache):
     script = """
 import os, time

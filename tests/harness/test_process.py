@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from marginbench.harness import guardian
 from marginbench.harness.jobs import Job, Limits, Send, Work
 from marginbench.harness.process import MARK, WorkerProcess
 from marginbench.harness.wire import frame_of
@@ -126,6 +127,26 @@ def test_a_guardian_that_is_killed_leaves_nothing_that_has_its_mark(
     assert [pid for pid in running(pids) if pid != pids[2]] == []
     assert process.exit_words == "the process was killed from outside"
     os.kill(pids[2], signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_where_orphans_are_not_adopted_sessions_and_marks_are_killed(
+    started: Callable[..., list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on macOS: only what leaves the session and empties its environment gets away."""
+    program = tmp_path / "guardian.py"
+    program.write_text(
+        "import runpy, sys; sys.platform = 'darwin'\n"
+        f"runpy.run_path({guardian.__file__!r}, run_name='__main__')\n"
+    )
+    monkeypatch.setattr(guardian, "__file__", str(program))
+    pids = started("crash")
+    (process,) = started.processes  # type: ignore[attr-defined]
+    until(lambda: not process.alive)
+    process.kill()
+    assert running(pids) == [pids[2]]
+    os.kill(pids[2], signal.SIGKILL)
+    assert process.exit_words == "the process was killed by SIGABRT"
 
 
 def test_a_worker_dies_with_the_process_that_wanted_it(tmp_path: Path) -> None:

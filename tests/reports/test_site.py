@@ -353,6 +353,7 @@ def test_what_is_left_out_is_said_in_one_line(folders, tmp_path, monkeypatch, ca
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_after_kills_the_same_command_completes_the_site(folders, tmp_path):
     out, whole = tmp_path / "site", tmp_path / "whole"
     publish(folders[:1], out)

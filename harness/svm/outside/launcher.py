@@ -12,7 +12,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import resource
 import signal
 import sys
 import time
@@ -21,6 +20,9 @@ from typing import Any
 
 def main(arguments: list[str]) -> None:
     """Start the program, wait, and write what it took."""
+    # Not on Windows, where others import this module to know its file.
+    import resource
+
     guardian, report, command = _loaded(arguments[0]), int(arguments[1]), arguments[2:]
     os.set_inheritable(report, False)
     adopts = guardian.adopt_orphans()

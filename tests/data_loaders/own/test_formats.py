@@ -77,7 +77,8 @@ def test_a_table_is_the_same_in_every_format(frame: pd.DataFrame, here: Path, na
     # Its own file, and nothing of what was needed on the way.
     folder = here.parent / "cache" / "datasets" / "own"
     kept = {path.suffix for path in folder.iterdir()} - {".verified"}
-    assert kept == {".parquet", ".lock"}
+    # Windows removes the file of a lock.
+    assert kept - {".lock"} == {".parquet"}
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "arrays", "bunch"])

@@ -162,6 +162,7 @@ def test_mistakes_of_the_command_have_an_exit_code(results, tmp_path, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_a_killed_export_leaves_whole_files_and_can_be_repeated(results, done, tmp_path):
     out = tmp_path / "out"
     arguments = [sys.executable, "-m", "marginbench", "export", str(results), "--out", str(out)]

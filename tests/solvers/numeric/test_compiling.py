@@ -179,6 +179,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(tree: Path, tmp_path: Path) 
     assert python(tree, "import solvers.loop", **environment, MARGINBENCH_CACHE="/proc/1/x") == ""
 
 
+@pytest.mark.posix
 def test_a_full_disk_is_no_error(tree: Path, tmp_path: Path) -> None:
     full = (
         "import resource, signal\n"

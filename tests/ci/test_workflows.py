@@ -1,0 +1,149 @@
+"""What the workflows run exists, and they ask for no more than they need."""
+
+from __future__ import annotations
+
+import configparser
+import functools
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from marginbench.harness.cli import build_app
+from marginbench.reports.commands import COMMANDS
+
+yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+EXPRESSION = "${{"
+
+pytestmark = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+
+
+def read(path: Path) -> dict[str, Any]:
+    return yaml.safe_load(path.read_text("utf-8"))
+
+
+def steps(workflow: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for job in workflow["jobs"].values():
+        yield from job["steps"]
+
+
+def commands(workflow: dict[str, Any]) -> Iterator[list[str]]:
+    """The words of each command of each step."""
+    for step in steps(workflow):
+        for line in re.split(r"\n|&&", step.get("run", "")):
+            words = shlex.split(line)
+            yield from [words] if words else []
+
+
+def braced(text: str) -> list[str]:
+    """``py{311,312}`` written out."""
+    before, opening, rest = text.partition("{")
+    if not opening:
+        return [text]
+    inner, _, after = rest.partition("}")
+    return [f"{before}{part}{after}" for part in inner.split(",")]
+
+
+def tox_environments() -> set[str]:
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini", "utf-8")
+    named = {name.partition(":")[2] for name in tox.sections() if name.startswith("testenv:")}
+    listed = re.split(r",\s*(?![^{]*\})", tox["tox"]["env_list"])
+    return named | {"py"} | {name for text in listed for name in braced(text)}
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def option(words: list[str], name: str) -> str:
+    assert name in words, words
+    return words[words.index(name) + 1]
+
+
+@functools.cache
+def command_names() -> set[str]:
+    """The commands of marginbench."""
+    app = build_app(lambda results, command: results)
+    for module in COMMANDS:
+        module.add(app)
+    return set(typer.main.get_command(app).commands)
+
+
+def check_exists(words: list[str]) -> None:
+    """Fail unless what a command names is there."""
+    program = words[0]
+    if program == "tox":
+        assert set(option(words, "-e").split(",")) <= tox_environments()
+    elif program.startswith(".ci/"):
+        assert os.access(ROOT / program, os.X_OK), f"{program} cannot be run"
+    elif words[:4] == ["python", "-m", "pip", "install"]:
+        extras = re.findall(r"\[(.*)\]", words[-1])
+        assert set(extras) <= set(project()["optional-dependencies"])
+    elif program == "marginbench":
+        assert words[1] in command_names()
+    else:
+        # A step for which this test knows no rule belongs in a script.
+        assert words[:2] == ["sudo", "apt-get"], words
+
+
+def test_what_the_steps_run_exists(path: Path) -> None:
+    found = list(commands(read(path)))
+    assert found
+    for words in found:
+        check_exists(words)
+
+
+def test_expressions_reach_scripts_through_the_environment(path: Path) -> None:
+    # Written into a script, the name of a branch would be run as a part of it.
+    assert not [step for step in steps(read(path)) if EXPRESSION in step.get("run", "")]
+
+
+def test_permissions_are_those_that_are_needed(path: Path) -> None:
+    workflow = read(path)
+    assert workflow["permissions"] == {"contents": "read"}
+    wider = {
+        f"{permission}: {level}"
+        for job in workflow["jobs"].values()
+        for permission, level in job.get("permissions", {}).items()
+    }
+    nightly = {"contents: write", "pages: write", "id-token: write"}
+    assert wider == (nightly if path.stem == "nightly" else set())
+    assert "secrets." not in path.read_text("utf-8")
+
+
+def test_jobs_end_and_do_not_pile_up(path: Path) -> None:
+    workflow = read(path)
+    assert workflow["concurrency"]["group"]
+    assert all(0 < job["timeout-minutes"] <= 360 for job in workflow["jobs"].values())
+
+
+def test_actions_are_pinned(path: Path) -> None:
+    used = [step["uses"] for step in steps(read(path)) if "uses" in step]
+    assert used
+    assert [name for name in used if not re.search(r"@(v\d+|[0-9a-f]{40})$", name)] == []
+
+
+def test_the_versions_of_python_are_those_of_tox_and_of_the_package(path: Path) -> None:
+    wanted = {
+        found.group(1)
+        for text in project()["classifiers"]
+        if (found := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", text))
+    }
+    numbered = {name for name in tox_environments() if re.fullmatch(r"py3\d+", name)}
+    assert numbered == {"py" + version.replace(".", "") for version in wanted}
+    workflow = read(path)
+    if path.stem == "tests":
+        assert set(workflow["jobs"]["quick"]["strategy"]["matrix"]["python"]) == wanted
+    for step in steps(workflow):
+        version = step.get("with", {}).get("python-version", "3.11")
+        assert version in wanted or version.startswith(EXPRESSION)
