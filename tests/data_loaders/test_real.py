@@ -121,6 +121,6 @@ def test_reading_is_fast(real_data, tmp_path, name, seconds):
     real_data(name)
     source = find(name)
     files = gather(name, source.files, tmp_path, source.mirror_folder)
-    started = time.perf_counter()
+    started = time.process_time()  # other tests may run on the same cores
     source.read(files, source.resolve(None))
-    assert time.perf_counter() - started < seconds
+    assert time.process_time() - started < seconds
