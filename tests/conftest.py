@@ -5,12 +5,46 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 # The tests start many processes; without bytecode each would compile the whole package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+TESTS = Path(__file__).parent
+
+#: The files that take longest, slow tests included. They start first: one that starts last would
+#: leave the other workers idle until it ends. Of the quick tests, the first file compiles what most
+#: tests of solvers use, while the second compiles in another worker nothing that they share.
+LONGEST = (
+    "bench/test_suites.py",
+    "solvers/numeric/test_compiling.py",
+    "faults/test_hostile_solvers.py",
+    "faults/test_kills.py",
+    "shipped/test_fresh.py",
+    "faults/test_storage.py",
+    "faults/test_exit_codes.py",
+    "faults/test_damaged_records.py",
+    "shipped/test_tutorial.py",
+    "faults/test_outside_solvers.py",
+    "faults/test_interrupts.py",
+    "solvers/feasibility/test_verdicts.py",
+    "harness/test_cli.py",
+    "harness/test_kinds.py",
+    "harness/svm/outside/test_document.py",
+    "harness/test_entry_points.py",
+    "data_loaders/test_real.py",
+    "harness/test_keys.py",
+    "shipped/test_studies.py",
+    "harness/svm/test_outcomes.py",
+    "solvers/budget/test_training.py",
+    "solvers/test_cross_solver.py",
+    "solvers/feasibility/test_baselines.py",
+    "solvers/test_estimators.py",
+    "solvers/cuts/test_structured.py",
+    "solvers/smo/test_working_sets.py",
+)
 #: Files and folders left out elsewhere than on Linux, and why; see docs/platforms.md.
 _LEFT_OUT = {
     "win32": (
@@ -69,5 +103,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         option.numprocesses = 2
     if option.numprocesses and option.dist == "no":
         option.dist = "loadfile"
-        # In the order of the folders, where the longest files come first.
-        option.loadscopereorder = False
+        option.loadscopereorder = False  # pytest_collection_modifyitems says in which order
+
+
+@pytest.hookimpl(trylast=True)  # pytest itself sorts by the parameters of fixtures
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files come first, the others in the order of the folders."""
+    rank = {TESTS / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))

@@ -1,6 +1,6 @@
 """Commands and workers killed at random moments: whatever is lost is done again, the same.
 
-The long form (MARGINBENCH_FAULTS=long) kills 60 times.
+The long form (MARGINBENCH_FAULTS=long) kills 60 times, in studies of twice as many runs.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from .conftest import LONG, numbers
 
 pytestmark = pytest.mark.slow
 KILLS = 60 if LONG else 3
+SEEDS = 2 if LONG else 1
 SEED = 20
 #: Seconds after its start in which a command is killed: while it plans, runs and writes its page.
 LATEST = 7.0
@@ -47,7 +48,7 @@ class Own(SMO):
 """
 STUDY = """
 name = "killed"
-seeds = 2
+seeds = SEEDS
 [budget]
 timeout = 60.0
 [[task]]
@@ -74,7 +75,7 @@ name = "own.py:Own"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kills")
     (folder / "own.py").write_text(OWN)
-    (folder / "killed.toml").write_text(STUDY)
+    (folder / "killed.toml").write_text(STUDY.replace("SEEDS", str(SEEDS)))
     return folder
 
 
