@@ -23,6 +23,8 @@ LARGEST_BYTES = 64 * 2**20
 _MOST_BENCHMARKS = 5000
 # Characters of a name, and of a text beside the times; fields beside the times.
 _NAME_LIMIT, _TEXT_LIMIT, _MOST_FIELDS = 200, 60, 40
+# The clock of pytest-benchmark unless it is told otherwise: wall-clock time.
+_USUAL_CLOCK = "perf_counter"
 # Quartiles are interpolated, so two that are equal can differ by rounding.
 _ROUNDING = 1e-9
 
@@ -65,18 +67,23 @@ class Timing:
 
 @dataclass(frozen=True, order=True)
 class Machine:
-    """What tells one machine from another; ``node`` is its name in the network, never shown."""
+    """What times must share to be compared: the machine, and the clock that took them.
+
+    ``node`` is its name in the network, never shown.
+    """
 
     processor: str
     cores: str
     memory: str
     system: str
+    clock: str
     node: str
 
     @property
     def words(self) -> str:
         """What a reader sees of it."""
-        parts = (self.processor, self.cores, self.memory, self.system)
+        clock = "" if self.clock in ("", _USUAL_CLOCK) else f"timed by {self.clock}"
+        parts = (self.processor, self.cores, self.memory, self.system, clock)
         return ", ".join(filter(None, parts)) or "unknown machine"
 
 
@@ -133,6 +140,7 @@ class _Benchmark(_Part):
     param: _Text | None = None
     params: dict[str, Any] | None = None
     extra_info: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
     stats: _Stats
 
     @model_validator(mode="after")
@@ -179,7 +187,7 @@ def read_timings(path: Path, title: str) -> TimingFile:
         raise _foreign(path, f"{visible(name, _NAME_LIMIT)!r} is in it {times} times")
     return TimingFile(
         title=visible(title, _NAME_LIMIT),
-        machine=_machine(found.machine_info),
+        machine=_machine(found.machine_info, found.benchmarks),
         setting=_setting(found.machine_info),
         commit=_commit(found.commit_info),
         date=visible(found.datetime, _TEXT_LIMIT)[:16].replace("T", " "),
@@ -269,7 +277,7 @@ def _extra(given: Mapping[str, Any]) -> dict[str, Extra]:
     return found
 
 
-def _machine(info: Mapping[str, Any]) -> Machine:
+def _machine(info: Mapping[str, Any], timed: list[_Benchmark]) -> Machine:
     processor = _table(info.get("cpu"))
     cores = _number(processor.get("count"))
     memory = _number(info.get("memory_mb"))
@@ -278,6 +286,7 @@ def _machine(info: Mapping[str, Any]) -> Machine:
         cores=f"{cores:.0f} cores" if cores else "",
         memory=f"{memory / 1000:.0f} GB" if memory else "",
         system=" ".join(filter(None, (_text(info.get("system")), _text(info.get("machine"))))),
+        clock=" and ".join(sorted({_text(item.options.get("timer")) for item in timed} - {""})),
         node=_text(info.get("node")),
     )
 

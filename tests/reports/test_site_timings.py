@@ -188,16 +188,18 @@ def test_files_of_one_machine_stand_side_by_side(tmp_path):
     assert timings_page(files) == page
 
 
-def test_machines_are_never_compared(tmp_path):
+def test_machines_and_clocks_are_never_compared(tmp_path):
     values = {
         "a": content(timing("g", "SMO", 0.010)),
         "b": content(timing("g", "SMO", 0.020), node="another-host"),
+        "c": content(timing("g", "SMO", 0.030) | {"options": {"timer": "process_time"}}),
     }
     files = [read_timings(saved(tmp_path / name, each), name) for name, each in values.items()]
     page = timings_page(files)
     text = text_of(page)
-    assert "The files are of 2 machines" in text
-    assert text.count("SMO 10.0") == text.count("SMO 20.0") == 1
+    assert "The files are of 3 machines or clocks" in text
+    assert [text.count(f"SMO {median}.0") for median in (10, 20, 30)] == [1, 1, 1]
+    assert text.count("timed by process_time") == 2  # in the contents and as a heading
     assert "Ratio" not in text
     assert "slower" not in text
     assert b"-host" not in page
