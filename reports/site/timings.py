@@ -23,8 +23,8 @@ LARGEST_BYTES = 64 * 2**20
 _MOST_BENCHMARKS = 5000
 # Characters of a name, and of a text beside the times; fields beside the times.
 _NAME_LIMIT, _TEXT_LIMIT, _MOST_FIELDS = 200, 60, 40
-# The clock of pytest-benchmark unless it is told otherwise: wall-clock time.
-_USUAL_CLOCK = "perf_counter"
+# What Python's clocks measure.
+_CLOCKS = {"perf_counter": "wall-clock time", "process_time": "CPU time"}
 # Quartiles are interpolated, so two that are equal can differ by rounding.
 _ROUNDING = 1e-9
 
@@ -82,8 +82,7 @@ class Machine:
     @property
     def words(self) -> str:
         """What a reader sees of it."""
-        clock = "" if self.clock in ("", _USUAL_CLOCK) else f"timed by {self.clock}"
-        parts = (self.processor, self.cores, self.memory, self.system, clock)
+        parts = (self.processor, self.cores, self.memory, self.system, self.clock)
         return ", ".join(filter(None, parts)) or "unknown machine"
 
 
@@ -286,9 +285,14 @@ def _machine(info: Mapping[str, Any], timed: list[_Benchmark]) -> Machine:
         cores=f"{cores:.0f} cores" if cores else "",
         memory=f"{memory / 1000:.0f} GB" if memory else "",
         system=" ".join(filter(None, (_text(info.get("system")), _text(info.get("machine"))))),
-        clock=" and ".join(sorted({_text(item.options.get("timer")) for item in timed} - {""})),
+        clock=" and ".join(sorted({_clock(item) for item in timed} - {""})),
         node=_text(info.get("node")),
     )
+
+
+def _clock(timed: _Benchmark) -> str:
+    name = _text(timed.options.get("timer"))
+    return _CLOCKS.get(name, name)
 
 
 def _setting(info: Mapping[str, Any]) -> dict[str, str]:
