@@ -24,7 +24,7 @@ _MOST_BENCHMARKS = 5000
 # Characters of a name, and of a text beside the times; fields beside the times.
 _NAME_LIMIT, _TEXT_LIMIT, _MOST_FIELDS = 200, 60, 40
 # What Python's clocks measure.
-_CLOCKS = {"perf_counter": "wall-clock time", "process_time": "CPU time"}
+_CLOCKS = {"perf_counter": "Wall-clock time", "process_time": "CPU time"}
 # Quartiles are interpolated, so two that are equal can differ by rounding.
 _ROUNDING = 1e-9
 
@@ -82,8 +82,9 @@ class Machine:
     @property
     def words(self) -> str:
         """What a reader sees of it."""
-        parts = (self.processor, self.cores, self.memory, self.system, self.clock)
-        return ", ".join(filter(None, parts)) or "unknown machine"
+        parts = (self.processor, self.cores, self.memory, self.system)
+        machine = ", ".join(filter(None, parts)) or "unknown machine"
+        return f"{self.clock} on {machine}" if self.clock else machine
 
 
 @dataclass(frozen=True)
