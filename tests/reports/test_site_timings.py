@@ -266,9 +266,8 @@ SMO.fit = slowed
 
 def _timed(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "--benchmark-only", "-k", "two_hundred and rbf-SMO"]
-    storage = f"--benchmark-storage={folder / 'saved'}"
     return subprocess.run(
-        [*command, "tests/bench/test_bench_fits.py", storage, *words],
+        [*command, f"--benchmark-storage={folder / 'saved'}", *words],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "120"},
         capture_output=True,
@@ -282,6 +281,9 @@ def test_a_slower_solver_fails_the_comparison(tmp_path):
     (tmp_path / "slowed.py").write_text(SLOWED)
     done = _timed(tmp_path, "--benchmark-autosave")
     assert done.returncode == 0, done.stdout + done.stderr
+    # Only the folder of benchmarks is collected, and what is left out is not listed.
+    assert re.search(r"collected \d{2,3} items / \d+ deselected / 1 selected", done.stdout)
+    assert "SKIPPED" not in done.stdout
     table = done.stdout[done.stdout.index("benchmark 'fit 200 points, rbf'") :]
     assert re.search(r"^SMO +[\d.]+", table, re.MULTILINE)
     assert max(map(len, table.splitlines()[:6])) <= 120
@@ -291,7 +293,9 @@ def test_a_slower_solver_fails_the_comparison(tmp_path):
     assert {"iterations", "support_vectors", "test_error", "suboptimality"} <= set(item.extra)
 
     slower = _timed(
-        tmp_path, "-p", "slowed", "--benchmark-compare", "--benchmark-compare-fail=median:50%"
+        tmp_path,
+        *("tests/bench/test_bench_fits.py", "-p", "slowed"),
+        *("--benchmark-compare", "--benchmark-compare-fail=median:50%"),
     )
     assert slower.returncode != 0
     assert "Performance has regressed" in slower.stderr
