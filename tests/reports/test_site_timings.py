@@ -205,6 +205,36 @@ def test_machines_and_clocks_are_never_compared(tmp_path):
     assert b"-host" not in page
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [timing("g", "a", 0.0)],  # a logarithmic axis has no zero
+        [timing("g", f"row {place}", 0.001 * (place + 1)) for place in range(61)],
+    ],
+    ids=["no time", "many rows"],
+)
+def test_what_no_figure_can_show_has_a_table(make, tmp_path, rows):
+    page = timings_page([read_timings(saved(tmp_path / "a.json", content(*rows)), "A")])
+    assert b"<svg" not in page
+    assert page.count(b'<th scope="row"') == 1 + len(rows)
+
+
+@pytest.mark.parametrize(
+    ("median", "unit", "shown", "longer"),
+    [
+        (2e-6, "\N{MICRO SIGN}s", "2.00", "2,000"),
+        (0.0123, "ms", "12.3", "12,300"),
+        (1.234, "s", "1.23", "1,234"),
+    ],
+)
+def test_a_group_has_one_unit(tmp_path, median, unit, shown, longer):
+    rows = [timing("g", "a", median), timing("g", "b", 1000 * median)]
+    text = text_of(timings_page([read_timings(saved(tmp_path / "a.json", content(*rows)), "A")]))
+    assert f"Median, {unit} IQR, {unit}" in text
+    assert f"a {shown} " in text
+    assert f"b {longer} " in text
+
+
 def test_texts_from_elsewhere_stay_texts(make, tmp_path):
     hostile = timing(HOSTILE, HOSTILE, 1.0, **{HOSTILE: HOSTILE, "list": [1], "flag": True})
     values = content(hostile, timing("$x$", "", 1e-9), release=HOSTILE)
