@@ -27,7 +27,8 @@ class Predict:
         if storage == "sparse":
             X = sparse.csr_matrix(X * (rng.uniform(size=X.shape) < 0.1))
         y = np.where(rng.uniform(size=2000) < 0.5, 1.0, -1.0)
-        self.model, self.Z = _MODELS[model]().fit(X[:2000], y), X[2000:]
+        self.X, self.Z = X[:2000], X[2000:]
+        self.model = _MODELS[model]().fit(self.X, y)
         self.model.predict(self.Z[:10])
 
     def time_predict(self, model, storage):

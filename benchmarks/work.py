@@ -40,7 +40,7 @@ def measure(cell, classes):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = cell.estimator(classes).fit(*cell.training())
-        return {"failed": 0, **_measures(model, cell)}
+        return {"failed": 0, **measures(model, cell)}
     except Exception:  # noqa: BLE001 (whatever it raises is a value of its cell)
         return {"failed": 1, "reason": traceback.format_exc()}
 
@@ -76,7 +76,14 @@ def _failures(broken):
     return {name: {"failed": 1, "reason": reason} for name, reason in reasons}
 
 
-def _measures(model, cell):
+def measures(model, cell):
+    """The measures of a fitted estimator, by name; the test error is in percent.
+
+    Raises
+    ------
+    ValueError
+        If its predictions are not labels, or its objective is not finite.
+    """
     Z, labels = cell.testing()
     predicted = model.predict(Z)
     if not np.isin(predicted, (-1.0, 1.0)).all():

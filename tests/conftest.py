@@ -1,4 +1,4 @@
-"""How the tests are spread over two processes, and which of them a system can run."""
+"""How the tests are spread over processes, which a system can run, and how timings show."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import pytest
 
 # The tests start many processes; without bytecode each would compile the whole package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+_BENCHMARKS = "tests/bench"
+# What of the processor tells machines apart and stays the same from run to run.
+_PROCESSOR = ("brand_raw", "arch", "bits", "count")
 
 TESTS = Path(__file__).parent
 
@@ -95,6 +98,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     and a single file would go to one worker anyway.
     """
     option = config.option
+    if option.benchmark_only and config.args_source is config.ArgsSource.TESTPATHS:
+        config.args = [_BENCHMARKS]
     if not config.pluginmanager.hasplugin("xdist") or hasattr(config, "workerinput"):
         return
     one_file = len(config.args) == 1 and ".py" in config.args[0]
@@ -107,7 +112,37 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(trylast=True)  # pytest itself sorts by the parameters of fixtures
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files come first, the others in the order of the folders."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest files come first, the others in the order of the folders.
+
+    With ``--benchmark-only``, other tests are left out rather than listed as skipped.
+    """
     rank = {TESTS / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
+    if config.option.benchmark_only:
+        timed = [item for item in items if "benchmark" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=[item for item in items if item not in timed])
+        items[:] = timed
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_benchmark_group_stats():
+    """In the table of a group, a row is named by the test's last parameter alone."""
+    groups = yield
+    for _, benchmarks in groups:
+        for item in benchmarks:
+            item["name"] = str(list((item["params"] or {"": item["name"]}).values())[-1])
+    return groups
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_benchmark_update_machine_info(machine_info) -> None:
+    """What a time depends on is saved with it: processor, memory and versions.
+
+    Clock rates and flags are left out: ``--benchmark-compare`` would warn at every change of them.
+    """
+    from marginbench.harness.environment import environment
+
+    processor, setting = machine_info["cpu"], environment()
+    machine_info["cpu"] = {name: processor[name] for name in _PROCESSOR if name in processor}
+    machine_info |= {name: setting[name] for name in ("memory_mb", "libraries", "blas")}

@@ -20,13 +20,21 @@ def add(app: typer.Typer) -> None:
 
 
 def _publish(
-    folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Results folders.", show_default=False)
-    ],
     out: Annotated[
         Path, typer.Option(metavar="SITE", help="The site's folder.", show_default=False)
     ],
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="DIR...", help="Results folders.", show_default=False),
+    ] = None,
     title: Annotated[str, typer.Option(help="The heading of the overview.")] = "",
+    timings: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE[:TITLE]",
+            help="Timings that pytest-benchmark wrote, as a page (repeat to compare).",
+        ),
+    ] = None,
     with_: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,7 +54,13 @@ def _publish(
     from marginbench.reports.site import publish
 
     site = publish(
-        folders, out, title=title, pages=_pages(with_ or []), force=force, keep_going=keep_going
+        folders or [],
+        out,
+        title=title,
+        pages=_pages(with_ or []),
+        timings=_timings(timings or []),
+        force=force,
+        keep_going=keep_going,
     )
     for path in site.kept:
         typer.echo(f"{path}: was changed since it was published, and is left as it is", err=True)
@@ -71,4 +85,21 @@ def _pages(given: list[str]) -> dict[str, Path]:
         if title in found:
             raise ReportError(f"--with {text}: another folder has this title; choose another one")
         found[title] = Path(folder)
+    return found
+
+
+def _timings(given: list[str]) -> dict[str, Path]:
+    """The files of timings by title, which is the name of the file if none is given."""
+    found: dict[str, Path] = {}
+    for text in given:
+        path, title = Path(text), ""
+        if ":" in text and not path.is_file():
+            name, _, title = text.rpartition(":")
+            path = Path(name)
+            if not name or not title.strip():
+                raise ReportError(f"--timings {text}: write FILE:TITLE, such as before.json:Before")
+        title = title.strip() or path.stem
+        if title in found:
+            raise ReportError(f"--timings {text}: another file has this title; write FILE:TITLE")
+        found[title] = path
     return found

@@ -44,6 +44,7 @@ def publish(
     *,
     title: str = "",
     pages: Mapping[str, Path | str] | None = None,
+    timings: Mapping[str, Path | str] | None = None,
     force: bool = False,
     keep_going: bool = False,
 ) -> PublishedSite:
@@ -63,6 +64,9 @@ def publish(
     pages : mapping of str to Path or str, optional
         Folders of further static pages by title, each with an ``index.html``. They are copied to
         the site and linked from the overview.
+    timings : mapping of str to Path or str, optional
+        Files that pytest-benchmark wrote, by title: a page shows those of one machine side by side,
+        with ratios to the first. With them there need be no results folder.
     force : bool
         Write into a folder that has other files, and replace those in the way.
     keep_going : bool
@@ -75,12 +79,19 @@ def publish(
     Raises
     ------
     ReportError
-        If a results folder is damaged, or ``out`` is somebody else's folder; nothing is written.
+        If a results folder or a file of timings is damaged, or ``out`` is somebody else's folder;
+        nothing is written.
     StorageError
         If something cannot be written.
     """
     from marginbench.reports.site.build import Request, write_site
 
-    further = {name: Path(folder) for name, folder in (pages or {}).items()}
-    request = Request([Path(folder) for folder in folders], title, further, force, keep_going)
+    request = Request(
+        [Path(folder) for folder in folders],
+        title,
+        {name: Path(folder) for name, folder in (pages or {}).items()},
+        {name: Path(file) for name, file in (timings or {}).items()},
+        force,
+        keep_going,
+    )
     return write_site(request, Path(out))

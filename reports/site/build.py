@@ -19,7 +19,7 @@ from marginbench.reports.formatting import plural
 from marginbench.reports.naming import slug
 from marginbench.reports.page import render
 from marginbench.reports.results import load_results
-from marginbench.reports.site import PublishedSite
+from marginbench.reports.site import PublishedSite, timings_page
 from marginbench.reports.site.data import data_files
 from marginbench.reports.site.further import check_pages, files_of, folders_of
 from marginbench.reports.site.index import index_page
@@ -38,6 +38,7 @@ from marginbench.reports.site.studies import (
     study_entry,
     told_apart,
 )
+from marginbench.reports.site.timings import read_timings
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Request:
     folders: Sequence[Path]
     title: str = ""
     pages: Mapping[str, Path] | None = None
+    timings: Mapping[str, Path] | None = None
     force: bool = False
     keep_going: bool = False
 
@@ -65,6 +67,7 @@ def write_site(request: Request, site: Path) -> PublishedSite:
     pages = request.pages or {}
     further = folders_of(pages)
     check_pages(pages, site)
+    made = _own_pages(request)
     problems: list[str] = []
     planned = _planned(request, problems)
     # Ctrl-C leaves the site as it was, without the lock and without half of the new files.
@@ -76,7 +79,10 @@ def write_site(request: Request, site: Path) -> PublishedSite:
             for title, folder in further.items():
                 for name, content in files_of(pages[title]):
                     stage(site, f"{folder}/{name}", content)
-            stage(site, "index.html", index_page(studies, slugs, further, request.title))
+            for folder, content in made.values():
+                stage(site, f"{folder}/index.html", content)
+            linked = {title: folder for title, (folder, _) in made.items()} | further
+            stage(site, "index.html", index_page(studies, slugs, linked, request.title))
             with interrupts_deferred():
                 changes = replace_files(site, before, _about(studies, slugs), force=request.force)
         finally:
@@ -93,11 +99,21 @@ def write_site(request: Request, site: Path) -> PublishedSite:
     )
 
 
+def _own_pages(request: Request) -> dict[str, tuple[str, bytes]]:
+    """Pages that are made of something else than results, by title: their folder and content."""
+    if not request.timings:
+        return {}
+    files = [read_timings(path, title) for title, path in request.timings.items()]
+    return {timings_page.TITLE: (timings_page.FOLDER, timings_page.timings_page(files))}
+
+
 def _planned(request: Request, problems: list[str]) -> list[_Planned]:
     """The studies in the order of their folders in the site, which depends on their records alone.
 
     Of several with the same name the one that was run first has the name without a number.
     """
+    if not request.folders and not request.timings:
+        raise ReportError("no results folder is given; 'marginbench run' makes one")
     found = []
     for folder in _distinct(request.folders):
         try:
@@ -123,8 +139,6 @@ def _base(study: Study) -> str:
 
 def _distinct(folders: Sequence[Path]) -> list[Path]:
     """The folders, each once."""
-    if not folders:
-        raise ReportError("no results folder is given; 'marginbench run' makes one")
     return list({folder.resolve(): folder for folder in reversed(folders)}.values())
 
 
@@ -151,7 +165,7 @@ def _stage_studies(
             studies.append(_stage_study(site, item, slugs))
         except ReportError as error:
             _left_out(problems, error, keep=keep)
-    if not studies:
+    if problems and not studies:
         raise ReportError(f"no results folder can be published; the first problem: {problems[0]}")
     studies = told_apart(studies)
     shown = {item.solver for study in studies for item in study.solvers}

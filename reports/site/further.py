@@ -10,7 +10,7 @@ from marginbench.reports.errors import ReportError
 from marginbench.reports.naming import slug
 
 #: Folders of the site that are its own.
-_OWN = frozenset({"studies", "solvers"})
+_OWN = frozenset({"studies", "solvers", "timings"})
 _INDEX = "index.html"
 
 

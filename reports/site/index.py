@@ -77,13 +77,17 @@ def index_page(
             (solver.title, slug, _uses(solver, studies)) for solver, slug in _sorted(slugs)
         ],
         "further": [(name, f"{folder}/index.html") for name, folder in further.items()],
-        "counts": [
-            f"{len(studies)} studies" if len(studies) != 1 else "1 study",
-            plural(len(slugs), "solver"),
-            plural(sum(dict(study.counts)["planned"] for study in studies), "run"),
-        ],
+        "counts": _counts(studies, slugs) if studies else [plural(len(further), "page")],
     }
     return page(environment().get_template("site_index.html"), **values).encode()
+
+
+def _counts(studies: Sequence[StudyEntry], slugs: Mapping[SolverClass, str]) -> list[str]:
+    return [
+        f"{len(studies)} studies" if len(studies) != 1 else "1 study",
+        plural(len(slugs), "solver"),
+        plural(sum(dict(study.counts)["planned"] for study in studies), "run"),
+    ]
 
 
 def _place_of_kind(kind: str) -> tuple[int, str]:
