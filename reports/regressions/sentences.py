@@ -1,0 +1,220 @@
+"""What pages say of two commits in sentences: the verdict first, then solver by solver."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from marginbench.reports.formatting import TIMES, plural
+from marginbench.reports.regressions.history import ACCEPTED, BLIP, Pair
+from marginbench.reports.regressions.values import Benchmark
+from marginbench.reports.regressions.verdicts import EXIT_FAILED, EXIT_SAME, CellVerdict, Change
+
+#: What an overview calls cells, the worst first, and the heading of their numbers.
+KINDS: tuple[tuple[str, str], ...] = (
+    ("failed", "failed"),
+    ("regression", "worse"),
+    ("mixed", "mixed"),
+    ("gone", "gone"),
+    ("improvement", "better"),
+    ("mended", "mended"),
+    ("new", "new"),
+    (ACCEPTED, "accepted"),
+    (BLIP, "blips"),
+    ("still failing", "still failing"),
+)
+#: The kinds that a maintainer must look at.
+BAD = frozenset({"failed", "regression", "mixed", "gone"})
+_VERBS = {
+    "failed": ("fails and did not before", "fail and did not before"),
+    "regression": ("is worse", "are worse"),
+    "mixed": ("is better in one measure and worse in another",) * 2,
+    "gone": ("is gone", "are gone"),
+    "improvement": ("is better", "are better"),
+    "mended": ("fails no more", "fail no more"),
+    "new": ("is new", "are new"),
+    ACCEPTED: ("is worse by a known change", "are worse by known changes"),
+    BLIP: ("has a blip", "have blips"),
+    "still failing": ("still fails", "still fail"),
+}
+_NAMED = 4
+
+
+def headline(pair: Pair) -> str:
+    """The verdict in a few words."""
+    kinds = pair.kinds
+    for kind, words in KINDS[:5]:
+        if kinds[kind]:
+            return f"{words.capitalize()}: {plural(kinds[kind], 'cell')} ({_groups(pair, {kind})})"
+    if kinds[ACCEPTED]:
+        return f"Only known changes, in {plural(kinds[ACCEPTED], 'cell')}"
+    if kinds[BLIP]:
+        return f"Only blips, in {plural(kinds[BLIP], 'cell')}"
+    return "Nothing is worse" if kinds["mended"] or kinds["new"] else "Nothing changed"
+
+
+def verdict_sentences(pair: Pair) -> list[str]:
+    """All that changed, how much did not, and what the gate says."""
+    kinds = pair.kinds
+    found = [
+        f"{plural(kinds[kind], 'cell')} {_VERBS[kind][kinds[kind] != 1]} ({_groups(pair, {kind})})."
+        for kind, _ in KINDS
+        if kinds[kind]
+    ]
+    same = plural(kinds["unchanged"], "cell")
+    found.append(
+        f"{same} {'is' if kinds['unchanged'] == 1 else 'are'} unchanged."
+        if found
+        else f"All values of {same} are within their bounds."
+    )
+    return [*found, gate_sentence(pair)]
+
+
+def gate_sentence(pair: Pair) -> str:
+    """The exit code of ``marginbench regressions`` in words."""
+    code = pair.comparison.exit_code
+    if code == EXIT_SAME:
+        return "The gate lets this pass (exit code 0)."
+    what = "cells fail" if code == EXIT_FAILED else "something is worse"
+    return f"The gate refuses this: {what} and no known change says why (exit code {code})."
+
+
+def newest_sentence(pair: Pair, n_commits: int) -> str:
+    """The verdict on the newest commit of a history."""
+    kinds = pair.kinds
+    parts = [
+        f"{kinds[kind]} {words}" for kind, words in KINDS if kinds[kind] and kind != "still failing"
+    ]
+    newest = f"The newest of {n_commits} commits"
+    if not parts:
+        return f"{newest} changed nothing."
+    touched = _groups(pair, {kind for kind, _ in KINDS} - {"still failing"})
+    return f"{newest} changed {plural(_changed(kinds), 'cell')}: {', '.join(parts)} ({touched})."
+
+
+def _changed(kinds: Counter[str]) -> int:
+    return sum(kinds[kind] for kind, _ in KINDS if kind != "still failing")
+
+
+def groups_of(pair: Pair, kinds: Collection[str]) -> Counter[str]:
+    """How many cells of each solver an overview calls one of some kinds."""
+    return Counter(cell.cell.group for cell in pair.comparison.cells if pair.kind(cell) in kinds)
+
+
+def _groups(pair: Pair, kinds: Collection[str]) -> str:
+    found = groups_of(pair, kinds)
+    if len(found) == 1:
+        return next(iter(found))
+    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0].casefold()))
+    words = [f"{name} {n}" for name, n in ordered[:_NAMED]]
+    rest = len(ordered) - _NAMED
+    return ", ".join(words) + (f" and {plural(rest, 'other solver')}" if rest > 0 else "")
+
+
+class GroupSummary(NamedTuple):
+    """What changed of one solver.
+
+    Attributes
+    ----------
+    group : str
+    changed, cells : int
+        How many cells changed, of how many.
+    sentences : tuple of str
+        One for each measure and direction.
+    worse : bool
+        Whether anything is worse.
+    """
+
+    group: str
+    changed: int
+    cells: int
+    sentences: tuple[str, ...]
+    worse: bool
+
+
+def by_group(cells: Iterable[CellVerdict]) -> list[GroupSummary]:
+    """What changed, solver by solver; those with anything worse first, then by cells changed."""
+    groups: dict[str, list[CellVerdict]] = {}
+    for cell in cells:
+        groups.setdefault(cell.cell.group, []).append(cell)
+    found = [_summary(group, each) for group, each in groups.items()]
+    return sorted(
+        (each for each in found if each.sentences),
+        key=lambda each: (not each.worse, -each.changed, each.group.casefold()),
+    )
+
+
+def _summary(group: str, cells: Sequence[CellVerdict]) -> GroupSummary:
+    changes: dict[tuple[str, bool], list[Change]] = {}
+    for cell in cells:
+        for change in cell.told:
+            changes.setdefault((change.measure.title, change.worse), []).append(change)
+    states = Counter(cell.verdict for cell in cells)
+    sentences = [
+        f"{plural(states[kind], 'cell')} {_VERBS[kind][states[kind] != 1]}"
+        for kind in ("failed", "gone", "mended", "new", "still failing")
+        if states[kind]
+    ]
+    for (title, worse), each in sorted(changes.items(), key=lambda item: -len(item[1])):
+        way = "worse" if worse else "better"
+        sentences.append(f"{title} {way} in {plural(len(each), 'cell')}{_spread(each)}")
+    return GroupSummary(
+        group,
+        sum(bool(cell.told) or cell.verdict in _VERBS for cell in cells),
+        len(cells),
+        tuple(sentences),
+        any(worse for _, worse in changes) or bool(states["failed"] or states["gone"]),
+    )
+
+
+def _spread(changes: Sequence[Change]) -> str:
+    ratios = sorted(each.ratio for each in changes if each.ratio is not None)
+    if not ratios:
+        return ""
+    low, high = ratio_words(ratios[0]), ratio_words(ratios[-1])
+    return f", {low}" if low == high else f", {low} to {high}"
+
+
+def ratio_words(ratio: float | None) -> str:
+    """A ratio to three digits: "×1.93"; empty if there is none."""
+    if ratio is None:
+        return ""
+    digits = f"{ratio:.2f}" if 0.1 <= ratio < 10 else f"{ratio:.3g}"
+    return f"{TIMES}{digits}"
+
+
+def notes(pair: Pair) -> list[str]:
+    """What a reader must know before trusting the comparison."""
+    found = []
+    other, one_sided = pair.comparison.other_code, pair.comparison.one_sided
+    if other:
+        found.append(
+            f"The code of {_benchmarks(other)} differs between the two; their values may differ "
+            "for that reason."
+        )
+    if one_sided:
+        found.append(
+            f"{_benchmarks(one_sided).capitalize()} ran on one side only; nothing is said of them."
+        )
+    if pair.crept:
+        cells = [f"{key.cell.name}, {key.measure.replace('_', ' ')}" for key in pair.crept]
+        found.append(
+            f"{plural(len(pair.crept), 'value')} got beyond the bound by several small changes, "
+            f"measured from the last step: {'; '.join(cells[:5])}"
+            + (f" and {len(cells) - 5} more." if len(cells) > 5 else ".")
+        )
+    if pair.left:
+        found.append(
+            f"{plural(len(pair.left), 'value')} left for this commit alone and came back with the "
+            "next one: a blip."
+        )
+    if pair.back:
+        found.append(f"{plural(len(pair.back), 'value')} came back from a blip.")
+    return found
+
+
+def _benchmarks(found: Sequence[Benchmark]) -> str:
+    names = [f"{each.suite}.{each.measure}" for each in found[:4]]
+    rest = f" and {len(found) - 4} more" if len(found) > 4 else ""
+    return f"{plural(len(found), 'benchmark')} ({', '.join(names)}{rest})"
