@@ -14,7 +14,8 @@ from marginbench.reports.regressions.measures import Watched, watched
 from marginbench.reports.regressions.repository import Commit, Repository
 from marginbench.reports.regressions.steps import Changes, Step, counted, noise, noisy
 from marginbench.reports.regressions.values import FAILED, Cell, Key, Lane, Snapshot
-from marginbench.reports.regressions.verdicts import CellVerdict, Comparison, compared
+from marginbench.reports.regressions.verdicts import CellVerdict, compared
+from marginbench.reports.regressions.words import Pair
 
 BLIP, ACCEPTED = "blip", "accepted"
 
@@ -45,13 +46,11 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two neighbouring commits of a lane.
+class Neighbours(Pair):
+    """Two commits, one after the other in a history, and what the history says of their changes.
 
     Attributes
     ----------
-    before, after : Commit
-    comparison : Comparison
     annotations : tuple of Annotation
         The known changes between them.
     left, back : frozenset of Key
@@ -60,13 +59,15 @@ class Pair:
         Values that have got beyond their bounds here, by several changes that are within.
     """
 
-    before: Commit
-    after: Commit
-    comparison: Comparison
     annotations: tuple[Annotation, ...] = ()
     left: frozenset[Key] = frozenset()
     back: frozenset[Key] = frozenset()
     crept: tuple[Key, ...] = ()
+
+    @classmethod
+    def alone(cls, pair: Pair) -> Neighbours:
+        """Two commits of which no history is known."""
+        return cls(pair.base, pair.head, pair.comparison, pair.notes)
 
     def kind(self, cell: CellVerdict) -> str:
         """What an overview calls a cell: its verdict, "accepted", or "blip".
@@ -103,7 +104,7 @@ class History:
         The oldest first.
     snapshots : tuple of Snapshot
         One for each commit.
-    pairs : tuple of Pair
+    pairs : tuple of Neighbours
         One for each commit but the first.
     series : mapping of Key to Series
     failures : mapping of Cell to frozenset of int
@@ -115,7 +116,7 @@ class History:
     lane: Lane
     commits: tuple[Commit, ...]
     snapshots: tuple[Snapshot, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[Neighbours, ...]
     series: Mapping[Key, Series]
     failures: Mapping[Cell, frozenset[int]]
     notes: tuple[str, ...] = ()
@@ -298,7 +299,7 @@ def _pair(
     series: Mapping[Key, Series],
     annotations: tuple[Annotation, ...],
     bounds: Mapping[str, float] | None,
-) -> Pair:
+) -> Neighbours:
     comparison = compared(
         snapshots[place - 1],
         snapshots[place],
@@ -307,11 +308,11 @@ def _pair(
         noise=_noise(series, place),
     )
     told = {change.key for cell in comparison.cells for change in cell.told}
-    return Pair(
+    return Neighbours(
         commits[place - 1],
         commits[place],
         comparison,
-        annotations,
+        annotations=annotations,
         left=frozenset(key for key in told if _has_blip(series, key, place)),
         back=frozenset(key for key in told if _has_blip(series, key, place - 1)),
         crept=tuple(

@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from marginbench.reports.formatting import plural
 from marginbench.reports.naming import slug, unused
-from marginbench.reports.regressions import pair_page, sentences
-from marginbench.reports.regressions.history import History, Pair, Series
-from marginbench.reports.regressions.pair_page import Navigation, Reproduce, page_of, reproduced
+from marginbench.reports.regressions import sentences, words
+from marginbench.reports.regressions.history import History, Neighbours, Series
+from marginbench.reports.regressions.pages import Navigation, page_of, render_pair
 from marginbench.reports.regressions.solver_page import solver_page
 from marginbench.reports.regressions.sparklines import KEY, Mark, ratio_figure
 from marginbench.reports.regressions.tracks import (
@@ -93,7 +93,6 @@ class Places:
 def history_pages(
     histories: Sequence[History],
     surroundings: Surroundings | None = None,
-    reproduce: Reproduce = reproduced,
 ) -> Iterator[tuple[str, str]]:
     """All pages by their paths.
 
@@ -102,8 +101,6 @@ def history_pages(
     histories : sequence of History
         The lane that is shown first comes first.
     surroundings : Surroundings, optional
-    reproduce : callable
-        The command that measures a cell again.
     """
     around = surroundings or Surroundings()
     places = [Places.of(history, number) for number, history in enumerate(histories)]
@@ -121,7 +118,7 @@ def history_pages(
             )
         for i, pair in enumerate(history.pairs, 1):
             navigation = _navigation(history, place, around, i)
-            yield f"{place.folder}{place.commits[i]}", pair_page.render(pair, navigation, reproduce)
+            yield f"{place.folder}{place.commits[i]}", render_pair(pair, navigation)
 
 
 def _navigation(history: History, places: Places, around: Surroundings, i: int) -> Navigation:
@@ -131,7 +128,7 @@ def _navigation(history: History, places: Places, around: Surroundings, i: int) 
         places.commits[j].removeprefix("commits/") if 0 < j < len(places.commits) else ""
         for j in (i - 1, i + 1)
     ]
-    changed = {each.group for each in sentences.by_group(pair.comparison.cells)}
+    changed = {each.name for each in words.groups(pair.comparison)}
     return Navigation(
         overview=f"../{INDEX}",
         site=around.site and f"../{places.up}{around.site}",
@@ -140,7 +137,7 @@ def _navigation(history: History, places: Places, around: Surroundings, i: int) 
         solvers=tuple(
             (name, f"../{file}") for name, file in places.solvers.items() if name in changed
         ),
-        commit=_web(around, pair.after.hash),
+        commit=_web(around, pair.head.hash),
     )
 
 
@@ -155,7 +152,7 @@ class _Row:
     commit: Any
     address: str
     web: str
-    pair: Pair | None
+    pair: Neighbours | None
     counts: Sequence[tuple[str, int]]
     groups: str
 
@@ -183,7 +180,7 @@ def shown_kinds(history: History) -> list[tuple[str, str]]:
     ]
 
 
-def _groups(pair: Pair) -> str:
+def _groups(pair: Neighbours) -> str:
     """The solvers that a commit changed."""
     kinds = {kind for kind, _ in sentences.KINDS} - {"still failing"}
     found = sentences.groups_of(pair, kinds)
@@ -252,7 +249,7 @@ def _last_change(history: History, places: Places) -> tuple[Any, str, str] | Non
     for i in range(len(history.pairs) - 1, 0, -1):
         pair = history.pairs[i - 1]
         if _groups(pair):
-            return pair.after, places.commits[i], sentences.headline(pair)
+            return pair.head, places.commits[i], sentences.headline(pair)
     return None
 
 

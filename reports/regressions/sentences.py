@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Collection
 
 from marginbench.reports.formatting import TIMES, plural
-from marginbench.reports.regressions.history import ACCEPTED, BLIP, Pair
-from marginbench.reports.regressions.values import Benchmark
-from marginbench.reports.regressions.verdicts import EXIT_FAILED, EXIT_SAME, CellVerdict, Change
+from marginbench.reports.regressions import words
+from marginbench.reports.regressions.history import ACCEPTED, BLIP, Neighbours
+from marginbench.reports.regressions.verdicts import EXIT_FAILED, EXIT_SAME
+from marginbench.reports.wording import capitalised
 
 #: What an overview calls cells, the worst first, and the heading of their numbers.
 KINDS: tuple[tuple[str, str], ...] = (
@@ -41,12 +41,12 @@ _VERBS = {
 _NAMED = 4
 
 
-def headline(pair: Pair) -> str:
+def headline(pair: Neighbours) -> str:
     """The verdict in a few words."""
     kinds = pair.kinds
-    for kind, words in KINDS[:5]:
+    for kind, word in KINDS[:5]:
         if kinds[kind]:
-            return f"{words.capitalize()}: {plural(kinds[kind], 'cell')} ({_groups(pair, {kind})})"
+            return f"{word.capitalize()}: {plural(kinds[kind], 'cell')} ({_groups(pair, {kind})})"
     if kinds[ACCEPTED]:
         return f"Only known changes, in {plural(kinds[ACCEPTED], 'cell')}"
     if kinds[BLIP]:
@@ -54,7 +54,7 @@ def headline(pair: Pair) -> str:
     return "Nothing is worse" if kinds["mended"] or kinds["new"] else "Nothing changed"
 
 
-def verdict_sentences(pair: Pair) -> list[str]:
+def verdict_sentences(pair: Neighbours) -> list[str]:
     """All that changed, how much did not, and what the gate says."""
     kinds = pair.kinds
     found = [
@@ -71,7 +71,7 @@ def verdict_sentences(pair: Pair) -> list[str]:
     return [*found, gate_sentence(pair)]
 
 
-def gate_sentence(pair: Pair) -> str:
+def gate_sentence(pair: Neighbours) -> str:
     """The exit code of ``marginbench regressions`` in words."""
     code = pair.comparison.exit_code
     if code == EXIT_SAME:
@@ -80,11 +80,11 @@ def gate_sentence(pair: Pair) -> str:
     return f"The gate refuses this: {what} and no known change says why (exit code {code})."
 
 
-def newest_sentence(pair: Pair, n_commits: int) -> str:
+def newest_sentence(pair: Neighbours, n_commits: int) -> str:
     """The verdict on the newest commit of a history."""
     kinds = pair.kinds
     parts = [
-        f"{kinds[kind]} {words}" for kind, words in KINDS if kinds[kind] and kind != "still failing"
+        f"{kinds[kind]} {word}" for kind, word in KINDS if kinds[kind] and kind != "still failing"
     ]
     newest = f"The newest of {n_commits} commits"
     if not parts:
@@ -97,83 +97,19 @@ def _changed(kinds: Counter[str]) -> int:
     return sum(kinds[kind] for kind, _ in KINDS if kind != "still failing")
 
 
-def groups_of(pair: Pair, kinds: Collection[str]) -> Counter[str]:
+def groups_of(pair: Neighbours, kinds: Collection[str]) -> Counter[str]:
     """How many cells of each solver an overview calls one of some kinds."""
     return Counter(cell.cell.group for cell in pair.comparison.cells if pair.kind(cell) in kinds)
 
 
-def _groups(pair: Pair, kinds: Collection[str]) -> str:
+def _groups(pair: Neighbours, kinds: Collection[str]) -> str:
     found = groups_of(pair, kinds)
     if len(found) == 1:
         return next(iter(found))
     ordered = sorted(found.items(), key=lambda item: (-item[1], item[0].casefold()))
-    words = [f"{name} {n}" for name, n in ordered[:_NAMED]]
+    named = [f"{name} {n}" for name, n in ordered[:_NAMED]]
     rest = len(ordered) - _NAMED
-    return ", ".join(words) + (f" and {plural(rest, 'other solver')}" if rest > 0 else "")
-
-
-class GroupSummary(NamedTuple):
-    """What changed of one solver.
-
-    Attributes
-    ----------
-    group : str
-    changed, cells : int
-        How many cells changed, of how many.
-    sentences : tuple of str
-        One for each measure and direction.
-    worse : bool
-        Whether anything is worse.
-    """
-
-    group: str
-    changed: int
-    cells: int
-    sentences: tuple[str, ...]
-    worse: bool
-
-
-def by_group(cells: Iterable[CellVerdict]) -> list[GroupSummary]:
-    """What changed, solver by solver; those with anything worse first, then by cells changed."""
-    groups: dict[str, list[CellVerdict]] = {}
-    for cell in cells:
-        groups.setdefault(cell.cell.group, []).append(cell)
-    found = [_summary(group, each) for group, each in groups.items()]
-    return sorted(
-        (each for each in found if each.sentences),
-        key=lambda each: (not each.worse, -each.changed, each.group.casefold()),
-    )
-
-
-def _summary(group: str, cells: Sequence[CellVerdict]) -> GroupSummary:
-    changes: dict[tuple[str, bool], list[Change]] = {}
-    for cell in cells:
-        for change in cell.told:
-            changes.setdefault((change.measure.title, change.worse), []).append(change)
-    states = Counter(cell.verdict for cell in cells)
-    sentences = [
-        f"{plural(states[kind], 'cell')} {_VERBS[kind][states[kind] != 1]}"
-        for kind in ("failed", "gone", "mended", "new", "still failing")
-        if states[kind]
-    ]
-    for (title, worse), each in sorted(changes.items(), key=lambda item: -len(item[1])):
-        way = "worse" if worse else "better"
-        sentences.append(f"{title} {way} in {plural(len(each), 'cell')}{_spread(each)}")
-    return GroupSummary(
-        group,
-        sum(bool(cell.told) or cell.verdict in _VERBS for cell in cells),
-        len(cells),
-        tuple(sentences),
-        any(worse for _, worse in changes) or bool(states["failed"] or states["gone"]),
-    )
-
-
-def _spread(changes: Sequence[Change]) -> str:
-    ratios = sorted(each.ratio for each in changes if each.ratio is not None)
-    if not ratios:
-        return ""
-    low, high = ratio_words(ratios[0]), ratio_words(ratios[-1])
-    return f", {low}" if low == high else f", {low} to {high}"
+    return ", ".join(named) + (f" and {plural(rest, 'other solver')}" if rest > 0 else "")
 
 
 def ratio_words(ratio: float | None) -> str:
@@ -184,19 +120,9 @@ def ratio_words(ratio: float | None) -> str:
     return f"{TIMES}{digits}"
 
 
-def notes(pair: Pair) -> list[str]:
+def notes(pair: Neighbours) -> list[str]:
     """What a reader must know before trusting the comparison."""
-    found = []
-    other, one_sided = pair.comparison.other_code, pair.comparison.one_sided
-    if other:
-        found.append(
-            f"The code of {_benchmarks(other)} differs between the two; their values may differ "
-            "for that reason."
-        )
-    if one_sided:
-        found.append(
-            f"{_benchmarks(one_sided).capitalize()} ran on one side only; nothing is said of them."
-        )
+    found = [_sentence(each) for each in (*pair.notes, *words.notes(pair.comparison))]
     if pair.crept:
         cells = [f"{key.cell.name}, {key.measure.replace('_', ' ')}" for key in pair.crept]
         found.append(
@@ -214,7 +140,5 @@ def notes(pair: Pair) -> list[str]:
     return found
 
 
-def _benchmarks(found: Sequence[Benchmark]) -> str:
-    names = [f"{each.suite}.{each.measure}" for each in found[:4]]
-    rest = f" and {len(found) - 4} more" if len(found) > 4 else ""
-    return f"{plural(len(found), 'benchmark')} ({', '.join(names)}{rest})"
+def _sentence(note: str) -> str:
+    return f"{capitalised(note)}."

@@ -11,7 +11,7 @@ from marginbench.reports.formatting import plural
 from marginbench.reports.regressions.annotations import chosen
 from marginbench.reports.regressions.history import History, Series, varies
 from marginbench.reports.regressions.measures import KNOWN, Watched
-from marginbench.reports.regressions.pair_page import page_of
+from marginbench.reports.regressions.pages import page_of
 from marginbench.reports.regressions.repository import Commit
 from marginbench.reports.regressions.sparklines import KEY, sparkline
 from marginbench.reports.regressions.steps import Step

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jinja2
 from markupsafe import Markup
 
 from marginbench.data_loaders.atomic import replacing
@@ -15,18 +16,15 @@ from marginbench.harness.environment import version
 from marginbench.harness.errors import StorageError
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.storage import storing
-from marginbench.reports.regressions import sentences
+from marginbench.reports.regressions import sentences, words
 from marginbench.reports.regressions.annotations import Annotation
-from marginbench.reports.regressions.history import Pair
-from marginbench.reports.regressions.repository import Commit
-from marginbench.reports.regressions.sentences import ratio_words
-from marginbench.reports.regressions.values import Cell, Snapshot
-from marginbench.reports.regressions.verdicts import CellVerdict, Change, Comparison
+from marginbench.reports.regressions.history import Neighbours
+from marginbench.reports.regressions.values import Snapshot
+from marginbench.reports.regressions.verdicts import CellVerdict, Change
+from marginbench.reports.regressions.words import Pair
 from marginbench.reports.tables import NONE, Cell as Entry, Heading, Table
 from marginbench.reports.templating import environment, page, page_script, script_source
 
-#: The command that measures a cell again, from the cell and the hash of a commit.
-Reproduce = Callable[[Cell, str], str]
 #: The scripts of these pages: tables sort and filter.
 SCRIPTS = ("00_page", "10_hash", "20_tables")
 _FAILING = ("failed", "gone", "still failing")
@@ -56,43 +54,7 @@ class Navigation:
     commit: str = ""
 
 
-def reproduced(cell: Cell, commit: str) -> str:
-    """The command that measures a cell at a commit."""
-    suite = cell.suite.partition(".")[0]
-    return f"git switch --detach {commit} && python -m benchmarks.{suite} {shlex.quote(cell.name)}"
-
-
-def render_pair(
-    comparison: Comparison,
-    base: Commit,
-    head: Commit,
-    *,
-    annotations: Sequence[Annotation] = (),
-    reproduce: Reproduce = reproduced,
-) -> str:
-    """The page of two commits that stand alone, as HTML text.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    base, head : Commit
-    annotations : sequence of Annotation
-        The known changes between them.
-    reproduce : callable
-        The command that measures a cell again, from the cell and the hash of a commit.
-    """
-    return render(Pair(base, head, comparison, tuple(annotations)), reproduce=reproduce)
-
-
-def write_pair_page(
-    path: Path,
-    comparison: Comparison,
-    base: Commit,
-    head: Commit,
-    *,
-    annotations: Sequence[Annotation] = (),
-    reproduce: Reproduce = reproduced,
-) -> Path:
+def write_pair_page(path: Path, pair: Pair) -> Path:
     """Write the page of two commits, atomically.
 
     Raises
@@ -102,37 +64,43 @@ def write_pair_page(
     """
     if not path.name or path.is_dir():
         raise StorageError(f"{path}: is a folder; give the page a file, such as regressions.html")
-    text = render_pair(comparison, base, head, annotations=annotations, reproduce=reproduce)
+    text = render_pair(pair).encode()
     with interrupts_deferred(), storing(path), replacing(path) as sink:
-        sink.write(text.encode())
+        sink.write(text)
     return path
 
 
-def render(
-    pair: Pair, navigation: Navigation | None = None, reproduce: Reproduce = reproduced
-) -> str:
-    """The page of a pair of a history, as HTML text."""
-    cells = pair.comparison.cells
+def render_pair(pair: Pair, navigation: Navigation | None = None) -> str:
+    """The page of two commits, as HTML text.
+
+    Parameters
+    ----------
+    pair : Pair
+        Of a history, or alone.
+    navigation : Navigation, optional
+        Where it leads to as part of a site.
+    """
+    near = pair if isinstance(pair, Neighbours) else Neighbours.alone(pair)
+    cells = near.comparison.cells
     changed = [each for each in cells if each.told or each.verdict in _FAILING]
-    advice = pair.comparison.advice
     return page_of(
         "regressions_pair.html",
-        pair=pair,
-        headline=sentences.headline(pair),
-        bad=any(pair.kinds[kind] for kind in sentences.BAD),
-        verdict=sentences.verdict_sentences(pair),
-        key_figures=_key_figures(pair),
-        notes=sentences.notes(pair),
-        known=[(each, _covered(pair, each)) for each in pair.annotations],
-        failures=_failures(pair, [each for each in cells if each.verdict in _FAILING]),
-        groups=_groups(sentences.by_group(cells)),
-        changes=_changes(pair, cells),
-        advice=_advice(advice),
-        commands=[reproduce(each.cell, pair.after.hash) for each in changed],
+        pair=near,
+        headline=sentences.headline(near),
+        bad=any(near.kinds[kind] for kind in sentences.BAD),
+        verdict=sentences.verdict_sentences(near),
+        key_figures=_key_figures(near),
+        notes=sentences.notes(near),
+        known=_known(near),
+        failures=_failures([each for each in cells if each.verdict in _FAILING]),
+        groups=_groups(words.groups(near.comparison)),
+        changes=_changes(near, cells),
+        advice=_advice(near.comparison.advice),
+        commands=[words.reproduce(each.cell, near.head) for each in changed],
         unchanged=_unchanged(cells),
-        n_unchanged=pair.kinds["unchanged"],
+        n_unchanged=near.kinds["unchanged"],
         bounds=_bounds(cells),
-        machine=_machine(pair.comparison.before, pair.comparison.after),
+        machine=_machine(near.comparison.before, near.comparison.after),
         navigation=navigation or Navigation(),
     )
 
@@ -141,7 +109,7 @@ def page_of(template: str, **values: Any) -> str:
     """A page of regressions from its template, with the script of tables."""
     script = page_script(*SCRIPTS)
     return page(
-        environment().get_template(template),
+        _templates().get_template(template),
         script=Markup(script),
         script_source=script_source(script),
         version=version(),
@@ -149,7 +117,13 @@ def page_of(template: str, **values: Any) -> str:
     )
 
 
-def _key_figures(pair: Pair) -> list[tuple[str, int, bool]]:
+@cache
+def _templates() -> jinja2.Environment:
+    """The templates, compiled once: a history has a page for each commit."""
+    return environment()
+
+
+def _key_figures(pair: Neighbours) -> list[tuple[str, int, bool]]:
     kinds = pair.kinds
     shown = [
         (words, kinds[kind], kind in sentences.BAD and kinds[kind] > 0)
@@ -159,15 +133,18 @@ def _key_figures(pair: Pair) -> list[tuple[str, int, bool]]:
     return [*shown, ("unchanged", kinds["unchanged"], False)]
 
 
-def _covered(pair: Pair, annotation: Annotation) -> int:
-    """How many cells are worse, fail or are gone by a known change."""
-    return sum(
-        annotation in {each.accepted, *(change.accepted for change in each.changes)}
+def _known(pair: Neighbours) -> list[tuple[Annotation, int]]:
+    """The known changes, and how many cells are worse, fail or are gone by each."""
+    accepted = [
+        {each.accepted, *(change.accepted for change in each.changes)}
         for each in pair.comparison.cells
-    )
+    ]
+    used = sorted({one for each in accepted for one in each if one}, key=lambda one: one.why)
+    entries = dict.fromkeys([*pair.annotations, *used])
+    return [(entry, sum(entry in each for each in accepted)) for entry in entries]
 
 
-def _failures(pair: Pair, cells: Sequence[CellVerdict]) -> Table | None:
+def _failures(cells: Sequence[CellVerdict]) -> Table | None:
     if not cells:
         return None
     rows = [
@@ -183,22 +160,22 @@ def _failures(pair: Pair, cells: Sequence[CellVerdict]) -> Table | None:
     return Table("Failures", headings, rows, cards=True)
 
 
-def _groups(groups: Sequence[sentences.GroupSummary]) -> Table | None:
+def _groups(groups: Sequence[words.Group]) -> Table | None:
     if not groups:
         return None
     rows = [
         [
-            Entry(each.group),
-            Entry(f"{each.changed} of {each.cells}", number=each.changed),
-            Entry("; ".join(each.sentences)),
+            Entry(each.name),
+            Entry(", ".join(f"{n} of {each.n_cells} {verdict}" for verdict, n in each.verdicts)),
+            Entry("; ".join(each.measures)) if each.measures else NONE,
         ]
         for each in groups
     ]
-    headings = [Heading("Solver"), Heading("Cells", "number"), Heading("What changed", "wide")]
+    headings = [Heading("Solver"), Heading("Cells"), Heading("What changed", "wide")]
     return Table("Changes by solver", headings, rows, cards=True)
 
 
-def _changes(pair: Pair, cells: Iterable[CellVerdict]) -> Table | None:
+def _changes(pair: Neighbours, cells: Iterable[CellVerdict]) -> Table | None:
     """Every value beyond its bound, the most significant first."""
     told = sorted(
         (change for cell in cells for change in cell.told if change.outcome != "gone"),
@@ -214,7 +191,7 @@ def _changes(pair: Pair, cells: Iterable[CellVerdict]) -> Table | None:
     return Table("Changed values", headings, [_row(pair, each) for each in told], cards=True)
 
 
-def _row(pair: Pair, change: Change) -> list[Entry]:
+def _row(pair: Neighbours, change: Change) -> list[Entry]:
     before, after = change.before, change.after
     cell = change.key.cell
     blip = (
@@ -229,11 +206,9 @@ def _row(pair: Pair, change: Change) -> list[Entry]:
         Entry(cell.group),
         Entry(cell.name.partition(" ")[2] or cell.suite),
         Entry(change.measure.title),
-        *(
-            Entry(change.measure.say(value), number=value) if value is not None else NONE
-            for value in (before, after)
-        ),
-        Entry(ratio_words(change.ratio), number=change.ratio) if change.ratio else NONE,
+        Entry(words.value_words(change, before), number=before, absent=before is None),
+        Entry(words.value_words(change, after), number=after, absent=after is None),
+        Entry(words.ratio_words(change), number=change.ratio),
         Entry(change.size) if change.size else NONE,
         Entry(change.outcome, incomplete=change.refused and not blip),
         Entry(remark) if remark else NONE,
@@ -243,24 +218,16 @@ def _row(pair: Pair, change: Change) -> list[Entry]:
 def _advice(changes: Sequence[Change]) -> Table | None:
     if not changes:
         return None
-    rows = []
-    for each in changes:
-        if each.estimate is None or each.before is None or each.after is None:
-            continue
-        low, high = ratio_words(each.estimate.low), ratio_words(each.estimate.high)
-        rows.append(
-            [
-                Entry(each.key.cell.name or each.key.cell.suite),
-                Entry(each.measure.title),
-                Entry(each.measure.say(each.before), number=each.before),
-                Entry(each.measure.say(each.after), number=each.after),
-                Entry(
-                    ratio_words(each.estimate.ratio),
-                    range=f"{low} to {high}",
-                    number=each.estimate.ratio,
-                ),
-            ]
-        )
+    rows = [
+        [
+            Entry(each.key.cell.name or each.key.cell.suite),
+            Entry(each.measure.title),
+            Entry(words.value_words(each, each.before), number=each.before),
+            Entry(words.value_words(each, each.after), number=each.after),
+            Entry(words.estimate_words(each), number=each.ratio),
+        ]
+        for each in changes
+    ]
     names = ("Before", "After", "Ratio")
     headings = [Heading("Cell"), Heading("Measure"), *(Heading(name, "number") for name in names)]
     return Table("Times", headings, rows, cards=True)
