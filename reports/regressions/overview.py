@@ -223,7 +223,7 @@ def _index(
         history=history,
         newest=newest,
         verdict=newest_sentence(history),
-        bad=newest is not None and any(newest.kinds[kind] for kind in sentences.BAD),
+        bad=is_bad(history),
         last=_last_change(history, places),
         rows=_rows(history, places, around),
         kinds=shown_kinds(history),
@@ -242,6 +242,11 @@ def newest_sentence(history: History) -> str:
     if not history.pairs:
         return "One commit was measured; there is nothing to compare it with."
     return sentences.newest_sentence(history.pairs[-1], len(history.commits))
+
+
+def is_bad(history: History) -> bool:
+    """Whether the newest commit made anything worse that is no known change."""
+    return bool(history.pairs) and any(history.pairs[-1].kinds[kind] for kind in sentences.BAD)
 
 
 def _last_change(history: History, places: Places) -> tuple[Any, str, str] | None:

@@ -46,6 +46,8 @@ def publish(
     pages: Mapping[str, Path | str] | None = None,
     force: bool = False,
     keep_going: bool = False,
+    history: Path | str | None = None,
+    repository: Path | str | None = None,
 ) -> PublishedSite:
     """Write a static site of results folders, for any web server or to be opened as files.
 
@@ -67,6 +69,12 @@ def publish(
         Write into a folder that has other files, and replace those in the way.
     keep_going : bool
         Leave out results folders that cannot be published instead of raising an error.
+    history : Path or str, optional
+        asv's folder of results, for pages of regressions commit by commit. With it, there may be no
+        results folders.
+    repository : Path or str, optional
+        A folder of the git checkout that has the commits of ``history``; by default the one around
+        ``history`` or the current folder, if there is one.
 
     Returns
     -------
@@ -82,5 +90,13 @@ def publish(
     from marginbench.reports.site.build import Request, write_site
 
     further = {name: Path(folder) for name, folder in (pages or {}).items()}
-    request = Request([Path(folder) for folder in folders], title, further, force, keep_going)
+    request = Request(
+        [Path(folder) for folder in folders],
+        title,
+        further,
+        force,
+        keep_going,
+        history=None if history is None else Path(history),
+        repository=None if repository is None else Path(repository),
+    )
     return write_site(request, Path(out))
