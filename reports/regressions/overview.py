@@ -276,7 +276,8 @@ def _figures(history: History, places: Places, cells: Sequence[Cell]) -> list[_F
     for name in drawn:
         track = followed(by_measure[name])
         marks = group_marks(history, by_measure[name], track, address)
-        figures.append(_figure(track, marks, history, cells, address))
+        stepped_cells = sum(bool(each.steps) for each in by_measure[name])
+        figures.append(_figure(track, stepped_cells, marks, history, cells, address))
     if not figures and any(cell in history.failures for cell in cells):
         return [_failures_only(history, cells, address)]
     return figures
@@ -284,6 +285,7 @@ def _figures(history: History, places: Places, cells: Sequence[Cell]) -> list[_F
 
 def _figure(
     track: Followed,
+    stepped: int,
     marks: Sequence[Mark],
     history: History,
     cells: Sequence[Cell],
@@ -297,7 +299,8 @@ def _figure(
     svg = ratio_figure(
         track.curves, track.mean, [*marks, *failures.values()], label, neutral=track.neutral
     )
-    return _Figure(track.measure.title, track.words, svg)
+    ended = f"{track.words}, {stepped} of {plural(len(track.curves), 'cell')}"
+    return _Figure(track.measure.title, ended, svg)
 
 
 def _failures_only(history: History, cells: Sequence[Cell], address: Address) -> _Figure:

@@ -188,7 +188,10 @@ def _changes(pair: Neighbours, cells: Iterable[CellVerdict]) -> Table | None:
         *(Heading(each, "number") for each in ("Before", "After", "Ratio")),
         *(Heading("Size"), Heading("Verdict"), Heading("Remark", "wide")),
     ]
-    return Table("Changed values", headings, [_row(pair, each) for each in told], cards=True)
+    rows = [_row(pair, each) for each in told]
+    if all(row[-1] is NONE for row in rows):
+        headings, rows = headings[:-1], [row[:-1] for row in rows]
+    return Table("Changed values", headings, rows, cards=True)
 
 
 def _row(pair: Neighbours, change: Change) -> list[Entry]:

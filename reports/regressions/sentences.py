@@ -41,12 +41,25 @@ _VERBS = {
 _NAMED = 4
 
 
+#: The parts of a headline: a word, and the kinds that it stands for.
+_HEADLINE = (
+    ("failed", ("failed",)),
+    ("worse", ("regression", "mixed")),
+    ("gone", ("gone",)),
+    ("better", ("improvement",)),
+)
+
+
 def headline(pair: Neighbours) -> str:
     """The verdict in a few words."""
     kinds = pair.kinds
-    for kind, word in KINDS[:5]:
-        if kinds[kind]:
-            return f"{word.capitalize()}: {plural(kinds[kind], 'cell')} ({_groups(pair, {kind})})"
+    parts = [
+        f"{word} in {plural(number, 'cell')} ({_groups(pair, members)})"
+        for word, members in _HEADLINE
+        if (number := sum(kinds[kind] for kind in members))
+    ]
+    if parts:
+        return capitalised("; ".join(parts[:2]))
     if kinds[ACCEPTED]:
         return f"Only known changes, in {plural(kinds[ACCEPTED], 'cell')}"
     if kinds[BLIP]:

@@ -33,6 +33,7 @@ class _Shown:
 
     title: str
     last: str
+    since: str
     svg: Markup | None
     marked: int
 
@@ -167,14 +168,16 @@ def _shown(history: History, series: Series | None, address: Address) -> _Shown 
         return None
     known = [each for each in series.numbers if each is not None]
     last = series.measure.say(known[-1])
+    total = step_change(series.measure, Step(0, known[0], known[-1]))
+    since = "" if total is None or known[0] == known[-1] else change_words(series.measure, total)
     failed = failure_marks(history, series.key.cell, address)
     marked = len(series.steps) + len(series.changes.blips) + len(failed)
     if not (varies(series.measure) or marked or None in series.numbers):
-        return _Shown(series.measure.title, last, None, marked)
+        return _Shown(series.measure.title, last, "", None, marked)
     marks = series_marks(history, series, address)
     label = f"{series.measure.title} of {series.key.cell.name}: {_happened(series, len(failed))}"
     svg = sparkline(series.numbers, marks, label, run_words(history, series))
-    return _Shown(series.measure.title, last, svg, marked)
+    return _Shown(series.measure.title, last, since, svg, marked)
 
 
 def _happened(series: Series, failures: int) -> str:

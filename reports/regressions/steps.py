@@ -4,10 +4,12 @@ Counts are deterministic: every change beyond the bound is real. It is measured 
 the last step, so that many small changes in a row are told once they add up. A change that is gone
 at the next commit is a *blip* and no step.
 
-Times and memory vary from run to run. Binary segmentation splits their series where the rank sums
-of the two sides differ most, if Wilcoxon's test tells them apart at 5 % in spite of the number of
-possible splits (Bonferroni) and the medians differ beyond the bound; then each side likewise. Ranks
-make single outliers harmless. Five commits on either side are the fewest that can be told.
+Times and memory vary from run to run. Their series is cut into parts of at least four commits, such
+that the ranks within the parts differ least. Each cut must lower the squares of the ranks, in units
+of their variance, by the square of the normal quantile of 5 % divided by the number of possible
+cuts (Bonferroni); for a single cut this is Wilcoxon's rank sum test. Then each part is cut by its
+own ranks, each cut moves to the best place between its neighbours, and cuts between medians that
+differ within the bound are dropped. Ranks make single outliers harmless.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from marginbench.reports.regressions.measures import Watched
 
 #: Pairs of neighbouring commits from which on a history tells its own noise.
 FEWEST_PAIRS = 8
-# With fewer values on a side even completely separate ones are not told apart.
+# Values between two cuts. Fewer on a side are not told apart even if completely separate.
 _FEWEST = 4
 _LEVEL = 0.05
 
@@ -96,7 +98,7 @@ def noisy(values: Values, measure: Watched) -> Changes:
     """
     known = _known(values)
     numbers = np.array([value for _, value in known])
-    cuts = _cuts(numbers, 0, measure)
+    cuts = _cuts(numbers)
     steps = _between(numbers, cuts)
     # The levels beside a cut may be nearer to each other than the sides of the whole.
     while near := [step for step in steps if not _beyond(measure, step.before, step.after)]:
@@ -111,35 +113,59 @@ def _between(numbers: np.ndarray, cuts: Sequence[int]) -> list[Step]:
     return [Step(cut, *levels) for cut, levels in zip(cuts, pairwise(medians), strict=True)]
 
 
-def _cuts(numbers: np.ndarray, start: int, measure: Watched) -> list[int]:
-    """Where to split a part of a series that begins at ``start``."""
-    cut = _split(numbers)
-    if cut is None or not _beyond(
-        measure, float(np.median(numbers[:cut])), float(np.median(numbers[cut:]))
-    ):
+def _cuts(numbers: np.ndarray) -> list[int]:
+    """Where a series is cut, by its own ranks and then by those of each part."""
+    first = _parted(numbers)
+    if not first:
         return []
-    left = _cuts(numbers[:cut], start, measure)
-    return [*left, start + cut, *_cuts(numbers[cut:], start + cut, measure)]
+    found = []
+    for start, end in pairwise([0, *first, len(numbers)]):
+        found += [start, *(start + cut for cut in _cuts(numbers[start:end]))]
+    return _moved(numbers, found[1:])
 
 
-def _split(numbers: np.ndarray) -> int | None:
-    """The split with the most extreme rank sum; None if that is no evidence of two levels."""
+def _parted(numbers: np.ndarray) -> list[int]:
+    """The cuts that are worth their price, all at once, by dynamic programming."""
     total = len(numbers)
-    cuts = np.arange(_FEWEST, total - _FEWEST + 1)
-    if not len(cuts):
-        return None
-    values, place, times = np.unique(numbers, return_inverse=True, return_counts=True)
-    if len(values) == 1:
-        return None
-    # Equal values share the mean of their ranks.
-    ranks = (np.cumsum(times) - (times - 1) / 2)[place]
-    sums = np.cumsum(ranks)[cuts - 1]
-    ties = float(np.sum(times**3 - times))
-    variance = cuts * (total - cuts) / 12 * (total + 1 - ties / (total * (total - 1)))
-    distance = np.maximum(np.abs(sums - cuts * (total + 1) / 2) - 0.5, 0) / np.sqrt(variance)
-    best = int(np.argmax(distance))
-    p = 2 * NormalDist().cdf(-float(distance[best]))
-    return int(cuts[best]) if p * len(cuts) <= _LEVEL else None
+    ranks = _ranks(numbers)
+    variance = float(np.var(ranks, ddof=1)) if total > 1 else 0.0
+    possible = total - 2 * _FEWEST + 1
+    if possible < 1 or variance == 0:
+        return []
+    price = variance * NormalDist().inv_cdf(_LEVEL / 2 / possible) ** 2
+    sums, squares = (np.concatenate([[0.0], np.cumsum(each)]) for each in (ranks, ranks**2))
+    best, origin = np.full(total + 1, np.inf), np.zeros(total + 1, dtype=int)
+    best[0] = -price
+    for end in range(_FEWEST, total + 1):
+        starts = np.arange(0, end - _FEWEST + 1)
+        within = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
+        costs = best[starts] + price + within
+        origin[end] = int(np.argmin(costs))
+        best[end] = costs[origin[end]]
+    cuts, place = [], total
+    while (place := int(origin[place])) > 0:
+        cuts.append(place)
+    return cuts[::-1]
+
+
+def _moved(numbers: np.ndarray, cuts: list[int]) -> list[int]:
+    """Each cut at the place between its neighbours that tells their parts apart best."""
+    moved = list(cuts)
+    for i, _ in enumerate(cuts):
+        start = moved[i - 1] if i else 0
+        end = cuts[i + 1] if i + 1 < len(cuts) else len(numbers)
+        ranks = _ranks(numbers[start:end])
+        places = np.arange(_FEWEST, end - start - _FEWEST + 1)
+        sums = np.cumsum(ranks)[places - 1] - places * np.mean(ranks)
+        distance = np.abs(sums) / np.sqrt(places * (end - start - places))
+        moved[i] = start + int(places[np.argmax(distance)])
+    return moved
+
+
+def _ranks(numbers: np.ndarray) -> np.ndarray:
+    """From 1 on; equal values share the mean of theirs."""
+    _, place, times = np.unique(numbers, return_inverse=True, return_counts=True)
+    return (np.cumsum(times) - (times - 1) / 2)[place]
 
 
 def noise(values: Values, steps: Iterable[Step] = ()) -> float:
