@@ -97,7 +97,9 @@ def newest_sentence(pair: Neighbours, n_commits: int) -> str:
     """The verdict on the newest commit of a history."""
     kinds = pair.kinds
     parts = [
-        f"{kinds[kind]} {word}" for kind, word in KINDS if kinds[kind] and kind != "still failing"
+        plural(kinds[kind], BLIP) if kind == BLIP else f"{kinds[kind]} {word}"
+        for kind, word in KINDS
+        if kinds[kind] and kind != "still failing"
     ]
     newest = f"The newest of {n_commits} commits"
     if not parts:
