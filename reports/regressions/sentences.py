@@ -128,11 +128,14 @@ def _groups(pair: Neighbours, kinds: Collection[str]) -> str:
 
 
 def ratio_words(ratio: float | None) -> str:
-    """A ratio to three digits: "×1.93"; empty if there is none."""
+    """A ratio to three digits, or as many as tell it from 1: "×1.93"; empty if there is none."""
     if ratio is None:
         return ""
-    digits = f"{ratio:.2f}" if 0.1 <= ratio < 10 else f"{ratio:.3g}"
-    return f"{TIMES}{digits}"
+    if not 0.1 <= ratio < 10:
+        return f"{TIMES}{ratio:.3g}"
+    exact = ratio == 1
+    texts = [f"{ratio:.{places}f}" for places in (2, 3, 4)]
+    return TIMES + next((text for text in texts if exact or float(text) != 1), texts[-1])
 
 
 def notes(pair: Neighbours) -> list[str]:

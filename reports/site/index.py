@@ -86,7 +86,9 @@ def index_page(
             f"{len(studies)} studies" if len(studies) != 1 else "1 study",
             plural(len(slugs), "solver"),
             plural(sum(dict(study.counts)["planned"] for study in studies), "run"),
-        ],
+        ]
+        if studies
+        else [],
     }
     return page(environment().get_template("site_index.html"), **values).encode()
 

@@ -20,6 +20,7 @@ from marginbench.reports.regressions.history import History, Neighbours, histori
 from marginbench.reports.regressions.overview import Surroundings, history_pages
 from marginbench.reports.regressions.pages import render_pair, write_pair_page
 from marginbench.reports.regressions.repository import Commit
+from marginbench.reports.regressions.sentences import ratio_words
 from marginbench.reports.regressions.values import Benchmark, Cell, Key, Lane, Snapshot, Value
 from marginbench.reports.regressions.verdicts import compared
 from marginbench.reports.regressions.words import Pair
@@ -233,6 +234,23 @@ def test_one_commit_and_no_change_are_said_plainly(snapshot):
     pages = dict(history_pages([two]))
     assert "The newest of 2 commits changed nothing." in pages["index.html"]
     assert "Nothing changed" in pages[f"commits/{'2' * 12}.html"]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (None, ""),
+        (1.0, "1.00"),
+        (1.932, "1.93"),
+        (1.0042, "1.004"),
+        (0.99994, "0.9999"),
+        (1 + 1e-9, "1.0000"),
+        (0.0123456, "0.0123"),
+        (1234.5, "1.23e+03"),
+    ],
+)
+def test_ratios_are_told_from_one(ratio, words):
+    assert ratio_words(ratio).removeprefix("\N{MULTIPLICATION SIGN}") == words
 
 
 def test_a_page_needs_a_file(snapshot, tmp_path):
