@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +17,7 @@ from marginbench.reports.definitions import glossary
 from marginbench.reports.links import csv_link, results_argument
 from marginbench.reports.sections import Section, sections_of
 from marginbench.reports.statistics import integrity
-from marginbench.reports.templating import TEMPLATES, environment, page
+from marginbench.reports.templating import environment, page, page_script, script_source
 
 
 @dataclass(frozen=True)
@@ -94,14 +92,14 @@ def render(analysis: Analysis, command: str, site: Mapping[str, Any] | None = No
         "results_argument": results_argument(command, analysis.study.name),
         **_definitions(analysis),
     }
-    script = _script()
+    script = page_script("*")
     sections = sections_of(analysis)
     return page(
         templates.get_template("page.html"),
         study=analysis.study,
         site=site,
         script=Markup(script),
-        script_source=_source_of(script),
+        script_source=script_source(script),
         key_figures=_key_figures(analysis, sections),
         period=integrity.period(analysis.runs),
         cautions=analysis.cautions,
@@ -127,18 +125,6 @@ def _definitions(analysis: Analysis) -> dict[str, Any]:
         return term in known
 
     return {"define": define, "linked": linked}
-
-
-def _script() -> str:
-    """All scripts of the page, in one; the page is whole without it."""
-    parts = sorted((TEMPLATES / "scripts").glob("*.js"))
-    return "\n".join(part.read_text(encoding="utf-8") for part in parts)
-
-
-def _source_of(script: str) -> str:
-    """What the page's security policy allows to run: this script, and no other."""
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _key_figures(analysis: Analysis, sections: list[Section]) -> list[tuple[str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import sys
 from pathlib import Path
 
@@ -30,3 +32,15 @@ def environment() -> jinja2.Environment:
 def page(template: jinja2.Template, **values: object) -> str:
     """A page from its template, in which no text from elsewhere hides or reorders other text."""
     return visible_lines(template.render(**values), sys.maxsize)
+
+
+def page_script(*names: str) -> str:
+    """Scripts of pages by patterns of their names, in one; a page is whole without them."""
+    parts = sorted({part for name in names for part in (TEMPLATES / "scripts").glob(f"{name}.js")})
+    return "\n".join(part.read_text(encoding="utf-8") for part in parts)
+
+
+def script_source(script: str) -> str:
+    """What the security policy of a page allows to run: this script, and no other."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

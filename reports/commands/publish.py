@@ -49,10 +49,28 @@ def _publish(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Leave out folders that cannot be published.")
     ] = False,
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="asv's results, for pages of regressions commit by commit.",
+            show_default=False,
+        ),
+    ] = None,
+    repository: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The git checkout with the commits of --history, unless it is around it.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> int:
     from marginbench.harness.words import plural
     from marginbench.reports.site import publish
 
+    if repository is not None and history is None:
+        raise ReportError("--repository: is for the commits of --history; give that, too")
     site = publish(
         folders or [],
         out,
@@ -61,6 +79,8 @@ def _publish(
         timings=_timings(timings or []),
         force=force,
         keep_going=keep_going,
+        history=history,
+        repository=repository,
     )
     for path in site.kept:
         typer.echo(f"{path}: was changed since it was published, and is left as it is", err=True)

@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,7 @@ def _cell(params: Sequence[Any]) -> str:
     return visible(" ".join(map(_parameter, params)))
 
 
+@cache
 def _parameter(text: object) -> str:
     """asv keeps parameters as they are written in Python; texts read better without quotes."""
     try:

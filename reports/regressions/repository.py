@@ -112,6 +112,10 @@ class Repository:
         wanted = set(known)
         return [each for each in text.split() if each in wanted]
 
+    def line(self, commit: str) -> list[str]:
+        """A commit and its first parents, the newest first."""
+        return self._git("rev-list", "--first-parent", commit).split()
+
     def between(self, base: str, head: str) -> frozenset[str]:
         """The commits that are in the history of the second one and not of the first."""
         return frozenset(self._git("rev-list", f"{base}..{head}").split())

@@ -47,6 +47,8 @@ def publish(
     timings: Mapping[str, Path | str] | None = None,
     force: bool = False,
     keep_going: bool = False,
+    history: Path | str | None = None,
+    repository: Path | str | None = None,
 ) -> PublishedSite:
     """Write a static site of results folders, for any web server or to be opened as files.
 
@@ -71,6 +73,12 @@ def publish(
         Write into a folder that has other files, and replace those in the way.
     keep_going : bool
         Leave out results folders that cannot be published instead of raising an error.
+    history : Path or str, optional
+        asv's folder of results, for pages of regressions commit by commit. With it, there may be no
+        results folders.
+    repository : Path or str, optional
+        A folder of the git checkout that has the commits of ``history``; by default the one around
+        ``history`` or the current folder, if there is one.
 
     Returns
     -------
@@ -93,5 +101,7 @@ def publish(
         {name: Path(file) for name, file in (timings or {}).items()},
         force,
         keep_going,
+        history=None if history is None else Path(history),
+        repository=None if repository is None else Path(repository),
     )
     return write_site(request, Path(out))

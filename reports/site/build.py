@@ -22,6 +22,7 @@ from marginbench.reports.results import load_results
 from marginbench.reports.site import PublishedSite, timings_page
 from marginbench.reports.site.data import data_files
 from marginbench.reports.site.further import check_pages, files_of, folders_of
+from marginbench.reports.site.history import FOLDER, SiteHistory, read_history
 from marginbench.reports.site.index import index_page
 from marginbench.reports.site.manifest import (
     clear_staging,
@@ -51,6 +52,8 @@ class Request:
     timings: Mapping[str, Path] | None = None
     force: bool = False
     keep_going: bool = False
+    history: Path | None = None
+    repository: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ def write_site(request: Request, site: Path) -> PublishedSite:
     further = folders_of(pages)
     check_pages(pages, site)
     made = _own_pages(request)
+    history = _history(request, further)
     problems: list[str] = []
     planned = _planned(request, problems)
     # Ctrl-C leaves the site as it was, without the lock and without half of the new files.
@@ -75,14 +79,19 @@ def write_site(request: Request, site: Path) -> PublishedSite:
         before = read_manifest(site, force=request.force)
         clear_staging(site)
         try:
-            studies, slugs = _stage_studies(site, planned, problems, keep=request.keep_going)
+            studies, slugs = _stage_studies(
+                site, planned, problems, history, keep=request.keep_going
+            )
             for title, folder in further.items():
                 for name, content in files_of(pages[title]):
                     stage(site, f"{folder}/{name}", content)
             for folder, content in made.values():
                 stage(site, f"{folder}/index.html", content)
+            for name, content in history.files(slugs) if history else ():
+                stage(site, name, content)
             linked = {title: folder for title, (folder, _) in made.items()} | further
-            stage(site, "index.html", index_page(studies, slugs, linked, request.title))
+            index = index_page(studies, slugs, linked, request.title, history)
+            stage(site, "index.html", index)
             with interrupts_deferred():
                 changes = replace_files(site, before, _about(studies, slugs), force=request.force)
         finally:
@@ -107,12 +116,24 @@ def _own_pages(request: Request) -> dict[str, tuple[str, bytes]]:
     return {timings_page.TITLE: (timings_page.FOLDER, timings_page.timings_page(files))}
 
 
+def _history(request: Request, further: Mapping[str, str]) -> SiteHistory | None:
+    """What was measured commit by commit, if it is to be part of the site."""
+    if request.history is None:
+        return None
+    taken = next((title for title, folder in further.items() if folder == FOLDER), None)
+    if taken is not None:
+        raise ReportError(
+            f"further pages {taken!r}: the history is in the folder {FOLDER}/; choose another title"
+        )
+    return read_history(request.history, request.repository)
+
+
 def _planned(request: Request, problems: list[str]) -> list[_Planned]:
     """The studies in the order of their folders in the site, which depends on their records alone.
 
     Of several with the same name the one that was run first has the name without a number.
     """
-    if not request.folders and not request.timings:
+    if not request.folders and not request.timings and request.history is None:
         raise ReportError("no results folder is given; 'marginbench run' makes one")
     found = []
     for folder in _distinct(request.folders):
@@ -154,7 +175,12 @@ def _first_start(folder: Path) -> str:
 
 
 def _stage_studies(
-    site: Path, planned: Sequence[_Planned], problems: list[str], *, keep: bool
+    site: Path,
+    planned: Sequence[_Planned],
+    problems: list[str],
+    history: SiteHistory | None,
+    *,
+    keep: bool,
 ) -> tuple[list[StudyEntry], dict[SolverClass, str]]:
     """Write the pages and data of the studies, and those of their solvers, beside the site."""
     classes = {solver for item in planned for solver in classes_of(item.study.solvers)}
@@ -162,7 +188,7 @@ def _stage_studies(
     studies = []
     for item in planned:
         try:
-            studies.append(_stage_study(site, item, slugs))
+            studies.append(_stage_study(site, item, slugs, history))
         except ReportError as error:
             _left_out(problems, error, keep=keep)
     if problems and not studies:
@@ -171,11 +197,14 @@ def _stage_studies(
     shown = {item.solver for study in studies for item in study.solvers}
     slugs = {solver: name for solver, name in slugs.items() if solver in shown}
     for solver, name in slugs.items():
-        stage(site, f"solvers/{name}.html", solver_page(solver, studies, slugs))
+        over_time = history.address(solver) if history else ""
+        stage(site, f"solvers/{name}.html", solver_page(solver, studies, slugs, over_time))
     return studies, slugs
 
 
-def _stage_study(site: Path, item: _Planned, slugs: Mapping[SolverClass, str]) -> StudyEntry:
+def _stage_study(
+    site: Path, item: _Planned, slugs: Mapping[SolverClass, str], history: SiteHistory | None
+) -> StudyEntry:
     """Write one study beside the site; its results can go when this returns."""
     results = load_results(item.folder)
     analysis = Analysis(results)
@@ -186,20 +215,27 @@ def _stage_study(site: Path, item: _Planned, slugs: Mapping[SolverClass, str]) -
             "the study again to replace them"
         )
     entry = study_entry(analysis, item.slug)
-    page = render(analysis, analysis.study.command, _navigation(entry, slugs))
+    page = render(analysis, analysis.study.command, _navigation(entry, slugs, history))
     stage(site, f"{entry.folder}/index.html", page.encode())
     for name, content in data_files(results).items():
         stage(site, f"{entry.folder}/data/{name}", content)
     return entry
 
 
-def _navigation(entry: StudyEntry, slugs: Mapping[SolverClass, str]) -> dict[str, Any]:
-    """What the report links to: the overview, the solvers, and the data."""
+def _navigation(
+    entry: StudyEntry, slugs: Mapping[SolverClass, str], history: SiteHistory | None
+) -> dict[str, Any]:
+    """What the report links to: the overview, the solvers with their history, and the data."""
     return {
         "overview": "../../index.html",
         "solvers": [
             (item.solver.title, f"../../solvers/{slugs[item.solver]}.html")
             for item in entry.solvers
+        ],
+        "history": [
+            (item.solver.title, f"../../{address}")
+            for item in entry.solvers
+            if history and (address := history.address(item.solver))
         ],
         "data": [(name, f"data/{name}") for name in ("runs.parquet", "traces.parquet", FILE_NAME)],
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from marginbench.reports import wording
 from marginbench.reports.formatting import plural
+from marginbench.reports.site.history import SiteHistory
 from marginbench.reports.site.naming import SolverClass
 from marginbench.reports.site.studies import StudyEntry, runs_words
 from marginbench.reports.templating import environment, page
@@ -47,6 +48,7 @@ def index_page(
     slugs: Mapping[SolverClass, str],
     further: Mapping[str, str],
     title: str,
+    history: SiteHistory | None = None,
 ) -> bytes:
     """The page that a visitor sees first.
 
@@ -60,6 +62,8 @@ def index_page(
         Folders of further pages by title.
     title : str
         The heading; empty for the usual one.
+    history : SiteHistory, optional
+        What was measured commit by commit.
     """
     kinds = sorted({study.kind for study in studies}, key=_place_of_kind)
     groups = [
@@ -76,8 +80,9 @@ def index_page(
         "solvers": [
             (solver.title, slug, _uses(solver, studies)) for solver, slug in _sorted(slugs)
         ],
+        "history": history,
         "further": [(name, f"{folder}/index.html") for name, folder in further.items()],
-        "counts": _counts(studies, slugs) if studies else [plural(len(further), "page")],
+        "counts": _counts(studies, slugs) if studies else _pages(further),
     }
     return page(environment().get_template("site_index.html"), **values).encode()
 
@@ -88,6 +93,11 @@ def _counts(studies: Sequence[StudyEntry], slugs: Mapping[SolverClass, str]) -> 
         plural(len(slugs), "solver"),
         plural(sum(dict(study.counts)["planned"] for study in studies), "run"),
     ]
+
+
+def _pages(further: Mapping[str, str]) -> list[str]:
+    """What a site without studies counts."""
+    return [plural(len(further), "page")] if further else []
 
 
 def _place_of_kind(kind: str) -> tuple[int, str]:

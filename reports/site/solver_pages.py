@@ -36,7 +36,10 @@ class _Use:
 
 
 def solver_page(
-    solver: SolverClass, studies: Iterable[StudyEntry], slugs: Mapping[SolverClass, str]
+    solver: SolverClass,
+    studies: Iterable[StudyEntry],
+    slugs: Mapping[SolverClass, str],
+    history: str = "",
 ) -> bytes:
     """The page of a class of solvers.
 
@@ -50,6 +53,8 @@ def solver_page(
         Those of the site; the ones without this class are passed over.
     slugs : mapping of SolverClass to str
         The names of all solver pages.
+    history : str
+        The page of its regressions, from the folder of the site; empty for none.
     """
     uses = [
         _Use(study, mine, _figures(study, mine))
@@ -64,6 +69,7 @@ def solver_page(
         "documentation": _documentation(solver, slugs),
         "bibtex": bibtex(solver.name) if solver.registered else [],
         "uses": uses,
+        "history": history and f"../{history}",
     }
     return page(environment().get_template("site_solver.html"), **values).encode()
 

@@ -1,0 +1,197 @@
+"""Sites with the history of regressions: linked both ways, reproducible, and alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from marginbench import publish
+from marginbench.reports.command import main
+from marginbench.reports.errors import ReportError
+from marginbench.reports.regressions.asv_files import read_results
+
+CELLS = ["SMO rbf dense", "SBP rbf dense"]
+
+
+def results(folder: Path, commits: list[str]) -> Path:
+    """asv's results of one count, which the last commit doubles."""
+    (folder / "vm").mkdir(parents=True)
+    for place, commit in enumerate(commits):
+        worse = 2.0 if place == len(commits) - 1 else 1.0
+        content = {
+            "version": 2,
+            "commit_hash": commit,
+            "env_name": "py",
+            "date": place * 86_400_000,
+            "params": {"machine": "vm"},
+            "result_columns": ["result", "params", "version"],
+            "results": {
+                "work.Work.track_evaluations": [
+                    [100.0 * worse, 50.0],
+                    [[repr(cell) for cell in CELLS]],
+                    "1",
+                ]
+            },
+        }
+        (folder / "vm" / f"{commit[:8]}-py.json").write_text(json.dumps(content))
+    return folder
+
+
+@pytest.fixture
+def history(tmp_path):
+    return results(tmp_path / "asv", ["1" * 40, "2" * 40, "3" * 40])
+
+
+@pytest.fixture
+def study(make, tmp_path):
+    (tmp_path / "study").mkdir()
+    trace = make.trace([1e3, 1e4, 1e5], [0.3, 0.1, 0.02], [300.0, 120.0, 101.0])
+    solvers = [make.solver("My SMO", **{"class": "marginbench:SMO"})]
+    records = [make.finished("a", "My SMO", 0, trace)]
+    return make.folder(tmp_path / "study", records, [make.task("a")], solvers, name="example")
+
+
+def targets(make, page: Path) -> set[Path]:
+    """The files that a page links to; each of them exists."""
+    found = {
+        Path(os.path.normpath(page.parent / unquote(urlsplit(address).path)))
+        for address in make.page(page).values("href")
+        if urlsplit(address).scheme != "data" and urlsplit(address).path
+    }
+    assert all(path.is_file() for path in found)
+    return found
+
+
+@pytest.mark.slow
+def test_the_history_is_linked_from_studies_and_solvers_and_back(make, study, history, tmp_path):
+    site = tmp_path / "site"
+    publish([study], site, history=history)
+    pages = site / "regressions"
+    index, solver = site / "index.html", site / "solvers" / "smo.html"
+    assert pages / "index.html" in targets(make, index)
+    text = make.page(index).text
+    assert "The newest of 3 commits changed 1 cell: 1 worse (SMO)." in text
+    assert pages / "smo.html" in targets(make, solver)
+    assert pages / "smo.html" in targets(make, site / "studies" / "example" / "index.html")
+    assert {solver, index} <= targets(make, pages / "smo.html")
+    assert index in targets(make, pages / "sbp.html")
+    assert index in targets(make, pages / "commits" / f"{'3' * 12}.html")
+
+
+def test_the_history_stands_alone_and_the_same_results_give_the_same_files(history, tmp_path):
+    site = tmp_path / "site"
+    first = publish([], site, history=history)
+    assert (first.studies, first.solvers) == (0, 0)
+    again = publish([], site, history=history)
+    assert (again.written, again.removed) == (0, 0)
+    assert "Studies" not in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_commits_have_subjects_and_addresses_from_their_repository(history, tmp_path):
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    (folder / "asv.conf.json").write_text(
+        '{\n  // where commits are\n  "show_commit_url": "https://example.org/c/"\n}\n'
+    )
+    names = {
+        f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "One <step>"]):
+        subprocess.run(["git", "-C", folder, *command], check=True, env={**os.environ, **names})
+    head = subprocess.run(
+        ["git", "-C", folder, "rev-parse", "HEAD"], check=True, capture_output=True, text=True
+    )
+    commits = ["1" * 40, head.stdout.strip()]
+    found = results(folder / "asv", commits)  # the repository around the results is found
+    publish([], tmp_path / "site", history=found)
+    text = (tmp_path / "site" / "regressions" / "index.html").read_text(encoding="utf-8")
+    assert "One &lt;step&gt;" in text
+    assert f'href="https://example.org/c/{commits[1]}"' in text
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)//", 7, None])
+def test_only_addresses_of_the_web_become_links(history, tmp_path, url):
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    subprocess.run(["git", "-C", folder, "init", "-q"], check=True)
+    (folder / "asv.conf.json").write_text(json.dumps({"show_commit_url": url}))
+    publish([], tmp_path / "site", history=history, repository=folder)
+    text = (tmp_path / "site" / "regressions" / "index.html").read_text(encoding="utf-8")
+    assert ">web<" not in text
+
+
+def test_what_cannot_be_published_is_one_line(history, tmp_path, capsys, monkeypatch):
+    site = tmp_path / "site"
+    with pytest.raises(ReportError, match="no folder of asv's results"):
+        publish([], site, history=tmp_path / "none")
+    other = tmp_path / "more"
+    other.mkdir()
+    (other / "index.html").write_text("x")
+    with pytest.raises(ReportError, match="choose another title"):
+        publish([], site, history=history, pages={"Regressions": other})
+    with pytest.raises(ReportError, match="no results folder is given"):
+        publish([], site)
+    assert not site.exists() or not any(site.iterdir())
+    words = ["marginbench", "publish", "--out", str(site), "--repository", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "--repository: is for the commits of --history" in capsys.readouterr().err
+
+
+PROJECT = """
+class Work:
+    params = ["SMO rbf", "SBP rbf"]
+    param_names = ["cell"]
+
+    def track_evaluations(self, cell):
+        if cell == "SBP rbf" and {place} == 2:
+            raise RuntimeError("no")
+        return 100 * ({place} + 1)
+"""
+
+
+@pytest.mark.slow
+def test_results_that_asv_itself_wrote_have_a_history(make, tmp_path):
+    pytest.importorskip("asv", reason="asv is not installed")
+    folder, home = tmp_path / "project", tmp_path / "home"
+    (folder / "benchmarks").mkdir(parents=True)
+    home.mkdir()
+    (folder / "benchmarks" / "__init__.py").touch()
+    (folder / "asv.conf.json").write_text(
+        '{"version": 1, "project": "tiny", "repo": ".", "branches": ["HEAD"], "results_dir": "out",'
+        ' "environment_type": "virtualenv"}'
+    )
+    names = {
+        f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    settings = {**os.environ, **names, "HOME": str(home)}
+
+    def run(*words: str) -> str:
+        done = subprocess.run(
+            words, cwd=folder, env=settings, check=False, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    run("git", "init", "-q")
+    asv = [sys.executable, "-m", "asv"]
+    run(*asv, "machine", "--yes")
+    for place in range(3):
+        (folder / "benchmarks" / "work.py").write_text(PROJECT.format(place=place))
+        run("git", "add", "asv.conf.json", "benchmarks")
+        run("git", "commit", "-qm", f"Change {place}")
+        head = run("git", "rev-parse", "HEAD")
+        run(*asv, "run", "--python=same", "--quick", "--set-commit-hash", head)
+    assert len(read_results(folder / "out")) == 3
+    site = tmp_path / "site"
+    publish([], site, history=folder / "out")
+    text = make.page(site / "regressions" / "index.html").text
+    assert "The newest of 3 commits changed 2 cells: 1 failed, 1 worse (SBP 1, SMO 1)." in text
+    assert "Change 2" in text
