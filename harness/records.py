@@ -243,6 +243,7 @@ def file_name_of(key: str, task: str, solver: str, seed: int) -> str:
     return f"{words[:80]}-{key[:16]}.parquet"
 
 
+@cache
 def schema_of(record_type: type[RecordBase]) -> pa.Schema:
     """The schema of the stored table, from the declarations of the columns."""
     trace = pa.list_(pa.struct(_arrow_fields(record_type.checkpoint)))
