@@ -53,7 +53,7 @@ class Pair:
         """The pair of a run."""
         seconds = run.limits.seconds
         limit = seconds.get("solve", float("inf")) + seconds.get("tune", 0.0)
-        return cls(run.task, run.solver, run.known.get("n_train"), limit)
+        return cls(run.task, run.solver, run.n_train, limit)
 
 
 class Forecast:

@@ -12,7 +12,7 @@ from rich.console import Console
 from marginbench.harness.feasibility.records import FeasibilityRecord
 from marginbench.harness.forecast import Forecast, Interval, Pair, eta_words, span
 from marginbench.harness.jobs import Limits
-from marginbench.harness.kinds import Run
+from marginbench.harness.kinds import Details, Run
 from marginbench.harness.ordering import in_rounds
 from marginbench.harness.outcomes import Ending
 from marginbench.harness.progress import LiveProgress, PlainProgress, outcome_line
@@ -21,7 +21,8 @@ from marginbench.harness.svm.records import Record
 
 
 def planned(task: str, solver: str, seed: int) -> Run:
-    return Run("k", task, solver, seed, DatasetWork("digits", {}), Limits({}, 1.0), {})
+    details = Details(DatasetWork("digits", {}), {})
+    return Run("k", task, solver, seed, Limits({}, 1.0), lambda _: details)
 
 
 def record(task: str, solver: str, seed: int, **values: Any) -> Record:
