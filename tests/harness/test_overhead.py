@@ -18,8 +18,8 @@ from marginbench.harness.session import run_study
 from marginbench.harness.svm.study import Study
 
 _RUNS = 100
-# CPU time of a run in the parent, in units of the work below. From 5 to 9 are usual; the latter on
-# a machine so busy that nothing stays in its caches.
+# CPU time of a run in the parent, in units of the work below. Some 9 were measured with
+# twenty busy processes on two cores, when nothing stays in a cache; a quiet machine needs fewer.
 _MOST = 18.0
 _TABLE = {f"column {number}": [number / 7] * 5 for number in range(40)}
 
