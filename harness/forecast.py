@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import fmean
 
 from marginbench.harness.kinds import Run
 from marginbench.harness.records import RecordBase
@@ -55,7 +53,7 @@ class Pair:
         """The pair of a run."""
         seconds = run.limits.seconds
         limit = seconds.get("solve", float("inf")) + seconds.get("tune", 0.0)
-        return cls(run.task, run.solver, run.known.get("n_train"), limit)
+        return cls(run.task, run.solver, run.n_train, limit)
 
 
 class Forecast:
@@ -74,13 +72,15 @@ class Forecast:
 
     def __init__(self, jobs: int = 1) -> None:
         self._jobs = jobs
-        self._seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
+        # Of each pair that has been run: of how many runs, and the seconds of all.
+        self._seconds: dict[tuple[str, str], tuple[int, float]] = {}
         self._sizes: dict[str, float | None] = {}
         self._overhead = 0.0
 
     def add(self, pair: Pair, seconds: float, solving: float | None = None) -> None:
         """A run has ended after so many seconds, of which some were spent in the solver."""
-        self._seconds[pair.task, pair.solver].append(seconds)
+        count, total = self._seconds.get((pair.task, pair.solver), (0, 0.0))
+        self._seconds[pair.task, pair.solver] = count + 1, total + seconds
         self._sizes[pair.task] = pair.size
         if solving is not None:
             self._overhead = max(self._overhead, seconds - solving)
@@ -89,13 +89,13 @@ class Forecast:
         """Seconds that a run will take; None before any run has ended."""
         known = self._seconds.get((pair.task, pair.solver))
         if known:
-            return Interval(fmean(known), fmean(known))
+            return Interval(_mean(known), _mean(known))
         if not self._seconds:
             return None
         values = (
             list(self._scaled(pair))
-            or [fmean(s) for (task, _), s in self._seconds.items() if task == pair.task]
-            or [fmean(seconds) for seconds in self._seconds.values()]
+            or [_mean(s) for (task, _), s in self._seconds.items() if task == pair.task]
+            or [_mean(seconds) for seconds in self._seconds.values()]
         )
         return Interval(min(values), max(values)).capped(pair.limit + self._overhead)
 
@@ -136,7 +136,12 @@ class Forecast:
                 size, ratio = self._sizes[task], 1.0
                 if size and pair.size:
                     ratio = pair.size / size
-                yield from (fmean(seconds) * ratio, fmean(seconds) * ratio**2)
+                yield from (_mean(seconds) * ratio, _mean(seconds) * ratio**2)
+
+
+def _mean(runs: tuple[int, float]) -> float:
+    count, total = runs
+    return total / count
 
 
 def recorded_seconds(record: RecordBase) -> float:

@@ -7,7 +7,7 @@ command line) is the same for every kind.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -48,8 +48,26 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class Details:
+    """What is needed of a run only when it is done.
+
+    Attributes
+    ----------
+    work : Work
+        What a worker does; it hands back the columns of the record that it found out.
+    known : mapping
+        Columns of the record that are known before the run.
+    """
+
+    work: Work
+    known: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One solver on one task with one seed.
+
+    A plan may hold a hundred thousand of them, so each holds only what the plan needs.
 
     Attributes
     ----------
@@ -58,11 +76,11 @@ class Run:
     task, solver : str
         Labels.
     seed : int
-    work : Work
-        What a worker does; it hands back the columns of the record that it found out.
     limits : Limits
-    known : mapping
-        Columns of the record that are known before the run.
+    detailed : callable
+        Makes the details of the run with this seed.
+    n_train : int or None
+        Training points, where they are known.
     foreign : bool
         Whether it runs code from outside the project.
     skip_reason : str
@@ -79,14 +97,29 @@ class Run:
     task: str
     solver: str
     seed: int
-    work: Work
     limits: Limits
-    known: Mapping[str, Any]
+    detailed: Callable[[int], Details]
+    n_train: int | None = None
     foreign: bool = False
     skip_reason: str = ""
     failure: str = ""
     traits: Mapping[str, Any] = field(default_factory=dict)
     reference: Any = None
+
+    @property
+    def details(self) -> Details:
+        """What is needed of it when it is done; made anew each time."""
+        return self.detailed(self.seed)
+
+    @property
+    def work(self) -> Work:
+        """What a worker does."""
+        return self.details.work
+
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """Columns of the record that are known before the run."""
+        return self.details.known
 
     @property
     def file_name(self) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from marginbench.harness.errors import EXIT_DATA, EXIT_OK, EXIT_RUNS
-from marginbench.harness.records import RecordBase
+from marginbench.harness.forecast import recorded_seconds
+from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, Status
 from marginbench.harness.words import REASON_LIMIT, visible
 
 
@@ -64,6 +65,33 @@ class RunSummary:
         if self.data_errors:
             return EXIT_DATA
         return EXIT_RUNS if self.unexpected else EXIT_OK
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What a command remembers of a recorded run: a record is too large to keep thousands of.
+
+    Attributes
+    ----------
+    status : str
+    failure : str
+        A line if it did not go as planned, else empty.
+    seconds : float
+        All of it took so long.
+    solving_s : float or None
+        Of these inside the solver; None if it was not run.
+    """
+
+    status: Status
+    failure: str
+    seconds: float
+    solving_s: float | None
+
+    @classmethod
+    def of(cls, record: RecordBase) -> Self:
+        """How the run of a record ended."""
+        failure = "" if record.status in EXPECTED_STATUSES else failure_line(record)
+        return cls(record.status, failure, recorded_seconds(record), record.wall_s)
 
 
 def failure_line(record: RecordBase) -> str:

@@ -7,8 +7,9 @@ one process, and the next job gets a fresh one.
 
 from __future__ import annotations
 
-import selectors
+import select
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,9 @@ from marginbench.harness.watching import JobWatch
 
 # Seconds between two looks at memory and clocks.
 _POLL = 0.05
+# Seconds in which messages gather before they are read. A solver that sends each as it goes would
+# wake this process for every one, which costs more than reading it.
+_GATHER = 0.001
 
 
 class LocalPool:
@@ -59,7 +63,7 @@ class LocalPool:
 
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
         """Run the jobs; yields what happens. Closing the iterator kills what still runs."""
-        exhausted = False
+        exhausted, told, read = False, 0.0, 0.0
         with storing(self.log_folder):
             self.log_folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -76,11 +80,16 @@ class LocalPool:
                 if not busy:
                     return
                 _wait([handle for slot in busy for handle in slot.handles()])
+                if not any(slot.is_awaited for slot in busy):
+                    time.sleep(max(0.0, read + _GATHER - time.monotonic()))
+                read = time.monotonic()
                 for slot in busy:
                     job, outcome = slot.job, slot.check()
                     if job is not None and outcome is not None:
                         yield Ended(job, outcome)
-                yield Waiting()
+                if time.monotonic() - told > _POLL:
+                    told = time.monotonic()
+                    yield Waiting()
         finally:
             for slot in self._slots:
                 if slot.job is not None:
@@ -129,6 +138,11 @@ class _Slot:
             self._serving = WorkerProcess(self.log, job.threads)
         assert self._serving is not None
         self._watch = JobWatch(job, job.work, self._serving, self._spool, fresh=fresh)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the worker goes on only when its message has been read."""
+        return self._apart is not None
 
     def handles(self) -> list[WorkerProcess]:
         """What becomes ready when there is something to do."""
@@ -187,7 +201,7 @@ def _judged(outcome: Outcome, judgement: Outcome) -> Outcome:
 
 def _wait(handles: list[WorkerProcess]) -> None:
     """Until there is something to read, or it is time to look at the limits."""
-    with selectors.DefaultSelector() as selector:
-        for handle in handles:
-            selector.register(handle, selectors.EVENT_READ)
-        selector.select(_POLL)
+    waiting = select.poll()
+    for handle in handles:
+        waiting.register(handle, select.POLLIN)
+    waiting.poll(1000 * _POLL)

@@ -19,6 +19,7 @@ from typing import Any
 import psutil
 
 from marginbench.harness import guardian
+from marginbench.harness.descendants import Descendants
 from marginbench.harness.wire import FrameReader
 
 #: What the processes of one worker have in their environment, so that they can be found.
@@ -104,6 +105,7 @@ class WorkerProcess:
         here.setblocking(False)
         os.set_blocking(self._status, False)
         self._socket = here
+        self._descendants = Descendants(self._guardian.pid)
 
     def fileno(self) -> int:
         """The connection's descriptor, to wait for messages."""
@@ -199,8 +201,9 @@ class WorkerProcess:
         """The worker and all that it has started."""
         self._family_seen = time.monotonic()
         self._family = []
-        with contextlib.suppress(psutil.Error):
-            self._family = psutil.Process(self._guardian.pid).children(recursive=True)
+        for pid in self._descendants.pids():
+            with contextlib.suppress(psutil.Error):
+                self._family.append(psutil.Process(pid))
         return self._family
 
     def cpu_s(self, *, fresh: bool = True) -> float:

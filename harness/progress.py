@@ -12,16 +12,14 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from marginbench.harness.forecast import (
-    Forecast,
-    Pair,
-    eta_words,
-    recorded_seconds,
-    span,
-)
+from marginbench.harness.forecast import Forecast, Pair, eta_words, span
 from marginbench.harness.kinds import Run, kind_named
+from marginbench.harness.outcomes import Ending
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
 from marginbench.harness.words import REASON_LIMIT, plural, visible
+
+# A forecast that took longer, in seconds, is made again only after so many times its own time.
+_QUICK, _REST = 0.001, 20
 
 
 class Progress(Protocol):
@@ -31,9 +29,7 @@ class Progress(Protocol):
         """Show one line that stays."""
         ...
 
-    def begin(
-        self, pending: Sequence[Run], recorded: Sequence[tuple[Run, RecordBase]] = ()
-    ) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
         """These runs are to be run now; others are recorded, and tell how long such runs take."""
         ...
 
@@ -54,9 +50,7 @@ class SilentProgress:
     def say(self, line: str) -> None:
         pass
 
-    def begin(
-        self, pending: Sequence[Run], recorded: Sequence[tuple[Run, RecordBase]] = ()
-    ) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
         pass
 
     def started(self, run: Run) -> None:
@@ -81,14 +75,15 @@ class _Tally:
         self.done = 0
         self.left: dict[Pair, int] = defaultdict(int)
         self.running: dict[tuple[str, str, int], tuple[Pair, float]] = {}
+        self._eta, self._next_eta = "", 0.0
 
-    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, RecordBase]]) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]]) -> None:
         self.to_do, self.done = len(pending), 0
         for run in pending:
             self.left[Pair.of(run)] += 1
-        for run, record in recorded:
-            if record.wall_s is not None:
-                self.forecast.add(Pair.of(run), recorded_seconds(record), record.wall_s)
+        for run, ending in recorded:
+            if ending.solving_s is not None:
+                self.forecast.add(Pair.of(run), ending.seconds, ending.solving_s)
 
     def started(self, run: Run) -> None:
         pair = Pair.of(run)
@@ -103,9 +98,15 @@ class _Tally:
     def eta(self) -> str:
         """Words for the time that is left; empty while nothing is known or nothing is left."""
         now = time.monotonic()
-        running = [(pair, now - since) for pair, since in self.running.values()]
-        remaining = self.forecast.remaining(self.left, running)
-        return "" if remaining is None or self.done == self.to_do else eta_words(remaining)
+        if self.done == self.to_do:
+            return ""
+        if now >= self._next_eta:
+            running = [(pair, now - since) for pair, since in self.running.values()]
+            remaining = self.forecast.remaining(self.left, running)
+            self._eta = "" if remaining is None else eta_words(remaining)
+            took = time.monotonic() - now
+            self._next_eta = now + _REST * took if took > _QUICK else now
+        return self._eta
 
 
 class PlainProgress:
@@ -132,9 +133,7 @@ class PlainProgress:
             # The runs go on: their records are elsewhere, and tell the same.
             pass
 
-    def begin(
-        self, pending: Sequence[Run], recorded: Sequence[tuple[Run, RecordBase]] = ()
-    ) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
         self._tally.begin(pending, recorded)
         if pending:
             self.say(f"{plural(len(pending), 'run')} to do")
@@ -174,9 +173,7 @@ class LiveProgress:
         # As Text: brackets in names are no markup.
         self._console.print(Text(visible(line)))
 
-    def begin(
-        self, pending: Sequence[Run], recorded: Sequence[tuple[Run, RecordBase]] = ()
-    ) -> None:
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
         self._tally.begin(pending, recorded)
         self._live.start()
         self.refresh()

@@ -245,10 +245,16 @@ def file_name_of(key: str, task: str, solver: str, seed: int) -> str:
 
 def schema_of(record_type: type[RecordBase]) -> pa.Schema:
     """The schema of the stored table, from the declarations of the columns."""
-    trace = pa.list_(pa.struct(_arrow_fields(record_type.checkpoint)))
+    declared: Any = record_type
+    return _schema(declared)
+
+
+@cache
+def _schema(declared: Any) -> pa.Schema:
+    trace = pa.list_(pa.struct(_arrow_fields(declared.checkpoint)))
     columns = [
         pa.field(item.name, trace) if item.name == "trace" else item
-        for item in _arrow_fields(record_type)
+        for item in _arrow_fields(declared)
     ]
     return pa.schema([pa.field("kind", pa.string()), *columns])
 

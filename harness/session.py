@@ -29,12 +29,12 @@ from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
 from marginbench.harness.keys import canonical_json
 from marginbench.harness.kinds import Facts, Kind, Run, kind_named
 from marginbench.harness.ordering import in_rounds
-from marginbench.harness.outcomes import RunSummary, failure_line
+from marginbench.harness.outcomes import Ending, RunSummary
 from marginbench.harness.plans import Scope, merged, planned_run
 from marginbench.harness.platforms import check_can_run
 from marginbench.harness.pool import LocalPool
 from marginbench.harness.progress import Progress, SilentProgress
-from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
+from marginbench.harness.records import RecordBase
 from marginbench.harness.reusing import is_repeated
 from marginbench.harness.storage import storing
 from marginbench.harness.store import RecordStore
@@ -138,7 +138,8 @@ class _Session:
         self.facts = Facts({})
         self.runs: list[Run] = []
         self.pending: list[Run] = []
-        self.records: dict[str, RecordBase] = {}
+        # Of the runs that are recorded, by key.
+        self.endings: dict[str, Ending] = {}
         self.already_recorded = 0
         # Whether study.json tells what is planned.
         self.described = False
@@ -149,6 +150,7 @@ class _Session:
         # Each raises what must end the study: a Ctrl-C, a results folder that is gone.
         self.looks: list[Callable[[], None]] = []
         self._environment = canonical_json(environment())
+        self._budget = canonical_json(self.study.budget.limits())
 
     def plan(self, executor: Executor) -> None:
         """Find out what the runs are."""
@@ -179,7 +181,7 @@ class _Session:
             if record is not None and not is_repeated(
                 self.kind, self.study.budget, record, retry_failed=retry_failed
             ):
-                self.records[run.key] = self._kept(record, run)
+                self.endings[run.key] = Ending.of(self._kept(record, run))
                 self.already_recorded += 1
             elif run.failure or run.skip_reason:
                 self._write(self._record_without_run(run))
@@ -261,7 +263,7 @@ class _Session:
         """Run what is left; each record is written as soon as its run ends."""
         by_key = {run.key: run for run in self.pending}
         started: dict[str, str] = {}
-        recorded = [(run, self.records[run.key]) for run in self.runs if run.key in self.records]
+        recorded = [(run, self.endings[run.key]) for run in self.runs if run.key in self.endings]
         self.progress.begin(self.pending, recorded)
         # Jobs are made one by one: their limits may depend on what has happened so far.
         for event in executor.execute(self._job(run) for run in self.pending):
@@ -271,7 +273,7 @@ class _Session:
             elif isinstance(event, Ended):
                 run = by_key[event.job.tag]
                 record = self._record_of(run, event.outcome)
-                record.started_at = started[run.key]
+                record.started_at = started.pop(run.key)
                 self._write(record)
                 self.progress.ended(record)
             else:
@@ -334,7 +336,7 @@ class _Session:
             task=run.task,
             solver=run.solver,
             seed=run.seed,
-            budget=canonical_json(self.study.budget.limits()),
+            budget=self._budget,
             **run.known,
         )
 
@@ -346,7 +348,7 @@ class _Session:
         record.traceback = visible_lines(record.traceback)
         self.store.write(record)
         self.superseded.replaced_by(record)
-        self.records[record.key] = record
+        self.endings[record.key] = Ending.of(record)
 
     def check(self) -> None:
         """Look for what must end the study, whatever it is doing."""
@@ -355,16 +357,14 @@ class _Session:
 
     def summary(self) -> RunSummary:
         """What became of the planned runs."""
-        ended = [self.records[run.key] for run in self.runs if run.key in self.records]
+        ended = [self.endings[run.key] for run in self.runs if run.key in self.endings]
         unloaded = (found for found in self.facts.datasets.values() if isinstance(found, str))
         return RunSummary(
             results=self.results,
             planned=len(self.runs),
             already_recorded=self.already_recorded,
-            statuses=dict(Counter(record.status for record in ended)),
-            unexpected=tuple(
-                failure_line(record) for record in ended if record.status not in EXPECTED_STATUSES
-            ),
+            statuses=dict(Counter(ending.status for ending in ended)),
+            unexpected=tuple(ending.failure for ending in ended if ending.failure),
             data_errors=tuple(dict.fromkeys([*unloaded, *self.data_errors])),
             part=self.scope.words(),
         )
@@ -373,7 +373,7 @@ class _Session:
         """How to continue."""
         if not self.runs:
             return "interrupted before the first run"
-        done = f"{len(self.records)} of {len(self.runs)} runs are recorded in {self.results}"
+        done = f"{len(self.endings)} of {len(self.runs)} runs are recorded in {self.results}"
         again = f": {command}" if command else ""
         return f"interrupted; {done}; run the same command again to resume{again}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +76,7 @@ class RecordStore:
         StorageError
             If it cannot be written.
         """
-        row = {"kind": record.kind, **_encodable(asdict(record))}
-        table = pa.Table.from_pylist([row], schema=schema_of(type(record)))
+        table = pa.Table.from_pylist([_row_of(record)], schema=schema_of(type(record)))
         path = self.folder / record.file_name
         content = sealed(table)
         with storing(path):
@@ -130,9 +128,15 @@ class RecordStore:
         return name
 
 
-def _encodable(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with texts that UTF-8 can hold: a solver's error message may hold anything."""
-    for name, value in row.items():
-        if isinstance(value, str):
-            row[name] = value.encode("utf-8", "backslashreplace").decode()
-    return row
+def _row_of(record: RecordBase) -> dict[str, Any]:
+    """The columns of a record by name.
+
+    The values are not copied, which would take longer than writing them.
+    """
+    row = {name: _encodable(value) for name, value in vars(record).items()}
+    return row | {"kind": record.kind, "trace": [vars(state) for state in record.trace]}
+
+
+def _encodable(value: Any) -> Any:
+    """Of a text what UTF-8 can hold: a solver's error message may hold anything."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

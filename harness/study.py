@@ -17,7 +17,8 @@ from marginbench.harness.places import Places, key_path
 from marginbench.harness.study_parts import MAX_LABEL, SolverEntry, StudyPart, TaskEntry
 from marginbench.harness.where import Selection
 
-MAX_SEEDS = 10_000
+#: More is a slip: a plan of so many runs takes minutes.
+MAX_SEEDS = 1_000_000
 #: The value of a parameter that is to be that of the reference optimum.
 REFERENCE = "reference"
 

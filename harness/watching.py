@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import pickle
 import stat
@@ -40,6 +41,9 @@ _LOG_BYTES = 2**24
 _TAIL = 4000
 # Seconds of reading messages before the limits are looked at again.
 _DRAIN = 0.2
+# Seconds between two looks at the limits while messages come: each look costs as much as several of
+# them.
+_PAUSE = 0.02
 _DOING = {
     "start": "starting the worker",
     "import": "importing the solver",
@@ -89,6 +93,7 @@ class JobWatch:
         self._began = self._since = time.monotonic()
         self._spent: dict[str, float] = {}
         self._peak = 0.0
+        self._looked = -math.inf
         self._ready_mb = 0.0 if fresh else process.resident_mb()
         # Solving by the worker's own clock, up to the last message.
         self._solved = 0.0
@@ -113,7 +118,7 @@ class JobWatch:
             outcome = self._drain() or self._crashed()
         if outcome is None and self.process.closed:
             outcome = self._ended("crashed", "the process closed its connection")
-        if outcome is None:
+        if outcome is None and time.monotonic() - self._looked > _PAUSE:
             outcome = self._over_limit()
         if outcome is None:
             return None
@@ -262,6 +267,7 @@ class JobWatch:
 
     def _over_limit(self) -> Outcome | None:
         limits, now, doing = self.job.limits, time.monotonic(), _DOING[self._phase]
+        self._looked = now
         spent, limit = self._spent_and_limit(now)
         if spent > limit:
             status = "crashed" if self._phase == "start" else "timeout"

@@ -18,6 +18,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
@@ -52,6 +53,7 @@ def main(descriptor: int) -> None:
     # The imports of a run, done before the first job's clock starts.
     import marginbench.harness.svm.measurement  # noqa: F401
 
+    pools = _ThreadPools()
     connection.send(PhaseMessage("idle"))
     while True:
         job = connection.receive()
@@ -61,7 +63,7 @@ def main(descriptor: int) -> None:
             os.ftruncate(1, 0)
         # Code from outside is timed by the parent: it waits until the parent has looked.
         send = connection.send_and_wait if job.foreign else connection.send
-        result = _serve(job, send)
+        result = _serve(job, send, pools)
         with contextlib.suppress(Exception):  # a solver may have replaced them
             sys.stdout.flush()
             sys.stderr.flush()
@@ -125,10 +127,30 @@ def _plain(message: Message) -> dict[str, Any]:
     }
 
 
-def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
-    """Do the job; whatever it raises becomes part of the result."""
-    from threadpoolctl import threadpool_limits
+class _ThreadPools:
+    """The threads of the numeric libraries that are loaded.
 
+    To find the libraries takes a millisecond, so they are looked for again only after an import:
+    that is how one is loaded.
+    """
+
+    def __init__(self) -> None:
+        self._modules = -1
+        self._found: Any = None
+
+    def limited(self, threads: int) -> AbstractContextManager[Any]:
+        """No library uses more threads in this block."""
+        from threadpoolctl import ThreadpoolController
+
+        if self._modules != len(sys.modules):
+            self._found = ThreadpoolController()
+            self._modules = len(sys.modules)
+        limited: AbstractContextManager[Any] = self._found.limit(limits=threads)
+        return limited
+
+
+def _serve(job: Job, send: Callable[[Message], None], pools: _ThreadPools) -> ResultMessage:
+    """Do the job; whatever it raises becomes part of the result."""
     from marginbench.data_loaders import DataError
     from marginbench.data_loaders.errors import CacheError
     from marginbench.harness.errors import StorageError, UserError, first_line
@@ -136,7 +158,7 @@ def _serve(job: Job, send: Callable[[Message], None]) -> ResultMessage:
 
     work = job.work.apart() if job.foreign else job.work
     try:
-        with threadpool_limits(job.threads):
+        with pools.limited(job.threads):
             return ResultMessage(value=work.run(send))
     except MemoryError as error:
         message = ResultMessage(error=first_line(error), kind="memory")

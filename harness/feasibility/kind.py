@@ -16,7 +16,7 @@ from marginbench.harness.feasibility.study import Cell, FeasibilityStudy, Images
 from marginbench.harness.feasibility.work import CellWork, ImagesWork
 from marginbench.harness.judging import Judging
 from marginbench.harness.keys import canonical_json, hash_json, key_parts
-from marginbench.harness.kinds import Facts, Run
+from marginbench.harness.kinds import Details, Facts, Run
 from marginbench.harness.questions import DatasetInfo, SolverInfo
 from marginbench.harness.selection import is_foreign, unknown_task
 from marginbench.harness.study_parts import SolverEntry
@@ -162,13 +162,8 @@ def _plan_run(
         seed=seed,
         labels=(task.label, entry.label),
     )
-    return Run(
-        key=hash_json(parts),
-        task=task.label,
-        solver=entry.label,
-        seed=seed,
-        work=_work(study, task, entry, given, seed, fingerprint),
-        limits=run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0),
+    details = Details(
+        _work(study, task, entry, given, seed, fingerprint),
         known={
             "key_parts": canonical_json(parts),
             "version": info.version,
@@ -177,6 +172,14 @@ def _plan_run(
             "problem": canonical_json(known),
             "fingerprint": fingerprint,
         },
+    )
+    return Run(
+        key=hash_json(parts),
+        task=task.label,
+        solver=entry.label,
+        seed=seed,
+        limits=run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0),
+        detailed=lambda _: details,
         foreign=is_foreign(entry.name),
         failure=found if isinstance(found, str) else "",
         traits=info.traits,

@@ -27,7 +27,7 @@ from marginbench.harness.svm.judging import JUDGING, OUTSIDE
 from marginbench.harness.svm.outside.planning import check_outside, program_info
 from marginbench.harness.svm.outside.templates import is_command
 from marginbench.harness.svm.planned_tuning import with_first_values
-from marginbench.harness.svm.planning import DECIDED_BY_TASK, ReferenceKey, plan_run, reference_key
+from marginbench.harness.svm.planning import DECIDED_BY_TASK, ReferenceKey, plan_runs, reference_key
 from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study, Task
 from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
@@ -137,10 +137,16 @@ class SVMKind:
     def plan(self, study: Study, facts: SVMFacts) -> list[Run]:
         study = facts.completed(study)
         runs = [
-            plan_run(study, facts, task, entry, seed)
+            run
             for task in study.task
             for entry in study.solver
-            for seed in self.seeds(study, task, entry, facts.solvers[entry.label])
+            for run in plan_runs(
+                study,
+                facts,
+                task,
+                entry,
+                self.seeds(study, task, entry, facts.solvers[entry.label]),
+            )
         ]
         study.check_chosen(runs)
         return runs

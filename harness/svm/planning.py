@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from marginbench.harness.budget import Budget, run_limits
+from marginbench.harness.jobs import Limits
 from marginbench.harness.keys import canonical_json, hash_json, key_parts
-from marginbench.harness.kinds import Run
+from marginbench.harness.kinds import Details, Run
 from marginbench.harness.questions import DatasetInfo, SolverInfo
 from marginbench.harness.selection import is_foreign
 from marginbench.harness.study_parts import SolverEntry
@@ -44,6 +46,50 @@ DECIDED_BY_TASK = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "
 
 def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed: int) -> Run:
     """The run of a solver on a task with a seed."""
+    return _Planner(study, facts, task, entry).run(seed)
+
+
+def plan_runs(
+    study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seeds: Sequence[int]
+) -> list[Run]:
+    """The runs of a solver on a task.
+
+    They share what does not depend on the seed. What only their records and workers need is planned
+    again when it is asked for: it takes a tenth of a millisecond, and kilobytes to keep.
+    """
+    return [*map(_Planner(study, facts, task, entry).run, seeds)]
+
+
+class _Planner:
+    """Plans the runs of a solver on a task."""
+
+    def __init__(self, study: Study, facts: SVMFacts, task: Task, entry: SolverEntry) -> None:
+        self._of = study, facts, task, entry
+        # The same object for all runs.
+        self._detailed = self._details
+        self._limits: Limits | None = None
+
+    def run(self, seed: int) -> Run:
+        """The run with a seed."""
+        run, _ = _planned(*self._of, seed, self._detailed)
+        if run.limits != self._limits:
+            self._limits = run.limits
+        return replace(run, limits=self._limits)
+
+    def _details(self, seed: int) -> Details:
+        _, details = _planned(*self._of, seed, self._detailed)
+        return details
+
+
+def _planned(
+    study: Study,
+    facts: SVMFacts,
+    task: Task,
+    entry: SolverEntry,
+    seed: int,
+    detailed: Callable[[int], Details],
+) -> tuple[Run, Details]:
+    """The run of a solver on a task with a seed, and its details."""
     info = facts.solvers[entry.label]
     found, certified = facts.datasets[task.label], facts.references[reference_key(task, seed)]
     planned_with = "" if isinstance(found, str) else found.fingerprint
@@ -93,13 +139,8 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
         seed=seed,
         labels=(task.label, entry.label),
     )
-    return Run(
-        key=hash_json(parts),
-        task=task.label,
-        solver=entry.label,
-        seed=seed,
-        work=work,
-        limits=tuning_limits(run_limits(budget), search, budget),
+    details = Details(
+        work,
         known={
             "key_parts": canonical_json(parts),
             "version": info.version,
@@ -114,12 +155,22 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
             "judged_by": "predictions" if _predicts(work) else "model",
             **_dataset_columns(dataset),
         },
+    )
+    run = Run(
+        key=hash_json(parts),
+        task=task.label,
+        solver=entry.label,
+        seed=seed,
+        limits=tuning_limits(run_limits(budget), search, budget),
+        detailed=detailed,
+        n_train=None if dataset is None else dataset.n_train,
         foreign=is_foreign(entry.name) or "outside" in info.traits,
         skip_reason=skipped,
         failure=failure or info.traits.get("missing", ""),
         traits=info.traits,
         reference=reference,
     )
+    return run, details
 
 
 def reference_key(task: Task, seed: int) -> ReferenceKey:

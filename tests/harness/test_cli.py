@@ -76,7 +76,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
         (["rnu"], "No such command 'rnu'"),
         (["run", "quikstart"], "unknown study 'quikstart' (did you mean 'quickstart'?)"),
         (["run", "--seedz", "3"], "No such option: --seedz"),
-        (["run", "--seeds", "0"], "the number of seeds must be from 1 to 10000, not 0"),
+        (["run", "--seeds", "0"], "the number of seeds must be from 1 to 1000000, not 0"),
         (["run", "--seeds", "many"], "Invalid value for '--seeds'"),
         (["run", "--timeout", "-1"], "the timeout must be a number of seconds > 0, not -1"),
         (["run", "--jobs", "0"], "--jobs must be at least 1, not 0"),

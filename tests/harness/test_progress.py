@@ -12,15 +12,17 @@ from rich.console import Console
 from marginbench.harness.feasibility.records import FeasibilityRecord
 from marginbench.harness.forecast import Forecast, Interval, Pair, eta_words, span
 from marginbench.harness.jobs import Limits
-from marginbench.harness.kinds import Run
+from marginbench.harness.kinds import Details, Run
 from marginbench.harness.ordering import in_rounds
+from marginbench.harness.outcomes import Ending
 from marginbench.harness.progress import LiveProgress, PlainProgress, outcome_line
 from marginbench.harness.questions import DatasetWork
 from marginbench.harness.svm.records import Record
 
 
 def planned(task: str, solver: str, seed: int) -> Run:
-    return Run("k", task, solver, seed, DatasetWork("digits", {}), Limits({}, 1.0), {})
+    details = Details(DatasetWork("digits", {}), {})
+    return Run("k", task, solver, seed, Limits({}, 1.0), lambda _: details)
 
 
 def record(task: str, solver: str, seed: int, **values: Any) -> Record:
@@ -71,7 +73,7 @@ def test_the_runs_that_are_recorded_tell_the_time_of_the_others() -> None:
     progress = PlainProgress(stream=stream)
     runs = [planned("digits", "SMO", seed) for seed in range(3)]
     recorded = record("digits", "SMO", 0, wall_s=79.0, data_s=1.0, tuning_wall_s=20.0)
-    progress.begin(runs[1:], [(runs[0], recorded)])
+    progress.begin(runs[1:], [(runs[0], Ending.of(recorded))])
     progress.started(runs[1])
     progress.ended(record("digits", "SMO", 1))
     # The mean of 100 s and of the run that has just ended at once.
