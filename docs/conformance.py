@@ -61,6 +61,7 @@ _REASONS: dict[str, dict[str, str]] = {
     "SGD": dict.fromkeys(WEIGHTS, DRAWN),
     "LinearPegasos": {**dict.fromkeys(WEIGHTS, DRAWN), CLASSES: ORIGIN},
     "BundleClassifier": {CLASSES: ORIGIN},
+    "OCAS": {CLASSES: ORIGIN},
     "BatchPerceptron": {TRAINING: SEPARATOR},
     "KVN": {TRAINING: SEPARATOR},
 }

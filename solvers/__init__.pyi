@@ -10,6 +10,7 @@ from .bundle import (
     F1 as F1,
     L1 as L1,
     L2 as L2,
+    OCAS as OCAS,
     BundleClassifier as BundleClassifier,
     BundleRegressor as BundleRegressor,
     BundleResult as BundleResult,

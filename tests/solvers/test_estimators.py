@@ -28,12 +28,20 @@ EXPANSIONS = [
 #: Those of them that look for a separator.
 FEASIBILITY = ["MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"]
 #: Solvers without a kernel.
-LINEAR = ["LinearSDCA", "LinearPegasos", "SIMBA", "BundleClassifier", "LIBLINEAR"]
+LINEAR = ["LinearSDCA", "LinearPegasos", "SIMBA", "BundleClassifier", "OCAS", "LIBLINEAR"]
 #: Solvers whose model has points of its own.
 BUDGET = ["BSCA", "BSGD"]
 NAMES = [*EXPANSIONS, *BUDGET, *LINEAR, "RandomFourierFeatures"]
 #: CuttingPlane draws nothing where no more points violate than it would draw, as here.
-UNSEEDED = ["SMO", "BatchPerceptron", "LIBSVM", "BundleClassifier", "CuttingPlane", *FEASIBILITY]
+UNSEEDED = [
+    "SMO",
+    "BatchPerceptron",
+    "LIBSVM",
+    "BundleClassifier",
+    "OCAS",
+    "CuttingPlane",
+    *FEASIBILITY,
+]
 SEEDED = [name for name in NAMES if name not in UNSEEDED]
 NO_OBJECTIVE = ["Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures", *FEASIBILITY]
 #: One solver of each family, on which the quick tests run all of scikit-learn's checks.

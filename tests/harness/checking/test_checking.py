@@ -229,7 +229,7 @@ NO_CHECKPOINTS = {"LIBSVM", "LIBLINEAR", "Nystrom", "RandomFourierFeatures"}
 
 
 #: Linear solvers, and those that use what is special about a kernel.
-NO_FUNCTION = {"LinearPegasos", "LinearSDCA", "SIMBA", "BundleClassifier", "LIBLINEAR"}
+NO_FUNCTION = {"LinearPegasos", "LinearSDCA", "SIMBA", "BundleClassifier", "OCAS", "LIBLINEAR"}
 NO_FUNCTION |= {"BSCA", "BSGD", "RandomFourierFeatures"}
 
 
