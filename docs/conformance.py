@@ -55,6 +55,7 @@ _REASONS: dict[str, dict[str, str]] = {
     "SDCA": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
     "LinearSDCA": {**dict.fromkeys(WEIGHTS, TO_TOLERANCE), CLASSES: ORIGIN},
     "LIBLINEAR": {**dict.fromkeys(WEIGHTS, TO_TOLERANCE), CLASSES: ORIGIN},
+    "LowRankSVM": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
     "Nystrom": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
     "RandomFourierFeatures": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
     "Pegasos": dict.fromkeys(WEIGHTS, DRAWN),

@@ -23,7 +23,7 @@ from marginbench.solvers import KernelExpansion, LinearModel, Solver, registry
 EXPANSIONS = [
     *("SMO", "SBP", "SDCA", "Pegasos", "Perceptron", "SGD", "BatchPerceptron", "LIBSVM"),
     *("MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
-    *("CuttingPlane", "Nystrom"),
+    *("CuttingPlane", "Nystrom", "LowRankSVM"),
 ]
 #: Those of them that look for a separator.
 FEASIBILITY = ["MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"]
@@ -155,6 +155,7 @@ EXACT_OPTIMA = {
     "LinearSDCA": {"tol": 1e-11, "max_epochs": 20_000},
     "LIBLINEAR": {"tol": 1e-11, "max_epochs": 20_000},
     "Nystrom": {"tol": 1e-13, "max_epochs": 20_000},
+    "LowRankSVM": {"tol": 1e-11, "max_epochs": 20_000},
     "RandomFourierFeatures": {"tol": 1e-13, "max_epochs": 20_000},
     "CuttingPlane": {},
 }

@@ -10,7 +10,7 @@ import pytest
 from marginbench.solvers import Counters, Monitor, registry
 
 # Features cost nothing after their one pass: there is nothing to watch before the end.
-AT_THE_END = {"RandomFourierFeatures", "Nystrom"}
+AT_THE_END = {"RandomFourierFeatures", "Nystrom", "LowRankSVM"}
 INSTRUMENTED = [name for name, solver in registry().items() if solver.instrumented]
 #: What is tried of each solver, besides its defaults where it has no line here.
 EXTRAS = (
