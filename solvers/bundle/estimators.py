@@ -19,6 +19,7 @@ from marginbench.solvers.bundle.loop import (
 )
 from marginbench.solvers.bundle.losses import Loss
 from marginbench.solvers.bundle.names import make_loss, make_regularizer
+from marginbench.solvers.bundle.products import check_norms
 from marginbench.solvers.bundle.regularizers import Regularizer
 from marginbench.solvers.bundle.risk import Risk
 from marginbench.solvers.bundle.search import PrimalSearch
@@ -31,7 +32,6 @@ from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.models import LinearModel
 from marginbench.solvers.models.scoring import linear_scores
 from marginbench.solvers.numeric.counters import Counters
-from marginbench.solvers.numeric.sample_loops import finite_squared_norms
 from marginbench.solvers.numeric.validation import check_flag, check_one_of, check_positive
 from marginbench.solvers.registration import register
 
@@ -188,7 +188,7 @@ class BundleClassifier(WeightedSolver, BundleParameters):
         self._check_bundle_parameters("labels", "classifier")
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        finite_squared_norms(problem.X)
+        check_norms(problem.X)
         pause = recording(problem, monitor)
         found = self._train(problem.X, problem.y, problem.weights, problem.counters, pause)
         self.trace_ = found.trace
@@ -269,7 +269,7 @@ class BundleRegressor(RegressorMixin, BundleParameters, BaseEstimator):
         X, y = training_points(self, X, y, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        finite_squared_norms(X)
+        check_norms(X)
         self.counters_ = Counters()
         found = self._train(X, y, weights, self.counters_)
         self.coef_, self.intercept_ = found.weights, float(found.intercept)

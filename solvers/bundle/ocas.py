@@ -9,6 +9,7 @@ from marginbench.solvers.bundle.exact_search import ExactSearch
 from marginbench.solvers.bundle.inner import PlanesByQP
 from marginbench.solvers.bundle.loop import check_bundle_parameters, minimize_bundle
 from marginbench.solvers.bundle.losses import Hinge
+from marginbench.solvers.bundle.products import check_norms
 from marginbench.solvers.bundle.regularizers import L2
 from marginbench.solvers.bundle.risk import Risk
 from marginbench.solvers.interface.base import WeightedSolver
@@ -16,7 +17,6 @@ from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import SoftMarginParameters
 from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.numeric.sample_loops import finite_squared_norms
 from marginbench.solvers.numeric.validation import check_one_of, check_positive
 from marginbench.solvers.registration import register
 
@@ -103,7 +103,7 @@ class OCAS(WeightedSolver, SoftMarginParameters):
         check_bundle_parameters(self.tol, self.max_iter, self.max_idle)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        finite_squared_norms(problem.X)
+        check_norms(problem.X)
         offset = self.offset if self.fit_intercept else None
         weights = problem.weights
         lam = 1.0 / (float(self.C) * float(weights.sum()))
