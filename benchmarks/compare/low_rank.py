@@ -1,11 +1,11 @@
 """Low-rank features: time of LowRankSVM and of Nystrom to the same objective.
 
-``python -m benchmarks.compare.low_rank [--rounds N] [--close 1e-3] [--dtype float64]`` fits both to three generated
-sets with the same landmarks. Each is given the largest tolerance of a grid with which its primal
-objective, of the kernel expansion in float64, is within ``--close`` of the best that any of them
-found; then they take turns, one thread each, and the medians of the processor's seconds are
-printed. LowRankSVM is also run without adaptive frequencies and without shrinking. In float32 it
-drops eigenvalues that Nystrom keeps, so that it may not come as close.
+``python -m benchmarks.compare.low_rank [--rounds N] [--close 1e-3] [--dtype float64]`` fits both to
+three generated sets with the same landmarks. Each is given the largest tolerance of a grid with
+which its primal objective is within ``--close`` of the best that any of them found; then they take
+turns, one thread each, and the medians of the processor's seconds are printed. LowRankSVM is also
+run without adaptive frequencies and without shrinking. In float32 it drops eigenvalues that Nystrom
+keeps, so that it may not come as close.
 """
 
 import argparse
