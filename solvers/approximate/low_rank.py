@@ -167,7 +167,7 @@ def eigenfeatures(gram: np.ndarray, cutoff: float) -> tuple[np.ndarray, np.ndarr
     map : ndarray of float64, shape (m, rank)
         ``U diag(e)^-1/2``.
     """
-    values, vectors = eigh(gram)
+    values, vectors = eigh(gram, driver="evd")
     kept = np.flatnonzero(values > cutoff * max(float(values[-1]), 0.0))[::-1]
     roots = np.sqrt(values[kept])
     return vectors[:, kept] * roots, vectors[:, kept] / roots
