@@ -46,6 +46,8 @@ SETTINGS = {
     "LinearSDCA": {"max_epochs": 200, "tol": 1e-3},
     "SIMBA": {"max_epochs": 20},
     "BundleClassifier": {"tol": 1e-3},
+    "OCAS": {"tol": 1e-3},
+    "LowRankSVM": {"n_components": 60, "max_epochs": 200, "tol": 1e-3},
     "Nystrom": {"n_components": 60, "max_epochs": 200, "tol": 1e-3},
     "RandomFourierFeatures": {"max_epochs": 100, "tol": 1e-3},
     "CuttingPlane": {"tol": 1e-3},

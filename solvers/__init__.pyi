@@ -1,5 +1,6 @@
 """The public names of marginbench.solvers, for type checkers and for the lazy import."""
 
+from .approximate.low_rank import LowRankSVM as LowRankSVM
 from .approximate.nystrom import Nystrom as Nystrom
 from .approximate.random_features import (
     RandomFourierFeatures as RandomFourierFeatures,
@@ -10,6 +11,7 @@ from .bundle import (
     F1 as F1,
     L1 as L1,
     L2 as L2,
+    OCAS as OCAS,
     BundleClassifier as BundleClassifier,
     BundleRegressor as BundleRegressor,
     BundleResult as BundleResult,

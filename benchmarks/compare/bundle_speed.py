@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from marginbench.data_loaders import load
 from marginbench.data_loaders.datasets.random_text import DEFAULTS, check_parameters, read
 from marginbench.solvers import (
+    OCAS,
     BundleClassifier,
     EpsilonInsensitive,
     LeastSquares,
@@ -104,6 +105,7 @@ def _competitors(n, lam):
         "bundle, QP, primal search": lambda k: BundleClassifier(
             inner="qp", primal_search=True, max_iter=k, **bundle
         ),
+        "OCAS": lambda k: OCAS(max_iter=k, **bundle),
         "bundle, line search": lambda k: BundleClassifier(inner="line_search", max_iter=k, **paper),
         "Pegasos, k = 1": lambda k: LinearPegasos(C=C, max_epochs=k, random_state=0),
         "Pegasos, all points": lambda k: LinearPegasos(C=C, batch_size=None, max_epochs=k),

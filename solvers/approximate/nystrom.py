@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -141,25 +142,63 @@ def nystrom_features(
     features : ndarray, shape (n, m)
         Of the oracle's type.
     """
+    gram, m = landmark_gram(problem, landmarks), len(landmarks)
+    mean = float(np.trace(gram)) / m
+    gram[np.diag_indices(m)] += jitter * (mean if mean > 0 else 1.0)
+    factor = cholesky(gram, lower=True)
+
+    def of_block(block: np.ndarray) -> np.ndarray:
+        return np.asarray(solve_triangular(factor, block.T, lower=True, overwrite_b=True).T)
+
+    return factor, features_of(problem.oracle, landmarks, factor, of_block)
+
+
+def landmark_gram(problem: Problem, landmarks: np.ndarray) -> np.ndarray:
+    """Kernel entries between the landmarks, float64, shape (m, m). Costs m^2 entries.
+
+    Parameters
+    ----------
+    problem : Problem
+    landmarks : ndarray of int64, shape (m,)
+    """
     oracle, m = problem.oracle, len(landmarks)
     own = problem.X[landmarks]
     if not oracle.kernel.evaluates:
         own = own[:, landmarks]
-    gram = KernelOracle(oracle.kernel, own, "float64", counters=oracle.counters).rows(np.arange(m))
-    mean = float(np.trace(gram)) / m
-    gram[np.diag_indices(m)] += jitter * (mean if mean > 0 else 1.0)
-    factor = cholesky(gram, lower=True)
-    features = np.empty((oracle.n, m), dtype=oracle.dtype)
-    features[landmarks] = factor
+    return KernelOracle(oracle.kernel, own, "float64", counters=oracle.counters).rows(np.arange(m))
+
+
+def features_of(
+    oracle: KernelOracle,
+    landmarks: np.ndarray,
+    own: np.ndarray,
+    of_block: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Features of all points, shape (n, n_features), of the oracle's type.
+
+    Costs the entries of the other points with the landmarks; the landmarks' own, which have been
+    computed, are charged as a textbook run would ask for them again.
+
+    Parameters
+    ----------
+    oracle : KernelOracle
+    landmarks : ndarray of int64, shape (m,)
+    own : ndarray of float64, shape (m, n_features)
+        The features of the landmarks.
+    of_block : callable
+        Makes features of the kernel entries, float64, of some points with the landmarks.
+    """
+    m = len(landmarks)
+    features = np.empty((oracle.n, own.shape[1]), dtype=oracle.dtype)
+    features[landmarks] = own
     others = np.setdiff1d(np.arange(oracle.n), landmarks)
     step = max(1, _BLOCK_ENTRIES // m)
     for start in range(0, len(others), step):
         rows = others[start : start + step]
-        block = oracle.fresh_block(rows, landmarks).astype(np.float64)
-        features[rows] = solve_triangular(factor, block.T, lower=True, overwrite_b=True).T
+        features[rows] = of_block(oracle.fresh_block(rows, landmarks).astype(np.float64))
     # The landmarks' own entries are a part of n m that is not computed twice.
     oracle.charge(m * (m + 1) // 2, 0)
-    return factor, features
+    return features
 
 
 def incomplete_cholesky(

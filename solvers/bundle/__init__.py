@@ -11,6 +11,7 @@ from marginbench.solvers.bundle.losses import (
     PointwiseLoss,
     SquaredHinge,
 )
+from marginbench.solvers.bundle.ocas import OCAS
 from marginbench.solvers.bundle.rankings import F1, PrecisionAtK, ROCArea
 from marginbench.solvers.bundle.regression import EpsilonInsensitive, LeastSquares, Quantile
 from marginbench.solvers.bundle.regularizers import (
@@ -27,6 +28,7 @@ __all__ = [
     "F1",
     "L1",
     "L2",
+    "OCAS",
     "BundleClassifier",
     "BundleRegressor",
     "BundleResult",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from marginbench.solvers.bundle.loop import (
     BundleResult,
+    Pause,
     check_bundle_parameters,
     make_inner,
     minimize_bundle,
@@ -17,8 +19,10 @@ from marginbench.solvers.bundle.loop import (
 )
 from marginbench.solvers.bundle.losses import Loss
 from marginbench.solvers.bundle.names import make_loss, make_regularizer
+from marginbench.solvers.bundle.products import check_norms
 from marginbench.solvers.bundle.regularizers import Regularizer
 from marginbench.solvers.bundle.risk import Risk
+from marginbench.solvers.bundle.search import PrimalSearch
 from marginbench.solvers.interface.base import WeightedSolver
 from marginbench.solvers.interface.convergence import warn_unconverged
 from marginbench.solvers.interface.declaration import hyperparameters
@@ -28,7 +32,6 @@ from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.models import LinearModel
 from marginbench.solvers.models.scoring import linear_scores
 from marginbench.solvers.numeric.counters import Counters
-from marginbench.solvers.numeric.sample_loops import finite_squared_norms
 from marginbench.solvers.numeric.validation import check_flag, check_one_of, check_positive
 from marginbench.solvers.registration import register
 
@@ -93,7 +96,12 @@ class BundleParameters:
         make_inner(self.inner, regularizer, 1, 1.0, 0.0, None)
 
     def _train(
-        self, X: Any, y: np.ndarray, weights: np.ndarray, counters: Counters, pause: Any = None
+        self,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray,
+        counters: Counters,
+        pause: Pause | None = None,
     ) -> BundleResult:
         """Run the loop, with lambda = 1 / (C sum of the weights)."""
         loss, regularizer = make_loss(self.loss), make_regularizer(self.regularizer)
@@ -103,6 +111,7 @@ class BundleParameters:
         inner = make_inner(
             self.inner, regularizer, risk.dimension, lam, loss.lower_bound, self.max_idle
         )
+        search = uses_search(self.primal_search, loss, regularizer, self.inner)
         return minimize_bundle(
             risk,
             regularizer,
@@ -111,7 +120,7 @@ class BundleParameters:
             tol=self.tol,
             max_iter=self.max_iter,
             counters=counters,
-            primal_search=uses_search(self.primal_search, loss, regularizer, self.inner),
+            make_search=PrimalSearch if search else None,
             pause=pause,
         )
 
@@ -179,17 +188,28 @@ class BundleClassifier(WeightedSolver, BundleParameters):
         self._check_bundle_parameters("labels", "classifier")
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        finite_squared_norms(problem.X)
-
-        def pause(n_iter: int, best: Any) -> bool:
-            return monitor.due(problem.counters.inner_products) and monitor.record(
-                n_iter, lambda: LinearModel(*best())
-            )
-
+        check_norms(problem.X)
+        pause = recording(problem, monitor)
         found = self._train(problem.X, problem.y, problem.weights, problem.counters, pause)
         self.trace_ = found.trace
-        model = LinearModel(found.weights, float(found.intercept))
-        return Solution(model, found.n_iter, found.status, found.shortfall(self.tol))
+        return solution_of(found, self.tol)
+
+
+def recording(problem: Problem, monitor: Monitor) -> Pause:
+    """What the loop calls after an iteration: checkpoints where they are due."""
+
+    def pause(n_iter: int, best: Callable[[], tuple[np.ndarray, Any]]) -> bool:
+        return monitor.due(problem.counters.inner_products) and monitor.record(
+            n_iter, lambda: LinearModel(*best())
+        )
+
+    return pause
+
+
+def solution_of(found: BundleResult, tol: float) -> Solution:
+    """The best iterate as the solution of a classifier."""
+    model = LinearModel(found.weights, float(found.intercept))
+    return Solution(model, found.n_iter, found.status, found.shortfall(tol))
 
 
 @hyperparameters
@@ -249,7 +269,7 @@ class BundleRegressor(RegressorMixin, BundleParameters, BaseEstimator):
         X, y = training_points(self, X, y, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        finite_squared_norms(X)
+        check_norms(X)
         self.counters_ = Counters()
         found = self._train(X, y, weights, self.counters_)
         self.coef_, self.intercept_ = found.weights, float(found.intercept)

@@ -26,6 +26,9 @@ from marginbench.solvers.numeric.validation import (
     check_whole,
 )
 
+#: Called after each iteration with its number and a function that gives the weights and the
+#: intercept of the best iterate; returns whether to stop.
+Pause = Callable[[int, Callable[[], tuple[np.ndarray, Any]]], bool]
 # The inner problem is solved to this part of the gap that is asked for.
 _INNER_SHARE = 0.1
 # A plane that raises the lower bound by less than this part of the gap was taken at a bad place.
@@ -111,8 +114,8 @@ def minimize_bundle(
     tol: float,
     max_iter: int,
     counters: Counters,
-    primal_search: bool = False,
-    pause: Callable[[int, Callable[[], tuple[np.ndarray, Any]]], bool] | None = None,
+    make_search: Callable[..., PrimalSearch] | None = None,
+    pause: Pause | None = None,
 ) -> BundleResult:
     """The outer loop (BMRM07 Algorithm 1).
 
@@ -127,11 +130,10 @@ def minimize_bundle(
     max_iter : int
         Most iterations.
     counters : Counters
-    primal_search : bool
-        Whether the best point moves along the lines to the iterates; L2 alone.
-    pause : callable, optional
-        Called after each iteration with its number and a function that gives the weights and the
-        intercept of the best iterate; returns whether to stop.
+    make_search : callable, optional
+        Makes the search by which the best point moves along the lines to the iterates, of risk,
+        lam, w and the objective there; L2 alone.
+    pause : Pause, optional
 
     Returns
     -------
@@ -145,7 +147,7 @@ def minimize_bundle(
     gap = tol * objective
     n_iter, status = 0, "budget"
 
-    search = PrimalSearch(risk, lam, w, objective) if primal_search else None
+    search = make_search(risk, lam, w, objective) if make_search is not None else None
     stalled = False
 
     def snapshot() -> tuple[np.ndarray, Any]:
@@ -263,7 +265,7 @@ def minimize_risk(
         tol=tol,
         max_iter=max_iter,
         counters=counters,
-        primal_search=search,
+        make_search=PrimalSearch if search else None,
     )
     if missing := found.shortfall(tol):
         warn_unconverged("minimize_risk", f"max_iter={max_iter!r}", missing, stacklevel=3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import get_num_threads
 from scipy import sparse
@@ -9,6 +11,7 @@ from scipy import sparse
 from marginbench.solvers.models.scoring import linear_scores
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import Matrix, matmul
+from marginbench.solvers.numeric.sample_loops import finite_squared_norms
 from marginbench.solvers.numeric.threads import in_parts
 
 # Rows of single precision are brought to double precision so many at a time.
@@ -16,7 +19,18 @@ _BLOCK = 1024
 # A thread with fewer stored numbers than this costs more than it saves.
 _NUMBERS_PER_THREAD = 2**16
 
+# The square of a norm up to this is finite.
+_SURELY_FINITE = 1e154
+
 _SUMS = {"error_model": "numpy", "nogil": True, "fastmath": {"reassoc", "nsz", "contract"}}
+
+
+def check_norms(X: Matrix) -> None:
+    """Raise ValueError if a squared norm overflows; quick where no number is large."""
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if not largest * math.sqrt(X.shape[1]) < _SURELY_FINITE:
+        finite_squared_norms(X)
 
 
 def scores_of(X: Matrix, w: np.ndarray) -> np.ndarray:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.bundle.losses import Loss, PointwiseLoss
+from marginbench.solvers.bundle.lines import pieces_along
+from marginbench.solvers.bundle.losses import Loss, PiecewiseLinearLoss, PointwiseLoss
 from marginbench.solvers.bundle.products import combination_of, scores_of
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix, matmul
@@ -86,6 +88,31 @@ class Risk:
         a = a.ravel()
         self._counters.inner_products += 1
         return a, self.value - float(matmul(a, w))
+
+    def pieces_along(
+        self, scores: np.ndarray, change: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray] | None:
+        """The risk of ``scores + t change`` as a function of t > 0, piecewise linear.
+
+        Returns
+        -------
+        tuple of float and two arrays, or None
+            The slope just to the right of t = 0, the t at which it rises, and by how much; None
+            where they are not known: with an eliminated offset.
+        """
+        if self._kinks is None:
+            return None
+        breakpoints, jumps = np.empty((2, self._kinks[0].size))
+        slope, count = pieces_along(
+            *self._kinks, self._weights, scores, change, breakpoints, jumps
+        )  # fmt: skip
+        return slope, breakpoints[:count], jumps[:count]
+
+    @cached_property
+    def _kinks(self) -> tuple[np.ndarray, np.ndarray] | None:
+        if self._offset == "eliminated" or not isinstance(self._loss, PiecewiseLinearLoss):
+            return None
+        return self._loss.kinks(self._y)
 
     def split(self, w: np.ndarray, minimizer: float) -> tuple[np.ndarray, Any]:
         """Weights and intercept of the predictor that w stands for."""

@@ -20,7 +20,7 @@ _PRECISION = 0.05
 _FAR = 10.0
 
 
-class _Point(NamedTuple):
+class LinePoint(NamedTuple):
     """The risk at a point of a line.
 
     Attributes
@@ -66,8 +66,13 @@ class PrimalSearch:
         self._risk, self._lam = risk, lam
         self._regularizer = L2()
         self.w, self._scores = w, risk.scores(w)
-        self.objective, self.minimizer = objective, risk.minimizer
-        self._subgradient = risk.subgradient.copy()
+        self.objective = objective
+        self._here = LinePoint(0.0, risk.value, risk.subgradient.copy(), risk.minimizer)
+
+    @property
+    def minimizer(self) -> float:
+        """The eliminated offset of the best point."""
+        return self._here.minimizer
 
     def step(self, proposal: np.ndarray, *, stalled: bool) -> np.ndarray:
         """Move the best point and return that of the next plane, at which the risk then stands.
@@ -78,6 +83,11 @@ class PrimalSearch:
         stalled : bool
             Take the plane at the proposal itself, which is sure to raise the lower bound.
         """
+        share = 1.0 if stalled else _SHARE
+        return self._towards(proposal, share)
+
+    def _towards(self, proposal: np.ndarray, share: float) -> np.ndarray:
+        """Search the line to the proposal; the next plane is this part of the way from the best."""
         scores = self._risk.scores(proposal)
         towards, change = proposal - self.w, scores - self._scores
         length, point = self._minimum(towards, change)
@@ -89,26 +99,24 @@ class PrimalSearch:
         objective = point.value + self._lam * self._regularizer.value(w)
         if objective < self.objective:
             self.w, self._scores, self.objective = w, moved, objective
-            self.minimizer, self._subgradient = point.minimizer, point.subgradient
-        share = 1.0 if stalled else _SHARE
+            self._here = point
         self._risk.at(self._scores + share * (scores - self._scores))
         return self.w + share * (proposal - self.w)
 
-    def _minimum(self, towards: np.ndarray, change: np.ndarray) -> tuple[float, _Point]:
+    def _minimum(self, towards: np.ndarray, change: np.ndarray) -> tuple[float, LinePoint]:
         """How far the minimum of J is, in lengths of the way, and the risk there."""
         start = self._lam * float(matmul(self.w, towards))
         growth = self._lam * float(matmul(towards, towards))
 
         # Asked for more than once: the root finder starts with the slopes at both ends.
         @cache
-        def at(length: float) -> _Point:
+        def at(length: float) -> LinePoint:
             point = self._at(self._scores + length * change)
             along = float((point.subgradient * change).sum())
             return point._replace(slope=start + length * growth + along)
 
-        here = _Point(0.0, self.objective, self._subgradient, self.minimizer)
-        if start + float((self._subgradient * change).sum()) >= 0:
-            return 0.0, here
+        if start + float((self._here.subgradient * change).sum()) >= 0:
+            return 0.0, self._here
         near, far = 0.0, 1.0
         while at(far).slope < 0:
             near, far = far, 2.0 * far
@@ -117,6 +125,6 @@ class PrimalSearch:
         length = float(brentq(lambda length: at(length).slope, near, far, xtol=_PRECISION * far))
         return length, at(length)
 
-    def _at(self, scores: np.ndarray) -> _Point:
+    def _at(self, scores: np.ndarray) -> LinePoint:
         value = self._risk.at(scores)
-        return _Point(0.0, value, self._risk.subgradient.copy(), self._risk.minimizer)
+        return LinePoint(0.0, value, self._risk.subgradient.copy(), self._risk.minimizer)

@@ -23,17 +23,25 @@ from marginbench.solvers import KernelExpansion, LinearModel, Solver, registry
 EXPANSIONS = [
     *("SMO", "SBP", "SDCA", "Pegasos", "Perceptron", "SGD", "BatchPerceptron", "LIBSVM"),
     *("MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
-    *("CuttingPlane", "Nystrom"),
+    *("CuttingPlane", "Nystrom", "LowRankSVM"),
 ]
 #: Those of them that look for a separator.
 FEASIBILITY = ["MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"]
 #: Solvers without a kernel.
-LINEAR = ["LinearSDCA", "LinearPegasos", "SIMBA", "BundleClassifier", "LIBLINEAR"]
+LINEAR = ["LinearSDCA", "LinearPegasos", "SIMBA", "BundleClassifier", "OCAS", "LIBLINEAR"]
 #: Solvers whose model has points of its own.
 BUDGET = ["BSCA", "BSGD"]
 NAMES = [*EXPANSIONS, *BUDGET, *LINEAR, "RandomFourierFeatures"]
 #: CuttingPlane draws nothing where no more points violate than it would draw, as here.
-UNSEEDED = ["SMO", "BatchPerceptron", "LIBSVM", "BundleClassifier", "CuttingPlane", *FEASIBILITY]
+UNSEEDED = [
+    "SMO",
+    "BatchPerceptron",
+    "LIBSVM",
+    "BundleClassifier",
+    "OCAS",
+    "CuttingPlane",
+    *FEASIBILITY,
+]
 SEEDED = [name for name in NAMES if name not in UNSEEDED]
 NO_OBJECTIVE = ["Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures", *FEASIBILITY]
 #: One solver of each family, on which the quick tests run all of scikit-learn's checks.
@@ -147,6 +155,7 @@ EXACT_OPTIMA = {
     "LinearSDCA": {"tol": 1e-11, "max_epochs": 20_000},
     "LIBLINEAR": {"tol": 1e-11, "max_epochs": 20_000},
     "Nystrom": {"tol": 1e-13, "max_epochs": 20_000},
+    "LowRankSVM": {"tol": 1e-11, "max_epochs": 20_000},
     "RandomFourierFeatures": {"tol": 1e-13, "max_epochs": 20_000},
     "CuttingPlane": {},
 }

@@ -225,11 +225,11 @@ NO_OBJECTIVE = {"Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures"}
 NO_OBJECTIVE |= {"MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"}
 DUAL = {"SMO", "SDCA", "LinearSDCA", "LIBSVM"}
 #: These hand the whole run to another library, or to another solver of marginbench.
-NO_CHECKPOINTS = {"LIBSVM", "LIBLINEAR", "Nystrom", "RandomFourierFeatures"}
+NO_CHECKPOINTS = {"LIBSVM", "LIBLINEAR", "LowRankSVM", "Nystrom", "RandomFourierFeatures"}
 
 
 #: Linear solvers, and those that use what is special about a kernel.
-NO_FUNCTION = {"LinearPegasos", "LinearSDCA", "SIMBA", "BundleClassifier", "LIBLINEAR"}
+NO_FUNCTION = {"LinearPegasos", "LinearSDCA", "SIMBA", "BundleClassifier", "OCAS", "LIBLINEAR"}
 NO_FUNCTION |= {"BSCA", "BSGD", "RandomFourierFeatures"}
 
 

@@ -82,6 +82,7 @@ def run(task: Problem, solver: str, **params: Any) -> tuple[dict[str, Any], list
         ("LinearPegasos", {"random_state": 0}),
         ("SIMBA", {"nu": 0.5, "random_state": 0}),
         ("BundleClassifier", {"tol": 1e-4}),
+        ("OCAS", {"tol": 1e-4}),
     ],
 )
 def test_a_linear_method_is_measured_by_its_inner_products(

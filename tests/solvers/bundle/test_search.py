@@ -13,7 +13,12 @@ from marginbench.solvers.bundle import (
     Logistic,
     minimize_risk,
 )
-from marginbench.solvers.bundle.products import _add_rows, combination_of, scores_of
+from marginbench.solvers.bundle.products import (
+    _add_rows,
+    check_norms,
+    combination_of,
+    scores_of,
+)
 from marginbench.solvers.bundle.risk import Risk
 
 
@@ -90,3 +95,14 @@ def test_the_products_of_several_threads_are_the_same():
     np.testing.assert_allclose(combination_of(X, g), expected, rtol=0, atol=1e-12)
     w = np.random.default_rng(8).standard_normal(50)
     np.testing.assert_allclose(scores_of(X, w), X.toarray().astype(float) @ w, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+def test_squared_norms_that_overflow_are_refused(storage):
+    for large in (1e153, -1e153):
+        check_norms(storage(np.array([[large, large], [0.0, 1.0]])))
+    for row in ([2e154, 0.0], [-2e154, 0.0], [1e154, 1e154]):
+        with pytest.raises(ValueError, match="squared norms of these points overflow float64"):
+            check_norms(storage(np.array([row, [0.0, 1.0]])))
+    # A large number alone asks for a closer look, not for an error.
+    check_norms(storage(np.array([[1.2e154, 0.0], [0.0, 1.0]])))

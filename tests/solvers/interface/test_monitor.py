@@ -10,7 +10,7 @@ import pytest
 from marginbench.solvers import Counters, Monitor, registry
 
 # Features cost nothing after their one pass: there is nothing to watch before the end.
-AT_THE_END = {"RandomFourierFeatures", "Nystrom"}
+AT_THE_END = {"RandomFourierFeatures", "Nystrom", "LowRankSVM"}
 INSTRUMENTED = [name for name, solver in registry().items() if solver.instrumented]
 #: What is tried of each solver, besides its defaults where it has no line here.
 EXTRAS = (
@@ -48,6 +48,8 @@ EXTRAS = (
     ("BundleClassifier", {}),
     ("BundleClassifier", {"primal_search": True}),
     ("BundleClassifier", {"inner": "line_search", "fit_intercept": True}),
+    ("OCAS", {}),
+    ("OCAS", {"fit_intercept": True}),
     ("CuttingPlane", {"oracle": "exact"}),
     ("CuttingPlane", {"oracle": "linear", "n_samples": 20}),
     ("CuttingPlane", {"oracle": "constant", "n_samples": 20}),
@@ -67,7 +69,7 @@ def make(name, task, **extra):
     solver = registry()[name](**extra)
     params = {**task.params, "dtype": "float64", "max_epochs": 3, "tol": 1e-8, "random_state": 0}
     # Their iterations are planes or cuts; those of the others are steps.
-    few = name in ("BundleClassifier", "CuttingPlane")
+    few = name in ("BundleClassifier", "OCAS", "CuttingPlane")
     params["max_iter"] = extra.get("max_iter", 3 if few else 3 * len(task.y))
     return solver.set_params(**{k: v for k, v in params.items() if k in solver.get_params()})
 
@@ -119,7 +121,11 @@ def test_true_from_record_stops_the_run(rbf_task, name, extra, recording_monitor
     whole = recording_monitor()
     make(name, task, **extra).fit(task.X, task.y, monitor=whole)
     # Rounds that do the work of thousands of steps, iterations that are whole epochs: few.
-    few = extra.get("working_set") == "large" or name in ("BundleClassifier", "CuttingPlane")
+    few = extra.get("working_set") == "large" or name in (
+        "BundleClassifier",
+        "OCAS",
+        "CuttingPlane",
+    )
     for checkpoints in (1, 2) if few else (1, 2, 17):
         monitor = recording_monitor(stop_after=checkpoints)
         solver = make(name, task, **extra).fit(task.X, task.y, monitor=monitor)

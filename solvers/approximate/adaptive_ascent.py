@@ -1,0 +1,229 @@
+"""Dual coordinate ascent on dense features at adaptive frequencies, with shrinking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.matrices import matmul, squared_norms
+from marginbench.solvers.numeric.sample_loops import margins_of
+from marginbench.solvers.numeric.shrinking import NO_STEP
+
+# GD13 section 3 and the authors' LIBLINEAR: how fast preferences follow the gains, and their range.
+_RATE, _LEAST, _MOST = 0.2, 1.0 / 20.0, 20.0
+# The part of a visit that a point has at the start.
+_HALF = 0.5
+# A point is left out after so many visits without a step (the released program of G22).
+_IDLE_VISITS = 5
+# All points are looked at after so many draws, in units of n (the same).
+_LOOK_AFTER = 4
+
+_SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
+_STATE = np.dtype(
+    [
+        ("mean_gain", np.float64),  # running mean of the rise of the dual in a draw; 0 at first
+        ("violation", np.float64),  # the largest of the draws since the last look
+    ]
+)
+
+
+@dataclass
+class AdaptiveAscent:
+    """The state of an ascent on ``sum_i alpha_i - 1/2 ||w||^2`` over ``0 <= alpha_i <= bounds_i``.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n, n_features)
+        Of float32 or float64, C-contiguous.
+    y : ndarray of float64, shape (n,)
+        Labels, -1 or +1.
+    bounds : ndarray of float64, shape (n,)
+        Upper bounds of alpha: the factors of the losses.
+    adaptive : bool
+        Draw points as often as their gains suggest; otherwise each once in an epoch.
+    shrinking : bool
+        Leave out points without steps until the next look at all points.
+    rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    alpha : ndarray of float64, shape (n,)
+    w : ndarray of float64, shape (n_features,)
+        sum_i alpha_i y_i features_i.
+    preference : ndarray of float64, shape (n,)
+        How often points are drawn, relative to each other.
+    active : ndarray of bool, shape (n,)
+        Which points are not left out at the moment.
+    n_iter : int
+        Draws done.
+    violation : float
+        The largest of all points, at the last look.
+    gap : float
+        Primal minus dual over the sum of the bounds, at the last look. No more than the violation.
+    """
+
+    features: np.ndarray
+    y: np.ndarray
+    bounds: np.ndarray
+    adaptive: bool
+    shrinking: bool
+    rng: np.random.Generator
+    n_iter: int = 0
+    violation: float = np.inf
+    gap: float = np.inf
+    alpha: np.ndarray = field(init=False)
+    w: np.ndarray = field(init=False)
+    preference: np.ndarray = field(init=False)
+    active: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        n, n_features = self.features.shape
+        self.alpha, self.w = np.zeros(n), np.zeros(n_features)
+        self._diag = squared_norms(self.features)
+        self.preference = np.ones(n)
+        # A point without weight has alpha = 0 for good.
+        self.active = self.bounds > 0
+        self._takes_part = self.active.copy()
+        self._credit = np.full(n, _HALF)
+        self._idle = np.zeros(n, dtype=np.int64)
+        self._state = np.zeros(1, dtype=_STATE)[0]
+        self._since_look = 0
+
+    def epoch(self) -> None:
+        """About as many draws as points are active, each with an exact step."""
+        draws = visits(self.preference, self.active, self._credit)
+        draws = draws[self.rng.permutation(len(draws))]
+        self._state["violation"] = 0.0
+        done = adaptive_steps(
+            self.features, self.y, self._diag, self.bounds, draws, self.adaptive, self.shrinking,
+            self.alpha, self.w, self.preference, self.active, self._idle, self._state,
+        )  # fmt: skip
+        self.n_iter += done
+        self._since_look += done
+
+    def look_due(self, tol: float) -> bool:
+        """Whether the points drawn violate little, or points have been left out for long."""
+        if self._state["violation"] <= tol:
+            return True
+        waiting = self._since_look >= _LOOK_AFTER * len(self.y)
+        return waiting and not self.active[self._takes_part].all()
+
+    def look(self, tol: float) -> None:
+        """Find the largest violation of all points, and bring back those that violate. n products.
+
+        A point at its bound that does not violate would not move, so it stays left out.
+
+        Parameters
+        ----------
+        tol : float
+            Who violates more than this is drawn at least as often as the average again.
+        """
+        margins = margins_of(self.features, self.y, self.w)
+        slopes = 1.0 - margins
+        # How far a variable may go where its derivative leads; the gap is the sum of the products.
+        room = np.where(slopes > 0, self.bounds - self.alpha, self.alpha)
+        violations = np.where(room > 0, np.abs(slopes), 0.0)
+        self.violation = float(violations.max())
+        self.gap = float(matmul(room, violations)) / float(self.bounds.sum())
+        returning = ~self.active & (violations > NO_STEP)
+        self.active |= returning
+        self._idle[returning] = 0
+        seldom = (self.preference < 1.0) & (returning | (violations > tol))
+        self.preference[seldom] = 1.0
+        self._since_look = 0
+
+
+@njit(error_model="numpy")
+def visits(preference, active, credit):
+    """The points of an epoch, each as often as its credit allows, in their order; credit in place.
+
+    GD13 Algorithm 3: preferences are shares of as many visits as there are active points; what is
+    left of a visit is kept for the next epoch.
+    """
+    total, count = 0.0, 0
+    for i in range(len(active)):
+        total += preference[i] if active[i] else 0.0
+        count += 1 if active[i] else 0
+    # Fewer than one visit of each point is rounded up.
+    draws, drawn = np.empty(2 * count + 1, dtype=np.int64), 0
+    for i in range(len(active)):
+        if active[i]:
+            credit[i] += preference[i] * count / total
+            while credit[i] >= 1.0 and drawn < len(draws):
+                credit[i] -= 1.0
+                draws[drawn] = i
+                drawn += 1
+    return draws[:drawn]
+
+
+@njit(**_SUMS)
+def _dot(row, w):
+    """<row, w> in float64."""
+    total = 0.0
+    for j in range(len(w)):
+        total += row[j] * w[j]
+    return total
+
+
+@njit(error_model="numpy")
+def adaptive_steps(
+    features, y, diag, bounds, draws, adaptive, shrinking, alpha, w, preference, active, idle, state
+):  # fmt: skip
+    """Exact dual coordinate steps at these points, in place; returns how many were looked at.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n, n_features)
+    y, diag, bounds : ndarray of float64, shape (n,)
+        Labels, squared norms, upper bounds of alpha.
+    draws : ndarray of int64, shape (n_draws,)
+    adaptive, shrinking : bool
+    alpha : ndarray of float64, shape (n,)
+    w : ndarray of float64, shape (n_features,)
+    preference : ndarray of float64, shape (n,)
+    active : ndarray of bool, shape (n,)
+    idle : ndarray of int64, shape (n,)
+        Visits in a row without a step.
+    state : record
+        The mean gain and the largest violation.
+    """
+    done, gained = 0, 0.0
+    learning = state.mean_gain == 0.0
+    for i in draws:
+        # Left out since the epoch began.
+        if not active[i]:
+            continue
+        done += 1
+        row = features[i]
+        slope = 1.0 - y[i] * _dot(row, w)
+        if diag[i] > 0.0:
+            target = min(max(alpha[i] + slope / diag[i], 0.0), bounds[i])
+        else:
+            target = bounds[i]
+        step, gain = target - alpha[i], 0.0
+        if step != 0.0 and abs(slope) > NO_STEP:
+            state.violation = max(state.violation, abs(slope))
+            idle[i] = 0
+            gain = step * (slope - 0.5 * diag[i] * step)
+            alpha[i] = target
+            for j in range(len(w)):
+                w[j] += step * y[i] * row[j]
+        elif shrinking:
+            idle[i] += 1
+            active[i] = idle[i] < _IDLE_VISITS
+        gained += gain
+        if adaptive and not learning:
+            _prefer(preference, i, gain, state, len(y))
+    if learning and done:
+        state.mean_gain = gained / done
+    return done
+
+
+@njit(error_model="numpy")
+def _prefer(preference, i, gain, state, n):
+    """Draw the point more often if it gained more than the others do, less often if less (GD13)."""
+    change = np.exp(_RATE * (gain / state.mean_gain - 1.0))
+    preference[i] = min(max(preference[i] * change, _LEAST), _MOST)
+    state.mean_gain += (gain - state.mean_gain) / n
