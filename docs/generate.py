@@ -32,6 +32,7 @@ _FAMILIES = {
     "linear": "Linear methods",
     "bundle": "Bundle methods",
     "approximate": "Approximate kernels",
+    "squared": "Squared loss",
     "cuts": "Cutting planes",
     "feasibility": "Feasibility methods with a kernel",
     "peers": "Solvers from other libraries",

@@ -109,6 +109,8 @@ from .registration import (
 )
 from .sbp.sbp import SBP as SBP
 from .smo.smo import SMO as SMO
+from .squared.eigenpro import EigenPro as EigenPro
+from .squared.falkon import Falkon as Falkon
 from .stochastic.batch_perceptron import BatchPerceptron as BatchPerceptron
 from .stochastic.pegasos import Pegasos as Pegasos
 from .stochastic.perceptron import Perceptron as Perceptron

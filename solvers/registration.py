@@ -19,8 +19,8 @@ ClassT = TypeVar("ClassT", bound=type)
 _HERE = Path(__file__).resolve().parent
 #: The order in which the families are listed; later ones follow by name.
 _FAMILIES = (
-    *("smo", "sbp", "stochastic", "budget", "linear", "bundle", "approximate", "cuts"),
-    *("feasibility", "peers"),
+    *("smo", "sbp", "stochastic", "budget", "linear", "bundle", "approximate", "squared"),
+    *("cuts", "feasibility", "peers"),
 )
 _SOLVER = re.compile(r"^@register\(([^)]*)\)\n(?:@.*\n)*class (\w+)", re.MULTILINE)
 _KERNEL = re.compile(r'^@register_kernel\("(\w+)"\)\n(?:@.*\n)*class (\w+)', re.MULTILINE)
