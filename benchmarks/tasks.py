@@ -29,6 +29,8 @@ FEWER_KERNELS = {
     "BSGD": ("rbf",),
     "RandomFourierFeatures": ("rbf",),
     "LIBSVM": ("rbf", "poly", "linear", "precomputed"),
+    "LIBSVMSubsample": ("rbf", "poly", "linear", "precomputed"),
+    "OneDAL": ("rbf", "poly", "linear"),
 }
 #: What the fits are given beside kernel, C, bias and seed. They end at a fixed amount of work or
 #: at a tolerance that takes a fraction of a second.
@@ -48,6 +50,8 @@ SETTINGS = {
     "BundleClassifier": {"tol": 1e-3},
     "Nystrom": {"n_components": 60, "max_epochs": 200, "tol": 1e-3},
     "RandomFourierFeatures": {"max_epochs": 100, "tol": 1e-3},
+    "Falkon": {"n_components": 60, "tol": 1e-6},
+    "EigenPro": {"n_subsample": 100, "max_batch_size": 20, "max_epochs": 10},
     "CuttingPlane": {"tol": 1e-3},
     "MPKFP": {"max_iter": 200},
     "KPCT": {"max_iter": 200},
@@ -55,6 +59,9 @@ SETTINGS = {
     "SNKP": {"max_iter": 200},
     "ISNKPVN": {"max_iter": 200},
     "LIBSVM": {"tol": 1e-3},
+    "LIBSVMSubsample": {"n_samples": 0.5, "tol": 1e-3},
+    "OneDAL": {"tol": 1e-3},
+    "SklearnSGD": {"max_epochs": 200, "tol": 1e-3},
     "LIBLINEAR": {"max_epochs": 200, "tol": 1e-3},
 }
 _FUNCTIONS = {

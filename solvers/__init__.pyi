@@ -102,6 +102,9 @@ from .models.voting import VotedExpansion as VotedExpansion
 from .numeric.counters import Counters as Counters
 from .peers.liblinear import LIBLINEAR as LIBLINEAR
 from .peers.libsvm import LIBSVM as LIBSVM
+from .peers.libsvm_subsample import LIBSVMSubsample as LIBSVMSubsample
+from .peers.onedal import OneDAL as OneDAL
+from .peers.sklearn_sgd import SklearnSGD as SklearnSGD
 from .registration import (
     register as register,
     register_kernel as register_kernel,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from marginbench.harness.budget import Budget, run_limits
-from marginbench.harness.keys import canonical_json, hash_json, key_parts
+from marginbench.harness.keys import canonical_json, hash_json, key_parts, numeric_versions
 from marginbench.harness.kinds import Run
 from marginbench.harness.questions import DatasetInfo, SolverInfo
 from marginbench.harness.selection import is_foreign
@@ -92,6 +92,7 @@ def plan_run(study: Study, facts: SVMFacts, task: Task, entry: SolverEntry, seed
         },
         seed=seed,
         labels=(task.label, entry.label),
+        versions={**numeric_versions(), **info.traits.get("packages", {})},
     )
     return Run(
         key=hash_json(parts),

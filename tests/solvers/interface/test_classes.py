@@ -26,7 +26,7 @@ NAMES = sorted(registry())
 #: Solvers that ask the oracle for rows or blocks, so that classes have entries in common.
 SHARING = [
     *("SMO", "SBP", "BatchPerceptron", "Pegasos", "Perceptron", "SDCA", "SGD", "Nystrom"),
-    *("CuttingPlane", "MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
+    *("Falkon", "EigenPro", "CuttingPlane", "MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
 ]
 
 
