@@ -53,7 +53,7 @@ class EigenPro(Solver, SolverParameters, CachedKernelParameters):
     n_subsample : int >= 2
         Number s of points for the preconditioner; all points if there are fewer. The authors take
         2000 below 1e5 points, else 12000.
-    n_components : int >= 1 or None
+    n_eigenvalues : int >= 1 or None
         Number q of eigenvalues; None for the largest for which the critical batch size is at most
         ``max_batch_size`` ([MB19]_ section 3), but no more than ``max_batch_size`` or a tenth of s.
     max_batch_size : int >= 1
@@ -70,7 +70,7 @@ class EigenPro(Solver, SolverParameters, CachedKernelParameters):
     batch_size_ : int
     step_size_ : float
         The step eta of the last epoch.
-    n_components_ : int
+    n_eigenvalues_ : int
         Number q of eigenvalues in use.
     residual_ : float
         Root mean square of the residuals as the last epoch met them.
@@ -101,7 +101,7 @@ class EigenPro(Solver, SolverParameters, CachedKernelParameters):
     scalarization = None
 
     n_subsample: int = 2000
-    n_components: int | None = None
+    n_eigenvalues: int | None = None
     max_batch_size: int = 256
     max_epochs: int = 20
     tol: float = 1e-3
@@ -110,15 +110,15 @@ class EigenPro(Solver, SolverParameters, CachedKernelParameters):
         check_whole("n_subsample", self.n_subsample, at_least=2)
         check_whole("max_batch_size", self.max_batch_size, at_least=1)
         check_iteration_limit(self.max_epochs)
-        if self.n_components is not None:
-            check_whole("n_components", self.n_components, at_least=1)
+        if self.n_eigenvalues is not None:
+            check_whole("n_eigenvalues", self.n_eigenvalues, at_least=1)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         drawn = problem.rng.permutation(problem.n)[: int(self.n_subsample)]
         preconditioner = problem.once("eigenpro", lambda: self._preconditioner(problem, drawn))
         descent = Descent(problem.oracle, problem.y, preconditioner, int(self.max_batch_size))
         self.batch_size_ = descent.batch_size
-        self.n_components_ = preconditioner.n_components
+        self.n_eigenvalues_ = preconditioner.n_eigenvalues
         n_iter = 0
         status: SolveStatus = "budget"
 
@@ -151,7 +151,7 @@ class EigenPro(Solver, SolverParameters, CachedKernelParameters):
         gram = oracle.block(points, points).astype(np.float64)
         if not gram.diagonal().max() > 0:
             raise ValueError("every k(x, x) is 0: there is no direction to move in")
-        wanted = None if self.n_components is None else int(self.n_components)
+        wanted = None if self.n_eigenvalues is None else int(self.n_eigenvalues)
         smallest = _SMALLEST[oracle.dtype.name]
         return make_preconditioner(gram, points, wanted, int(self.max_batch_size), smallest)
 
@@ -180,7 +180,7 @@ class Preconditioner(NamedTuple):
     top: float
 
     @property
-    def n_components(self) -> int:
+    def n_eigenvalues(self) -> int:
         """The number q of eigenvalues in use."""
         return len(self.scales) + 1
 

@@ -74,10 +74,10 @@ def test_steps_are_those_of_the_preconditioned_kernel(rbf_task, s, q, max_batch_
     settings = {"max_batch_size": max_batch_size}
     f, m, step, residual, found = twin(K, y, s=s, q=q, epochs=3, seed=4, **settings)
     solver = EigenPro(
-        "precomputed", n_subsample=s, n_components=q, max_epochs=3, tol=0.0, dtype="float64",
+        "precomputed", n_subsample=s, n_eigenvalues=q, max_epochs=3, tol=0.0, dtype="float64",
         random_state=4, **settings,
     ).fit(K, y)  # fmt: skip
-    assert (solver.batch_size_, solver.n_components_) == (m, found)
+    assert (solver.batch_size_, solver.n_eigenvalues_) == (m, found)
     assert solver.step_size_ == pytest.approx(step, rel=1e-9)
     assert solver.residual_ == pytest.approx(residual, rel=1e-8)
     np.testing.assert_allclose(solver.decision_function(K), f, rtol=0, atol=1e-8)
@@ -116,7 +116,7 @@ def test_of_many_interpolants_it_finds_the_one_of_least_norm():
 
 def test_preconditioned_batches_are_larger_and_gain_no_less(rbf_task):
     plain, lowered = (
-        EigenPro(**rbf_task.params, n_components=q, max_epochs=10, tol=0.0, random_state=0).fit(
+        EigenPro(**rbf_task.params, n_eigenvalues=q, max_epochs=10, tol=0.0, random_state=0).fit(
             rbf_task.X, rbf_task.y
         )
         for q in (1, 8)
@@ -130,7 +130,7 @@ def test_an_epoch_that_diverges_is_undone():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((200, 20))
     y = np.where(X[:, 0] + 0.5 * rng.standard_normal(200) > 0, 1, -1)
-    common = {"n_subsample": 20, "n_components": 20, "gamma": 0.01, "random_state": 0}
+    common = {"n_subsample": 20, "n_eigenvalues": 20, "gamma": 0.01, "random_state": 0}
     first, second = (EigenPro(**common, max_epochs=epochs).fit(X, y) for epochs in (1, 2))
     assert second.step_size_ == first.step_size_ / 2
     for solver, epochs in ((first, 1), (second, 2)):
