@@ -35,6 +35,10 @@ TO_TOLERANCE = (
     "small one in float64 the check passes"
 )
 ROUNDING = "float32 kernel entries are summed in another order; in float64 the check passes"
+SCALED = (
+    "a weight scales a point's steps, and a repeated point takes as many more: the same optimum, "
+    "but not the same iterates"
+)
 ORIGIN = (
     "a line through the origin cannot predict one class everywhere, as a heavy class weight asks "
     "for"
@@ -56,6 +60,8 @@ _REASONS: dict[str, dict[str, str]] = {
     "LinearSDCA": {**dict.fromkeys(WEIGHTS, TO_TOLERANCE), CLASSES: ORIGIN},
     "LIBLINEAR": {**dict.fromkeys(WEIGHTS, TO_TOLERANCE), CLASSES: ORIGIN},
     "Nystrom": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
+    "Falkon": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
+    "SklearnSGD": {**dict.fromkeys(WEIGHTS, SCALED), CLASSES: ORIGIN},
     "RandomFourierFeatures": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
     "Pegasos": dict.fromkeys(WEIGHTS, DRAWN),
     "SGD": dict.fromkeys(WEIGHTS, DRAWN),
