@@ -11,7 +11,7 @@ from benchmarks.compare.budget_speed import SUSY_SHAPE, susy_shaped
 from benchmarks.compare.exact_solvers import TASKS, ours
 from marginbench.data_loaders import DataError, ldfp
 from marginbench.solvers import BSCA, MPLFP, FeasibilityProblem
-from marginbench.solvers.registration import missing_package, solver_names
+from marginbench.solvers.registration import solver_names
 
 _N_POINTS = 2000
 #: Where the settings of the small tasks would take minutes.
@@ -40,7 +40,7 @@ class Fit(_BaseTimed):
         self.data = X, np.where(scores > 0, 1.0, -1.0)
         # Only this one: another that cannot be imported fails alone.
         classes = {solver: getattr(marginbench.solvers, solver)}
-        if missing_package(classes[solver]):
+        if tasks.lacks_package(classes[solver]):
             # asv's way to say that a benchmark does not apply here.
             raise NotImplementedError(f"the package of {solver} is not installed")
         kernel = "rbf" if "kernel" in classes[solver]().get_params() else "linear"

@@ -6,6 +6,7 @@ interface is used, so that the suites run on commits of different age.
 
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from typing import NamedTuple
 
 import numpy as np
@@ -166,6 +167,20 @@ class Cell:
     @property
     def _given(self):
         return self.kernel == "precomputed"
+
+
+def lacks_package(solver):
+    """Whether a solver class needs a package that is not installed.
+
+    Parameters
+    ----------
+    solver : class
+    """
+    package = getattr(solver, "requires", "")
+    try:
+        return bool(package) and not metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return True
 
 
 def cells(classes):
