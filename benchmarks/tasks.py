@@ -6,6 +6,7 @@ interface is used, so that the suites run on commits of different age.
 
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ FEWER_KERNELS = {
     "BSGD": ("rbf",),
     "RandomFourierFeatures": ("rbf",),
     "LIBSVM": ("rbf", "poly", "linear", "precomputed"),
+    "LIBSVMSubsample": ("rbf", "poly", "linear", "precomputed"),
+    "OneDAL": ("rbf", "poly", "linear"),
 }
 #: What the fits are given beside kernel, C, bias and seed. They end at a fixed amount of work or
 #: at a tolerance that takes a fraction of a second.
@@ -50,6 +53,8 @@ SETTINGS = {
     "LowRankSVM": {"n_components": 60, "max_epochs": 200, "tol": 1e-3},
     "Nystrom": {"n_components": 60, "max_epochs": 200, "tol": 1e-3},
     "RandomFourierFeatures": {"max_epochs": 100, "tol": 1e-3},
+    "Falkon": {"n_components": 60, "tol": 1e-6},
+    "EigenPro": {"n_subsample": 100, "max_batch_size": 20, "max_epochs": 10},
     "CuttingPlane": {"tol": 1e-3},
     "MPKFP": {"max_iter": 200},
     "KPCT": {"max_iter": 200},
@@ -57,6 +62,9 @@ SETTINGS = {
     "SNKP": {"max_iter": 200},
     "ISNKPVN": {"max_iter": 200},
     "LIBSVM": {"tol": 1e-3},
+    "LIBSVMSubsample": {"n_samples": 0.5, "tol": 1e-3},
+    "OneDAL": {"tol": 1e-3},
+    "SklearnSGD": {"max_epochs": 200, "tol": 1e-3},
     "LIBLINEAR": {"max_epochs": 200, "tol": 1e-3},
 }
 _FUNCTIONS = {
@@ -161,6 +169,20 @@ class Cell:
     @property
     def _given(self):
         return self.kernel == "precomputed"
+
+
+def lacks_package(solver):
+    """Whether a solver class needs a package that is not installed.
+
+    Parameters
+    ----------
+    solver : class
+    """
+    package = getattr(solver, "requires", "")
+    try:
+        return bool(package) and not metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return True
 
 
 def cells(classes):

@@ -58,6 +58,9 @@ def importable(kind="svm"):
             found[name] = getattr(marginbench.solvers, name)
         except Exception:  # noqa: BLE001 (whatever it raises is a value of its cell)
             broken[name] = traceback.format_exc()
+            continue
+        if tasks.lacks_package(found[name]):
+            del found[name]
     return found, broken
 
 

@@ -32,6 +32,7 @@ _FAMILIES = {
     "linear": "Linear methods",
     "bundle": "Bundle methods",
     "approximate": "Approximate kernels",
+    "squared": "Squared loss",
     "cuts": "Cutting planes",
     "feasibility": "Feasibility methods with a kernel",
     "peers": "Solvers from other libraries",
@@ -103,7 +104,7 @@ def solvers_page() -> Iterator[str]:
         "`load_solver(path, MySolver)`. Functions as kernels cannot be saved.",
         "",
     )
-    known = registry()
+    known = registry(missing=True)
     for family in dict.fromkeys(entry.module.split(".")[2] for entry in entries().values()):
         chosen = [
             cls for name, cls in known.items() if entries()[name].module.split(".")[2] == family
@@ -158,7 +159,7 @@ def endings() -> Iterator[str]:
     )
     yield from table(
         ("class", "limit", "what it bounds", "`tol`", "stopping rule"),
-        (ending_of(cls) for cls in registry().values()),
+        (ending_of(cls) for cls in registry(missing=True).values()),
     )
 
 

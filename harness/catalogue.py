@@ -61,7 +61,9 @@ def _registered() -> list[Listed]:
     from marginbench.solvers import registry
     from marginbench.solvers.registration import entries
 
-    classes = {name: cls for kind in kind_names() for name, cls in registry(kind).items()}
+    classes = {
+        name: cls for kind in kind_names() for name, cls in registry(kind, missing=True).items()
+    }
     return [
         Listed(
             name=name,
@@ -69,10 +71,18 @@ def _registered() -> list[Listed]:
             target=f"{cls.__module__}:{name}",
             distribution="marginbench",
             supports={flag: bool(getattr(cls, flag, False)) for flag in SUPPORTED},
-            summary=visible((cls.__doc__ or "").strip().partition("\n")[0]),
+            summary=visible((cls.__doc__ or "").strip().partition("\n")[0] + _not_installed(cls)),
         )
         for name, cls in classes.items()
     ]
+
+
+def _not_installed(cls: type[Any]) -> str:
+    """What to install before a solver can run, for the end of its summary; mostly nothing."""
+    from marginbench.solvers.registration import missing_package
+
+    package = missing_package(cls)
+    return f" Needs {package}, which is not installed." if package else ""
 
 
 def _listed_offer(offer: Offer) -> Listed:

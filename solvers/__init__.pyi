@@ -104,6 +104,9 @@ from .models.voting import VotedExpansion as VotedExpansion
 from .numeric.counters import Counters as Counters
 from .peers.liblinear import LIBLINEAR as LIBLINEAR
 from .peers.libsvm import LIBSVM as LIBSVM
+from .peers.libsvm_subsample import LIBSVMSubsample as LIBSVMSubsample
+from .peers.onedal import OneDAL as OneDAL
+from .peers.sklearn_sgd import SklearnSGD as SklearnSGD
 from .registration import (
     register as register,
     register_kernel as register_kernel,
@@ -111,6 +114,8 @@ from .registration import (
 )
 from .sbp.sbp import SBP as SBP
 from .smo.smo import SMO as SMO
+from .squared.eigenpro import EigenPro as EigenPro
+from .squared.falkon import Falkon as Falkon
 from .stochastic.batch_perceptron import BatchPerceptron as BatchPerceptron
 from .stochastic.pegasos import Pegasos as Pegasos
 from .stochastic.perceptron import Perceptron as Perceptron

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,8 +19,8 @@ ClassT = TypeVar("ClassT", bound=type)
 _HERE = Path(__file__).resolve().parent
 #: The order in which the families are listed; later ones follow by name.
 _FAMILIES = (
-    *("smo", "sbp", "stochastic", "budget", "linear", "bundle", "approximate", "cuts"),
-    *("feasibility", "peers"),
+    *("smo", "sbp", "stochastic", "budget", "linear", "bundle", "approximate", "squared"),
+    *("cuts", "feasibility", "peers"),
 )
 _SOLVER = re.compile(r"^@register\(([^)]*)\)\n(?:@.*\n)*class (\w+)", re.MULTILINE)
 _KERNEL = re.compile(r'^@register_kernel\("(\w+)"\)\n(?:@.*\n)*class (\w+)', re.MULTILINE)
@@ -112,14 +112,26 @@ def solver_names(kind: str = "svm") -> list[str]:
     return [name for name, entry in entries().items() if kind in entry.kinds]
 
 
-def registry(kind: str = "svm") -> dict[str, type[Any]]:
+def registry(kind: str = "svm", *, missing: bool = False) -> dict[str, type[Any]]:
     """The classes of the reference solvers for a kind of studies, by name.
 
     Parameters
     ----------
     kind : {"svm", "feasibility"}
         Solvers of the soft-margin SVM, or methods that look for a separator.
+    missing : bool, default=False
+        Whether to list those as well that need a package which is not installed.
     """
-    return {
+    found = {
         name: getattr(import_module(entries()[name].module), name) for name in solver_names(kind)
     }
+    return {name: cls for name, cls in found.items() if missing or not missing_package(cls)}
+
+
+def missing_package(cls: type[Any]) -> str:
+    """The package that a solver needs and that is not installed; empty if nothing is missing."""
+    package: str = getattr(cls, "requires", "")
+    try:
+        return "" if not package or metadata.version(package) else package
+    except metadata.PackageNotFoundError:
+        return package

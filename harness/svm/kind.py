@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import metadata
 from typing import Any
 
 from marginbench.harness.asking import Ask, check_parameters
@@ -86,6 +87,7 @@ class SVMKind:
             "certificate": cls.certificate,
             "instrumented": bool(cls.instrumented),
             "deterministic": _is_deterministic(cls, foreign=is_foreign(name)),
+            **_package_traits(cls),
         }
 
     def new_task(self, study: Study, name: str, label: str) -> Task:
@@ -192,6 +194,18 @@ def _with_gammas(study: Study, datasets: Mapping[str, DatasetInfo | str]) -> Stu
         return task if isinstance(info, str) else task.with_gamma(info.default_gamma)
 
     return study.with_tasks([one(task) for task in study.task])
+
+
+def _package_traits(cls: type[Any]) -> dict[str, Any]:
+    """The version of the package that a solver needs, for its keys, or that it is missing."""
+    from marginbench.solvers.registration import missing_package
+
+    if not cls.requires:
+        return {}
+    if missing_package(cls):
+        words = f"{cls.__name__} needs the package {cls.requires}, which is not installed"
+        return {"missing": f"{words}: pip install 'marginbench[peers]'"}
+    return {"packages": {cls.requires: metadata.version(cls.requires)}}
 
 
 def _is_deterministic(cls: type[Any], *, foreign: bool) -> bool:

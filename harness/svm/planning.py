@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from marginbench.harness.budget import Budget, run_limits
 from marginbench.harness.jobs import Limits
-from marginbench.harness.keys import canonical_json, hash_json, key_parts
+from marginbench.harness.keys import canonical_json, hash_json, key_parts, numeric_versions
 from marginbench.harness.kinds import Details, Run
 from marginbench.harness.questions import DatasetInfo, SolverInfo
 from marginbench.harness.selection import is_foreign
@@ -138,6 +138,7 @@ def _planned(
         },
         seed=seed,
         labels=(task.label, entry.label),
+        versions={**numeric_versions(), **info.traits.get("packages", {})},
     )
     details = Details(
         work,

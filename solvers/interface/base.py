@@ -82,6 +82,8 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
     certificate: ClassVar[Literal["dual"] | None] = None
     #: Counts its kernel evaluations.
     instrumented: ClassVar[bool] = True
+    #: The package that it needs beside those of marginbench, by the name that pip knows.
+    requires: ClassVar[str] = ""
     #: Draws nothing: every ``random_state`` gives the same model.
     deterministic: ClassVar[bool] = False
 

@@ -82,7 +82,11 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
             check_whole("max_iter", self.max_iter, at_least=1)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        limit = max(10_000_000, 100 * problem.n) if self.max_iter is None else self.max_iter
+        return self._solve_on(problem, np.arange(problem.n))
+
+    def _solve_on(self, problem: Problem, index: np.ndarray) -> Solution:
+        """The solution of the problem of these training points."""
+        limit = max(10_000_000, 100 * len(index)) if self.max_iter is None else self.max_iter
         limit = min(limit, np.iinfo(np.int32).max)
         svc = SVC(
             C=self.C,
@@ -94,18 +98,19 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
             random_state=0,
             **_kernel_arguments(problem.oracle.kernel),
         )
-        X = problem.X
-        if isinstance(problem.oracle.kernel, Precomputed) and sparse.issparse(X):
-            X = X.toarray()  # SVC takes a dense Gram matrix only
+        X = problem.X if len(index) == problem.n else problem.X[index]
+        if isinstance(problem.oracle.kernel, Precomputed):
+            # SVC takes a dense Gram matrix only.
+            X = (X.toarray() if sparse.issparse(X) else X)[:, index]
         with warnings.catch_warnings():
             # The solver itself warns, with what it was asked for.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            svc.fit(X, problem.y)
+            svc.fit(X, problem.y[index])
         dual_coef = (
             svc.dual_coef_.toarray() if hasattr(svc.dual_coef_, "toarray") else svc.dual_coef_
         )
         coef = np.zeros(problem.n)
-        coef[svc.support_] = dual_coef[0]
+        coef[index[svc.support_]] = dual_coef[0]
         model: KernelExpansion = problem.expansion(coef, float(svc.intercept_[0]))
         n_iter = int(svc.n_iter_[0])
         # LIBSVM does not tell by how much.

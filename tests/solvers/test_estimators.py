@@ -23,27 +23,23 @@ from marginbench.solvers import KernelExpansion, LinearModel, Solver, registry
 EXPANSIONS = [
     *("SMO", "SBP", "SDCA", "Pegasos", "Perceptron", "SGD", "BatchPerceptron", "LIBSVM"),
     *("MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
-    *("CuttingPlane", "Nystrom", "LowRankSVM"),
+    *("CuttingPlane", "Nystrom", "LowRankSVM", "Falkon", "EigenPro", "LIBSVMSubsample"),
 ]
 #: Those of them that look for a separator.
 FEASIBILITY = ["MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"]
 #: Solvers without a kernel.
 LINEAR = ["LinearSDCA", "LinearPegasos", "SIMBA", "BundleClassifier", "OCAS", "LIBLINEAR"]
+LINEAR += ["SklearnSGD"]
 #: Solvers whose model has points of its own.
 BUDGET = ["BSCA", "BSGD"]
 NAMES = [*EXPANSIONS, *BUDGET, *LINEAR, "RandomFourierFeatures"]
-#: CuttingPlane draws nothing where no more points violate than it would draw, as here.
-UNSEEDED = [
-    "SMO",
-    "BatchPerceptron",
-    "LIBSVM",
-    "BundleClassifier",
-    "OCAS",
-    "CuttingPlane",
-    *FEASIBILITY,
-]
+#: These draw nothing where there are no more points than they would draw, as here.
+WITHOUT_DRAWS = ["CuttingPlane", "LIBSVMSubsample"]
+UNSEEDED = ["SMO", "BatchPerceptron", "LIBSVM", "BundleClassifier", "OCAS"]
+UNSEEDED += [*WITHOUT_DRAWS, *FEASIBILITY]
 SEEDED = [name for name in NAMES if name not in UNSEEDED]
 NO_OBJECTIVE = ["Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures", *FEASIBILITY]
+NO_OBJECTIVE += ["Falkon", "EigenPro"]
 #: One solver of each family, on which the quick tests run all of scikit-learn's checks.
 REPRESENTATIVES = [
     *("SMO", "Pegasos", "Perceptron", "BSCA", "LinearSDCA", "BundleClassifier"),
@@ -107,7 +103,9 @@ def points():
 
 
 def test_the_registry_holds_every_solver_by_its_class_name():
-    assert sorted(registry()) == sorted(NAMES)
+    # Whether there is a solver of a package that may be missing depends on the environment.
+    always = [name for name, solver_class in registry().items() if not solver_class.requires]
+    assert sorted(always) == sorted(NAMES)
     for name, solver_class in registry().items():
         assert solver_class.__name__ == name
         assert issubclass(solver_class, Solver)
@@ -156,6 +154,7 @@ EXACT_OPTIMA = {
     "LIBLINEAR": {"tol": 1e-11, "max_epochs": 20_000},
     "Nystrom": {"tol": 1e-13, "max_epochs": 20_000},
     "LowRankSVM": {"tol": 1e-11, "max_epochs": 20_000},
+    "Falkon": {"tol": 1e-13},
     "RandomFourierFeatures": {"tol": 1e-13, "max_epochs": 20_000},
     "CuttingPlane": {},
 }
@@ -250,7 +249,7 @@ def test_fitted_attributes(expansion, points):
         assert solver.status_ in ("converged", "budget")
         if solver.instrumented:
             assert solver.counters_.kernel_evals >= solver.counters_.kernel_evals_computed > 0
-        if expansion not in ("SMO", "LIBSVM"):
+        if expansion not in ("SMO", "LIBSVM", "LIBSVMSubsample"):
             assert solver.intercept_[0] == 0
 
 
@@ -295,8 +294,7 @@ def test_scores_do_not_depend_on_the_storage_of_the_points(name):
 def test_solvers_that_draw_nothing_say_so(points):
     X, y = points
     saying = [name for name in NAMES if registry()[name].deterministic]
-    # CuttingPlane draws where more points violate than it would take.
-    assert set(saying) == set(UNSEEDED) - {"CuttingPlane"}
+    assert set(saying) == set(UNSEEDED) - set(WITHOUT_DRAWS)
     for name in saying:
         first, other = (make(name, max_iter=20, random_state=seed).fit(X, y) for seed in (1, 2))
         np.testing.assert_array_equal(coefficients(first), coefficients(other))
@@ -377,8 +375,10 @@ def test_an_entry_given_twice_counts_as_the_sum(name):
         (np.array([1.0, 2, 3, 4, 5, 6]), [2, 0, 0, 1, 0, 2], [0, 3, 5, 6]), shape=(3, 3)
     )
     y = [0, 1, 0]
-    expected = make_exact(name, gamma=0.1).fit(doubled.toarray(), y)
-    solver = make_exact(name, gamma=0.1).fit(doubled, y)
+    # Rounding decides when scikit-learn's loss has stopped falling.
+    given = {"gamma": 0.1, **({"tol": 0.0} if name == "SklearnSGD" else {})}
+    expected = make_exact(name, **given).fit(doubled.toarray(), y)
+    solver = make_exact(name, **given).fit(doubled, y)
     np.testing.assert_allclose(coefficients(solver), coefficients(expected), rtol=1e-6)
 
 
@@ -478,8 +478,8 @@ def test_a_bias_that_is_not_supported_is_refused(points):
 
 def test_the_limit_of_epochs_ends_the_run(points):
     X, y = points
-    # LIBLINEAR's iterations are passes; it has a test of its own.
-    for name in set(SEEDED) - {"LIBLINEAR"}:
+    # The iterations of these are passes and products; they have tests of their own.
+    for name in set(SEEDED) - {"LIBLINEAR", "Falkon"}:
         solver = make(name, max_epochs=2, tol=0.0, random_state=0).fit(X, y)
         assert solver.status_ == "budget"
         assert solver.n_iter_ == 2 * len(y)

@@ -222,15 +222,16 @@ def test_a_solver_that_hangs_and_ends_its_process_is_checked_to_the_end(
 
 #: Why a check does not apply to a reference solver.
 NO_OBJECTIVE = {"Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures"}
-NO_OBJECTIVE |= {"MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"}
+NO_OBJECTIVE |= {"Falkon", "EigenPro", "MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"}
 DUAL = {"SMO", "SDCA", "LinearSDCA", "LIBSVM"}
 #: These hand the whole run to another library, or to another solver of marginbench.
-NO_CHECKPOINTS = {"LIBSVM", "LIBLINEAR", "LowRankSVM", "Nystrom", "RandomFourierFeatures"}
+PEERS = {"LIBSVM", "LIBSVMSubsample", "OneDAL", "LIBLINEAR", "SklearnSGD"}
+NO_CHECKPOINTS = PEERS | {"LowRankSVM", "Nystrom", "RandomFourierFeatures"}
 
 
 #: Linear solvers, and those that use what is special about a kernel.
 NO_FUNCTION = {"LinearPegasos", "LinearSDCA", "SIMBA", "BundleClassifier", "OCAS", "LIBLINEAR"}
-NO_FUNCTION |= {"BSCA", "BSGD", "RandomFourierFeatures"}
+NO_FUNCTION |= {"BSCA", "BSGD", "RandomFourierFeatures", "SklearnSGD", "OneDAL"}
 
 
 def not_applicable(name: str) -> set[str]:
@@ -245,13 +246,13 @@ def not_applicable(name: str) -> set[str]:
         expected.add("weights")
     if name in NO_FUNCTION:
         expected.add("kernel function")
-    if name in ("LIBSVM", "LIBLINEAR"):
+    if name in PEERS:
         expected.add("counters")
     return expected
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", solver_names("svm"))
+@pytest.mark.parametrize("name", registry())
 def test_every_reference_solver_passes(name: str) -> None:
     cls = registry()[name]
     found = [checked(cls, "estimator", check.name) for check in CHECKS["estimator"]]

@@ -26,7 +26,8 @@ NAMES = sorted(registry())
 #: Solvers that ask the oracle for rows or blocks, so that classes have entries in common.
 SHARING = [
     *("SMO", "SBP", "BatchPerceptron", "Pegasos", "Perceptron", "SDCA", "SGD", "Nystrom"),
-    *("LowRankSVM", "CuttingPlane", "MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
+    *("LowRankSVM", "Falkon", "EigenPro", "CuttingPlane"),
+    *("MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
 ]
 
 

@@ -50,6 +50,8 @@ EXTRAS = (
     ("BundleClassifier", {"inner": "line_search", "fit_intercept": True}),
     ("OCAS", {}),
     ("OCAS", {"fit_intercept": True}),
+    ("Falkon", {"n_components": 20}),
+    ("EigenPro", {"max_batch_size": 10}),
     ("CuttingPlane", {"oracle": "exact"}),
     ("CuttingPlane", {"oracle": "linear", "n_samples": 20}),
     ("CuttingPlane", {"oracle": "constant", "n_samples": 20}),

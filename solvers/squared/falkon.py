@@ -1,0 +1,244 @@
+"""Falkon: kernel ridge regression over some centres, by preconditioned conjugate gradients."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from marginbench.solvers.interface.base import WeightedSolver
+from marginbench.solvers.interface.convergence import short_of
+from marginbench.solvers.interface.declaration import hyperparameters
+from marginbench.solvers.interface.monitor import Monitor
+from marginbench.solvers.interface.parameters import (
+    CachedKernelParameters,
+    SoftMarginParameters,
+    SolverParameters,
+)
+from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
+from marginbench.solvers.kernels.oracle import KernelOracle
+from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.numeric.matrices import matmul
+from marginbench.solvers.numeric.validation import check_positive, check_whole
+from marginbench.solvers.registration import register
+from marginbench.solvers.squared.products import Columns
+
+# What is added to the diagonal of the centres' Gram matrix, relative to its mean: entries are known
+# to so many digits, and noise in them grows by the root of its inverse.
+_JITTER = {"float64": 1e-10, "float32": 1e-6}
+
+
+@register("svm")
+@hyperparameters
+class Falkon(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelParameters):
+    """Kernel ridge regression on the labels, over centres, by preconditioned conjugate gradients.
+
+    With m centres Z drawn uniformly from the n training points, minimises ``1/2 ||w||^2 + C/2 sum_i
+    weights_i (y_i - <w, Phi_i>)^2`` over the expansions ``w = sum_j a_j Phi(z_j)``: the problem of
+    [RCR17]_ eq. 7 with ``lambda = 1 / (n C)``. Its normal equations, ``(K_nm' W K_nm + lambda n
+    K_mm) a = K_nm' W y``, are solved by conjugate gradients in the variable u of ``a = T^-1 A^-1
+    u``, where ``K_mm = T' T`` and ``T W_m T' / m + lambda I = A' A`` ([RCR17]_ Algorithm 1): the
+    preconditioner is the same matrix with the centres in place of all points. The squared loss is
+    another aim than the hinge loss, so there are errors to report but no suboptimality.
+
+    Parameters
+    ----------
+    n_components : int >= 1
+        Number m of centres; all points if there are fewer. [RCR17]_ takes about ``sqrt(n) log n``
+        for optimal rates, 10000 to 100000 in experiments.
+    C
+        Weight of half the summed squared loss against ``1/2 ||w||^2``; ``1 / (lambda n)`` in terms
+        of [RCR17]_.
+    tol : float >= 0
+        Stop when the residual of the preconditioned equations is at most ``tol`` times that of
+        ``w = 0``, in norm.
+    max_iter : int >= 1
+        Stop after this many iterations of conjugate gradients.
+    cache_size
+        Bound on the entries of ``K_nm`` that are kept, MB; the others are computed again in every
+        iteration, as in [RCR17]_.
+    dtype
+        Type of the entries of ``K_nm``. ``K_mm``, its factors and all sums are float64.
+    random_state
+        Seeds the centres.
+
+    Attributes
+    ----------
+    centers_ : ndarray of int64, shape (m,)
+        Positions of the centres in the training set, in the order in which they were drawn; those
+        of a smaller m come first.
+    residual_ : float
+        Norm of the last residual relative to the first.
+
+    Notes
+    -----
+    Kernel evaluations: ``m^2 + n m (1 + iterations)`` asked for, since Algorithm 1 computes
+    ``K_nm`` for each product; ``m^2 + n m`` computed if ``K_nm`` fits in ``cache_size``. Time:
+    about ``4/3 m^3`` multiply-adds for the factors; 2 n m and four triangular systems for each
+    iteration. Memory: 3 m^2 numbers and the cache. Deviations: a small multiple of the
+    identity is added to ``K_mm`` (1e-10 of its mean diagonal, 1e-6 with float32 entries; the paper
+    adds the rounding of float64), points may have weights, and ``tol`` decides the number of
+    iterations.
+
+    References
+    ----------
+    .. [RCR17] Rudi, Carratino, Rosasco: FALKON: an optimal large scale kernel method. NIPS 2017.
+       BibTeX key ``rudi2017falkon``.
+    """
+
+    scalarization = None
+
+    n_components: int = 1000
+    tol: float = 1e-4
+    max_iter: int = 100
+
+    def _check_parameters(self) -> None:
+        check_whole("n_components", self.n_components, at_least=1)
+        check_whole("max_iter", self.max_iter, at_least=1)
+        check_positive("C", self.C)
+
+    def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
+        drawn = problem.rng.permutation(problem.n)[: int(self.n_components)]
+        equations = problem.once("falkon", lambda: self._equations(problem, drawn))
+        self.centers_ = equations.centers
+        state = _first_state(equations.right_hand_side(problem.y))
+
+        def snapshot() -> KernelExpansion:
+            coef = np.zeros(problem.n)
+            coef[equations.centers] = equations.coefficients(state.u)
+            return problem.expansion(coef)
+
+        # Below the rounding of its updates a residual means nothing.
+        enough = max(float(self.tol), float(np.finfo(np.float64).eps)) * state.size
+        status: SolveStatus = "converged" if state.size <= enough else "budget"
+        n_iter = 0
+        while status == "budget" and n_iter < self.max_iter:
+            state = _next_state(state, equations.times(state.direction))
+            n_iter += 1
+            if state.size <= enough:
+                status = "converged"
+            elif monitor.due(problem.kernel_evals) and monitor.record(n_iter, snapshot):
+                status = "stopped"
+        self.residual_ = state.size / state.first_size if state.first_size > 0 else 0.0
+        shortfall = short_of(f"the residual is {self.residual_:.3g} of the first", self.tol)
+        return Solution(snapshot(), n_iter, status, shortfall)
+
+    def _equations(self, problem: Problem, centers: np.ndarray) -> Equations:
+        oracle = problem.oracle
+        n_bytes = oracle.cache_bytes
+        # Whole rows are never asked for: all of the cache is for the columns.
+        oracle.set_aside(n_bytes)
+        columns = Columns(oracle, centers, n_bytes)
+        regularization = 1 / (problem.n * float(self.C))
+        gram = _gram_matrix(problem, centers, _JITTER[oracle.dtype.name])
+        T, A = preconditioner(gram, problem.weights[centers], regularization)
+        return Equations(centers, columns, problem.weights, regularization, T, A)
+
+
+class Equations(NamedTuple):
+    """The preconditioned normal equations of [RCR17]_ Algorithm 1.
+
+    Parameters
+    ----------
+    centers : ndarray of int64, shape (m,)
+    columns : Columns
+        ``K_nm``.
+    weights : ndarray of float64, shape (n,)
+    regularization : float
+        lambda.
+    T, A : ndarray of float64, shape (m, m)
+        The factors of the preconditioner, upper triangular.
+    """
+
+    centers: np.ndarray
+    columns: Columns
+    weights: np.ndarray
+    regularization: float
+    T: np.ndarray
+    A: np.ndarray
+
+    def coefficients(self, u: np.ndarray) -> np.ndarray:
+        """``a = T^-1 A^-1 u``, shape (m,)."""
+        return solve_triangular(self.T, solve_triangular(self.A, u))
+
+    def right_hand_side(self, y: np.ndarray) -> np.ndarray:
+        """``A^-T T^-T K_nm' W y / n``, shape (m,)."""
+        n = len(self.weights)
+        product = self.columns.transposed_times(self.weights * y) / n
+        return self._transposed_solve(self.A, self._transposed_solve(self.T, product))
+
+    def times(self, u: np.ndarray) -> np.ndarray:
+        """The matrix of the preconditioned equations times u, shape (m,)."""
+        n = len(self.weights)
+        c = solve_triangular(self.A, u)
+        product = self.columns.normal_times(solve_triangular(self.T, c), self.weights) / n
+        inner = self._transposed_solve(self.T, product) + self.regularization * c
+        return self._transposed_solve(self.A, inner)
+
+    @staticmethod
+    def _transposed_solve(factor: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return solve_triangular(factor, v, trans="T")
+
+
+def preconditioner(
+    gram: np.ndarray, weights: np.ndarray, regularization: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The factors of [RCR17]_ Algorithm 1, upper triangular.
+
+    Parameters
+    ----------
+    gram : ndarray of float64, shape (m, m)
+        ``K_mm``, positive definite.
+    weights : ndarray of float64, shape (m,)
+        Those of the centres.
+    regularization : float
+        lambda.
+
+    Returns
+    -------
+    T : ndarray, shape (m, m)
+        ``T' T = K_mm``.
+    A : ndarray, shape (m, m)
+        ``A' A = T diag(weights) T' / m + lambda I``.
+    """
+    T = cholesky(gram)
+    inner = matmul(T * weights, T.T) / len(gram)
+    inner[np.diag_indices(len(gram))] += regularization
+    return T, cholesky(inner, overwrite_a=True)
+
+
+def _gram_matrix(problem: Problem, centers: np.ndarray, jitter: float) -> np.ndarray:
+    """``K_mm`` in float64, with ``jitter`` times its mean diagonal added to the diagonal."""
+    kernel, m = problem.kernel, len(centers)
+    own = problem.X[centers]
+    if not kernel.evaluates:
+        own = own[:, centers]
+    gram = KernelOracle(kernel, own, "float64", counters=problem.counters).rows(np.arange(m))
+    mean = float(np.trace(gram)) / m
+    gram[np.diag_indices(m)] += jitter * (mean if mean > 0 else 1.0)
+    return gram
+
+
+class _State(NamedTuple):
+    """Conjugate gradients after some iterations; sizes are norms of residuals."""
+
+    u: np.ndarray
+    residual: np.ndarray
+    direction: np.ndarray
+    size: float
+    first_size: float
+
+
+def _first_state(right_hand_side: np.ndarray) -> _State:
+    size = float(np.linalg.norm(right_hand_side))
+    return _State(np.zeros_like(right_hand_side), right_hand_side, right_hand_side, size, size)
+
+
+def _next_state(state: _State, image: np.ndarray) -> _State:
+    """One iteration, where ``image`` is the matrix times the direction."""
+    step = state.size**2 / float(state.direction @ image)
+    residual = state.residual - step * image
+    size = float(np.linalg.norm(residual))
+    direction = residual + (size / state.size) ** 2 * state.direction
+    return _State(state.u + step * state.direction, residual, direction, size, state.first_size)

@@ -1,0 +1,187 @@
+"""EigenPro against descent with the preconditioned kernel itself, and against the interpolant."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from marginbench.solvers import EigenPro
+
+
+class Lowered(NamedTuple):
+    """The preconditioned kernel: its entries, and what batches and steps follow from."""
+
+    entries: np.ndarray
+    beta: float
+    top: float
+    q: int
+
+
+def lowered(K, points, q):
+    """The kernel whose q largest eigenvalues on a subsample are lowered, by its definition."""
+    s = len(points)
+    values, vectors = np.linalg.eigh(K[np.ix_(points, points)] / s)
+    values, vectors = values[::-1][:q], vectors[:, ::-1][:, :q]
+    functions = K[:, points] @ vectors / np.sqrt(s * values)
+    entries = K - functions * (1 - (values[-1] / values) ** 0.95) @ functions.T
+    own = entries[np.ix_(points, points)]
+    return Lowered(entries, np.diag(own).max(), np.linalg.eigvalsh(own / s).max(), q)
+
+
+def largest_affordable(K, points, max_batch_size):
+    """The largest q whose critical batch size is not above ``max_batch_size``."""
+    most = min(len(points) // 10, max_batch_size)
+    tried = [lowered(K, points, q) for q in range(1, most + 1)]
+    affordable = [kernel for kernel in tried if kernel.beta / kernel.top + 1 <= max_batch_size]
+    return affordable[-1] if affordable else tried[0]
+
+
+def twin(K, y, *, s, q, max_batch_size, epochs, seed):
+    """The values of f at all points under plain descent with the preconditioned kernel."""
+    rng, n = np.random.default_rng(seed), len(y)
+    points = rng.permutation(n)[:s]
+    if q is None:
+        kernel = largest_affordable(K, points, max_batch_size)
+    else:
+        kernel = lowered(K, points, q)
+    critical = kernel.beta / kernel.top + 1
+    m = int(min(critical, max_batch_size, n))
+    step = m / kernel.beta
+    if m >= critical:
+        step = 0.99 * 2 * m / (kernel.beta + (m - 1) * kernel.top)
+    f, norms = np.zeros(n), []
+    for _ in range(epochs):
+        order, squares = rng.permutation(n), 0.0
+        for start in range(0, n, m):
+            batch = order[start : start + m]
+            g = f[batch] - y[batch]
+            squares += g @ g
+            f = f - step / m * kernel.entries[:, batch] @ g
+        norms.append(np.sqrt(squares / n))
+    return f, m, step, norms[-1], kernel.q
+
+
+@pytest.mark.parametrize(
+    ("s", "q", "max_batch_size"),
+    [(60, 3, 16), (60, None, 16), (150, 1, 500), (150, None, 8), (100, 10, 500)],
+)
+def test_steps_are_those_of_the_preconditioned_kernel(rbf_task, s, q, max_batch_size):
+    K, y = rbf_task.K, rbf_task.y
+    settings = {"max_batch_size": max_batch_size}
+    f, m, step, residual, found = twin(K, y, s=s, q=q, epochs=3, seed=4, **settings)
+    solver = EigenPro(
+        "precomputed", n_subsample=s, n_eigenvalues=q, max_epochs=3, tol=0.0, dtype="float64",
+        random_state=4, **settings,
+    ).fit(K, y)  # fmt: skip
+    assert (solver.batch_size_, solver.n_eigenvalues_) == (m, found)
+    assert solver.step_size_ == pytest.approx(step, rel=1e-9)
+    assert solver.residual_ == pytest.approx(residual, rel=1e-8)
+    np.testing.assert_allclose(solver.decision_function(K), f, rtol=0, atol=1e-8)
+    assert solver.n_iter_ == 3 * len(y)
+    assert solver.counters_.kernel_evals == s * s + 3 * len(y) ** 2
+
+
+@pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-9), ("float32", 1e-4)])
+@pytest.mark.parametrize("n_subsample", [100, 60])
+def test_it_converges_to_the_interpolant(n_subsample, dtype, tol):
+    rng = np.random.default_rng(1)
+    X, Z, gamma = rng.standard_normal((100, 8)), rng.standard_normal((50, 8)), 0.2
+    y = np.where(np.arange(100) % 2, 1.0, -1.0)
+    solver = EigenPro(
+        gamma=gamma, n_subsample=n_subsample, tol=tol, max_epochs=500, dtype=dtype, random_state=0
+    ).fit(X, y)
+    K, K_Z = (np.exp(-gamma * cdist(A, X, "sqeuclidean")) for A in (X, Z))
+    assert solver.status_ == "converged"
+    assert solver.residual_ <= tol
+    # The coefficients are off by the inverse times the residuals.
+    atol = 10 * tol * np.sqrt(len(y)) * np.linalg.norm(np.linalg.inv(K), 2)
+    expected = K_Z @ np.linalg.solve(K, y)
+    np.testing.assert_allclose(solver.decision_function(Z), expected, rtol=0, atol=atol)
+
+
+def test_of_many_interpolants_it_finds_the_one_of_least_norm():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((12, 30)), 3, axis=0)
+    y = np.repeat(np.where(np.arange(12) % 2, 1.0, -1.0), 3)
+    solver = EigenPro("linear", tol=1e-10, max_epochs=2000, dtype="float64", random_state=0)
+    solver.fit(X, y)
+    assert solver.status_ == "converged"
+    w = solver.dual_coef_[0] @ solver.support_vectors_
+    np.testing.assert_allclose(w, np.linalg.pinv(X) @ y, rtol=0, atol=1e-8)
+
+
+def test_preconditioned_batches_are_larger_and_gain_no_less(rbf_task):
+    plain, lowered = (
+        EigenPro(**rbf_task.params, n_eigenvalues=q, max_epochs=10, tol=0.0, random_state=0).fit(
+            rbf_task.X, rbf_task.y
+        )
+        for q in (1, 8)
+    )
+    assert lowered.batch_size_ >= 5 * plain.batch_size_
+    assert lowered.residual_ <= plain.residual_
+
+
+def test_an_epoch_that_diverges_is_undone():
+    # So few points say nothing about the eigenfunctions that they are asked for.
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((200, 20))
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(200) > 0, 1, -1)
+    common = {"n_subsample": 20, "n_eigenvalues": 20, "gamma": 0.01, "random_state": 0}
+    first, second = (EigenPro(**common, max_epochs=epochs).fit(X, y) for epochs in (1, 2))
+    assert second.step_size_ == first.step_size_ / 2
+    for solver, epochs in ((first, 1), (second, 2)):
+        assert solver.residual_ > 2
+        assert solver.n_iter_ < epochs * 200
+        np.testing.assert_array_equal(solver.decision_function(X), 0.0)
+
+
+def test_entries_are_counted_as_the_kernel_evaluates_them(rbf_task):
+    task, seen = rbf_task, []
+
+    def kernel(A, B):
+        seen.append(len(A) * len(B))
+        return np.exp(-0.5 * np.square(A[:, None] - B).sum(axis=2))
+
+    for cache_size in (0.0, 200.0):
+        seen.clear()
+        solver = EigenPro(
+            kernel, n_subsample=40, cache_size=cache_size, max_epochs=3, tol=0.0, random_state=0
+        ).fit(task.X, task.y)
+        assert solver.counters_.kernel_evals == 40**2 + 3 * task.n**2
+        assert solver.counters_.kernel_evals_computed == sum(seen)
+        rows = 3 if cache_size == 0 else 1
+        assert sum(seen) == 40**2 + rows * task.n**2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_storage_of_the_points_does_not_matter(rbf_task, dtype):
+    task = rbf_task
+    X = np.where(np.abs(task.X) < 0.3, 0.0, task.X)
+    scores = [
+        EigenPro(gamma=0.5, max_epochs=2, dtype=dtype, random_state=2)
+        .fit(points, task.y)
+        .decision_function(X)
+        for points in (X, sparse.csr_matrix(X))
+    ]
+    np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=1e-4)
+
+
+def test_checkpoints_are_batches(rbf_task, recording_monitor):
+    task, monitor = rbf_task, recording_monitor()
+    common = {**task.params, "max_batch_size": 10, "dtype": "float64", "random_state": 0}
+    solver = EigenPro(**common, max_epochs=2).fit(task.X, task.y, monitor=monitor)
+    m = solver.batch_size_
+    assert monitor.iterations[:3] == [m, 2 * m, 3 * m]
+    assert monitor.evals[:3] == [task.n * (task.n + t * m) for t in (1, 2, 3)]
+    one = EigenPro(**common, max_epochs=1).fit(task.X, task.y)
+    at = monitor.iterations.index(task.n)
+    np.testing.assert_array_equal(monitor.snapshots[at].coef, one.model_.coef)
+
+
+def test_a_kernel_without_a_direction_is_refused():
+    with pytest.raises(ValueError, match="every k\\(x, x\\) is 0"):
+        EigenPro("linear").fit(np.zeros((4, 2)), [0, 1, 0, 1])
