@@ -159,10 +159,11 @@ class _Session:
         self.data_errors: list[str] = []
         # Each raises what must end the study: a Ctrl-C, a results folder that is gone.
         self.looks: list[Callable[[], None]] = []
-        self._environment = canonical_json(environment())
+        self._environment = ""
 
     def plan(self, executor: Executor) -> None:
         """Find out what the runs are."""
+        self._environment = canonical_json(environment())
         ask = Ask(executor, run_limits(self.study.budget), self.progress.say, self.threads)
         self.facts = self.kind.facts(self.study, ask)
         self.runs = self.kind.plan(self.study, self.facts)
