@@ -23,6 +23,8 @@ from marginbench.harness.description import (
 )
 from marginbench.harness.environment import environment, version
 from marginbench.harness.errors import InterruptedRunError, RecordError, UserError
+from marginbench.harness.folders.gathering import put_right, separate
+from marginbench.harness.folders.resuming import Resumption
 from marginbench.harness.guarding import Guarded, check_folder_exists, exclusive
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
@@ -103,7 +105,17 @@ def run_study(
         contextlib.ExitStack() as stack,
     ):
         session.looks += [check_interrupt, check_folder]
+        known = Resumption(
+            scope, results, {"jobs": jobs, "threads": threads, "commands": (command, whole_command)}
+        )
+        asked = ""
         if executor is None:
+            done = known.summary()
+            if done is not None and not (retry_failed and done.unexpected):
+                session.say_recorded(done.planned, done.planned)
+                session.progress.close()
+                return done
+            asked = known.asked_if_told()
             logs = results / "logs"
             with storing(logs):
                 logs.mkdir(exist_ok=True)
@@ -120,7 +132,10 @@ def run_study(
         finally:
             session.superseded.tell()
             session.progress.close()
-        return session.summary()
+        summary = session.summary()
+        if not summary.data_errors:
+            known.keep(asked, session.runs, session.endings)
+        return summary
 
 
 class _Session:
@@ -149,11 +164,12 @@ class _Session:
         self.data_errors: list[str] = []
         # Each raises what must end the study: a Ctrl-C, a results folder that is gone.
         self.looks: list[Callable[[], None]] = []
-        self._environment = canonical_json(environment())
+        self._environment = ""
         self._budget = canonical_json(self.study.budget.limits())
 
     def plan(self, executor: Executor) -> None:
         """Find out what the runs are."""
+        self._environment = canonical_json(environment())
         ask = Ask(executor, run_limits(self.study.budget), self.progress.say, self.threads)
         self.facts = self.kind.facts(self.study, ask)
         self.runs = self.kind.plan(self.study, self.facts)
@@ -174,6 +190,8 @@ class _Session:
         write_description(self.results, plan)
         self.described = True
         write_sources(self.results, self.facts.solvers.values())
+        put_right(self.store, self.progress.say)
+        self.superseded.take_apart(self.runs)
         for run in self.runs:
             self.check()
             self.superseded.restore(run)
@@ -187,13 +205,15 @@ class _Session:
                 self._write(self._record_without_run(run))
             else:
                 self.pending.append(run)
+        separate(self.store, (run.file_name for run in self.pending))
         self.pending = in_rounds(self.pending, self.study.name)
         if self.already_recorded:
-            self.progress.say(
-                f"{self.already_recorded} of {len(self.runs)} runs already recorded in "
-                f"{self.results}"
-            )
+            self.say_recorded(self.already_recorded, len(self.runs))
         self.superseded.tell()
+
+    def say_recorded(self, recorded: int, planned: int) -> None:
+        """Say how many runs need not be repeated."""
+        self.progress.say(f"{recorded} of {planned} runs already recorded in {self.results}")
 
     def _description(self) -> dict[str, Any]:
         """What study.json says of what this command runs."""
