@@ -290,9 +290,9 @@ class _Merger:
                 self._copy(found)
                 yield
         for side in self.sides:
-            for folder in (SUPERSEDED, "sources"):
-                for path in sorted((side.folder / folder).glob("*")):
-                    self._copy_file(path, self.out / folder / path.name)
+            for part in (SUPERSEDED, "sources"):
+                for path in sorted((side.folder / part).glob("*")):
+                    self._copy_file(path, self.out / part / path.name)
                     yield
         self.target.reopen()
         separate(self.target, ())
