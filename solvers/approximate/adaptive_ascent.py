@@ -11,7 +11,7 @@ from marginbench.solvers.numeric.matrices import matmul, squared_norms
 from marginbench.solvers.numeric.sample_loops import margins_of
 from marginbench.solvers.numeric.shrinking import NO_STEP
 
-# The constants of GD13's authors in their LIBLINEAR: how fast preferences follow the gains, and their range.
+# GD13: how fast preferences follow the gains, and their range.
 _RATE, _LEAST, _MOST = 0.2, 1.0 / 20.0, 20.0
 # The part of a visit that a point has at the start.
 _HALF = 0.5

@@ -29,8 +29,7 @@ class OCAS(WeightedSolver, SoftMarginParameters):
     Minimises ``1/2 ||w||^2 + C sum_i weights_i hinge_i``. Each iteration adds a plane below the
     risk and takes the minimum w_t of the bound by all planes; the best point w_b moves to the exact
     minimum of the objective on the line to w_t, and the next plane touches the risk at
-    ``(1 - mu) w_b + mu w_t`` ([FS08]_, [FS09]_). The objective of w_b never
-    rises.
+    ``(1 - mu) w_b + mu w_t`` ([FS08]_, [FS09]_). The objective of w_b never rises.
 
     Differences from the paper: the breakpoints of the line search are selected and not sorted; an
     unregularised bias is minimised out for each w, and then the line search follows tangents (the
