@@ -11,7 +11,7 @@ from marginbench.solvers.numeric.matrices import matmul, squared_norms
 from marginbench.solvers.numeric.sample_loops import margins_of
 from marginbench.solvers.numeric.shrinking import NO_STEP
 
-# GD13 section 3 and the authors' LIBLINEAR: how fast preferences follow the gains, and their range.
+# GD13: how fast preferences follow the gains, and their range.
 _RATE, _LEAST, _MOST = 0.2, 1.0 / 20.0, 20.0
 # The part of a visit that a point has at the start.
 _HALF = 0.5
@@ -139,7 +139,7 @@ class AdaptiveAscent:
 def visits(preference, active, credit):
     """The points of an epoch, each as often as its credit allows, in their order; credit in place.
 
-    GD13 Algorithm 3: preferences are shares of as many visits as there are active points; what is
+    GD13: preferences are shares of as many visits as there are active points; what is
     left of a visit is kept for the next epoch.
     """
     total, count = 0.0, 0

@@ -29,8 +29,7 @@ class OCAS(WeightedSolver, SoftMarginParameters):
     Minimises ``1/2 ||w||^2 + C sum_i weights_i hinge_i``. Each iteration adds a plane below the
     risk and takes the minimum w_t of the bound by all planes; the best point w_b moves to the exact
     minimum of the objective on the line to w_t, and the next plane touches the risk at
-    ``(1 - mu) w_b + mu w_t`` ([FS08]_ Algorithm 2, [FS09]_ Algorithm 2). The objective of w_b never
-    rises.
+    ``(1 - mu) w_b + mu w_t`` ([FS08]_, [FS09]_). The objective of w_b never rises.
 
     Differences from the paper: the breakpoints of the line search are selected and not sorted; an
     unregularised bias is minimised out for each w, and then the line search follows tangents (the
@@ -49,8 +48,8 @@ class OCAS(WeightedSolver, SoftMarginParameters):
         How: unregularised, minimised out exactly for each w, or as the weight of a constant feature
         1, regularised like the others.
     mu : float in (0, 1]
-        How far from the best point, on the way to w_t, the next plane is taken. The authors find
-        0.1 best; with 1 it is taken at w_t.
+        How far from the best point, on the way to w_t, the next plane is taken. The authors take
+        0.1; with 1 it is taken at w_t.
     max_idle : int >= 1 or None
         Planes that were not needed in so many iterations in a row are removed; None keeps all.
     tol : float >= 0

@@ -175,7 +175,7 @@ def test_points_that_gain_are_drawn_more_often(rbf_task, drawn):
     assert ascent.preference[free].mean() > 5 * ascent.preference[idle].mean()
 
 
-@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("C", [0.1, 1.0, pytest.param(100.0, marks=pytest.mark.slow)])
 def test_neither_shrinking_nor_frequencies_change_the_optimum(rbf_task, drawn, solve_dual, C):
     Q = (drawn @ drawn.T) * np.outer(rbf_task.y, rbf_task.y)
     best = solve_dual(Q, rbf_task.y, C)

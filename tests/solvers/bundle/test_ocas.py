@@ -34,7 +34,7 @@ def first_zero(slope, growth, breakpoints, jumps):
 
 
 def twin(X, y, lam, mu, iterations):
-    """FS09 Algorithm 2 with everything written out: the w_b and the bounds of all iterations."""
+    """The method of FS09 with everything written out: the w_b and the bounds of all iterations."""
     n, d = X.shape
     best = cut = np.zeros(d)
     planes, constants = [np.zeros(d)], [0.0]
