@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -65,7 +65,7 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
     supports_bias = True
     supports_no_bias = False
     scalarization = "C"
-    certificate = "dual"
+    certificate: ClassVar[Literal["dual"] | None] = "dual"
     instrumented = False
     deterministic = True
 
