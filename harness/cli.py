@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from marginbench.harness.commands import data, running, solvers, studies
+from marginbench.harness.commands import data, folders, running, solvers, studies
 from marginbench.harness.commands.output import complain, data_code, help_only
 from marginbench.harness.commands.running import ReportWriter
 from marginbench.harness.errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
@@ -37,6 +37,7 @@ def build_app(write_report: ReportWriter, write_page: ReportWriter | None = None
     )
     app.callback(invoke_without_command=True)(_main)
     running.add(app, write_report, write_page or write_report)
+    folders.add(app)
     studies.add(app)
     solvers.add(app)
     data.add(app)

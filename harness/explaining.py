@@ -214,19 +214,19 @@ class _Finder:
 
     def explain(self, run: Run) -> Explained:
         """What would be done about a run, and why."""
-        record = self._read(self.runs.folder / run.file_name)
+        place = self.runs.place(run.file_name)
+        record = _loaded(self.runs, run.file_name)
         if isinstance(record, RecordError):
-            reason = str(record).removeprefix(f"{self.runs.folder / run.file_name}: ")
-            return self._told(run, "damaged", reason, self.runs.folder / run.file_name)
+            return self._told(run, "damaged", str(record).removeprefix(f"{place}: "), place)
         if record is not None and record.key == run.key:
             limits = wider_limits(self.kind, self.study.budget, record)
             if limits:
                 raised = " and ".join(limits)
                 reason = f"it ended with {record.status!r}, and {raised} is higher now"
-                return self._told(run, "repeated", reason, self.runs.folder / run.file_name)
+                return self._told(run, "repeated", reason, place)
             reason = f"its record is current ({record.status})"
-            return self._told(run, "recorded", reason, self.runs.folder / run.file_name)
-        aside = self._read(self.aside.folder / run.file_name)
+            return self._told(run, "recorded", reason, place)
+        aside = _loaded(self.aside, run.file_name)
         if isinstance(aside, RecordBase) and aside.key == run.key:
             reason = f"its record is taken back from {FOLDER}"
             return self._told(run, "superseded", reason, self.aside.folder / run.file_name)
@@ -252,21 +252,12 @@ class _Finder:
         """The newest record of the same task, solver and seed under another key."""
         found = []
         for name in self._files[store].get(stem_of(run.file_name), ()):
-            path = store.folder / name
-            record = self._read(path)
+            record = _loaded(store, name)
             if isinstance(record, RecordBase) and (
                 (record.task, record.solver, record.seed) == (run.task, run.solver, run.seed)
             ):
-                found.append((path, record))
+                found.append((store.place(name), record))
         return max(found, key=lambda item: item[1].started_at, default=None)
-
-    def _read(self, path: Path) -> RecordBase | RecordError | None:
-        if not path.is_file():
-            return None
-        try:
-            return self.runs.read(path)
-        except RecordError as error:
-            return error
 
     def _differences(self, record: RecordBase, run: Run) -> Iterator[Difference]:
         before, now = json.loads(record.key_parts), json.loads(run.known["key_parts"])
@@ -314,6 +305,13 @@ class _Finder:
             record="" if record is None else record.relative_to(self.results).as_posix(),
             differences=differences,
         )
+
+
+def _loaded(store: RecordStore, name: str) -> RecordBase | RecordError | None:
+    try:
+        return store.load(name)
+    except RecordError as error:
+        return error
 
 
 def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

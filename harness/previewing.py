@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -115,8 +115,9 @@ def preview(
             runs = _planned(study, Ask(pool, limits, say, computes=False))
     fates: dict[tuple[str, str], Counter[Fate]] = {}
     seconds: list[float] = []
+    stores = [RecordStore(results / folder) for folder in ("runs", FOLDER)]
     for run in runs:
-        fate = _fate(study, results, run, retry_failed=retry_failed)
+        fate = _fate(study, stores, run, retry_failed=retry_failed)
         fates.setdefault((run.task, run.solver), Counter())[fate] += 1
         if fate == "to do":
             seconds.append(Pair.of(run).limit)
@@ -129,8 +130,8 @@ def _planned(study: StudyBase, ask: Ask) -> list[Run]:
     return kind.plan(study, kind.facts(study, ask))
 
 
-def _fate(study: StudyBase, results: Path, run: Run, *, retry_failed: bool) -> Fate:
-    record = _recorded(results, run)
+def _fate(study: StudyBase, stores: Sequence[RecordStore], run: Run, *, retry_failed: bool) -> Fate:
+    record = _recorded(stores, run)
     if record is not None and not is_repeated(
         kind_named(study.kind), study.budget, record, retry_failed=retry_failed
     ):
@@ -140,12 +141,11 @@ def _fate(study: StudyBase, results: Path, run: Run, *, retry_failed: bool) -> F
     return "skipped" if run.skip_reason else "to do"
 
 
-def _recorded(results: Path, run: Run) -> RecordBase | None:
+def _recorded(stores: Sequence[RecordStore], run: Run) -> RecordBase | None:
     """The record of a run, also one that would be taken back from those of earlier versions."""
-    for folder in ("runs", FOLDER):
-        path = results / folder / run.file_name
+    for store in stores:
         try:
-            record = RecordStore(path.parent).read(path) if path.is_file() else None
+            record = store.load(run.file_name)
         except RecordError:
             continue
         if record is not None and record.key == run.key:

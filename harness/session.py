@@ -23,6 +23,7 @@ from marginbench.harness.description import (
 )
 from marginbench.harness.environment import environment, version
 from marginbench.harness.errors import InterruptedRunError, RecordError, UserError
+from marginbench.harness.folders.gathering import put_right, separate
 from marginbench.harness.guarding import Guarded, check_folder_exists, exclusive
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
@@ -174,6 +175,8 @@ class _Session:
         write_description(self.results, plan)
         self.described = True
         write_sources(self.results, self.facts.solvers.values())
+        put_right(self.store, self.progress.say)
+        self.superseded.take_apart(self.runs)
         for run in self.runs:
             self.check()
             self.superseded.restore(run)
@@ -187,6 +190,7 @@ class _Session:
                 self._write(self._record_without_run(run))
             else:
                 self.pending.append(run)
+        separate(self.store, (run.file_name for run in self.pending))
         self.pending = in_rounds(self.pending, self.study.name)
         if self.already_recorded:
             self.progress.say(

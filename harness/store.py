@@ -1,9 +1,15 @@
-"""The store that keeps records: a folder with one sealed Parquet file for each run."""
+"""The store that keeps records: sealed Parquet files, one for each run or compacted ones for many.
+
+A record is named by the file name of its run, wherever it lies. A file of that name goes before a
+row of a compacted file: it was written later.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +18,7 @@ import pyarrow as pa
 from marginbench.data_loaders.atomic import replacing
 from marginbench.data_loaders.errors import first_line
 from marginbench.harness.errors import RecordError
+from marginbench.harness.folders.compacted import CompactedFile, is_compacted, newest_first
 from marginbench.harness.records import RecordBase, schema_of
 from marginbench.harness.sealing import sealed, unsealed
 from marginbench.harness.storage import storing
@@ -37,13 +44,32 @@ def read_record(path: Path | str) -> RecordBase:
         message names the file and says why.
     """
     path = Path(path)
+    if is_compacted(path):
+        raise RecordError(
+            f"{path}: holds the records of many runs; read its folder with load_results, or the "
+            "file with pandas"
+        )
+    with _naming(path):
+        return record_of(unsealed(path))
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Put the file's name before what is wrong with it."""
     try:
-        return _record_of(unsealed(path))
+        yield
     except RecordError as error:
         raise RecordError(f"{path}: {error}") from None
 
 
-def _record_of(row: dict[str, Any]) -> RecordBase:
+def record_of(row: dict[str, Any]) -> RecordBase:
+    """The record that a stored row is, of whatever kind.
+
+    Raises
+    ------
+    RecordError
+        If no run can have written it.
+    """
     from marginbench.harness.kinds import record_type
 
     try:
@@ -57,7 +83,9 @@ def _record_of(row: dict[str, Any]) -> RecordBase:
 
 
 class RecordStore:
-    """Records of one study, of any kind: a folder with one Parquet file per run.
+    """Records of one study, of any kind: a folder of Parquet files.
+
+    Compacted files are opened when first needed; :meth:`reopen` after they have changed.
 
     Parameters
     ----------
@@ -67,6 +95,9 @@ class RecordStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        # When the folder had last changed as its compacted files were opened.
+        self._looked_at = 0
+        self._reading: CompactedFile | None = None
 
     def write(self, record: RecordBase) -> Path:
         """Write one record atomically: a reader sees all of it or nothing.
@@ -87,35 +118,124 @@ class RecordStore:
         return path
 
     def paths(self) -> list[Path]:
-        """The record files, sorted by name."""
+        """The files of single records, sorted by name."""
+        return [path for path in self._files() if not is_compacted(path)]
+
+    def compacted_paths(self) -> list[Path]:
+        """The compacted files, sorted by name."""
+        return [path for path in self._files() if is_compacted(path)]
+
+    def _files(self) -> list[Path]:
         return sorted(self.folder.glob("*.parquet"))
 
+    @cached_property
+    def _opened(self) -> tuple[list[CompactedFile], dict[Path, RecordError]]:
+        """The compacted files that no other replaces, and why others cannot be read."""
+        found, damaged = {}, {}
+        self._looked_at = self._changed_at()
+        for path in self.compacted_paths():
+            try:
+                with _naming(path):
+                    file = CompactedFile(path)
+                found[file.seal] = file
+            except RecordError as error:
+                damaged[path] = error
+        return newest_first(found), damaged
+
+    @property
+    def compacted_files(self) -> list[CompactedFile]:
+        """The compacted files that are read."""
+        return self._opened[0]
+
+    @property
+    def unreadable(self) -> dict[Path, RecordError]:
+        """Compacted files that cannot be read at all, and why."""
+        return self._opened[1]
+
+    @cached_property
+    def rows(self) -> dict[str, CompactedFile]:
+        """Name of a record -> the compacted file that holds it."""
+        return {name: file for file in self.compacted_files for name in file.places}
+
+    def reopen(self) -> None:
+        """Look at the compacted files anew."""
+        for name in ("_opened", "rows"):
+            self.__dict__.pop(name, None)
+
+    def _changed_at(self) -> int:
+        try:
+            return self.folder.stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def names(self) -> list[str]:
+        """The names of all records, sorted."""
+        return sorted({*(path.name for path in self.paths()), *self.rows})
+
+    def place(self, name: str) -> Path:
+        """The file that holds a record; the one it would be written to if there is none."""
+        path = self.folder / name
+        return self.rows[name].path if name in self.rows and not path.is_file() else path
+
     def read(self, path: Path) -> RecordBase:
-        """Read one record: :func:`read_record`."""
+        """Read one record from a file of its own: :func:`read_record`."""
         return read_record(path)
 
-    def scan(self) -> Iterator[RecordBase | RecordError]:
-        """Every record of the folder; a damaged file comes as the error that it raised."""
-        for path in self.paths():
+    def load(self, name: str) -> RecordBase | None:
+        """The record of this name, wherever it lies; None if there is none.
+
+        Raises
+        ------
+        RecordError
+            If it is damaged, or missing while a compacted file cannot be read; the message names
+            the file.
+        """
+        path = self.folder / name
+        if path.is_file():
             try:
-                yield self.read(path)
+                return self.read(path)
+            except RecordError:
+                if path.is_file():
+                    raise  # otherwise it was compacted meanwhile
+        if name not in self.rows and self._looked_at != self._changed_at():
+            self.reopen()
+        file = self.rows.get(name)
+        if file is None:
+            if self.unreadable:
+                raise RecordError(str(next(iter(self.unreadable.values()))))
+            return None
+        # In the order of a study one file after the other is read.
+        if self._reading is not None and self._reading is not file:
+            self._reading.close()
+        self._reading = file
+        with _naming(file.path):
+            return record_of(file.row(name))
+
+    def scan(self) -> Iterator[RecordBase | RecordError]:
+        """Every record of the folder; a damaged one comes as the error that it raised."""
+        yield from self.unreadable.values()
+        for name in self.names():
+            try:
+                record = self.load(name)
             except RecordError as error:
                 yield error
+            else:
+                if record is not None:
+                    yield record
 
     def recorded(self, file_name: str, key: str, say: Callable[[str], None]) -> RecordBase | None:
         """The record of the run with this key, if there is a readable one.
 
         A damaged file is moved aside, and ``say`` is told.
         """
-        path = self.folder / file_name
-        if not path.is_file():
-            return None
         try:
-            record = self.read(path)
+            record = self.load(file_name)
         except RecordError as error:
-            say(f"{error}; moved to {self.move_aside(path)}, the run is done again")
+            path = self.folder / file_name
+            moved = f" moved to {self.move_aside(path)}," if path.is_file() else ""
+            say(f"{error};{moved} the run is done again")
             return None
-        return record if record.key == key else None
+        return record if record is not None and record.key == key else None
 
     def move_aside(self, path: Path) -> str:
         """Rename a damaged file to what readers of the folder pass over; returns the new name."""

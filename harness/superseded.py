@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 
 from marginbench.harness.errors import RecordError
+from marginbench.harness.folders.gathering import take_out
 from marginbench.harness.kinds import Run
 from marginbench.harness.records import RecordBase
 from marginbench.harness.storage import storing
@@ -32,10 +33,10 @@ def stem_of(file_name: str) -> str:
 
 
 def files_by_stem(store: RecordStore) -> dict[str, set[str]]:
-    """The names of the record files by their stems."""
+    """The names of the records by their stems."""
     found: dict[str, set[str]] = defaultdict(set)
-    for path in store.paths():
-        found[stem_of(path.name)].add(path.name)
+    for name in store.names():
+        found[stem_of(name)].add(name)
     return found
 
 
@@ -63,7 +64,7 @@ class Superseded:
     def restore(self, run: Run) -> None:
         """Take the record of a run back, if there is one that is not damaged."""
         aside, path = self.folder / run.file_name, self.store.folder / run.file_name
-        if path.exists() or not aside.is_file():
+        if path.exists() or run.file_name in self.store.rows or not aside.is_file():
             return
         try:
             if self.store.read(aside).key != run.key:
@@ -74,6 +75,15 @@ class Superseded:
         with storing(path):
             os.replace(aside, path)
         self.n_restored += 1
+
+    def take_apart(self, runs: Iterable[Run]) -> None:
+        """Give compacted records that planned runs replace files of their own."""
+        planned = {run.file_name for run in runs}
+        stems = {stem_of(name) for name in planned}
+        take_out(
+            self.store,
+            [name for name in self.store.rows if name not in planned and stem_of(name) in stems],
+        )
 
     def replaced_by(self, record: RecordBase) -> None:
         """Move the records away that a record replaces: of the same run, under other keys."""

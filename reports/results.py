@@ -132,14 +132,13 @@ class _NoRecord:
 def _read_planned(
     store: RecordStore, planned: PlannedRun, record_type: type[RecordBase]
 ) -> RecordBase | _NoRecord:
-    path = store.folder / planned.file
     name = f"runs/{planned.file}"
-    if not path.is_file():
-        return _NoRecord("missing", f"no record: {name} does not exist")
     try:
-        record = store.read(path)
+        record = store.load(planned.file)
     except RecordError as error:
-        return _NoRecord("damaged", f"{name}: {str(error).removeprefix(f'{path}: ')}")
+        return _NoRecord("damaged", f"runs/{str(error).removeprefix(f'{store.folder}/')}")
+    if record is None:
+        return _NoRecord("missing", f"no record: {name} does not exist")
     if not isinstance(record, record_type):
         return _NoRecord("damaged", f"{name}: is of a study of the kind {record.kind!r}")
     for item in _IDENTITY:

@@ -1,0 +1,51 @@
+"""The commands that reorganise results folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from marginbench.harness.commands.output import complain
+
+if TYPE_CHECKING:
+    from marginbench.harness.folders.compacting import Compaction
+
+_Json = Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")]
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command("compact", help="Gather the records of a results folder into few files.")(_compact)
+
+
+def _compact(
+    results: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    as_json: _Json = False,
+) -> int:
+    from marginbench.harness.folders.compacting import compact
+
+    done = compact(results, say=_say)
+    for line in done.damaged:
+        complain(f"not gathered: {line}", done.exit_code)
+    typer.echo(
+        json.dumps(done.as_dict() | {"exit_code": done.exit_code}) if as_json else _in_words(done)
+    )
+    return int(done.exit_code)
+
+
+def _in_words(done: Compaction) -> str:
+    from marginbench.harness.words import plural
+
+    gathered = (
+        f"{plural(done.gathered, 'record')} gathered" if done.gathered else "nothing to gather"
+    )
+    files = f"{plural(done.records, 'record')} in {plural(done.files, 'compacted file')}"
+    sizes = f"{done.bytes_before / 1e6:.1f} MB before, {done.bytes_after / 1e6:.1f} MB now"
+    return f"{gathered}; {files}; {sizes}"
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=True)

@@ -1,0 +1,1 @@
+"""Results folders as wholes: many records in few files, several folders in one."""
