@@ -110,7 +110,7 @@ def merged(
     of_study = whole.runs(known)
     runs = [_marked(run, of_study) for run in now["planned"]]
     own = {_identity(run) for run in runs}
-    content = _content(scope, results)
+    content = content_of(scope, results)
     kept = [
         _marked(run, of_study)
         for run in before.get("planned", ())
@@ -150,7 +150,7 @@ def merged(
         before.get("command", "") if any(run.get("added") for run in kept) else "",
     )
     found["study"] = content
-    found["of"] = _size(whole, found)
+    found["of"] = size_of(whole, found)
     return found
 
 
@@ -201,7 +201,7 @@ def _upgraded(before: Mapping[str, Any]) -> Mapping[str, Any]:
     return before if before.get("schema_version", 1) > 1 else {}
 
 
-def _content(scope: Scope, results: Path) -> dict[str, Any]:
+def content_of(scope: Scope, results: Path) -> dict[str, Any]:
     """The study, and what the command adds to it, as plain values."""
     whole = scope.whole
     tables = (*whole.task_tables, whole.solver_table)
@@ -254,12 +254,13 @@ def _configured_alike(
     for what in ("task", "solver"):
         then = before["study"][f"{what}s"].get(run[what])
         today = content[f"{what}s"].get(run[what], then)
-        if then is None or _configuration(then) != _configuration(today):
+        if then is None or configuration(then) != configuration(today):
             return False
     return True
 
 
-def _configuration(entry: Mapping[str, Any]) -> str:
+def configuration(entry: Mapping[str, Any]) -> str:
+    """What an entry of a study says of its runs, but for how many they are."""
     # An earlier release may not have had a key that says nothing.
     told = {k: v for k, v in entry.items() if v not in (None, {}, [])}
     return canonical_json({k: v for k, v in told.items() if k not in _NOT_CONFIGURING})
@@ -290,7 +291,7 @@ def _commands(whole: str, own: str, earlier: str) -> str:
     return "\n".join(dict.fromkeys(line for line in lines if line))
 
 
-def _size(whole: StudyBase, found: Mapping[str, Any]) -> dict[str, int]:
+def size_of(whole: StudyBase, found: Mapping[str, Any]) -> dict[str, int]:
     """How many tasks, solvers and runs there are when all of the study was run."""
     described = {entry["label"]: entry for entry in found["solvers"]}
     runs = {_identity(run) for run in found["planned"]}

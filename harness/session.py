@@ -24,6 +24,7 @@ from marginbench.harness.description import (
 from marginbench.harness.environment import environment, version
 from marginbench.harness.errors import InterruptedRunError, RecordError, UserError
 from marginbench.harness.folders.gathering import put_right, separate
+from marginbench.harness.folders.resuming import Resumption
 from marginbench.harness.guarding import Guarded, check_folder_exists, exclusive
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
@@ -104,7 +105,17 @@ def run_study(
         contextlib.ExitStack() as stack,
     ):
         session.looks += [check_interrupt, check_folder]
+        known = Resumption(
+            scope, results, {"jobs": jobs, "threads": threads, "commands": (command, whole_command)}
+        )
+        asked = ""
         if executor is None:
+            done = known.summary()
+            if done is not None and not (retry_failed and done.unexpected):
+                session.say_recorded(done.planned, done.planned)
+                session.progress.close()
+                return done
+            asked = known.asked_if_told()
             logs = results / "logs"
             with storing(logs):
                 logs.mkdir(exist_ok=True)
@@ -121,7 +132,10 @@ def run_study(
         finally:
             session.superseded.tell()
             session.progress.close()
-        return session.summary()
+        summary = session.summary()
+        if not summary.data_errors:
+            known.keep(asked, session.runs, session.records)
+        return summary
 
 
 class _Session:
@@ -193,11 +207,12 @@ class _Session:
         separate(self.store, (run.file_name for run in self.pending))
         self.pending = in_rounds(self.pending, self.study.name)
         if self.already_recorded:
-            self.progress.say(
-                f"{self.already_recorded} of {len(self.runs)} runs already recorded in "
-                f"{self.results}"
-            )
+            self.say_recorded(self.already_recorded, len(self.runs))
         self.superseded.tell()
+
+    def say_recorded(self, recorded: int, planned: int) -> None:
+        """Say how many runs need not be repeated."""
+        self.progress.say(f"{recorded} of {planned} runs already recorded in {self.results}")
 
     def _description(self) -> dict[str, Any]:
         """What study.json says of what this command runs."""

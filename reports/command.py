@@ -11,7 +11,7 @@ from marginbench.reports import report
 from marginbench.reports.commands import COMMANDS
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
 # Columns of the table in a file or a pipe, where nothing says how wide a line may be.
 _WIDTH = 110
@@ -26,7 +26,28 @@ def main() -> None:
 
 
 def write_report(results: Path, command: str) -> Path:
-    """Write the page as :func:`marginbench.report` does, and print the same results."""
+    """Write the page as :func:`marginbench.report` does, and print the same results.
+
+    Nothing is computed where both are known to be the same as before.
+    """
+    from marginbench.reports.unchanged import PageStamp
+
+    console = _console()
+    before = PageStamp.of(results, command, _settings(console))
+    printed = before.printed()
+    if printed is None:
+        path, printed, changed = _computed(results, command, console)
+        before.keep(printed)
+    else:
+        path, changed = results / "report.html", False
+    print(printed, end="")
+    if not changed:
+        print("The report says the same already; its file stays as it is.")
+    return path
+
+
+def _computed(results: Path, command: str, console: Console) -> tuple[Path, str, bool]:
+    """Make the page; its path, the tables to print, and whether its file has changed."""
     # Imported here: the other commands write no report.
     from marginbench.reports.analysis import Analysis
     from marginbench.reports.page import write_page
@@ -35,23 +56,39 @@ def write_report(results: Path, command: str) -> Path:
 
     analysis = Analysis(load_results(results))
     page = write_page(analysis, command)
-    print_tables(summary(analysis))
-    if not page.changed:
-        print("The report says the same already; its file stays as it is.")
-    return page.path
+    # Captured: on a closed pipe rich would end the process with a code of its own.
+    with console.capture() as text:
+        console.print(summary(analysis))
+    return page.path, text.get(), page.changed
 
 
 def print_tables(tables: RenderableType) -> None:
     """Print tables as wide as the terminal, or in a fixed width where there is none."""
+    console = _console()
+    with console.capture() as text:
+        console.print(tables)
+    print(text.get(), end="")
+
+
+def _console() -> Console:
     from rich.console import Console
 
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH
-    # Captured: on a closed pipe rich would end the process with a code of its own.
-    with console.capture() as text:
-        console.print(tables)
-    print(text.get(), end="")
+    return console
+
+
+def _settings(console: Console) -> tuple[object, ...]:
+    """What printed tables depend on."""
+    return (
+        console.width,
+        console.is_terminal,
+        console.color_system,
+        console.no_color,
+        console.encoding,
+        console.legacy_windows,
+    )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.sparse import csr_matrix
 
 from marginbench.data_loaders.content import Content, Part
@@ -144,6 +143,8 @@ def documents(params: Parameters, positive: float | None = None) -> Content:
 
 def _draws(n_features: int, density: float) -> int:
     """How many words to draw for a document, so that so large a share of all are expected in it."""
+    # Imported here: it takes long, and every command lists the datasets.
+    from scipy.optimize import brentq
 
     def excess(draws: float) -> float:
         return float(_document_frequency(n_features, draws).mean()) - density
