@@ -134,7 +134,7 @@ def run_study(
             session.progress.close()
         summary = session.summary()
         if not summary.data_errors:
-            known.keep(asked, session.runs, session.records)
+            known.keep(asked, session.runs, session.endings, summary)
         return summary
 
 
@@ -164,11 +164,12 @@ class _Session:
         self.data_errors: list[str] = []
         # Each raises what must end the study: a Ctrl-C, a results folder that is gone.
         self.looks: list[Callable[[], None]] = []
-        self._environment = canonical_json(environment())
+        self._environment = ""
         self._budget = canonical_json(self.study.budget.limits())
 
     def plan(self, executor: Executor) -> None:
         """Find out what the runs are."""
+        self._environment = canonical_json(environment())
         ask = Ask(executor, run_limits(self.study.budget), self.progress.say, self.threads)
         self.facts = self.kind.facts(self.study, ask)
         self.runs = self.kind.plan(self.study, self.facts)

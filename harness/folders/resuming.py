@@ -8,8 +8,7 @@ command does all its work again. Every record is checked against its checksum.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,8 @@ from marginbench.harness.folders.stamps import (
 )
 from marginbench.harness.keys import hash_json, numeric_versions
 from marginbench.harness.kinds import Run
-from marginbench.harness.outcomes import RunSummary, failure_line
+from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.plans import Scope
-from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
 from marginbench.harness.selection import dataset_names, is_foreign, registered
 from marginbench.harness.store import RecordStore
 
@@ -100,7 +98,9 @@ class Resumption:
             part=self.scope.words(),
         )
 
-    def keep(self, asked: str, runs: Sequence[Run], records: Mapping[str, RecordBase]) -> None:
+    def keep(
+        self, asked: str, runs: Sequence[Run], recorded: Container[str], ended: RunSummary
+    ) -> None:
         """Keep how the runs ended.
 
         Parameters
@@ -108,31 +108,29 @@ class Resumption:
         asked : str
             What :meth:`asked` was before they were planned.
         runs : sequence of Run
-        records : mapping
-            Key of a run -> its record.
+        recorded : container of str
+            Keys of the runs that are recorded.
+        ended : RunSummary
         """
-        if not asked or not self._is_final(runs, records) or asked != self.asked():
+        if not asked or not self._is_final(runs, recorded) or asked != self.asked():
             return
         try:
             stamp = records_stamp(RecordStore(self.results / "runs"))
         except RecordError:
             return
-        ended = [records[run.key] for run in runs]
         found = {
             "folder": self._folder(),
             "records": _digest(stamp),
             "planned": len(runs),
-            "statuses": Counter(record.status for record in ended),
-            "unexpected": [
-                failure_line(record) for record in ended if record.status not in EXPECTED_STATUSES
-            ],
+            "statuses": ended.statuses,
+            "unexpected": ended.unexpected,
         }
         kept = remembered(self.results, _WHAT)
         kept.pop(asked, None)
         recent = dict(list(kept.items())[1 - _MOST_COMMANDS :])
         remember(self.results, _WHAT, recent | {asked: found})
 
-    def _is_final(self, runs: Sequence[Run], records: Mapping[str, RecordBase]) -> bool:
+    def _is_final(self, runs: Sequence[Run], recorded: Container[str]) -> bool:
         """Whether another command would find out nothing new: no optimum is missing, no library."""
         wanted = {
             task.label
@@ -140,7 +138,7 @@ class Resumption:
             if not getattr(task, "why_no_reference", "-")
         }
         return all(
-            run.key in records
+            run.key in recorded
             and not run.failure
             and (run.reference is not None or run.task not in wanted)
             for run in runs
