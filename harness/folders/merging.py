@@ -221,7 +221,7 @@ class _Merger:
             for item, record in self._records_of(side, store):
                 found[record.task, record.solver, record.seed].append(item)
                 self._newest[side] = max(self._newest[side], record.started_at)
-        undecided = []
+        undecided: list[Conflict] = []
         for identity, candidates in found.items():
             conflict = self._conflict(identity, candidates)
             winner = candidates[0] if conflict is None else self._preferred(candidates)
@@ -290,9 +290,9 @@ class _Merger:
                 self._copy(found)
                 yield
         for side in self.sides:
-            for folder in (SUPERSEDED, "sources"):
-                for path in sorted((side.folder / folder).glob("*")):
-                    self._copy_file(path, self.out / folder / path.name)
+            for name in (SUPERSEDED, "sources"):
+                for path in sorted((side.folder / name).glob("*")):
+                    self._copy_file(path, self.out / name / path.name)
                     yield
         self.target.reopen()
         separate(self.target, ())
