@@ -98,10 +98,10 @@ class Resumption:
             part=self.scope.words(),
         )
 
-    def keep(
+    def kept(
         self, asked: str, runs: Sequence[Run], recorded: Container[str], ended: RunSummary
-    ) -> None:
-        """Keep how the runs ended.
+    ) -> RunSummary:
+        """How the runs ended, which is kept if another command would find the same.
 
         Parameters
         ----------
@@ -112,12 +112,13 @@ class Resumption:
             Keys of the runs that are recorded.
         ended : RunSummary
         """
-        if not asked or not self._is_final(runs, recorded) or asked != self.asked():
-            return
+        final = not ended.data_errors and self._is_final(runs, recorded)
+        if not asked or not final or asked != self.asked():
+            return ended
         try:
             stamp = records_stamp(RecordStore(self.results / "runs"))
         except RecordError:
-            return
+            return ended
         found = {
             "folder": self._folder(),
             "records": _digest(stamp),
@@ -129,6 +130,7 @@ class Resumption:
         kept.pop(asked, None)
         recent = dict(list(kept.items())[1 - _MOST_COMMANDS :])
         remember(self.results, _WHAT, recent | {asked: found})
+        return ended
 
     def _is_final(self, runs: Sequence[Run], recorded: Container[str]) -> bool:
         """Whether another command would find out nothing new: no optimum is missing, no library."""
