@@ -132,10 +132,7 @@ def run_study(
         finally:
             session.superseded.tell()
             session.progress.close()
-        summary = session.summary()
-        if not summary.data_errors:
-            known.keep(asked, session.runs, session.endings)
-        return summary
+        return known.kept(asked, session.runs, session.endings, session.summary())
 
 
 class _Session:

@@ -290,15 +290,15 @@ class _Merger:
                 self._copy(found)
                 yield
         for side in self.sides:
-            for part in (SUPERSEDED, "sources"):
-                for path in sorted((side.folder / part).glob("*")):
-                    self._copy_file(path, self.out / part / path.name)
+            for name in (SUPERSEDED, "sources"):
+                for path in sorted((side.folder / name).glob("*")):
+                    self._copy_file(path, self.out / name / path.name)
                     yield
         self.target.reopen()
         separate(self.target, ())
-        for made in (self.out / SUPERSEDED, self.out / "sources"):
-            if not any(made.iterdir()):
-                made.rmdir()
+        for folder in (self.out / SUPERSEDED, self.out / "sources"):
+            if not any(folder.iterdir()):
+                folder.rmdir()
 
     def _supersede(self, found: _Found) -> None:
         """Put a record aside that another one replaces; in the merged folder it is moved."""

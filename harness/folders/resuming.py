@@ -8,8 +8,7 @@ command does all its work again. Every record is checked against its checksum.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from marginbench.harness.folders.stamps import (
 )
 from marginbench.harness.keys import hash_json, numeric_versions
 from marginbench.harness.kinds import Run
-from marginbench.harness.outcomes import Ending, RunSummary
+from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.plans import Scope
 from marginbench.harness.selection import dataset_names, is_foreign, registered
 from marginbench.harness.store import RecordStore
@@ -99,37 +98,41 @@ class Resumption:
             part=self.scope.words(),
         )
 
-    def keep(self, asked: str, runs: Sequence[Run], endings: Mapping[str, Ending]) -> None:
-        """Keep how the runs ended.
+    def kept(
+        self, asked: str, runs: Sequence[Run], recorded: Container[str], ended: RunSummary
+    ) -> RunSummary:
+        """How the runs ended, which is kept if another command would find the same.
 
         Parameters
         ----------
         asked : str
             What :meth:`asked` was before they were planned.
         runs : sequence of Run
-        endings : mapping of str to Ending
-            By the keys of the runs.
+        recorded : container of str
+            Keys of the runs that are recorded.
+        ended : RunSummary
         """
-        if not asked or not self._is_final(runs, endings) or asked != self.asked():
-            return
+        final = not ended.data_errors and self._is_final(runs, recorded)
+        if not asked or not final or asked != self.asked():
+            return ended
         try:
             stamp = records_stamp(RecordStore(self.results / "runs"))
         except RecordError:
-            return
-        ended = [endings[run.key] for run in runs]
+            return ended
         found = {
             "folder": self._folder(),
             "records": _digest(stamp),
             "planned": len(runs),
-            "statuses": Counter(each.status for each in ended),
-            "unexpected": [each.failure for each in ended if each.failure],
+            "statuses": ended.statuses,
+            "unexpected": ended.unexpected,
         }
         kept = remembered(self.results, _WHAT)
         kept.pop(asked, None)
         recent = dict(list(kept.items())[1 - _MOST_COMMANDS :])
         remember(self.results, _WHAT, recent | {asked: found})
+        return ended
 
-    def _is_final(self, runs: Sequence[Run], endings: Mapping[str, Ending]) -> bool:
+    def _is_final(self, runs: Sequence[Run], recorded: Container[str]) -> bool:
         """Whether another command would find out nothing new: no optimum is missing, no library."""
         wanted = {
             task.label
@@ -137,7 +140,7 @@ class Resumption:
             if not getattr(task, "why_no_reference", "-")
         }
         return all(
-            run.key in endings
+            run.key in recorded
             and not run.failure
             and (run.reference is not None or run.task not in wanted)
             for run in runs
