@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from marginbench.reports.errors import ReportError
@@ -174,7 +174,10 @@ def _history(
     series = _series(ordered, bounds)
     known = _annotations(repository, commits, notes)
     pairs = tuple(
-        _pair(place, commits, ordered, series, known[place - 1], bounds)
+        replace(
+            _pair(place, commits, ordered, series, known[place - 1], bounds),
+            notes=_between(repository, commits[place - 1], commits[place]),
+        )
         for place in range(1, len(ordered))
     )
     return History(
@@ -260,6 +263,16 @@ def _annotations(
             notes.append(f"Known changes are not read. {error}.")
             found.append(())
     return found
+
+
+def _between(repository: Repository | None, before: Commit, after: Commit) -> tuple[str, ...]:
+    """That the cause of a change may be a commit that was not measured."""
+    if repository is None or not (before.date and after.date):
+        return ()
+    count = len(repository.between(before.hash, after.hash))
+    if count <= 1:
+        return ()
+    return (f"{count} commits lead from one to the other, and any of them may be the cause",)
 
 
 def _series(snapshots: Sequence[Snapshot], bounds: Mapping[str, float] | None) -> dict[Key, Series]:

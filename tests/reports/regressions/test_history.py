@@ -98,6 +98,15 @@ def test_the_repository_orders_commits_and_names_them(repo, over_time):
     assert [each.subject for each in history.commits] == ["change 0", "change 1", "change 2"]
     assert history.series[EVALUATIONS].numbers == (3, 2, 1)
     assert history.notes == ()
+    assert all(pair.notes == () for pair in history.pairs)
+
+
+def test_commits_that_were_not_measured_may_be_the_cause(repo, over_time):
+    commits = [repo.commit(f"change {i}") for i in range(3)]
+    (history,) = histories(over_time([1, 2], commits[::2]), Repository(repo.folder))
+    assert history.pairs[0].notes == (
+        "2 commits lead from one to the other, and any of them may be the cause",
+    )
 
 
 def test_commits_beside_the_line_and_of_elsewhere_are_named(repo, over_time):
