@@ -25,7 +25,7 @@ trap 'rm -f "$text"' EXIT
 # Apart from the command, whose exit code 1 means something else than a failed installation.
 tox run --quiet -e regress --notest || exit 2
 status=0
-tox run --quiet -e regress -- "$fork" "$head" \
+tox run -qq -e regress -- "$fork" "$head" \
     --text --html "${REGRESSIONS_HTML:-regressions.html}" "$@" >"$text" || status=$?
 cat "$text"
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
