@@ -71,12 +71,16 @@ def option(words: list[str], name: str) -> str:
 
 
 @functools.cache
-def command_names() -> set[str]:
-    """The commands of marginbench."""
+def command_options() -> dict[str, set[str]]:
+    """The options of each command of marginbench."""
     app = build_app(lambda results, command: results)
     for module in COMMANDS:
         module.add(app)
-    return set(typer.main.get_command(app).commands)
+    group = typer.main.get_command(app)
+    return {
+        name: {option for parameter in command.params for option in parameter.opts}
+        for name, command in group.commands.items()
+    }
 
 
 def check_exists(words: list[str]) -> None:
@@ -90,7 +94,8 @@ def check_exists(words: list[str]) -> None:
         extras = re.findall(r"\[(.*)\]", words[-1])
         assert set(extras) <= set(project()["optional-dependencies"])
     elif program == "marginbench":
-        assert words[1] in command_names()
+        options = command_options()[words[1]]
+        assert {word for word in words if word.startswith("--")} <= options
     else:
         # A step for which this test knows no rule belongs in a script.
         assert words[:2] == ["sudo", "apt-get"], words
