@@ -12,6 +12,7 @@ from marginbench.harness.words import visible
 from marginbench.reports.fitting import Column, Entry, FittedTable
 from marginbench.reports.formatting import DASH, plural
 from marginbench.reports.regressions import words
+from marginbench.reports.regressions.annotations import Annotation
 from marginbench.reports.regressions.verdicts import CellVerdict, Change, Verdict
 from marginbench.reports.regressions.words import Pair
 
@@ -153,7 +154,7 @@ def _known(changed: Sequence[CellVerdict]) -> Iterator[RenderableType]:
         yield Text(visible(f"known change, {plural(n, 'cell')}: {why}"), style="cyan")
 
 
-def _accepted(cell: CellVerdict) -> list[object]:
+def _accepted(cell: CellVerdict) -> list[Annotation | None]:
     return [change.accepted for change in cell.changes]
 
 
