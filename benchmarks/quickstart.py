@@ -4,9 +4,9 @@ The ``track_`` numbers are deterministic for a seed, so any change of them is a 
 ``time_`` and ``peakmem_`` depend on the machine and only advise. Lower is better everywhere.
 """
 
+from benchmarks.work import importable
 from marginbench.harness.study_file import load_study
 from marginbench.harness.workbench import estimator_and_data, planned_runs, watch
-from marginbench.solvers import registry
 
 _STUDY = load_study("quickstart")
 
@@ -18,12 +18,13 @@ _SUBOPTIMALITY_FLOOR = 1e-3
 
 
 def _cells(wanted=lambda solver: True):
-    """Labels "task / solver" of what the solvers support."""
-    classes = registry()
+    """Labels "task / solver" of what the solvers support that can be imported."""
+    classes = importable()[0]
     return [
         f"{task.label} / {entry.label}"
         for task in _STUDY.task
         for entry in _STUDY.solver
+        if entry.name in classes
         for solver in [classes[entry.name]]
         if wanted(solver)
         and (solver.supports_bias if task.fit_intercept else solver.supports_no_bias)

@@ -147,7 +147,15 @@ def is_own(name: str, folder: str | Path | None = None) -> bool:
     if colon and file.endswith(".py"):
         return True
     # No other name has a point or a slash in it.
-    return "." in name or os.sep in name or bool(name and _at(name, folder).exists())
+    return "." in name or os.sep in name or bool(name and _is_there(_at(name, folder)))
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file; of a name that no file can have, there is none."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def find_own(

@@ -214,6 +214,9 @@ class _Sides:
             for side in sides if turn % 2 == 0 else sides[::-1]:
                 self._tell(f"timing {side.commit.short}, turn {turn + 1} of {turns}")
                 _together([side.asv("times", patterns, "--append-samples", "-a", "rounds=1")])
+            if not any(side.has_results("times") for side in sides):
+                # None of the benchmarks that were chosen is timed.
+                break
         self._keep(sides, "times", patterns, kept)
 
     def _side(self, commit: Commit) -> _Side:
@@ -264,6 +267,10 @@ class _Side:
         """asv's folder of results of one part of the measurement."""
         return self._folder / what
 
+    def has_results(self, what: str) -> bool:
+        """Whether asv has measured something in one part of the measurement."""
+        return any(self.results(what).glob("*/*-*.json"))
+
     def asv(self, what: str, patterns: Sequence[str], *options: str) -> _Run:
         """A run of asv that has begun."""
         chosen = [word for each in patterns for word in ("--bench", each)]
@@ -274,7 +281,7 @@ class _Side:
         """Raise an error if a benchmark has no row: asv leaves out what it cannot even start."""
         folder = self.results(what)
         folder.mkdir(exist_ok=True)
-        found = read_results(folder) if any(folder.glob("*/*-*.json")) else []
+        found = read_results(folder) if self.has_results(what) else []
         ran = {f"{each.suite}.{each.measure}" for one in found for each in one.versions}
         listed = folder / "benchmarks.json"
         known = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}

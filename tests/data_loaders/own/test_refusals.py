@@ -13,6 +13,7 @@ import pytest
 
 from marginbench.data_loaders import DataError, import_data, imported, load, remove_imported
 from marginbench.data_loaders.own import csv_table, making
+from marginbench.data_loaders.own.finding import is_own
 
 GOOD = "age,job,y\n31,a,no\n42,b,yes\n53,a,no\n64,b,yes\n"
 ROWS = "".join(f"{k},{k % 7},{'ab'[k % 2]}\n" for k in range(40))
@@ -346,3 +347,8 @@ def test_a_name_that_is_a_number_comes_before_the_place_of_a_column(here: Path) 
     assert set(load("mine").y_train) == {-1, 1}
     import_data("other", frame, target=-1)
     assert set(load("other").y_train) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("name", ["9" * 5000, "a\0b"])
+def test_a_name_that_no_file_can_have_is_no_file(name):
+    assert not is_own(name)
