@@ -166,7 +166,6 @@ def _values(path: Path, name: str, fields: Mapping[str, Any]) -> Iterator[tuple[
         raise _damaged(path, f"the parameters of {name}")
     cells = [_cell(each) for each in itertools.product(*params)]
     numbers = _column(path, name, fields.get("result"), len(cells))
-    samples = _column(path, name, fields.get("samples"), len(cells))
     low = _column(path, name, fields.get("stats_q_25"), len(cells))
     high = _column(path, name, fields.get("stats_q_75"), len(cells))
     suite, measure = _benchmark(name)
@@ -176,11 +175,7 @@ def _values(path: Path, name: str, fields: Mapping[str, Any]) -> Iterator[tuple[
             continue
         yield (
             Key(Cell(suite, cell), measure),
-            Value(
-                number,
-                _samples(path, name, samples[place]),
-                _quartiles(low[place], high[place]),
-            ),
+            Value(number, quartiles=_quartiles(low[place], high[place])),
         )
 
 
@@ -223,13 +218,6 @@ def _number(path: Path, name: str, found: object) -> float | None:
         number = math.inf
     # An infinite value cannot be compared; it is as good as none.
     return None if math.isinf(number) else number
-
-
-def _samples(path: Path, name: str, found: object) -> tuple[float, ...]:
-    if not isinstance(found, list):
-        return ()
-    numbers = [_number(path, name, each) for each in found]
-    return tuple(each for each in numbers if each is not None and each > 0)
 
 
 def _quartiles(low: object, high: object) -> tuple[float, float] | None:

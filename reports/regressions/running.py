@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from platformdirs import user_cache_dir
@@ -33,13 +34,15 @@ from marginbench.reports.errors import ReportError
 from marginbench.reports.regressions.asv_files import read_results
 from marginbench.reports.regressions.installing import install
 from marginbench.reports.regressions.repository import Commit, Repository
-from marginbench.reports.regressions.values import Lane, Snapshot
+from marginbench.reports.regressions.values import Lane, Snapshot, Value
 
 _CONFIG = "asv.conf.json"
 _KEPT = Path(".asv", "regressions")
 _MACHINE = "here"
 #: asv: everything ran; some benchmarks failed, which their values say.
 _DONE = (0, 2)
+#: The kinds of benchmarks, by how asv names them, that are the same at any load.
+_STEADY = "(track|peakmem|mem)_"
 _NONE_CHOSEN = "No benchmarks selected"
 
 
@@ -50,20 +53,22 @@ class Plan:
     Attributes
     ----------
     counts : tuple of str
-        Deterministic: once a side, both sides side by side.
+        What another load of the machine does not change, memory too: once a side, both sides side
+        by side.
     timed : tuple of str
         In turns, one side at a time.
     turns : int
-        How often each side has its turn.
+        How often each side has its turn. With five, an interval at 99 % is as wide as all that was
+        seen.
     """
 
     counts: tuple[str, ...]
     timed: tuple[str, ...] = ()
-    turns: int = 3
+    turns: int = 5
 
 
-#: What the command runs: all counts, and the time of a fit of each solver.
-FULL = Plan((r"^work\.",), (r"^solve\.Fit\.",))
+#: What the command runs: all counts, and the memory and time of a fit of each solver.
+FULL = Plan((r"^work\.", r"^solve\.Fit\.peakmem_"), (r"^solve\.Fit\.time_",))
 #: In a fraction of the time: no times, and the counts that most changes show in.
 SHORT = Plan((r"^work\.\w+\.track_(failed|unsolved|evaluations|products|suboptimality)\b",))
 
@@ -81,10 +86,9 @@ def plan_of(patterns: Sequence[str]) -> Plan:
             re.compile(each)
         except re.error as error:
             raise ReportError(f"--suite {each!r}: is no regular expression ({error})") from error
-    # Counts are methods named track_.
     return Plan(
-        tuple(rf"^(?=.*\.track_)(?=.*(?:{each}))" for each in patterns),
-        tuple(rf"^(?!.*\.track_)(?=.*(?:{each}))" for each in patterns),
+        tuple(rf"^(?=.*\.{_STEADY})(?=.*(?:{each}))" for each in patterns),
+        tuple(rf"^(?!.*\.{_STEADY})(?=.*(?:{each}))" for each in patterns),
     )
 
 
@@ -120,10 +124,10 @@ def measured(
     kept = repository.root / _KEPT
     counts = kept / _identity(repository, head, plan.counts)
     # Times compare only with those of the same session.
-    times = kept / _identity(repository, head, plan.timed) / f"{base.short}-{head.short}"
-    parts = [part for part, patterns in ((counts, plan.counts), (times, plan.timed)) if patterns]
+    turns = (*plan.timed, str(plan.turns))
+    times = kept / _identity(repository, head, turns) / f"{base.short}-{head.short}"
     if again:
-        for part in parts:
+        for part in (counts, times):
             for each in (base, head):
                 shutil.rmtree(part / each.hash, ignore_errors=True)
     both = tuple(dict.fromkeys((base, head)))
@@ -135,7 +139,7 @@ def measured(
             sides.count(uncounted, plan.counts, counts)
         if untimed:
             sides.time(both, plan.timed, plan.turns, times)
-    return _snapshot(parts, base), _snapshot(parts, head)
+    return _snapshot(counts, times, base), _snapshot(counts, times, head)
 
 
 def _identity(repository: Repository, head: Commit, patterns: Sequence[str]) -> str:
@@ -156,12 +160,11 @@ def _identity(repository: Repository, head: Commit, patterns: Sequence[str]) -> 
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 
 
-def _snapshot(parts: Sequence[Path], commit: Commit) -> Snapshot:
-    """What was measured of a commit in all parts."""
+def _snapshot(counts: Path, times: Path, commit: Commit) -> Snapshot:
+    """What was measured of a commit."""
     found = [
-        read_results(part / commit.hash)[0]
-        for part in parts
-        if any((part / commit.hash).glob("*/*-*.json"))
+        *_read([counts / commit.hash]),
+        *_of_turns(_read(sorted((times / commit.hash).glob("*")))),
     ]
     if not found:
         raise ReportError("no benchmark was run; --suite is to match names such as work.Work")
@@ -175,6 +178,27 @@ def _snapshot(parts: Sequence[Path], commit: Commit) -> Snapshot:
         versions={key: value for each in found for key, value in each.versions.items()},
         units={key: value for each in found for key, value in each.units.items()},
     )
+
+
+def _read(folders: Sequence[Path]) -> list[Snapshot]:
+    """What asv has written into each of these folders, if anything."""
+    return [read_results(each)[0] for each in folders if any(each.glob("*/*-*.json"))]
+
+
+def _of_turns(turns: Sequence[Snapshot]) -> list[Snapshot]:
+    """One snapshot of several turns: the median, with the turns as its samples.
+
+    What fails in one of them has failed.
+    """
+    if not turns:
+        return []
+    values = {}
+    for key in {key for turn in turns for key in turn.values}:
+        found = [turn.values[key].number for turn in turns if key in turn.values]
+        numbers = [each for each in found if each is not None]
+        failed = len(numbers) < len(found)
+        values[key] = Value(None) if failed else Value(median(numbers), tuple(numbers))
+    return [replace(turns[0], values=values)]
 
 
 class _Sides:
@@ -203,7 +227,9 @@ class _Sides:
         sides = [self._side(each) for each in commits]
         self._tell(f"counting: {', '.join(each.short for each in commits)}")
         _together([side.asv("counts", patterns) for side in sides])
-        self._keep(sides, "counts", patterns, kept)
+        for side in sides:
+            side.check("counts", patterns)
+        self._keep(sides, "counts", kept)
 
     def time(
         self, commits: Sequence[Commit], patterns: Sequence[str], turns: int, kept: Path
@@ -211,13 +237,15 @@ class _Sides:
         """Run benchmarks that depend on the machine in turns."""
         sides = [self._side(each) for each in commits]
         for turn in range(turns):
+            part = f"times/{turn}"
             for side in sides if turn % 2 == 0 else sides[::-1]:
                 self._tell(f"timing {side.commit.short}, turn {turn + 1} of {turns}")
-                _together([side.asv("times", patterns, "--append-samples", "-a", "rounds=1")])
-            if not any(side.has_results("times") for side in sides):
+                _together([side.asv(part, patterns, "-a", "rounds=1")])
+                side.check(part, patterns)
+            if not any(side.has_results(part) for side in sides):
                 # None of the benchmarks that were chosen is timed.
                 break
-        self._keep(sides, "times", patterns, kept)
+        self._keep(sides, "times", kept)
 
     def _side(self, commit: Commit) -> _Side:
         if not self._installed:
@@ -228,9 +256,7 @@ class _Sides:
             self._installed[commit] = _Side(self._repository, commit, self._scratch)
         return self._installed[commit]
 
-    def _keep(self, sides: Sequence[_Side], what: str, patterns: Sequence[str], kept: Path) -> None:
-        for side in sides:
-            side.check(what, patterns)
+    def _keep(self, sides: Sequence[_Side], what: str, kept: Path) -> None:
         with storing(kept):
             kept.mkdir(parents=True, exist_ok=True)
         for side in sides:
@@ -280,7 +306,7 @@ class _Side:
     def check(self, what: str, patterns: Sequence[str]) -> None:
         """Raise an error if a benchmark has no row: asv leaves out what it cannot even start."""
         folder = self.results(what)
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         found = read_results(folder) if self.has_results(what) else []
         ran = {f"{each.suite}.{each.measure}" for one in found for each in one.versions}
         listed = folder / "benchmarks.json"
@@ -303,7 +329,7 @@ class _Side:
         config |= {"repo": str(self._root), "benchmark_dir": str(benchmarks)}
         for name, folder in (("results", what), ("env", "environments"), ("html", "html")):
             config[f"{name}_dir"] = str(self._folder / folder)
-        made = self._suite / f"{self.commit.hash}-{what}.json"
+        made = self._suite / f"{self.commit.hash}-{what.replace('/', '-')}.json"
         made.write_text(json.dumps(config), encoding="utf-8")
         return made
 

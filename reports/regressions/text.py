@@ -160,7 +160,7 @@ def _accepted(cell: CellVerdict) -> list[Annotation | None]:
 
 def _times(advice: Sequence[Change]) -> FittedTable:
     return FittedTable(
-        "Times, which only advise: ratios with 95 % intervals",
+        "Times, which only advise: ratios with 99 % intervals",
         [
             Column("cell", [Entry(visible(each.key.cell.name)) for each in advice]),
             Column("measure", [Entry(each.measure.title) for each in advice], weight=1),

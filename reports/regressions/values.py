@@ -66,9 +66,11 @@ class Value:
     number : float or None
         None: the benchmark failed.
     samples : tuple of float
-        Single timings, where asv recorded them.
+        Independent timings: one for each turn that a commit had while the two of a comparison took
+        turns. What one run of asv repeats is no sample: it all depends on that run's process and
+        moment.
     quartiles : tuple of float or None
-        Of the samples, from asv's statistics.
+        Of what one run of asv repeated.
     """
 
     number: float | None

@@ -161,7 +161,7 @@ class Comparison:
 
     @property
     def advice(self) -> tuple[Change, ...]:
-        """Changes of measures that only advise and that the samples tell, the largest first."""
+        """Changes of measures that only advise and that the turns tell, the largest first."""
         found = [
             change
             for each in self.cells

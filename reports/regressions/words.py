@@ -195,7 +195,9 @@ def notes(comparison: Comparison) -> list[str]:
         for change in each.changes
     )
     if untimed:
-        found.append(f"{plural(untimed, 'time')} without enough samples to compare")
+        found.append(
+            f"{plural(untimed, 'time')} not compared: the two commits were not timed in turns"
+        )
     return found
 
 

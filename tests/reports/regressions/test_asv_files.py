@@ -77,7 +77,8 @@ def test_what_asv_writes_is_read(tmp_path):
         Key(Cell("start.Broken", "SMO rbf dense bias"), "all"): None,
     }
     timed = found.values[Key(Cell(fit, "SMO 1"), "time_fit")]
-    assert timed.samples == (0.1, 0.3, 0.2)
+    # What a run of asv repeats is not independent.
+    assert timed.samples == ()
     assert timed.quartiles == (pytest.approx(0.15), pytest.approx(0.25))
     assert found.versions[Benchmark(work, "evaluations")] == "v-work.Work.track_evaluations"
     assert found.failed_cells() >= {Cell("start.Broken", "SMO rbf dense"), Cell(fit, "SMO 2.5")}

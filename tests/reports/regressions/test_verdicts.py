@@ -167,7 +167,7 @@ def test_times_advise_where_there_are_samples(snapshot):
     assert change.estimate is not None
     assert change.estimate.ratio == pytest.approx(2, rel=0.01)
     assert slower.exit_code == 0
-    assert compared(timed([1.0] * 6), timed([2.0] * 5)).advice == ()
+    assert compared(timed([1.0] * 5), timed([2.0] * 4)).advice == ()
 
 
 def test_noise_of_the_history_widens_a_bound(verdicts):
