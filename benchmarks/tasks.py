@@ -64,7 +64,7 @@ SETTINGS = {
     "LIBSVM": {"tol": 1e-3},
     "LIBSVMSubsample": {"n_samples": 0.5, "tol": 1e-3},
     "OneDAL": {"tol": 1e-3},
-    "SklearnSGD": {"max_epochs": 200, "tol": 1e-3},
+    "SklearnSGD": {"max_epochs": 200, "min_improvement": 1e-3},
     "LIBLINEAR": {"max_epochs": 200, "tol": 1e-3},
 }
 _FUNCTIONS = {

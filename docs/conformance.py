@@ -61,7 +61,6 @@ _REASONS: dict[str, dict[str, str]] = {
     "LIBLINEAR": {**dict.fromkeys(WEIGHTS, TO_TOLERANCE), CLASSES: ORIGIN},
     "LowRankSVM": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
     "Nystrom": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
-    "Falkon": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
     "SklearnSGD": {**dict.fromkeys(WEIGHTS, SCALED), CLASSES: ORIGIN},
     "RandomFourierFeatures": dict.fromkeys(WEIGHTS, TO_TOLERANCE),
     "Pegasos": dict.fromkeys(WEIGHTS, DRAWN),
@@ -75,6 +74,7 @@ _REASONS: dict[str, dict[str, str]] = {
 #: Only with float32 entries, the default.
 _REASONS_IN_FLOAT32: dict[str, dict[str, str]] = {
     "CuttingPlane": dict.fromkeys(WEIGHTS, ROUNDING),
+    "Falkon": dict.fromkeys(WEIGHTS, ROUNDING),
     "StructuredSVM": {SUBSETS: ROUNDING},
 }
 #: Only with float64 entries.

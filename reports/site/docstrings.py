@@ -33,7 +33,7 @@ _ROLE = re.compile(r":\w+:`~?([^`]+)`")
 _BARE_TERM = re.compile(r"^(\w+ : .*)\n(?! )", re.MULTILINE)
 _REFERENCE = re.compile(r"^\.\. \[\w+\] (.*?)(?=^\.\. \[|\Z)", re.DOTALL | re.MULTILINE)
 _CITED = re.compile(
-    r"(?P<authors>[^:]+): (?P<title>.+?)\. (?P<rest>.*?(?P<year>\d{4})[^.]*)\. "
+    r"(?P<authors>[^:]+): (?P<title>.+?[.!?]) (?P<rest>.*?(?P<year>\d{4})[^.]*)\. "
     r"BibTeX key ``(?P<key>\w+)``\."
 )
 
@@ -107,7 +107,7 @@ def _entry(cited: re.Match[str]) -> str:
     lines = [
         f"@misc{{{cited['key']},",
         f"  author = {{{authors}}},",
-        f"  title = {{{{{cited['title']}}}}},",
+        f"  title = {{{{{cited['title'].removesuffix('.')}}}}},",
         *rest,
         f"  year = {{{cited['year']}}},",
         "}",

@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 
 from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.convergence import short_of
 from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import SoftMarginParameters, SolverParameters
@@ -40,9 +39,11 @@ class SklearnSGD(WeightedSolver, SolverParameters, SoftMarginParameters):
         Fit an unregularised bias. On sparse data scikit-learn takes a hundredth of the step for it.
     average : bool
         Return the average of w after each step instead of the last w.
-    tol : float >= 0
-        Stop when the mean loss of an epoch, as it met the points, has not fallen by ``tol`` below
-        the lowest so far for five epochs in a row; 0 for no such rule.
+    min_improvement : float >= 0
+        SGDClassifier's ``tol``: stop when the mean loss of an epoch, as it met the points, has not
+        fallen by this much below the lowest so far for five epochs in a row; 0 for no such rule.
+        scikit-learn's default is 1e-3, with 1000 passes. The rule bounds no distance from the
+        optimum, from which it may stop far away, so it is no ``tol`` as other solvers have it.
     max_epochs : int >= 1
         Stop after this many passes over the points, in a new order each.
     random_state
@@ -65,12 +66,13 @@ class SklearnSGD(WeightedSolver, SolverParameters, SoftMarginParameters):
     kernel = "linear"
 
     average: bool = False
-    tol: float = 1e-3
-    max_epochs: int = 1000
+    min_improvement: float = 0.0
+    max_epochs: int = 100
 
     def _check_parameters(self) -> None:
         check_positive("C", self.C)
         check_flag("average", self.average)
+        check_positive("min_improvement", self.min_improvement, zero=True)
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
@@ -80,7 +82,7 @@ class SklearnSGD(WeightedSolver, SolverParameters, SoftMarginParameters):
             alpha=1 / (problem.n * float(self.C)),
             fit_intercept=bool(self.fit_intercept),
             average=bool(self.average),
-            tol=self.tol if self.tol > 0 else None,
+            tol=self.min_improvement if self.min_improvement > 0 else None,
             max_iter=min(self.max_epochs, np.iinfo(np.int32).max),
             random_state=int(problem.rng.integers(2**31)),
         )
@@ -91,6 +93,7 @@ class SklearnSGD(WeightedSolver, SolverParameters, SoftMarginParameters):
         model = LinearModel(np.array(sgd.coef_[0], dtype=np.float64), float(sgd.intercept_[0]))
         epochs = int(sgd.n_iter_)
         # SGDClassifier does not tell by how much.
-        shortfall = short_of(f"after {epochs} passes the mean loss may still fall", self.tol)
+        fell = f"the mean loss may still fall, min_improvement={self.min_improvement:g}"
+        shortfall = f"after {epochs} passes {fell}" if self.min_improvement > 0 else ""
         status: SolveStatus = "budget" if epochs >= self.max_epochs else "converged"
         return Solution(model, epochs * problem.n, status, shortfall)

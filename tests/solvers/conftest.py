@@ -63,7 +63,7 @@ _TASKS = {"rbf": _rbf_task, "linear": _linear_task}
 
 
 def dual_optimum(
-    Q: np.ndarray, y: np.ndarray, C: float | None = None, *, bias: bool = False
+    Q: np.ndarray, y: np.ndarray, C: float | np.ndarray | None = None, *, bias: bool = False
 ) -> Optimum:
     """Maximise the dual by Clarabel; C=None leaves alpha without an upper bound."""
     n = len(y)
@@ -73,7 +73,7 @@ def dual_optimum(
         A=sparse.csc_matrix(y[None, :]) if bias else None,
         b=np.zeros(1) if bias else None,
         lb=np.zeros(n),
-        ub=None if C is None else np.full(n, C),
+        ub=None if C is None else np.full(n, 1.0) * C,
         solver="clarabel",
         tol_gap_abs=1e-12,
         tol_gap_rel=1e-12,

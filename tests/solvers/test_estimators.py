@@ -376,7 +376,7 @@ def test_an_entry_given_twice_counts_as_the_sum(name):
     )
     y = [0, 1, 0]
     # Rounding decides when scikit-learn's loss has stopped falling.
-    given = {"gamma": 0.1, **({"tol": 0.0} if name == "SklearnSGD" else {})}
+    given = {"gamma": 0.1, **({"min_improvement": 0.0} if name == "SklearnSGD" else {})}
     expected = make_exact(name, **given).fit(doubled.toarray(), y)
     solver = make_exact(name, **given).fit(doubled, y)
     np.testing.assert_allclose(coefficients(solver), coefficients(expected), rtol=1e-6)

@@ -226,7 +226,8 @@ NO_OBJECTIVE |= {"Falkon", "EigenPro", "MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"
 DUAL = {"SMO", "SDCA", "LinearSDCA", "LIBSVM"}
 #: These hand the whole run to another library, or to another solver of marginbench.
 PEERS = {"LIBSVM", "LIBSVMSubsample", "OneDAL", "LIBLINEAR", "SklearnSGD"}
-NO_CHECKPOINTS = PEERS | {"LowRankSVM", "Nystrom", "RandomFourierFeatures"}
+#: Falkon has all points of a small set as centres, and then is done in one iteration.
+NO_CHECKPOINTS = PEERS | {"Falkon", "LowRankSVM", "Nystrom", "RandomFourierFeatures"}
 
 
 #: Linear solvers, and those that use what is special about a kernel.

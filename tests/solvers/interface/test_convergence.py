@@ -53,7 +53,7 @@ SHORTFALLS = {
         r"\d+ of 60 points are misclassified, the margin is -[\d.]+, target_margin=0"
     ),
     "LIBLINEAR": r"after 1 passes the projected derivatives may differ by more, tol=1e-09",
-    "SklearnSGD": r"after 1 passes the mean loss may still fall, tol=1e-09",
+    "SklearnSGD": r"after 1 passes the mean loss may still fall, min_improvement=1e-09",
     "LIBSVMSubsample": r"after 1 iterations a pair may violate the conditions by more, tol=1e-09",
     "LIBSVM": r"after 1 iterations a pair may violate the conditions by more, tol=1e-09",
 }
@@ -87,13 +87,13 @@ def test_every_solver_is_looked_at():
     always = {name: solver for name, solver in registry().items() if not solver.requires}
     assert {*SHORTFALLS} | WITHOUT_A_RULE | OF_OTHER_FAMILIES == {*always}
     for name, solver_class in always.items():
-        rule = {"tol", "target_margin"} & {*solver_class().get_params()}
+        rule = {"tol", "target_margin", "min_improvement"} & {*solver_class().get_params()}
         assert bool(rule) == (name not in WITHOUT_A_RULE), name
 
 
 @pytest.mark.parametrize("name", SHORTFALLS)
 def test_a_run_that_ends_at_its_limit_says_what_it_fell_short_of(points, name):
-    solver, limit = short(name, tol=1e-9)
+    solver, limit = short(name, tol=1e-9, min_improvement=1e-9)
     ended = f"^{name} ended at {limit} before it converged: {SHORTFALLS[name]}$"
     with pytest.warns(ConvergenceWarning, match=ended) as caught:
         solver.fit(*points)
@@ -117,7 +117,7 @@ def test_a_method_without_a_rule_does_not_warn(points, name):
 )
 def test_no_tolerance_asks_for_no_more_than_the_limit(points, name):
     # The peers take no tol=0; the perceptrons ask for a pass without mistakes.
-    solver, _ = short(name, tol=0.0)
+    solver, _ = short(name, tol=0.0, min_improvement=0.0)
     assert not warnings_of(solver, *points)
     assert solver.status_ == "budget"
 
@@ -126,6 +126,8 @@ def test_no_tolerance_asks_for_no_more_than_the_limit(points, name):
 def test_a_run_that_converges_does_not_warn(name):
     X = np.array([[2.0, 0.0], [1.5, 1.0], [-2.0, 0.0], [-1.5, -1.0]] * 5)
     params = {"tol": 0.3} if name in ("SBP", "SIMBA", "Pegasos") else {}
+    if name == "SklearnSGD":
+        params = {"min_improvement": 1e-3}
     solver = registry()[name](**params)
     assert not warnings_of(solver, X, np.sign(X[:, 0]))
     assert solver.status_ == "converged"
