@@ -64,6 +64,7 @@ OUTSIDE = Judging(
         f"{_OUTSIDE}/__init__.py": "a docstring",
         f"{_OUTSIDE}/templates.py": "the parameters are in the key",
         f"{_OUTSIDE}/work.py": "what it carries is in the key",
+        "harness/descendants.py": "finds the processes of a worker",
         "harness/process.py": "names the folder for files",
     },
 )
