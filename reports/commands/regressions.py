@@ -15,6 +15,7 @@ from marginbench.harness.words import visible
 from marginbench.reports.errors import ReportError
 
 if TYPE_CHECKING:
+    from marginbench.reports.regressions.annotations import Annotation
     from marginbench.reports.regressions.repository import Commit, Repository
     from marginbench.reports.regressions.values import Snapshot
     from marginbench.reports.regressions.words import Pair
@@ -83,16 +84,19 @@ def _regressions(
         raise UserError("--text and --json are two forms of the same output; give one of them")
     if results is not None and (suite or short or again):
         raise UserError("--results runs nothing; leave out --suite, --short and --again")
+    from marginbench.reports.regressions import annotations
     from marginbench.reports.regressions.repository import Repository
 
     repository = Repository(Path.cwd())
     judged = repository.commit(head)
     against = repository.commit(base) if base else repository.base(judged)
+    # A mistake in the file of known changes is told before anything is measured.
+    known = annotations.between(repository, against.hash, judged.hash)
     if results is None:
         before, after = _measured(repository, against, judged, suite or [], short, again)
     else:
         before, after = _read(results, against, judged)
-    pair = _compared(repository, against, judged, before, after, bound or [])
+    pair = _compared(repository, (against, judged), (before, after), known, bound or [])
     if html is not None:
         from marginbench.reports.regressions.pages import write_pair_page
 
@@ -143,24 +147,24 @@ def _read(folder: Path, base: Commit, head: Commit) -> tuple[Snapshot, Snapshot]
 
 def _compared(
     repository: Repository,
-    base: Commit,
-    head: Commit,
-    before: Snapshot,
-    after: Snapshot,
+    commits: tuple[Commit, Commit],
+    snapshots: tuple[Snapshot, Snapshot],
+    known: tuple[Annotation, ...],
     bounds: list[str],
 ) -> Pair:
-    from marginbench.reports.regressions import annotations
     from marginbench.reports.regressions.measures import parsed_bounds
     from marginbench.reports.regressions.verdicts import compared
     from marginbench.reports.regressions.words import Pair
 
+    (base, head), (before, after) = commits, snapshots
+    # What was cut short before would pass whatever comes after it: it "still fails" or is "mended".
+    for suite in before.unmeasured():
+        raise ReportError(
+            f"{base.short}: asv got no value of {suite}, so nothing of it can be compared; "
+            "--again measures it again"
+        )
     names = {each.measure for each in (*before.versions, *after.versions)}
-    comparison = compared(
-        before,
-        after,
-        annotations=annotations.between(repository, base.hash, head.hash),
-        bounds=parsed_bounds(bounds, names),
-    )
+    comparison = compared(before, after, annotations=known, bounds=parsed_bounds(bounds, names))
     notes = []
     if repository.changed and repository.commit("HEAD") == head:
         notes.append("changes that are not committed were not measured")

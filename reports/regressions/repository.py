@@ -94,13 +94,19 @@ class Repository:
         ReportError
             If it has no parent.
         """
-        for name in _MAIN:
-            base = self._try("merge-base", name, head.hash)
-            if base and base != head.hash:
-                return self._described(base)
+        shallow = self._try("rev-parse", "--is-shallow-repository") == "true"
+        hint = "; the clone is shallow: fetch its history, or give BASE" if shallow else ""
+        found = (self._try("rev-parse", "--verify", f"{name}^{{commit}}") for name in _MAIN)
+        main = next(filter(None, found), None)
+        base = self._try("merge-base", main, head.hash) if main else None
+        if base and base != head.hash:
+            return self._described(base)
+        if main and not base and shallow:
+            raise ReportError(f"{head.short}: has no common ancestor with the main branch{hint}")
         parent = self._try("rev-parse", "--verify", f"{head.hash}^")
         if not parent:
-            raise ReportError(f"{head.short}: has no parent to compare with; give BASE")
+            hint = hint or "; give BASE"
+            raise ReportError(f"{head.short}: has no parent to compare with{hint}")
         return self._described(parent)
 
     def ordered(self, commits: list[str]) -> list[str]:

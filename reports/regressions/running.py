@@ -25,6 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+import psutil
 from platformdirs import user_cache_dir
 
 from marginbench.data_loaders.cache import CACHE_VARIABLE
@@ -84,6 +85,8 @@ def plan_of(patterns: Sequence[str]) -> Plan:
     for each in patterns:
         try:
             re.compile(each)
+            # As asv gets it, within another one, where flags for the whole are not allowed.
+            re.compile(rf".(?:{each})")
         except re.error as error:
             raise ReportError(f"--suite {each!r}: is no regular expression ({error})") from error
     return Plan(
@@ -131,15 +134,23 @@ def measured(
             for each in (base, head):
                 shutil.rmtree(part / each.hash, ignore_errors=True)
     both = tuple(dict.fromkeys((base, head)))
-    uncounted = [each for each in both if plan.counts and not (counts / each.hash).is_dir()]
-    untimed = plan.timed and any(not (times / each.hash).is_dir() for each in both)
+    uncounted = [each for each in both if plan.counts and not _is_kept(counts / each.hash)]
+    untimed = plan.timed and any(not _is_kept(times / each.hash) for each in both)
     with interrupts_raised(), tempfile.TemporaryDirectory(prefix="marginbench-") as scratch:
         sides = _Sides(repository, head, Path(scratch), tell)
         if uncounted:
             sides.count(uncounted, plan.counts, counts)
         if untimed:
             sides.time(both, plan.timed, plan.turns, times)
+    for each in both:
+        if plan.counts and (lost := _without_row(counts / each.hash, plan.counts)):
+            raise ReportError(f"{counts / each.hash}: has lost {lost}; --again measures it again")
     return _snapshot(counts, times, base), _snapshot(counts, times, head)
+
+
+def _is_kept(folder: Path) -> bool:
+    """Whether there are results in a folder; one that is empty has lost them."""
+    return folder.is_dir() and any(folder.iterdir())
 
 
 def _identity(repository: Repository, head: Commit, patterns: Sequence[str]) -> str:
@@ -183,6 +194,23 @@ def _snapshot(counts: Path, times: Path, commit: Commit) -> Snapshot:
 def _read(folders: Sequence[Path]) -> list[Snapshot]:
     """What asv has written into each of these folders, if anything."""
     return [read_results(each)[0] for each in folders if any(each.glob("*/*-*.json"))]
+
+
+def _without_row(folder: Path, patterns: Sequence[str]) -> str:
+    """The first of the chosen benchmarks that asv has listed and not run; empty if all ran."""
+    ran = {f"{each.suite}.{each.measure}" for found in _read([folder]) for each in found.versions}
+    listed = folder / "benchmarks.json"
+    try:
+        known = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
+    except ValueError as error:
+        raise ReportError(f"{listed}: cannot be read ({error})") from error
+    for name in sorted(set(known) - {"version"}):
+        suite, _, method = name.rpartition(".")
+        if f"{suite}.{method.removeprefix('track_')}" not in ran and any(
+            re.search(each, name) for each in patterns
+        ):
+            return name
+    return ""
 
 
 def _of_turns(turns: Sequence[Snapshot]) -> list[Snapshot]:
@@ -267,11 +295,13 @@ def _keep(results: Path, folder: Path) -> None:
     """Move complete results to their place at once; another command may have been faster."""
     with storing(folder):
         beside = Path(tempfile.mkdtemp(prefix="new-", dir=folder.parent))
-        shutil.copytree(results, beside, dirs_exist_ok=True)
-        with contextlib.suppress(OSError):
-            beside.rename(folder)
-        if beside.is_dir():
-            shutil.rmtree(beside)
+        try:
+            shutil.copytree(results, beside, dirs_exist_ok=True)
+            with contextlib.suppress(OSError):
+                beside.rename(folder)
+        finally:
+            if beside.is_dir():
+                shutil.rmtree(beside)
         folder.stat()
 
 
@@ -307,16 +337,8 @@ class _Side:
         """Raise an error if a benchmark has no row: asv leaves out what it cannot even start."""
         folder = self.results(what)
         folder.mkdir(parents=True, exist_ok=True)
-        found = read_results(folder) if self.has_results(what) else []
-        ran = {f"{each.suite}.{each.measure}" for one in found for each in one.versions}
-        listed = folder / "benchmarks.json"
-        known = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
-        for name in sorted(set(known) - {"version"}):
-            suite, _, method = name.rpartition(".")
-            if f"{suite}.{method.removeprefix('track_')}" not in ran and any(
-                re.search(each, name) for each in patterns
-            ):
-                raise ReportError(f"{self.commit.short}: asv has no result of {name}")
+        if name := _without_row(folder, patterns):
+            raise ReportError(f"{self.commit.short}: asv has no result of {name}")
 
     def _config(self, what: str) -> Path:
         """asv's configuration of the newer commit, with the folders of this measurement."""
@@ -341,7 +363,10 @@ class _Side:
         home = self._folder / "home"
         home.mkdir()
         settings = Path.home() / ".gitconfig"
-        found = {**os.environ, "HOME": str(home), "USERPROFILE": str(home)}
+        # What they name would be measured on both sides, in place of what is installed.
+        foreign = ("PYTHONPATH", "ASV_PYTHONPATH")
+        found = {name: value for name, value in os.environ.items() if name not in foreign}
+        found |= {"HOME": str(home), "USERPROFILE": str(home)}
         found.setdefault(CACHE_VARIABLE, user_cache_dir("marginbench"))
         if settings.is_file():
             found.setdefault("GIT_CONFIG_GLOBAL", str(settings))
@@ -391,11 +416,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """End a run with all of its processes, if it still goes on."""
     if process.poll() is not None:
         return
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
+    process.kill()
+    if hasattr(os, "getsid"):
+        # asv gives what it starts process groups of their own; the session remains.
+        for each in psutil.pids():
+            with contextlib.suppress(OSError):
+                if os.getsid(each) == process.pid:
+                    os.kill(each, signal.SIGKILL)
     process.wait()
 
 

@@ -127,6 +127,16 @@ class Snapshot:
             if value.number is None or (key.measure == FAILED and value.number > 0)
         )
 
+    def unmeasured(self) -> tuple[str, ...]:
+        """The suites of several cells of which asv got no value, so that nothing compares."""
+        cells: dict[str, set[Cell]] = {}
+        for key in self.values:
+            cells.setdefault(key.cell.suite, set()).add(key.cell)
+        measured = {
+            key.cell.suite for key, value in self.values.items() if value.number is not None
+        }
+        return tuple(sorted(suite for suite in cells.keys() - measured if len(cells[suite]) > 1))
+
     def cells(self) -> frozenset[Cell]:
         """All cells."""
         return frozenset(key.cell for key in self.values)

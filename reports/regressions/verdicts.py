@@ -135,7 +135,9 @@ class CellVerdict:
     def refused(self) -> bool:
         """Whether the gate does not let it pass."""
         if self.verdict in ("failed", "gone"):
-            return self.accepted is None
+            # Values go with what fails; one that is worse is another matter.
+            worse = any(each.outcome == "worse" and each.refused for each in self.changes)
+            return self.accepted is None or worse
         return any(each.refused for each in self.changes)
 
 
@@ -174,7 +176,7 @@ class Comparison:
     def exit_code(self) -> int:
         """2: cells fail that did not; 1: something else is worse and not a known change; else 0."""
         refused = [each for each in self.cells if each.refused]
-        if any(each.verdict == "failed" for each in refused):
+        if any(each.verdict == "failed" and each.accepted is None for each in refused):
             return EXIT_FAILED
         return EXIT_WORSE if refused else EXIT_SAME
 

@@ -109,6 +109,7 @@ def test_bounds_of_the_user_decide(repo, history):
         (["--results", "nowhere"], "nowhere: no folder of asv's results"),
         (["--results", "{results}", "--short"], "leave out --suite, --short"),
         (["--suite", "["], "no regular expression"),
+        (["--suite", "(?i)work"], "no regular expression"),
         (["--suite", "work", "--short"], "give one of them"),
         (["--text", "--json"], "give one of them"),
         (["HEAD~4", "HEAD~3", "--results", "{results}", "--bound", "evals=2"], "did you mean"),
@@ -120,6 +121,25 @@ def test_mistakes_are_one_line(repo, history, words, said):
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_base_that_asv_did_not_measure_passes_nothing(repo, history, write_results):
+    hashes, folder = history
+    cut_short = {name: [None] * len(CELLS) for name in SAME}
+    write_results({hashes["same"]: cut_short, hashes["failed"]: cut_short}, CELLS)
+    for head in ("again", "failed"):
+        words = [hashes["same"], hashes[head], "--results", str(folder)]
+        done = marginbench(repo.folder, *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "asv got no value of work.Work" in done.stderr
+
+
+def test_damaged_known_changes_are_told_before_anything_is_measured(repo):
+    repo.commit("base")
+    repo.commit("known", {FILE: "[[change]"})
+    done = marginbench(repo.folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"marginbench: {FILE} of ")
 
 
 PACKAGE = """
@@ -173,7 +193,11 @@ def test_commits_are_measured_by_asv(repo):
     head = repo.commit("worse, and one fails", {"worked.py": worked(120, "1 / 0")})
     repo.git("switch", "--quiet", "--create", "work")
     (repo.folder / "worked.py").write_text("raise ValueError('not committed')")
-    done = marginbench(repo.folder, "HEAD~1", "--suite", "^work")
+    other = repo.folder.parent / "other"
+    other.mkdir()
+    (other / "worked.py").write_text(worked(100, 100))
+    elsewhere = {"PYTHONPATH": str(other), "ASV_PYTHONPATH": str(other)}
+    done = marginbench(repo.folder, "HEAD~1", "--suite", "^work", **elsewhere)
     assert done.returncode == 2, done.stderr
     assert done.stdout.startswith("failed: 1 cell fails; 1 cell regresses")
     assert f"{TIMES}1.2" in done.stdout
@@ -186,10 +210,25 @@ def test_commits_are_measured_by_asv(repo):
     assert repo.git("status", "--porcelain") == "M worked.py"
 
 
+WITH_CACHE = """
+import worked
+
+class Work:
+    params = (["SMO rbf", "SDCA rbf"],)
+
+    def setup_cache(self):
+        return worked.evaluations("SMO rbf")
+
+    def track_evaluations(self, found, cell):
+        return found
+"""
+
+
 @pytest.mark.slow
-def test_an_interrupted_measurement_leaves_no_process_and_no_result(repo):
+@pytest.mark.parametrize("suite", [SUITE, WITH_CACHE])
+def test_an_interrupted_measurement_leaves_no_process_and_no_result(repo, suite):
     waits = "import time\n\n\ndef evaluations(cell):\n    time.sleep(100)\n"
-    repo.commit("base", FILES | {"worked.py": waits})
+    repo.commit("base", FILES | {"benchmarks/work.py": suite, "worked.py": waits})
     words = [sys.executable, "-m", "marginbench", "regressions", "HEAD", "HEAD", "--suite", "work"]
     command = subprocess.Popen(
         words,

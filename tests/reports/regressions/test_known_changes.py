@@ -71,6 +71,33 @@ def test_the_base_is_where_a_branch_began_or_the_parent(repo):
         repository.base(repository.commit(first))
 
 
+def test_the_base_is_taken_from_the_first_main_branch_that_exists(repo):
+    first, second, third = (repo.commit(name) for name in ("first", "second", "third"))
+    repo.git("update-ref", "refs/remotes/origin/main", third)
+    # Old local branches, as nobody has pulled or removed them.
+    repo.git("branch", "master", first)
+    repo.git("switch", "--quiet", "--detach", third)
+    repo.git("branch", "--force", "main", first)
+    repository = Repository(repo.folder)
+    assert repository.base(repository.commit("HEAD")).hash == second
+
+
+def test_a_shallow_clone_does_not_guess_where_a_branch_began(repo, tmp_path):
+    repo.commit("first")
+    repo.git("switch", "--quiet", "--create", "work")
+    for name in ("second", "third", "fourth"):
+        repo.commit(name)
+    for depth in (1, 2):
+        folder = tmp_path / f"depth-{depth}"
+        words = ["--quiet", "--no-single-branch", f"--depth={depth}", "--branch=work"]
+        repo.git("clone", *words, repo.folder.as_uri(), str(folder))
+        shallow = Repository(folder)
+        with pytest.raises(ReportError, match="the clone is shallow"):
+            shallow.base(shallow.commit("HEAD"))
+        if depth == 2:
+            assert shallow.commit("HEAD~1").subject == "third"
+
+
 def test_commits_are_in_the_order_in_which_they_were_made(repo):
     hashes = [repo.commit(name) for name in ("one", "two", "three")]
     repository = Repository(repo.folder)

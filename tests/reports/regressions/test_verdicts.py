@@ -87,6 +87,23 @@ def test_a_value_that_asv_did_not_get_is_a_failure(verdicts, old, new, verdict, 
     assert found == ({RBF: verdict}, code)
 
 
+def test_a_known_failure_hides_no_worse_value(verdicts):
+    before = {(RBF, "evaluations"): 100, (RBF, "iterations"): 10}
+    after = {(RBF, "evaluations"): 200, (RBF, "iterations"): None}
+    failing = Annotation((RBF,), ("failed",), "known")
+    assert verdicts(before, after, annotations=[failing]) == ({RBF: "failed"}, 1)
+    both = Annotation((RBF,), ("failed", "evaluations"), "known")
+    assert verdicts(before, after, annotations=[both])[1] == 0
+
+
+def test_a_suite_of_which_asv_got_no_value_is_unmeasured(snapshot):
+    nothing = {(RBF, "evaluations"): None, (POLY, "evaluations"): None}
+    assert snapshot(nothing).unmeasured() == ("work.Work",)
+    assert snapshot(nothing | {(POLY, "evaluations"): 1}).unmeasured() == ()
+    # One cell that fails is an answer.
+    assert snapshot({(RBF, "evaluations"): None}).unmeasured() == ()
+
+
 def test_cells_that_come_and_go(verdicts):
     old, new = {(RBF, "evaluations"): 1}, {(POLY, "evaluations"): 1}
     assert verdicts(old, new) == ({RBF: "gone", POLY: "new"}, 1)
