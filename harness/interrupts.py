@@ -33,15 +33,25 @@ def end_at_once_when_interrupted() -> None:
 
 @contextlib.contextmanager
 def interrupts_raised() -> Iterator[None]:
-    """Ctrl-C raises a KeyboardInterrupt in this block, so that what it holds is released."""
+    """Ctrl-C raises a KeyboardInterrupt in this block, so that what it holds is released.
+
+    So do a request to end (SIGTERM, as ``timeout`` and batch systems send it) and the end of the
+    terminal (SIGHUP), unless they are handled or ignored already.
+    """
     if not _replaceable():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    others = (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
+    unhandled = [each for each in others if each and signal.getsignal(each) is signal.SIG_DFL]
+    before = {
+        each: signal.signal(each, signal.default_int_handler)
+        for each in (signal.SIGINT, *unhandled)
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 @contextlib.contextmanager

@@ -225,8 +225,10 @@ class Work:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suite", [SUITE, WITH_CACHE])
-def test_an_interrupted_measurement_leaves_no_process_and_no_result(repo, suite):
+@pytest.mark.parametrize(
+    ("suite", "number"), [(SUITE, signal.SIGINT), (WITH_CACHE, signal.SIGTERM)]
+)
+def test_an_interrupted_measurement_leaves_no_process_and_no_result(repo, suite, number):
     waits = "import time\n\n\ndef evaluations(cell):\n    time.sleep(100)\n"
     repo.commit("base", FILES | {"benchmarks/work.py": suite, "worked.py": waits})
     words = [sys.executable, "-m", "marginbench", "regressions", "HEAD", "HEAD", "--suite", "work"]
@@ -243,7 +245,7 @@ def test_an_interrupted_measurement_leaves_no_process_and_no_result(repo, suite)
         if line.startswith("counting"):
             break
     started = descendants(command.pid, at_least=2)
-    command.send_signal(signal.SIGINT)
+    command.send_signal(number)
     assert command.wait(20) == 130
     psutil.wait_procs(started, 10)
     assert [each for each in started if each.is_running()] == []
