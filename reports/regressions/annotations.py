@@ -6,6 +6,7 @@ commit that it names, or, without one, for the commit that added the entry to th
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ from marginbench.reports.regressions.values import Cell
 
 #: Where the file is.
 FILE = "benchmarks/annotations.toml"
-_KEYS = {"commit", "cells", "measures", "why"}
+_KEYS = {"commit", "cells", "measures", "most", "why"}
 _HASH = re.compile(r"[0-9a-f]{7,64}")
 
 
@@ -36,15 +37,20 @@ class Annotation:
     why : str
     commit : str
         Its hash or the beginning of it; empty: the commit that added the entry.
+    most : float
+        The largest ratio that is accepted, after / before.
     """
 
     cells: tuple[str, ...]
     measures: tuple[str, ...]
     why: str
     commit: str = ""
+    most: float = math.inf
 
-    def covers(self, cell: Cell, measure: str) -> bool:
-        """Whether a change of a measure of a cell is meant."""
+    def covers(self, cell: Cell, measure: str, ratio: float | None = None) -> bool:
+        """Whether a change of a measure of a cell is meant; the ratio is that of its values."""
+        if ratio is not None and ratio > self.most:
+            return False
         return any(fnmatchcase(cell.name, each) for each in self.cells) and any(
             fnmatchcase(measure, each) for each in self.measures
         )
@@ -82,11 +88,15 @@ def _entry(entry: object, where: str) -> Annotation:
         raise ReportError(f'{where}: say why the change is accepted, as why = "..."')
     if not isinstance(commit, str) or (commit and not _HASH.fullmatch(commit)):
         raise ReportError(f"{where}: commit is {commit!r}; give at least 7 digits of its hash")
+    most = entry.get("most", math.inf)
+    if isinstance(most, bool) or not isinstance(most, int | float) or not most > 1:
+        raise ReportError(f"{where}: most is {most!r}; give the largest ratio, such as 1.2")
     return Annotation(
         _patterns(entry.get("cells"), f"{where}: cells"),
         _patterns(entry.get("measures"), f"{where}: measures"),
         visible(why.strip()),
         commit,
+        float(most),
     )
 
 
@@ -127,6 +137,8 @@ def _names(commit: str, commits: Iterable[str]) -> bool:
     return bool(commit) and any(each.startswith(commit) for each in commits)
 
 
-def chosen(annotations: Sequence[Annotation], cell: Cell, measure: str) -> Annotation | None:
+def chosen(
+    annotations: Sequence[Annotation], cell: Cell, measure: str, ratio: float | None = None
+) -> Annotation | None:
     """The first entry that a change of a cell is meant by; None if there is none."""
-    return next((each for each in annotations if each.covers(cell, measure)), None)
+    return next((each for each in annotations if each.covers(cell, measure, ratio)), None)

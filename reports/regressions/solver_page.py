@@ -132,7 +132,9 @@ def _changes(
     for place in sorted({step.place for _, step in steps}, reverse=True):
         here = [(series, step) for series, step in steps if step.place == place]
         annotations = history.pairs[place - 1].annotations
-        known = [chosen(annotations, each.key.cell, each.key.measure) for each, _ in here]
+        known = [
+            chosen(annotations, each.key.cell, each.key.measure, step.ratio) for each, step in here
+        ]
         why = list(dict.fromkeys(each.why for each in known if each))
         found.append(_Change(history.commits[place], address(place), _lines(here), why))
     return found

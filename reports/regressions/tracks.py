@@ -180,7 +180,8 @@ def is_worse(measure: Watched, step: Step) -> bool:
 
 def _kind(history: History, series: Series, step: Step) -> tuple[str, str]:
     """How a step is marked, and why it is known."""
-    known = chosen(history.pairs[step.place - 1].annotations, series.key.cell, series.key.measure)
+    annotations = history.pairs[step.place - 1].annotations
+    known = chosen(annotations, series.key.cell, series.key.measure, step.ratio)
     if known:
         return "known", f". Known change: {known.why}"
     return ("worse" if is_worse(series.measure, step) else "better"), ""

@@ -278,7 +278,9 @@ def _change(
             key, measure, old, new, "within bound" if old != new else "same", significance
         )
     worse = significance > 0
-    accepted = chosen(annotations, key.cell, key.measure) if worse else None
+    # More than nothing is infinitely more.
+    factor = new / old if old > 0 else math.inf
+    accepted = chosen(annotations, key.cell, key.measure, factor) if worse else None
     return Change(
         key, measure, old, new, "worse" if worse else "better", significance, None, accepted
     )

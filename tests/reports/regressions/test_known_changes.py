@@ -51,6 +51,9 @@ def test_an_entry_with_a_commit_is_about_that_commit(repo):
         (ENTRY.format("a") + "cell = 'b'", "'cell' is unknown"),
         (ENTRY.format("a") + "commit = 'HEAD'", "7 digits"),
         (ENTRY.format("a") + ENTRY.format("b") + "commit = 7", "entry 2"),
+        (ENTRY.format("a") + "most = 1", "the largest ratio"),
+        (ENTRY.format("a") + "most = nan", "the largest ratio"),
+        (ENTRY.format("a") + "most = '2'", "the largest ratio"),
     ],
 )
 def test_entries_that_are_none(text, words):

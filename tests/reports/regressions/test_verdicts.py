@@ -144,6 +144,13 @@ def test_known_changes_pass_and_others_do_not(snapshot, verdicts):
     found = compared(snapshot(before), snapshot(after), annotations=[one])
     assert found.exit_code == 1
     assert {each.cell.name: each.refused for each in found.cells} == {RBF: True, POLY: False}
+    twice = Annotation(("SMO *",), ("evaluations",), "steadier", most=2.0)
+    assert verdicts(before, after, annotations=[twice])[1] == 0
+    more = {(RBF, "evaluations"): 2, (POLY, "evaluations"): 3}
+    found = compared(snapshot(before), snapshot(more), annotations=[twice])
+    assert {each.cell.name: each.refused for each in found.cells} == {RBF: False, POLY: True}
+    nothing = {(RBF, "evaluations"): 0, (POLY, "evaluations"): 1}
+    assert verdicts(nothing, after, annotations=[twice])[1] == 1
     measures = Annotation(("SMO *",), ("iterations", "test_*"), "steadier")
     assert verdicts(before, after, annotations=[measures])[1] == 1
 
