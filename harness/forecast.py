@@ -67,11 +67,11 @@ class Forecast:
     Parameters
     ----------
     jobs : int
-        Runs at the same time.
+        Runs at the same time; may be raised later.
     """
 
     def __init__(self, jobs: int = 1) -> None:
-        self._jobs = jobs
+        self.jobs = jobs
         # Of each pair that has been run: of how many runs, and the seconds of all.
         self._seconds: dict[tuple[str, str], tuple[int, float]] = {}
         self._sizes: dict[str, float | None] = {}
@@ -122,7 +122,7 @@ class Forecast:
         )
 
     def _share(self, seconds: Iterable[float]) -> float:
-        return sum(seconds) / self._jobs
+        return sum(seconds) / self.jobs
 
     def _certain(self, pair: Pair) -> Interval:
         expected = self.expected(pair)

@@ -211,6 +211,8 @@ class Outcome:
         result.
     solve_s, data_s, compile_s, evaluation_s : float
         Seconds in each phase as the parent saw them.
+    setting : dict
+        Columns of the record that tell where it ran; empty: on this machine, with these options.
     """
 
     status: Literal["done", "failed", "data", "storage", "user", "timeout", "memory", "crashed"]
@@ -228,13 +230,15 @@ class Outcome:
     compile_s: float = 0.0
     evaluation_s: float = 0.0
     peak_memory_mb: float | None = None
+    setting: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Started:
-    """A job has been given to a worker."""
+    """A job has been given to a worker; ``machine`` is empty for this machine."""
 
     job: Job
+    machine: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from marginbench.harness.forecast import Forecast, Pair, eta_words, span
+from marginbench.harness.forecast import Forecast, Interval, Pair, eta_words, span
 from marginbench.harness.kinds import Run, kind_named
 from marginbench.harness.outcomes import Ending
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
@@ -20,6 +21,8 @@ from marginbench.harness.words import REASON_LIMIT, plural, visible
 
 # A forecast that took longer, in seconds, is made again only after so many times its own time.
 _QUICK, _REST = 0.001, 20
+# Machines that the live display shows.
+_MOST_MACHINES = 20
 
 
 class Progress(Protocol):
@@ -33,7 +36,9 @@ class Progress(Protocol):
         """These runs are to be run now; others are recorded, and tell how long such runs take."""
         ...
 
-    def started(self, run: Run) -> None: ...
+    def started(self, run: Run, machine: str = "") -> None:
+        """A run begins; ``machine`` is empty for this machine."""
+        ...
 
     def ended(self, record: RecordBase) -> None: ...
 
@@ -53,7 +58,7 @@ class SilentProgress:
     def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
         pass
 
-    def started(self, run: Run) -> None:
+    def started(self, run: Run, machine: str = "") -> None:
         pass
 
     def ended(self, record: RecordBase) -> None:
@@ -66,34 +71,66 @@ class SilentProgress:
         pass
 
 
-class _Tally:
+@dataclass(frozen=True)
+class Running:
+    """A run that has begun: when, and on which machine (empty: this one)."""
+
+    pair: Pair
+    since: float
+    machine: str = ""
+
+
+class Tally:
     """What has been run, what is running and what is left."""
 
     def __init__(self, jobs: int) -> None:
         self.forecast = Forecast(jobs)
         self.to_do = 0
         self.done = 0
+        self.failed = 0
         self.left: dict[Pair, int] = defaultdict(int)
-        self.running: dict[tuple[str, str, int], tuple[Pair, float]] = {}
+        self.running: dict[tuple[str, str, int], Running] = {}
+        # Of each machine, how many runs have ended there.
+        self.ended_on: Counter[str] = Counter()
         self._eta, self._next_eta = "", 0.0
 
     def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]]) -> None:
-        self.to_do, self.done = len(pending), 0
+        self.to_do, self.done, self.failed = len(pending), 0, 0
         for run in pending:
             self.left[Pair.of(run)] += 1
         for run, ending in recorded:
             if ending.solving_s is not None:
                 self.forecast.add(Pair.of(run), ending.seconds, ending.solving_s)
 
-    def started(self, run: Run) -> None:
+    def started(self, run: Run, machine: str = "") -> None:
         pair = Pair.of(run)
         self.left[pair] -= 1
-        self.running[run.task, run.solver, run.seed] = pair, time.monotonic()
+        self.running[run.task, run.solver, run.seed] = Running(pair, time.monotonic(), machine)
+        # A cluster tells only by what it takes how many runs it does at a time.
+        self.forecast.jobs = max(self.forecast.jobs, len(self.running))
 
-    def ended(self, record: RecordBase) -> None:
-        pair, since = self.running.pop((record.task, record.solver, record.seed))
-        self.forecast.add(pair, time.monotonic() - since, record.wall_s)
+    def ended(self, record: RecordBase) -> Running:
+        """A run has ended; how it was running."""
+        ran = self.running.pop((record.task, record.solver, record.seed))
+        self.forecast.add(ran.pair, time.monotonic() - ran.since, record.wall_s)
         self.done += 1
+        self.failed += record.status not in EXPECTED_STATUSES
+        self.ended_on[ran.machine] += 1
+        return ran
+
+    def machines(self) -> list[str]:
+        """A line for each machine, if there are several."""
+        running = Counter(ran.machine for ran in self.running.values())
+        names = sorted({*running, *self.ended_on})
+        if len(names) < 2:
+            return []
+        return [f"{name}: {running[name]} running, {self.ended_on[name]} done" for name in names]
+
+    def remaining(self) -> Interval | None:
+        """Seconds that are left; None while nothing is known."""
+        now = time.monotonic()
+        running = [(ran.pair, now - ran.since) for ran in self.running.values()]
+        return self.forecast.remaining(self.left, running)
 
     def eta(self) -> str:
         """Words for the time that is left; empty while nothing is known or nothing is left."""
@@ -101,8 +138,7 @@ class _Tally:
         if self.done == self.to_do:
             return ""
         if now >= self._next_eta:
-            running = [(pair, now - since) for pair, since in self.running.values()]
-            remaining = self.forecast.remaining(self.left, running)
+            remaining = self.remaining()
             self._eta = "" if remaining is None else eta_words(remaining)
             took = time.monotonic() - now
             self._next_eta = now + _REST * took if took > _QUICK else now
@@ -121,7 +157,7 @@ class PlainProgress:
     """
 
     def __init__(self, jobs: int = 1, stream: TextIO | None = None) -> None:
-        self._tally = _Tally(jobs)
+        self._tally = Tally(jobs)
         self._stream = sys.stderr if stream is None else stream
 
     def say(self, line: str) -> None:
@@ -138,13 +174,13 @@ class PlainProgress:
         if pending:
             self.say(f"{plural(len(pending), 'run')} to do")
 
-    def started(self, run: Run) -> None:
-        self._tally.started(run)
+    def started(self, run: Run, machine: str = "") -> None:
+        self._tally.started(run, machine)
 
     def ended(self, record: RecordBase) -> None:
-        self._tally.ended(record)
+        ran = self._tally.ended(record)
         eta = self._tally.eta()
-        left = f", {eta} left" if eta else ""
+        left = f", on {ran.machine}" * bool(ran.machine) + f", {eta} left" * bool(eta)
         self.say(f"[{self._tally.done}/{self._tally.to_do}] {outcome_line(record)}{left}")
 
     def refresh(self) -> None:
@@ -164,7 +200,7 @@ class LiveProgress:
     """
 
     def __init__(self, jobs: int = 1, console: Console | None = None) -> None:
-        self._tally = _Tally(jobs)
+        self._tally = Tally(jobs)
         self._console = Console(stderr=True) if console is None else console
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._drawn = 0.0
@@ -178,8 +214,8 @@ class LiveProgress:
         self._live.start()
         self.refresh()
 
-    def started(self, run: Run) -> None:
-        self._tally.started(run)
+    def started(self, run: Run, machine: str = "") -> None:
+        self._tally.started(run, machine)
         self.refresh()
 
     def ended(self, record: RecordBase) -> None:
@@ -201,12 +237,17 @@ class LiveProgress:
     def _picture(self, now: float) -> Group:
         tally = self._tally
         lines = [
-            Text(f"  {task} · {solver} · seed {seed}  {span(now - since)}")
-            for (task, solver, seed), (_, since) in tally.running.items()
+            Text(f"  {task} · {solver} · seed {seed}  {span(now - ran.since)}")
+            for (task, solver, seed), ran in tally.running.items()
         ]
+        if tally.machines():
+            # Those of a cluster are too many for a terminal.
+            lines = [Text(f"  {line}") for line in tally.machines()[:_MOST_MACHINES]]
         eta = tally.eta()
         left = tally.to_do - tally.done
-        lines.append(Text(f"{left} of {tally.to_do} runs left" + (f", {eta}" if eta else "")))
+        failed = f", {tally.failed} failed" if tally.failed else ""
+        words = f"{left} of {tally.to_do} runs left{failed}" + (f", {eta}" if eta else "")
+        lines.append(Text(words))
         return Group(*lines)
 
 
