@@ -15,7 +15,7 @@ EXIT_OK = 0
 EXIT_RUNS = 1
 EXIT_USAGE = 2
 EXIT_DATA = 3
-#: Something could not be written.
+#: Something could not be written, or the machines of a cluster are gone.
 EXIT_STORAGE = 4
 #: Of a comparison: runs failed only in its second side, or nothing could be compared.
 EXIT_INCOMPLETE = 5
@@ -52,6 +52,12 @@ class BusyError(UserError):
 
 class StorageError(UserError):
     """A file that cannot be written; the message names it, the system's reason and a remedy."""
+
+    exit_code = EXIT_STORAGE
+
+
+class EngineError(UserError):
+    """Where runs were to take place is not there, or no longer; the message says what to do."""
 
     exit_code = EXIT_STORAGE
 

@@ -6,10 +6,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from marginbench.harness.engines.engine import Engine
 from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.places import Places
 from marginbench.harness.previewing import Preview, preview as preview_study
 from marginbench.harness.progress import PlainProgress, Progress, SilentProgress, choose_progress
+from marginbench.harness.progress_json import JsonProgress
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
 from marginbench.harness.study import StudyBase
@@ -30,6 +32,8 @@ def run(
     command: str = "",
     whole_command: str = "",
     quiet: bool = False,
+    log_json: bool = False,
+    engine: Engine | None = None,
 ) -> RunSummary:
     """Run a study and record every run; what is recorded already is not repeated.
 
@@ -57,6 +61,11 @@ def run(
         The command line that runs the study without a selection, for the report.
     quiet : bool
         Show nothing while it runs.
+    log_json : bool
+        Write what happens to the error stream, one JSON object an event, instead of showing it.
+    engine : Engine, optional
+        Where to run: :func:`marginbench.harness.engines.choosing.chosen_engine` makes one; worker
+        processes on this machine by default.
 
     Returns
     -------
@@ -73,6 +82,8 @@ def run(
     whole = select(_loaded(study), timeout=timeout)
     chosen = select(whole, datasets=datasets, solvers=solvers, seeds=seeds, where=where)
     progress: Progress = SilentProgress() if quiet else choose_progress(jobs)
+    if log_json:
+        progress = JsonProgress(jobs, sys.stderr)
     return run_study(
         chosen,
         _folder(chosen, out),
@@ -82,6 +93,7 @@ def run(
         whole=whole,
         whole_command=whole_command,
         progress=progress,
+        engine=engine,
     )
 
 

@@ -21,6 +21,7 @@ from marginbench.harness.description import (
     read_description,
     write_description,
 )
+from marginbench.harness.engines.engine import Engine
 from marginbench.harness.environment import environment, version
 from marginbench.harness.errors import InterruptedRunError, RecordError, UserError
 from marginbench.harness.folders.gathering import put_right, separate
@@ -58,6 +59,7 @@ def run_study(
     whole_command: str = "",
     progress: Progress | None = None,
     executor: Executor | None = None,
+    engine: Engine | None = None,
 ) -> RunSummary:
     """Run a study of any kind and record every run; what is recorded already is not repeated.
 
@@ -81,7 +83,9 @@ def run_study(
     progress : Progress, optional
         Shows what happens; nothing by default.
     executor : Executor, optional
-        Where to run; worker processes on this machine by default.
+        Where to plan and run; worker processes on this machine by default.
+    engine : Engine, optional
+        Where to run what is planned here.
 
     Raises
     ------
@@ -124,11 +128,15 @@ def run_study(
             guarded = Guarded(executor, session.check)
             session.plan(guarded)
             session.prepare(command, whole_command or command, retry_failed=retry_failed)
+            if engine is not None and session.pending:
+                there = stack.enter_context(engine.opened(session.progress.say))
+                guarded = Guarded(there, session.check)
             session.run_pending(guarded)
         except KeyboardInterrupt:
             executor.close()
             summary = session.summary() if session.described else None
-            raise InterruptedRunError(session.interrupted_message(command), summary) from None
+            again = command if engine is None else ""
+            raise InterruptedRunError(session.interrupted_message(again), summary) from None
         finally:
             session.superseded.tell()
             session.progress.close()
@@ -286,11 +294,12 @@ class _Session:
         for event in executor.execute(self._job(run) for run in self.pending):
             if isinstance(event, Started):
                 started[event.job.tag] = _now()
-                self.progress.started(by_key[event.job.tag])
+                self.progress.started(by_key[event.job.tag], event.machine)
             elif isinstance(event, Ended):
                 run = by_key[event.job.tag]
                 record = self._record_of(run, event.outcome)
-                record.started_at = started.pop(run.key)
+                began = started.pop(run.key)
+                record.started_at = event.outcome.setting.get("started_at", began)
                 self._write(record)
                 self.progress.ended(record)
             else:
@@ -334,6 +343,7 @@ class _Session:
             record = self._new_record(run)
             record.status = "wrong"
             record.reason = f"what came back cannot be recorded: {impossible}"
+        record.take(outcome.setting)
         return record
 
     def _record_without_run(self, run: Run) -> RecordBase:
@@ -354,12 +364,14 @@ class _Session:
             solver=run.solver,
             seed=run.seed,
             budget=self._budget,
+            jobs=self.jobs,
+            threads=self.threads,
+            environment=self._environment,
             **run.known,
         )
 
     def _write(self, record: RecordBase) -> None:
         self.check()
-        record.jobs, record.threads, record.environment = self.jobs, self.threads, self._environment
         # What a solver raises may be of any length, and hold any characters.
         record.reason = visible(record.reason, REASON_LIMIT)
         record.traceback = visible_lines(record.traceback)

@@ -84,9 +84,28 @@ def _add_run(app: typer.Typer, write_report: ReportWriter, write_page: ReportWri
         as_json: Annotated[
             bool, typer.Option("--json", help="Print the outcome as one JSON object.")
         ] = False,
+        log_json: Annotated[
+            bool, typer.Option("--log-json", help="Log one JSON object an event to stderr.")
+        ] = False,
+        scheduler: Annotated[
+            str | None,
+            typer.Option(help="Run on the workers of this Dask scheduler: tcp://HOST:PORT."),
+        ] = None,
+        cluster: Annotated[
+            str | None,
+            typer.Option(help="Run on a cluster started by slurm, pbs, lsf, sge or kubernetes."),
+        ] = None,
+        cluster_options: Annotated[
+            Path | None, typer.Option(help="TOML file with options of --cluster.")
+        ] = None,
+        timing: Annotated[
+            bool, typer.Option("--timing", help="Only like machines of a cluster, one run on each.")
+        ] = False,
     ) -> int:
         if jobs < 1:
             raise UserError(f"--jobs must be at least 1, not {jobs}")
+        if quiet and log_json:
+            raise UserError("--quiet shows nothing while --log-json logs events; give one")
         command = _command_line(study, dataset, solver, seeds, jobs, timeout, out, where)
         show = _show_json if as_json else _show_path if quiet else _show_lines
         options: dict[str, Any] = {
@@ -104,6 +123,12 @@ def _add_run(app: typer.Typer, write_report: ReportWriter, write_page: ReportWri
         if dry_run:
             _show_preview(running.preview(study, out, **options), as_json=as_json)
             return 0
+        from marginbench.harness.engines.choosing import chosen_engine
+
+        options["log_json"] = log_json
+        options["engine"] = chosen_engine(
+            scheduler, cluster, cluster_options, timing=timing, jobs=jobs
+        )
         whole = _command_line(study, None, None, None, jobs, timeout, out)
         try:
             summary = running.run(study, out, **options, command=command, whole_command=whole)

@@ -1,0 +1,64 @@
+"""Clusters that are started for a command and end with it, by the libraries made for that."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+from marginbench.harness.engines.choosing import CLUSTERS
+from marginbench.harness.errors import EngineError, first_line
+
+
+@contextlib.contextmanager
+def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any]:
+    """A cluster with this many workers, until the end of the block.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`marginbench.harness.engines.choosing.CLUSTERS`.
+    workers : int
+    options : mapping
+        Keyword arguments of the cluster's class.
+
+    Raises
+    ------
+    EngineError
+        If it cannot be started; the message is that of the library or of the batch system.
+    """
+    module, class_name = CLUSTERS[name]
+    try:
+        with _own_interrupts():
+            cluster_class = getattr(import_module(module), class_name)
+        cluster = cluster_class(**options)
+    except Exception as error:  # noqa: BLE001 - a library of its own, and a batch system behind it
+        raise EngineError(
+            f"--cluster {name}: cannot be started ({first_line(error)}); see the options of "
+            f"{class_name} in the documentation of {module.partition('.')[0].replace('_', '-')}"
+        ) from None
+    try:
+        try:
+            cluster.scale(workers)
+        except Exception as error:  # noqa: BLE001 - as above
+            raise EngineError(f"--cluster {name}: {first_line(error)}") from None
+        yield cluster
+    finally:
+        # Jobs that still wait in the queue are cancelled with it.
+        cluster.close()
+
+
+@contextlib.contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep what Ctrl-C does: dask-jobqueue makes it an exit when it is imported."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,160 @@
+"""An engine: runs the jobs of a study somewhere else than on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from marginbench.harness.engines.dispatch import Dispatch
+from marginbench.harness.engines.machines import this_program
+from marginbench.harness.engines.parcels import Packer
+from marginbench.harness.errors import EngineError
+from marginbench.harness.jobs import Event, Executor, Job, Outcome, Waiting
+
+if TYPE_CHECKING:
+    from marginbench.harness.engines.link import Link, News
+
+# Seconds between two looks for Ctrl-C, and for what the display shows.
+_POLL = 0.1
+
+
+class Engine(Protocol):
+    """Where the runs of a study take place; planning is done on this machine."""
+
+    def opened(self, say: Callable[[str], None]) -> contextlib.AbstractContextManager[Executor]:
+        """An executor, until the end of the block; ``say`` takes one line for the user."""
+        ...
+
+
+@dataclass(frozen=True)
+class DaskEngine:
+    """Workers of a Dask cluster.
+
+    Attributes
+    ----------
+    scheduler : str
+        Address of a scheduler that runs; empty to start a cluster.
+    cluster : str
+        What starts one: see :data:`marginbench.harness.engines.choosing.CLUSTERS`.
+    workers : int
+        How many workers of it to start.
+    options : mapping
+        Keyword arguments of its class.
+    timing : bool
+        Whether only machines of one model are used, each for one run at a time.
+    """
+
+    scheduler: str = ""
+    cluster: str = ""
+    workers: int = 1
+    options: Mapping[str, Any] = field(default_factory=dict)
+    timing: bool = False
+
+    @contextlib.contextmanager
+    def opened(self, say: Callable[[str], None]) -> Iterator[Executor]:
+        """An executor on the cluster.
+
+        Raises
+        ------
+        EngineError
+            If there is no scheduler, or the cluster cannot be started.
+        """
+        from marginbench.harness.engines.clusters import started
+        from marginbench.harness.engines.link import Link
+
+        with contextlib.ExitStack() as stack:
+            address, security, expected = self.scheduler, None, None
+            if self.cluster:
+                cluster = stack.enter_context(started(self.cluster, self.workers, self.options))
+                address, security = cluster.scheduler_address, cluster.security
+                expected = self.workers
+            link = Link(address, security)
+            stack.callback(link.close)
+            yield DaskExecutor(link, address, say, timing=self.timing, expected=expected)
+
+
+class DaskExecutor:
+    """Runs jobs on the workers of a Dask cluster, one at a time on each.
+
+    Parameters
+    ----------
+    link : Link
+        Whoever has made it closes it.
+    address : str
+        Of the scheduler, for messages.
+    say : callable
+        Takes one line for the user.
+    timing : bool
+        As for :class:`DaskEngine`.
+    expected : int, optional
+        How many workers are to come, where that is known.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        address: str,
+        say: Callable[[str], None],
+        *,
+        timing: bool = False,
+        expected: int | None = None,
+    ) -> None:
+        self._link, self._address, self._say = link, address, say
+        self._timing, self._expected = timing, expected
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        """Run the jobs; yields what happens. Closing the iterator kills what still runs.
+
+        Raises
+        ------
+        EngineError
+            If the scheduler is gone, or no worker can be used.
+        """
+        packer, running = Packer(), set[str]()
+        desk = Dispatch(
+            jobs, this_program(), self._say, timing=self._timing, expected=self._expected
+        )
+        try:
+            while not desk.is_done:
+                for order in desk.orders():
+                    if order.started is not None:
+                        yield order.started
+                    try:
+                        parcel = packer.packed(order.job)
+                    except OSError as error:
+                        failed = Outcome("failed", reason=f"its code cannot be read ({error})")
+                        yield from desk.replied(order.number, failed)
+                        continue
+                    running.add(order.number)
+                    self._link.send(order.address, order.number, parcel)
+                for item in self._link.news(_POLL):
+                    yield from self._taken(item, desk, running)
+                yield from desk.given_up()
+                desk.check()
+                yield Waiting()
+        finally:
+            for number in running:
+                self._link.recall(number)
+
+    def close(self) -> None:
+        """Nothing runs any more once the iterator is closed."""
+
+    def _taken(self, item: News, desk: Dispatch, running: set[str]) -> Iterator[Event]:
+        from marginbench.harness.engines import link
+
+        if isinstance(item, link.Joined):
+            desk.joined(item.address, item.machine)
+        elif isinstance(item, link.Unable):
+            desk.unable(item.address, item.reason)
+        elif isinstance(item, link.Left):
+            yield from desk.left(item.address)
+        elif isinstance(item, link.Replied):
+            running.discard(item.number)
+            yield from desk.replied(item.number, item.reply.outcome, item.reply.unfit)
+        else:
+            raise EngineError(
+                f"{self._address}: the Dask scheduler is gone ({item.reason}); what is recorded "
+                "stays: run the same command again to resume"
+            )
