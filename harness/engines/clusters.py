@@ -34,7 +34,7 @@ def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any
     try:
         with _own_interrupts():
             cluster_class = getattr(import_module(module), class_name)
-        cluster = cluster_class(**options)
+        cluster = cluster_class(**_with_defaults(module, options))
     except Exception as error:  # noqa: BLE001 - a library of its own, and a batch system behind it
         raise EngineError(
             f"--cluster {name}: cannot be started ({first_line(error)}); see the options of "
@@ -49,6 +49,14 @@ def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any
     finally:
         # Jobs that still wait in the queue are cancelled with it.
         cluster.close()
+
+
+def _with_defaults(module: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options, and no dashboard unless one is asked for: its port may be taken."""
+    if module != "dask_jobqueue":
+        return dict(options)
+    scheduler = {"dashboard": False, **options.get("scheduler_options", {})}
+    return {**options, "scheduler_options": scheduler}
 
 
 @contextlib.contextmanager

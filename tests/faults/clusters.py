@@ -1,0 +1,122 @@
+"""A Dask cluster of processes on this machine, started by its command lines."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import psutil
+
+#: In seconds; starting takes long where many others start.
+PATIENCE = 60.0
+
+
+class DaskCluster:
+    """A scheduler and workers, each with its nanny; a context manager.
+
+    Parameters
+    ----------
+    folder : Path
+        Takes logs and scratch files.
+    environment : dict
+        Of all processes.
+    """
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self.folder, self.environment = folder, environment
+        folder.mkdir(exist_ok=True)
+        self.nannies: list[subprocess.Popen[bytes]] = []
+        self.scheduler = self.start_scheduler()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in [*self.nannies, self.scheduler]:
+            with contextlib.suppress(psutil.Error):
+                family = psutil.Process(process.pid).children(recursive=True)
+                process.kill()
+                for child in family:
+                    with contextlib.suppress(psutil.Error):
+                        child.kill()
+            process.wait()
+
+    @property
+    def address(self) -> str:
+        """That of the scheduler."""
+        return str(json.loads((self.folder / "scheduler.json").read_text())["address"])
+
+    def start_scheduler(self, *options: str) -> subprocess.Popen[bytes]:
+        file = self.folder / "scheduler.json"
+        file.unlink(missing_ok=True)
+        where = options or ("--host", "127.0.0.1", "--port", "0")
+        found = self._start("scheduler", "--scheduler-file", str(file), *where)
+        deadline = time.monotonic() + PATIENCE
+        while not file.exists() or not file.read_text().endswith("}"):
+            assert time.monotonic() < deadline, "the scheduler does not start"
+            time.sleep(0.02)
+        return found
+
+    def start_worker(self, **environment: str) -> subprocess.Popen[bytes]:
+        """Start a worker; it joins by and by."""
+        scratch = self.folder / f"scratch-{len(self.nannies)}"
+        found = self._start(
+            *("worker", self.address, "--nthreads", "1", "--death-timeout", "20"),
+            *("--local-directory", str(scratch)),
+            **environment,
+        )
+        self.nannies.append(found)
+        return found
+
+    def dask_worker(self, nanny: subprocess.Popen[bytes]) -> psutil.Process | None:
+        """The process of a worker, below its nanny."""
+        with contextlib.suppress(psutil.Error):
+            for child in psutil.Process(nanny.pid).children():
+                if "spawn_main" in " ".join(child.cmdline()):
+                    return child
+        return None
+
+    def _start(self, *command: str, **environment: str) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{command[0]}.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "dask", command[0], "--no-dashboard", *command[1:]],
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**self.environment, **environment},
+            )
+
+
+def processes_with(variable: str, value: str) -> list[psutil.Process]:
+    """The processes that have this in their environment and have not ended."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            marked = process.environ().get(variable) == value
+            if marked and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def fake_distribution(folder: Path, name: str, version: str) -> str:
+    """A folder for PYTHONPATH where a package seems to have another version."""
+    info = folder / f"{name}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The JSON objects of a log, one a line; other lines do not count."""
+    found = []
+    for line in path.read_text().splitlines():
+        with contextlib.suppress(ValueError):
+            found.append(json.loads(line))
+    return [item for item in found if isinstance(item, dict)]

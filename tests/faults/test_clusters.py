@@ -1,0 +1,270 @@
+"""Studies on a Dask cluster whose parts are killed: the same records as here, none twice.
+
+The long form (MARGINBENCH_FAULTS=long) has 500 runs, and what else can go wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from marginbench.harness.store import RecordStore
+
+from .conftest import LONG, Place, numbers, wait_for
+
+pytest.importorskip("distributed", reason="needs marginbench[dask]")
+
+from .clusters import DaskCluster, fake_distribution, lines, processes_with
+
+pytestmark = pytest.mark.slow
+only_long = pytest.mark.skipif(not LONG, reason="MARGINBENCH_FAULTS=long is not set")
+SEEDS = 498 if LONG else 38
+#: Ended runs between two kills.
+BETWEEN = (3, 25) if LONG else (3, 9)
+KILLS = 40 if LONG else 2
+SEED = 1
+#: Seconds in which what a command has started on a worker must be gone.
+GONE = 15.0
+
+STUDY = """
+name = "shared"
+seeds = SEEDS
+[[task]]
+dataset = "checkers"
+dataset_params = { n_train = 80, n_test = 40 }
+gamma = 10.0
+C = 1.0
+[[solver]]
+name = "Pegasos"
+params = { max_epochs = 3 }
+[[solver]]
+name = "own.py:Own"
+seeds = 2
+"""
+OWN = """
+from helper import EPOCHS
+from marginbench import Pegasos
+
+class Own(Pegasos):
+    def _solve(self, problem, monitor):
+        assert EPOCHS == 7
+        return super()._solve(problem, monitor)
+"""
+SLEEP = "sleep 97531"
+SLEEPER = f"""
+import subprocess
+from marginbench import Pegasos
+
+class Sleeper(Pegasos):
+    def _solve(self, problem, monitor):
+        if problem.n > 50:
+            subprocess.run({SLEEP.split()})
+        return super()._solve(problem, monitor)
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    place = Place(tmp_path_factory.mktemp("clusters"))
+    (place.folder / "shared.toml").write_text(STUDY.replace("SEEDS", str(SEEDS)))
+    (place.folder / "own.py").write_text(OWN)
+    (place.folder / "helper.py").write_text("EPOCHS = 7\n")
+    (place.folder / "sleeper.py").write_text(SLEEPER)
+    return place
+
+
+@pytest.fixture(scope="module")
+def cluster(place: Place) -> Iterator[DaskCluster]:
+    with DaskCluster(place.folder / "cluster", place.environment) as cluster:
+        for _ in range(2):
+            cluster.start_worker()
+        yield cluster
+
+
+def start(place: Place, cluster: DaskCluster, *more: str, log: str) -> subprocess.Popen[str]:
+    """A command on the cluster, with its events in a log."""
+    with (place.folder / log).open("a") as stderr:
+        options = ("--scheduler", cluster.address, "--log-json", *more)
+        return place.start("run", *options, stderr=stderr, stdout=subprocess.DEVNULL)
+
+
+def ended(place: Place, log: str) -> list[dict[str, Any]]:
+    return [item for item in lines(place.folder / log) if item.get("event") == "ended"]
+
+
+def values(results: Path) -> dict[str, dict[str, Any]]:
+    """The numbers of the records; how many workers shared the machine is none of them."""
+    found = numbers(results)
+    for row in found.values():
+        del row["jobs"]
+    return found
+
+
+@pytest.mark.timeout(3600)
+def test_a_study_whose_workers_are_killed_has_the_records_of_a_local_one(
+    place: Place, cluster: DaskCluster
+) -> None:
+    local = place.start("run", "shared.toml", "--out", "local", "--quiet")
+    rng = random.Random(SEED)
+    kills: Counter[str] = Counter()
+    commands = 0
+    while True:
+        log = f"killed-{commands}.log"
+        (place.folder / log).touch()
+        commands += 1
+        command = start(
+            *(place, cluster, "shared.toml", "--out", "there", "--retry-failed"), log=log
+        )
+        while command.poll() is None and kills.total() < KILLS:
+            seen, after = len(ended(place, log)), rng.randint(*BETWEEN)
+            while command.poll() is None and len(ended(place, log)) < seen + after:
+                time.sleep(0.01)
+            time.sleep(rng.uniform(0.0, 0.2))
+            kills[kill_one(cluster, rng, nanny=kills.total() % 2 == 0)] += 1
+        code = command.wait(3000)
+        once = Counter(item["key"] for item in ended(place, log))
+        assert set(once.values()) <= {1}
+        # Only a run that lost two workers has crashed; another command repeats it.
+        assert code == 0 or all(
+            "was lost, then" in item["reason"]
+            for item in ended(place, log)
+            if item["status"] == "crashed"
+        )
+        if code == 0 and kills.total() >= KILLS:
+            break
+        assert commands < 20, (place.folder / log).read_text()
+    assert local.wait(3000) == 0
+    found = values(place.folder / "there")
+    assert len(found) == SEEDS + 2
+    assert found == values(place.folder / "local")
+    assert len(RecordStore(place.folder / "there" / "runs").paths()) == len(found)
+    print(f"{dict(kills)} in {commands} commands")  # shown by pytest -s
+
+
+def kill_one(cluster: DaskCluster, rng: random.Random, *, nanny: bool) -> str:
+    """Kill a worker, which its nanny starts anew, or a nanny, for which another one comes."""
+    alive = [process for process in cluster.nannies if process.poll() is None]
+    chosen = rng.choice(alive)
+    if nanny:
+        chosen.kill()
+        chosen.wait()
+        cluster.start_worker()
+        return "nanny"
+    worker = cluster.dask_worker(chosen)
+    if worker is None:
+        return "none"
+    worker.kill()
+    return "worker"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_what_a_command_has_started_elsewhere_ends_with_it(
+    place: Place, cluster: DaskCluster, number: int
+) -> None:
+    log = f"stopped-{number}.log"
+    more = ("shared.toml", "--solver", "sleeper.py:Sleeper", "--seeds", "2", "--out", log[:-4])
+    command = start(place, cluster, *more, log=log)
+    wait_for(lambda: len(asleep(cluster)) == 2)
+    before = cluster.dask_worker(cluster.nannies[-1])
+    command.send_signal(number)
+    code = command.wait(60)
+    said = (place.folder / log).read_text().splitlines()[-1]
+    if number == signal.SIGINT:
+        assert code == 130
+        assert said.startswith("marginbench: interrupted; 0 of 2 runs are recorded")
+    wait_for(lambda: not asleep(cluster), GONE)
+    # The Dask workers themselves go on.
+    assert cluster.dask_worker(cluster.nannies[-1]) == before
+
+
+def asleep(cluster: DaskCluster) -> list[int]:
+    """What solvers have started to sleep for them, below the Dask workers."""
+    workers = filter(None, map(cluster.dask_worker, cluster.nannies))
+    below = [child for worker in workers for child in worker.children(recursive=True)]
+    return [child.pid for child in below if SLEEP in command_of(child)]
+
+
+def command_of(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.Error):
+        return " ".join(process.cmdline())
+    return ""
+
+
+@only_long
+def test_a_scheduler_that_goes_away_ends_the_command_in_one_line(
+    place: Place, cluster: DaskCluster
+) -> None:
+    out = ("shared.toml", "--seeds", "30", "--out", "resumed")
+    command = start(place, cluster, *out, log="gone.log")
+    wait_for(lambda: len(ended(place, "gone.log")) >= 5)
+    cluster.scheduler.kill()
+    cluster.scheduler.wait()
+    assert command.wait(120) == 4
+    said = [line for line in (place.folder / "gone.log").read_text().splitlines() if line]
+    plain = [line for line in said if not line.startswith("{")]
+    assert len(plain) == 1
+    assert "the Dask scheduler is gone" in plain[0]
+    assert "run the same command again to resume" in plain[0]
+    recorded = len(numbers(place.folder / "resumed"))
+    assert recorded >= 5
+    # Workers and nannies have ended with it.
+    for nanny in cluster.nannies:
+        nanny.wait(120)
+    cluster.scheduler = cluster.start_scheduler()
+    for _ in range(2):
+        cluster.start_worker()
+    again = start(place, cluster, *out, log="again.log")
+    assert again.wait(300) == 0
+    begun = next(item for item in lines(place.folder / "again.log") if item["event"] == "begin")
+    assert begun["recorded"] == recorded
+
+
+@only_long
+def test_a_worker_with_another_library_or_no_access_to_the_data(
+    place: Place, cluster: DaskCluster, tmp_path: Path
+) -> None:
+    table = place.folder / "bank.csv"
+    rng = random.Random(0)
+    rows = [f"{rng.random()},{rng.random()},{rng.choice('ab')}" for _ in range(60)]
+    table.write_text("\n".join(["x,z,y", *rows]))
+    done = place.command("data", "import", "bank", "bank.csv", "--option", "target=y")
+    assert done.code == 0, done.err
+    with DaskCluster(tmp_path / "other", place.environment) as other:
+        other.start_worker(PYTHONPATH=fake_distribution(tmp_path / "fake", "scipy", "0.1"))
+        other.start_worker(MARGINBENCH_CACHE=str(tmp_path / "cache"))
+        more = ("--dataset", "bank", "--solver", "Pegasos", "--seeds", "3", "--out", "lacking")
+        command = start(place, other, *more, log="lacking.log")
+        assert command.wait(300) == 3
+        said = [
+            item["text"]
+            for item in lines(place.folder / "lacking.log")
+            if item["event"] == "message"
+        ]
+        (differs,) = [line for line in said if "gets no runs" in line]
+        assert "has scipy 0.1, the command has" in differs
+        (lacks,) = {line for line in said if "bank" in line and line.startswith("worker ")}
+        assert "tcp://" in lacks
+        # One that has the data does the runs.
+        other.start_worker()
+        command = start(place, other, *more, "--retry-failed", log="had.log")
+        assert command.wait(300) == 0
+    environments = {
+        json.dumps(json.loads(record.environment)["processor"])
+        for record in map(
+            RecordStore(place.folder / "lacking" / "runs").read,
+            RecordStore(place.folder / "lacking" / "runs").paths(),
+        )
+    }
+    assert len(environments) == 1
+    assert processes_with("MARGINBENCH_CACHE", str(tmp_path / "cache")) == []
