@@ -25,6 +25,7 @@ LONGEST = (
     "solvers/numeric/test_compiling.py",
     "faults/test_hostile_solvers.py",
     "faults/test_kills.py",
+    "faults/test_clusters.py",
     "shipped/test_fresh.py",
     "faults/test_storage.py",
     "faults/test_exit_codes.py",

@@ -11,6 +11,7 @@ from typing import Any
 
 from marginbench.harness.engines.choosing import CLUSTERS
 from marginbench.harness.errors import EngineError, first_line
+from marginbench.harness.words import REASON_LIMIT, visible
 
 
 @contextlib.contextmanager
@@ -42,13 +43,45 @@ def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any
         ) from None
     try:
         try:
-            cluster.scale(workers)
+            _scale(cluster, workers)
         except Exception as error:  # noqa: BLE001 - as above
-            raise EngineError(f"--cluster {name}: {first_line(error)}") from None
+            raise EngineError(
+                f"--cluster {name}: no worker can be started: {_said(error)}"
+            ) from None
         yield cluster
     finally:
-        # Jobs that still wait in the queue are cancelled with it.
-        cluster.close()
+        # Jobs that still wait in the queue are cancelled with it. One that has not started whole
+        # may not end whole either, which is no news.
+        with contextlib.suppress(Exception):
+            cluster.close()
+
+
+def _scale(cluster: Any, workers: int) -> None:
+    """Start workers, and wait until the batch system has taken their jobs.
+
+    Raises
+    ------
+    Exception
+        Whatever the library raises; ``cluster.scale`` would only log it.
+    """
+    if not hasattr(cluster, "worker_spec"):
+        cluster.scale(workers)
+        return
+
+    async def launched() -> None:
+        await cluster
+
+    for _ in range(workers):
+        cluster.worker_spec.update(cluster.new_worker_spec())
+    cluster.sync(launched)
+
+
+def _said(error: Exception) -> str:
+    """What the batch system says, which stands at the end of what the library makes of it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    at = next((n for n, line in enumerate(lines) if line.startswith("stderr")), None)
+    told = lines[at + 1 :] if at is not None else []
+    return visible(" | ".join(told), REASON_LIMIT) if told else first_line(error)
 
 
 def _with_defaults(module: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from marginbench.harness.words import plural
 _RETRIES = 1
 # Seconds until the user is told that there is no worker, and until those that differ are the end.
 _A_MOMENT, _NONE_FITS = 3.0, 10.0
-# Seconds without another worker after which the machines to be timed are chosen.
+# Seconds without another worker after which those that are there seem to be all.
 _SETTLED = 5.0
 
 
@@ -183,8 +183,10 @@ class Dispatch:
             yield Order(station.address, station.number, errand.job, started)
 
     def given_up(self) -> Iterator[Ended]:
-        """Jobs that no machine which is there can do."""
+        """Jobs that no machine which is there can do, once no more workers seem to come."""
         usable = self._usable()
+        if not self._is_settled:
+            return
         names = {station.machine.name for station in usable}
         for errand in list(self._again):
             if errand.refused and names <= errand.refused.keys():
@@ -227,10 +229,15 @@ class Dispatch:
             by_machine.setdefault(station.machine.name, station)
         return list(by_machine.values())
 
+    @property
+    def _is_settled(self) -> bool:
+        """Whether all workers are there, as far as one can tell."""
+        complete = self._expected is not None and len(self._stations) >= self._expected
+        return complete or time.monotonic() - self._last_came > _SETTLED
+
     def _choose(self, stations: list[Station]) -> None:
         """Choose the model of which there are most machines, once no more workers seem to come."""
-        complete = self._expected is not None and len(stations) >= self._expected
-        if not stations or not (complete or time.monotonic() - self._last_came > _SETTLED):
+        if not stations or not self._is_settled:
             return
         machines = {station.machine.name: station.machine for station in stations}
         count = Counter(machine.model for machine in machines.values())

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from marginbench.harness.engines.dispatch import Dispatch
 from marginbench.harness.engines.machines import this_program
+from marginbench.harness.engines.news import Joined, Left, News, Replied, Unable
 from marginbench.harness.engines.parcels import Packer
 from marginbench.harness.errors import EngineError
 from marginbench.harness.jobs import Event, Executor, Job, Outcome, Waiting
 
 if TYPE_CHECKING:
-    from marginbench.harness.engines.link import Link, News
+    from marginbench.harness.engines.link import Link
 
 # Seconds between two looks for Ctrl-C, and for what the display shows.
 _POLL = 0.1
@@ -39,7 +40,7 @@ class DaskEngine:
     cluster : str
         What starts one: see :data:`marginbench.harness.engines.choosing.CLUSTERS`.
     workers : int
-        How many workers of it to start.
+        How many jobs of it to start, each with one worker unless its options say otherwise.
     options : mapping
         Keyword arguments of its class.
     timing : bool
@@ -69,7 +70,7 @@ class DaskEngine:
             if self.cluster:
                 cluster = stack.enter_context(started(self.cluster, self.workers, self.options))
                 address, security = cluster.scheduler_address, cluster.security
-                expected = self.workers
+                expected = self.workers * int(self.options.get("processes", 1))
             link = Link(address, security)
             stack.callback(link.close)
             yield DaskExecutor(link, address, say, timing=self.timing, expected=expected)
@@ -142,15 +143,13 @@ class DaskExecutor:
         """Nothing runs any more once the iterator is closed."""
 
     def _taken(self, item: News, desk: Dispatch, running: set[str]) -> Iterator[Event]:
-        from marginbench.harness.engines import link
-
-        if isinstance(item, link.Joined):
+        if isinstance(item, Joined):
             desk.joined(item.address, item.machine)
-        elif isinstance(item, link.Unable):
+        elif isinstance(item, Unable):
             desk.unable(item.address, item.reason)
-        elif isinstance(item, link.Left):
+        elif isinstance(item, Left):
             yield from desk.left(item.address)
-        elif isinstance(item, link.Replied):
+        elif isinstance(item, Replied):
             running.discard(item.number)
             yield from desk.replied(item.number, item.reply.outcome, item.reply.unfit)
         else:

@@ -15,62 +15,19 @@ import threading
 import uuid
 import warnings
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from typing import Any
 
 from distributed import Client, Future
 from distributed.comm import CommClosedError
 
 from marginbench.harness.engines import serving
-from marginbench.harness.engines.machines import Machine
+from marginbench.harness.engines.news import Gone, Joined, Left, News, Replied, Reply, Unable
 from marginbench.harness.engines.parcels import Parcel
 from marginbench.harness.errors import EngineError, first_line
 
 # Seconds between two looks at the workers, for an answer of the scheduler, and for a last word.
 _LOOK, _ANSWER, _FAREWELL = 0.5, 15.0, 5.0
 _BROKEN = (OSError, CommClosedError, asyncio.TimeoutError)
-
-
-@dataclass(frozen=True)
-class Joined:
-    """A worker is there, and this is its machine."""
-
-    address: str
-    token: str
-    machine: Machine
-
-
-@dataclass(frozen=True)
-class Unable:
-    """A worker is there, but cannot say what it is: it has no marginbench, or another one."""
-
-    address: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Left:
-    """A worker is gone."""
-
-    address: str
-
-
-@dataclass(frozen=True)
-class Replied:
-    """A job has come back from a worker, with an outcome or without."""
-
-    number: str
-    reply: serving.Reply
-
-
-@dataclass(frozen=True)
-class Gone:
-    """The scheduler is gone."""
-
-    reason: str
-
-
-News = Joined | Unable | Left | Replied | Gone
 
 
 class Link:
@@ -95,6 +52,7 @@ class Link:
         self._futures: dict[str, Future] = {}
         self._tokens: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._gone = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="dask")
         self._thread.start()
@@ -129,7 +87,8 @@ class Link:
     def close(self) -> None:
         """Have all that still runs killed, and end the connection."""
         with contextlib.suppress(TimeoutError, *_BROKEN):
-            self._now(asyncio.wait_for(self._leave(), 2 * _FAREWELL))
+            if not self._gone:
+                self._now(asyncio.wait_for(self._leave(), 2 * _FAREWELL))
         self._stop()
 
     async def _connect(self) -> Client:
@@ -151,7 +110,8 @@ class Link:
         while True:
             try:
                 present = set(await asyncio.wait_for(self._client.scheduler.ncores(), _ANSWER))
-            except _BROKEN as error:
+            except Exception as error:  # noqa: BLE001 - also what a client that is closed raises
+                self._gone = True
                 self._inbox.put(Gone(first_line(error)))
                 return
             for address in known - present:
@@ -172,17 +132,17 @@ class Link:
             self._inbox.put(Unable(address, first_line(error)))
             return
         self._tokens[address] = found.token
-        self._inbox.put(Joined(address, found.token, found.machine))
+        self._inbox.put(Joined(address, found.machine))
 
     async def _serve(self, address: str, number: str, parcel: bytes) -> None:
         token = self._tokens.get(address, "")
         try:
             found = await self._done(number, address, serving.serve, token, number, parcel)
-            reply = pickle.loads(found)
+            reply: Reply = pickle.loads(found)
         except asyncio.CancelledError:
-            reply = serving.Reply()
+            reply = Reply()
         except Exception:  # noqa: BLE001 - KilledWorker and the like: Dask's words for a loss
-            reply = serving.Reply()
+            reply = Reply()
         self._inbox.put(Replied(number, reply))
 
     async def _done(self, number: str, address: str, *call: Any) -> Any:

@@ -20,6 +20,7 @@ from distributed import Worker, WorkerPlugin, get_worker
 from distributed.utils import sync
 
 from marginbench.harness.engines.machines import Machine, this_machine
+from marginbench.harness.engines.news import Reply
 from marginbench.harness.engines.parcels import Parcel, UnfitError
 from marginbench.harness.errors import StorageError
 from marginbench.harness.jobs import Ended, Outcome
@@ -46,22 +47,6 @@ class Welcome:
 
     token: str
     machine: Machine
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What came of a job that was sent.
-
-    Attributes
-    ----------
-    outcome : Outcome or None
-        None if it was not run to its end here.
-    unfit : str
-        Why it cannot be run on this machine.
-    """
-
-    outcome: Outcome | None = None
-    unfit: str = ""
 
 
 class Host(WorkerPlugin):  # type: ignore[misc]

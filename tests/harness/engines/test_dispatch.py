@@ -27,6 +27,12 @@ def machine(name: str, program: Program = HERE, **changes: Any) -> Machine:
     return Machine(name, setting, program)
 
 
+@pytest.fixture(autouse=True)
+def all_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test waits for more workers."""
+    monkeypatch.setattr(dispatch, "_SETTLED", -1.0)
+
+
 class Desk:
     """A dispatch with what it has said and which jobs it has drawn."""
 
@@ -158,7 +164,20 @@ def test_a_machine_whose_disk_is_full_gets_no_more_jobs() -> None:
     assert [order.job.tag for order in desk.orders().values()] == ["a"]
 
 
-def test_timing_takes_the_most_frequent_model_and_one_run_a_machine() -> None:
+def test_a_run_waits_for_machines_that_may_still_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "_SETTLED", 60.0)
+    desk = Desk("a", expected=2)
+    desk.desk.joined("tcp://1", machine("one"))
+    assert desk.reply(desk.orders()["tcp://1"], Outcome("data", reason="no such file")) == []
+    assert list(desk.desk.given_up()) == []
+    desk.desk.joined("tcp://2", machine("two"))
+    assert list(desk.orders()) == ["tcp://2"]
+
+
+def test_timing_takes_the_most_frequent_model_and_one_run_a_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dispatch, "_SETTLED", 60.0)
     desk = Desk("abcdef", timing=True, expected=5)
     workers = {"1": "one", "2": "one", "3": "two"}
     for number, name in workers.items():

@@ -80,6 +80,7 @@ def test_a_registered_solver_needs_nothing_but_marginbench(tmp_path: Path) -> No
     assert parcel.unpacked(tmp_path) == parcel.job
 
 
+@pytest.mark.slow
 def test_an_installed_module_must_be_the_same_there(tmp_path: Path) -> None:
     parcel = Packer().packed(job("sklearn.svm:SVC"))
     assert "scikit-learn" in parcel.needs["the module sklearn.svm"]
