@@ -143,8 +143,10 @@ def _code_cautions(distinct: pd.DataFrame) -> list[str]:
     found = []
     if len(distinct) > 1:
         counts = " and ".join(str(n) for n in distinct["n"])
+        processors = _settings(distinct, "processor")
+        where = f" on different machines, {' and '.join(processors)}" * (len(processors) > 1)
         found.append(
-            f"The records come from {len(distinct)} different environments ({counts} runs): "
+            f"The records come from {len(distinct)} different environments ({counts} runs){where}: "
             "do not compare their times."
         )
     revisions = commits(distinct)

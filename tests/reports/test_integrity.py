@@ -38,7 +38,11 @@ def test_like_records_give_no_caution(cautions):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"environment": environment(cores=8)}, ["2 different environments"]),
+        ({"environment": environment(cores=8)}, ["2 different environments (1 and 1 runs): do"]),
+        (
+            {"environment": environment(processor="another")},
+            ["2 different environments", "on different machines, CPU and another: do not compare"],
+        ),
         ({"environment": environment(commit="b" * 40)}, ["2 different commits", "b" * 10]),
         ({"environment": environment(dirty=True)}, ["1 run came", "uncommitted"]),
         ({"jobs": 2}, ["different numbers of parallel jobs (1, 2)"]),
