@@ -7,6 +7,7 @@ All that Dask does happens on a thread of its own; what happens is put into an i
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import logging
 import pickle
@@ -19,6 +20,7 @@ from typing import Any
 
 from distributed import Client, Future
 from distributed.comm import CommClosedError
+from distributed.scheduler import KilledWorker
 
 from marginbench.harness.engines import serving
 from marginbench.harness.engines.news import Gone, Joined, Left, News, Replied, Reply, Unable
@@ -28,6 +30,7 @@ from marginbench.harness.errors import EngineError, first_line
 # Seconds between two looks at the workers, for an answer of the scheduler, and for a last word.
 _LOOK, _ANSWER, _FAREWELL = 0.5, 15.0, 5.0
 _BROKEN = (OSError, CommClosedError, asyncio.TimeoutError)
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
 class Link:
@@ -52,7 +55,7 @@ class Link:
         self._futures: dict[str, Future] = {}
         self._tokens: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._gone = False
+        self._gone = self._closing = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="dask")
         self._thread.start()
@@ -86,6 +89,7 @@ class Link:
 
     def close(self) -> None:
         """Have all that still runs killed, and end the connection."""
+        self._closing = True
         with contextlib.suppress(TimeoutError, *_BROKEN):
             if not self._gone:
                 self._now(asyncio.wait_for(self._leave(), 2 * _FAREWELL))
@@ -108,11 +112,8 @@ class Link:
         """Tell of workers that come and go, until the scheduler is gone."""
         known: set[str] = set()
         while True:
-            try:
-                present = set(await asyncio.wait_for(self._client.scheduler.ncores(), _ANSWER))
-            except Exception as error:  # noqa: BLE001 - also what a client that is closed raises
-                self._gone = True
-                self._inbox.put(Gone(first_line(error)))
+            present = await self._present()
+            if present is None:
                 return
             for address in known - present:
                 self._tokens.pop(address, None)
@@ -122,11 +123,20 @@ class Link:
             known = present
             await asyncio.sleep(_LOOK)
 
+    async def _present(self) -> set[str] | None:
+        """The addresses of the workers; None if the scheduler is gone, which is told."""
+        try:
+            return set(await asyncio.wait_for(self._client.scheduler.ncores(), _ANSWER))
+        except Exception as error:  # noqa: BLE001 - also what a client raises that has given up
+            self._gone = True
+            self._inbox.put(Gone(first_line(error)))
+            return None
+
     async def _welcome(self, address: str) -> None:
         number = f"welcome-{uuid.uuid4().hex}"
         try:
             found = await self._done(number, address, serving.welcome)
-        except asyncio.CancelledError:
+        except (*_CANCELLED, KilledWorker, *_BROKEN):
             return  # it is gone again
         except Exception as error:  # noqa: BLE001 - whatever another version raises
             self._inbox.put(Unable(address, first_line(error)))
@@ -139,11 +149,15 @@ class Link:
         try:
             found = await self._done(number, address, serving.serve, token, number, parcel)
             reply: Reply = pickle.loads(found)
-        except asyncio.CancelledError:
+        except (*_CANCELLED, KilledWorker, *_BROKEN):
             reply = Reply()
-        except Exception:  # noqa: BLE001 - KilledWorker and the like: Dask's words for a loss
-            reply = Reply()
-        self._inbox.put(Replied(number, reply))
+        except Exception as error:  # noqa: BLE001 - whatever the worker raises
+            reply = Reply(unfit=first_line(error))
+        if self._closing:
+            return
+        # A scheduler that is gone takes all jobs with it; none of them is to blame.
+        if reply.outcome is not None or await self._present() is not None:
+            self._inbox.put(Replied(number, reply))
 
     async def _done(self, number: str, address: str, *call: Any) -> Any:
         """The result of a task on one worker; Dask may neither move nor repeat it."""

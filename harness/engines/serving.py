@@ -12,9 +12,10 @@ import os
 import pickle
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from distributed import Worker, WorkerPlugin, get_worker
 from distributed.utils import sync
@@ -23,7 +24,7 @@ from marginbench.harness.engines.machines import Machine, this_machine
 from marginbench.harness.engines.news import Reply
 from marginbench.harness.engines.parcels import Parcel, UnfitError
 from marginbench.harness.errors import StorageError
-from marginbench.harness.jobs import Ended, Outcome
+from marginbench.harness.jobs import Ended, Event, Outcome
 from marginbench.harness.pool import LocalPool
 
 #: Name of the plugin that holds the slot.
@@ -100,7 +101,7 @@ class Host(WorkerPlugin):  # type: ignore[misc]
                 job = parcel.unpacked(self._folder / "solvers")
                 if self._pool is None:
                     self._pool = LocalPool(1, self._folder / "logs")
-                events = self._pool.execute(iter([job]))
+                events = cast("Generator[Event, None, None]", self._pool.execute(iter([job])))
                 with contextlib.closing(events):
                     for event in events:
                         if isinstance(event, Ended):
