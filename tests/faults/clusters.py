@@ -14,7 +14,7 @@ from typing import Any, Self
 import psutil
 
 #: In seconds; starting takes long where many others start.
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class DaskCluster:

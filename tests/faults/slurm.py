@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 #: In seconds; starting takes long where many others start.
-PATIENCE = 60.0
+PATIENCE = 120.0
 CONFIG = """
 ClusterName=tests
 SlurmctldHost=HOST(127.0.0.1)
