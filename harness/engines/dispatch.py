@@ -22,8 +22,9 @@ from marginbench.harness.words import plural
 _RETRIES = 1
 # Seconds until the user is told that there is no worker, and until those that differ are the end.
 _A_MOMENT, _NONE_FITS = 3.0, 10.0
-# Seconds without another worker after which those that are there seem to be all.
-_SETTLED = 5.0
+# Seconds without another worker after which those that are there seem to be all: of a cluster that
+# runs, and of one whose workers wait in a queue.
+_SETTLED, _SETTLED_QUEUE = 5.0, 60.0
 
 
 @dataclass(eq=False)
@@ -232,8 +233,10 @@ class Dispatch:
     @property
     def _is_settled(self) -> bool:
         """Whether all workers are there, as far as one can tell."""
-        complete = self._expected is not None and len(self._stations) >= self._expected
-        return complete or time.monotonic() - self._last_came > _SETTLED
+        waited = time.monotonic() - self._last_came
+        if self._expected is None:
+            return waited > _SETTLED
+        return len(self._stations) >= self._expected or waited > _SETTLED_QUEUE
 
     def _choose(self, stations: list[Station]) -> None:
         """Choose the model of which there are most machines, once no more workers seem to come."""

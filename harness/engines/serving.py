@@ -24,7 +24,7 @@ from marginbench.harness.engines.machines import Machine, this_machine
 from marginbench.harness.engines.news import Reply
 from marginbench.harness.engines.parcels import Parcel, UnfitError
 from marginbench.harness.errors import StorageError
-from marginbench.harness.jobs import Ended, Event, Outcome
+from marginbench.harness.jobs import Ended, Event, Job, Outcome
 from marginbench.harness.pool import LocalPool
 
 #: Name of the plugin that holds the slot.
@@ -99,22 +99,26 @@ class Host(WorkerPlugin):  # type: ignore[misc]
             self._begun.add(number)
             try:
                 job = parcel.unpacked(self._folder / "solvers")
-                if self._pool is None:
-                    self._pool = LocalPool(1, self._folder / "logs")
-                events = cast("Generator[Event, None, None]", self._pool.execute(iter([job])))
-                with contextlib.closing(events):
-                    for event in events:
-                        if isinstance(event, Ended):
-                            # The file is this machine's, and its states are judged.
-                            event.outcome.snapshots = None
-                            return Reply(event.outcome)
-                        if self._closing.is_set() or not is_wanted():
-                            break
+                return Reply(self._outcome(job, is_wanted))
             except UnfitError as error:
                 return Reply(unfit=str(error))
             except StorageError as error:
                 return Reply(Outcome("storage", reason=str(error)))
-        return Reply()
+
+    def _outcome(self, job: Job, is_wanted: Callable[[], bool]) -> Outcome | None:
+        """How a job ended; None if it was killed because nobody wanted it any more."""
+        if self._pool is None:
+            self._pool = LocalPool(1, self._folder / "logs")
+        events = cast("Generator[Event, None, None]", self._pool.execute(iter([job])))
+        with contextlib.closing(events):
+            for event in events:
+                if isinstance(event, Ended):
+                    # The file is this machine's, and its states are judged.
+                    event.outcome.snapshots = None
+                    return event.outcome
+                if self._closing.is_set() or not is_wanted():
+                    break
+        return None
 
     @contextlib.contextmanager
     def _turn_of(self, is_wanted: Callable[[], bool]) -> Iterator[bool]:

@@ -31,6 +31,7 @@ def machine(name: str, program: Program = HERE, **changes: Any) -> Machine:
 def all_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits for more workers."""
     monkeypatch.setattr(dispatch, "_SETTLED", -1.0)
+    monkeypatch.setattr(dispatch, "_SETTLED_QUEUE", -1.0)
 
 
 class Desk:
@@ -165,7 +166,7 @@ def test_a_machine_whose_disk_is_full_gets_no_more_jobs() -> None:
 
 
 def test_a_run_waits_for_machines_that_may_still_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "_SETTLED", 60.0)
+    monkeypatch.setattr(dispatch, "_SETTLED_QUEUE", 60.0)
     desk = Desk("a", expected=2)
     desk.desk.joined("tcp://1", machine("one"))
     assert desk.reply(desk.orders()["tcp://1"], Outcome("data", reason="no such file")) == []
@@ -177,7 +178,7 @@ def test_a_run_waits_for_machines_that_may_still_come(monkeypatch: pytest.Monkey
 def test_timing_takes_the_most_frequent_model_and_one_run_a_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dispatch, "_SETTLED", 60.0)
+    monkeypatch.setattr(dispatch, "_SETTLED_QUEUE", 60.0)
     desk = Desk("abcdef", timing=True, expected=5)
     workers = {"1": "one", "2": "one", "3": "two"}
     for number, name in workers.items():
