@@ -121,6 +121,8 @@ class Dispatch:
         self._model: tuple[Any, ...] | None = None
         self._last_came = self._idle_since = time.monotonic()
         self._told_to_wait = False
+        # What a machine lacks, it lacks for many runs.
+        self._told: set[str] = set()
 
     @property
     def is_done(self) -> bool:
@@ -278,8 +280,10 @@ class Dispatch:
             outcome.reason = f"{outcome.reason} (on {name})"
         if outcome.status == "storage":
             station.retired = True
-        if name not in errand.refused:
-            self._say(f"worker {station.name}: {outcome.reason}")
+        line = f"worker {station.name}: {outcome.reason}"
+        if line not in self._told:
+            self._told.add(line)
+            self._say(line)
         outcome.setting = self._setting(errand, station)
         errand.refused[name] = outcome
         self._again.append(errand)

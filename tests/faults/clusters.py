@@ -67,7 +67,7 @@ class DaskCluster:
         """Start a worker; it joins by and by."""
         scratch = self.folder / f"scratch-{len(self.nannies)}"
         found = self._start(
-            *("worker", self.address, "--nthreads", "1", "--death-timeout", "20"),
+            *("worker", self.address, "--nthreads", "1", "--death-timeout", "300"),
             *("--local-directory", str(scratch)),
             **environment,
         )

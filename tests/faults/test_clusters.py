@@ -255,7 +255,7 @@ def test_a_worker_with_another_library_or_no_access_to_the_data(
         ]
         (differs,) = [line for line in said if "gets no runs" in line]
         assert "has scipy 0.1, the command has" in differs
-        (lacks,) = {line for line in said if "bank" in line and line.startswith("worker ")}
+        (lacks,) = [line for line in said if "bank" in line and line.startswith("worker ")]
         assert "tcp://" in lacks
         # One that has the data does the runs.
         other.start_worker()

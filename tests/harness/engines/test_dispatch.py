@@ -138,6 +138,9 @@ def test_a_run_whose_data_a_machine_lacks_goes_to_another_machine() -> None:
         "tcp://1": "b",
         "tcp://2": "a",
     }
+    # It is told once, for however many runs.
+    assert desk.reply(orders["tcp://1"], Outcome("data", reason="mine.csv: no such file")) == []
+    assert len(desk.said) == 1
     # The other one lacks them too: then that is how the run ends.
     assert desk.reply(orders["tcp://2"], Outcome("data", reason="mine.csv: no such file")) == []
     (ended,) = desk.desk.given_up()
