@@ -12,7 +12,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from marginbench.harness.forecast import Forecast, Pair, eta_words, span
+from marginbench.harness.forecast import Forecast, Pair, eta_words, recorded_seconds, span
 from marginbench.harness.kinds import Run, kind_named
 from marginbench.harness.outcomes import Ending
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
@@ -37,6 +37,10 @@ class Progress(Protocol):
 
     def ended(self, record: RecordBase) -> None: ...
 
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        """Another command has recorded a run that was to be done here."""
+        ...
+
     def refresh(self) -> None:
         """Nothing happened for a moment; clocks may be redrawn."""
         ...
@@ -57,6 +61,9 @@ class SilentProgress:
         pass
 
     def ended(self, record: RecordBase) -> None:
+        pass
+
+    def recorded(self, run: Run, record: RecordBase) -> None:
         pass
 
     def refresh(self) -> None:
@@ -94,6 +101,12 @@ class _Tally:
         pair, since = self.running.pop((record.task, record.solver, record.seed))
         self.forecast.add(pair, time.monotonic() - since, record.wall_s)
         self.done += 1
+
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        pair = Pair.of(run)
+        self.left[pair] -= 1
+        self.to_do -= 1
+        self.forecast.add(pair, recorded_seconds(record), record.wall_s)
 
     def eta(self) -> str:
         """Words for the time that is left; empty while nothing is known or nothing is left."""
@@ -147,6 +160,9 @@ class PlainProgress:
         left = f", {eta} left" if eta else ""
         self.say(f"[{self._tally.done}/{self._tally.to_do}] {outcome_line(record)}{left}")
 
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        self._tally.recorded(run, record)
+
     def refresh(self) -> None:
         pass
 
@@ -187,6 +203,9 @@ class LiveProgress:
         style = "" if record.status in EXPECTED_STATUSES else "red"
         counter = f"[{self._tally.done}/{self._tally.to_do}] "
         self._console.print(Text(visible(counter + outcome_line(record)), style=style))
+
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        self._tally.recorded(run, record)
 
     def refresh(self) -> None:
         now = time.monotonic()
