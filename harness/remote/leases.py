@@ -40,12 +40,14 @@ class Leases:
     Parameters
     ----------
     objects : Objects
+    setting : str
+        What kind of machine this is, in words, for who watches.
     """
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Objects, setting: str = "") -> None:
         self.objects = objects
         self.id = uuid.uuid4().hex
-        self._about = json.dumps(_machine() | {"since": _now()}).encode()
+        self._about = json.dumps(_machine() | {"since": _now(), "setting": setting}).encode()
         # Name of a claim -> of its object.
         self._own: dict[str, str] = {}
         self._known: dict[str, Mapping[str, Any]] = {}

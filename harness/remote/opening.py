@@ -17,14 +17,17 @@ from pathlib import Path
 from platformdirs import user_cache_dir
 
 from marginbench.harness.description import FILE_NAME
+from marginbench.harness.environment import environment
 from marginbench.harness.errors import BusyError, InterruptedRunError, UserError
 from marginbench.harness.guarding import shared_folder
 from marginbench.harness.locking import lock_file
+from marginbench.harness.remote.folder_objects import FolderObjects
 from marginbench.harness.remote.leases import Leases
 from marginbench.harness.remote.mirror import PAGE, RUNS, Mirror
+from marginbench.harness.remote.monitoring import Monitor, setting_words
 from marginbench.harness.remote.objects import Objects, StoreError, opened
 from marginbench.harness.remote.shared import Shared, folder_claimed
-from marginbench.harness.remote.urls import StoreUrl
+from marginbench.harness.remote.urls import StoreUrl, is_url
 from marginbench.harness.storage import storing
 
 Say = Callable[[str], None]
@@ -82,7 +85,7 @@ def _mirror_of(url: StoreUrl, objects: Objects) -> Iterator[Mirror]:
                 return
 
 
-def _push_leftovers(url: StoreUrl, objects: Objects) -> None:
+def _push_leftovers(url: StoreUrl, leases: Leases, place: str, say: Say) -> None:
     """Push what commands on other mirrors could not, because they were killed or cut off."""
     for number in count(1):
         slot = _Slot(url, number)
@@ -90,10 +93,11 @@ def _push_leftovers(url: StoreUrl, objects: Objects) -> None:
             return
         with slot.locked() as is_ours:
             if is_ours and slot.results.is_dir():
-                mirror = slot.mirror(objects)
+                mirror = slot.mirror(leases.objects)
                 if mirror.is_ahead:
-                    mirror.pull()
-                    mirror.push()
+                    with folder_claimed(leases, place, lambda: None, say):
+                        mirror.pull()
+                        mirror.push()
 
 
 def fetched(place: str | os.PathLike[str], *, is_new: bool = False) -> Path:
@@ -176,12 +180,12 @@ def shared(url: StoreUrl, place: str, say: Say) -> Iterator[tuple[Path, Shared]]
     objects = opened(url, place)
     with _own_folder(url), _mirror_of(url, objects) as mirror:
         mirror.pull()
-        _push_leftovers(url, objects)
-        leases = Leases(objects)
+        leases = Leases(objects, setting_words(environment()))
         leases.begin()
         sharing = Shared(mirror, leases, say)
         try:
             try:
+                _push_leftovers(url, leases, place, say)
                 yield mirror.folder, sharing
             except (InterruptedRunError, KeyboardInterrupt):
                 sharing.finish()
@@ -232,10 +236,10 @@ def changing(url: StoreUrl, say: Say) -> Iterator[Path]:
     place = str(url)
     objects = opened(url, place)
     with _own_folder(url), _mirror_of(url, objects) as mirror:
-        _push_leftovers(url, objects)
         leases = Leases(objects)
         leases.begin()
         try:
+            _push_leftovers(url, leases, place, say)
             with folder_claimed(leases, place, lambda: None, say):
                 for other in leases.others().values():
                     raise BusyError(
@@ -249,6 +253,24 @@ def changing(url: StoreUrl, say: Say) -> Iterator[Path]:
                 leases.sweep()
         finally:
             leases.end()
+
+
+@contextlib.contextmanager
+def monitored(place: str) -> Iterator[Monitor]:
+    """A results folder or a store, to be watched.
+
+    Parameters
+    ----------
+    place : str
+        A folder or a URL.
+    """
+    if not is_url(place):
+        yield Monitor(Path(place), FolderObjects(place, place))
+        return
+    url = StoreUrl.parsed(place)
+    objects = opened(url, str(url))
+    with _mirror_of(url, objects) as mirror:
+        yield Monitor(mirror.folder, objects, mirror.pull)
 
 
 def _own_folder(url: StoreUrl) -> contextlib.AbstractContextManager[None]:
