@@ -275,14 +275,19 @@ def test_a_server_that_is_gone_ends_the_command_with_a_line_and_the_next_one_pus
     site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], monkeypatch
 ) -> None:
     monkeypatch.setenv(RETRY_VARIABLE, "0.5")
-    # From the first record on.
-    site.choose = lambda n, method, path: (
-        "503" if any("/runs/" in p for _, p in site.requests) else ""
-    )
+    is_gone = threading.Event()
+
+    def from_the_first_record_on(number: int, method: str, path: str) -> Fault:
+        if method == "PUT" and "/runs/" in path:
+            is_gone.set()
+        return "503" if is_gone.is_set() else ""
+
+    site.choose = from_the_first_record_on
     with pytest.raises(StoreError) as caught:
         run(board, url)
     message = str(caught.value)
-    assert message.startswith(f"{url}: the store does not serve (SlowDown)")
+    assert message.startswith(f"{url}: the store does not serve (")
+    assert "; what was recorded stays in " in message
     assert "\n" not in message
     assert caught.value.exit_code == 4
     site.choose = lambda number, method, path: ""

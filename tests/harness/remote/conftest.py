@@ -11,8 +11,10 @@ import pytest
 from marginbench.harness.places import Places
 from marginbench.harness.remote.folder_objects import FolderObjects
 from marginbench.harness.remote.mirror import Mirror
+from marginbench.harness.session import run_study
 from marginbench.harness.study_file import completed_study
 from marginbench.harness.svm.study import Study
+from marginbench.harness.workbench import InProcess
 
 BOARD = {
     "dataset": "checkers",
@@ -48,3 +50,10 @@ def make_mirror(tmp_path: Path, objects: FolderObjects) -> Callable[..., Mirror]
         return Mirror(of, tmp_path / name, tmp_path / f"{name}.jsonl")
 
     return make
+
+
+@pytest.fixture(scope="session")
+def alone(board: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("alone") / "results"
+    run_study(board, folder, executor=InProcess())
+    return folder

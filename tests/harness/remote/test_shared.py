@@ -65,13 +65,6 @@ def values(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-@pytest.fixture(scope="session")
-def alone(board: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("alone") / "results"
-    run_study(board, folder, executor=InProcess())
-    return folder
-
-
 def test_a_store_has_what_a_local_folder_has(
     board: Study, store: StoreUrl, alone: Path, tmp_path: Path
 ) -> None:
