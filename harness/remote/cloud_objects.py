@@ -181,9 +181,13 @@ def _patience() -> float:
 def _as_aws_does(client: dict[str, Any]) -> dict[str, Any]:
     """Credentials, region and endpoint as boto3 finds them: variables, profiles, sign-on, roles."""
     import boto3
+    from botocore.exceptions import BotoCoreError
     from obstore.auth.boto3 import Boto3CredentialProvider
 
-    session = boto3.Session()
+    try:
+        session = boto3.Session()
+    except BotoCoreError as error:  # a profile that is not there
+        raise ValueError(str(error)) from None
     found: dict[str, Any] = {"region": session.region_name or "us-east-1"}
     endpoint = session.client("s3", region_name=found["region"]).meta.endpoint_url
     if not endpoint.endswith(".amazonaws.com"):
@@ -213,6 +217,8 @@ def _reason(scheme: str, bucket: str, text: str) -> str:
     """What is wrong, and what to do, from the words of a store."""
     if "NoSuchBucket" in text or "ContainerNotFound" in text:
         return f"there is no bucket {bucket!r}; create it or choose another URL"
+    if "config profile" in text:
+        return f"{text}; set AWS_PROFILE to another one"
     if re.search(r"credential|PROFILE|profile|authenticat|metadata", text):
         return f"no credentials for {SCHEMES[scheme]} were found; {_NO_CREDENTIALS[scheme]}"
     status = re.search(r"status code: (\d{3}[^:<]*)", text)

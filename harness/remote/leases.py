@@ -65,10 +65,10 @@ class Leases:
         self._thread.start()
 
     def end(self) -> None:
-        """Release all claims, then give no further sign of life."""
+        """Release all claims, then take back the sign of life."""
+        self.stop()
         for name in list(self._own):
             self.release(name)
-        self.stop()
         self.objects.delete([self._name])
 
     def stop(self) -> None:

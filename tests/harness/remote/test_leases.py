@@ -86,6 +86,7 @@ def test_a_command_that_gives_no_sign_of_life_loses_its_claims_by_the_clock_of_t
     assert third.claim("run", {}) is not None
 
 
+@pytest.mark.slow
 def test_a_command_of_this_machine_that_was_killed_is_not_waited_for(clock: Clock) -> None:
     script = (
         "import sys, os, signal\n"

@@ -103,6 +103,7 @@ def test_two_commands_at_once_run_each_run_once(
     assert not (tmp_path / "store" / "commands").exists()
 
 
+@pytest.mark.slow
 def test_parts_of_a_study_are_planned_together(
     board: Study, store: StoreUrl, tmp_path: Path
 ) -> None:
@@ -152,6 +153,7 @@ def test_what_a_store_did_not_take_is_pushed_by_the_next_command(
     assert values(tmp_path / "store") == values(alone)
 
 
+@pytest.mark.slow
 def test_compacting_and_studies_keep_out_of_each_others_way(
     board: Study, store: StoreUrl, alone: Path, tmp_path: Path
 ) -> None:
