@@ -85,6 +85,38 @@ def exclusive(results: Path) -> Iterator[Callable[[], None]]:
         os.close(lock)
 
 
+@contextlib.contextmanager
+def shared_folder(results: Path) -> Iterator[None]:
+    """Commands that do not share the results folder stay out of it meanwhile.
+
+    Raises
+    ------
+    BusyError
+        If one is writing there.
+    StorageError
+        If the folder cannot be written to.
+    """
+    path = results / ".lock"
+    with storing(results, "allow writing there or choose another --out"):
+        results.mkdir(parents=True, exist_ok=True)
+        try:
+            lock = _locked(path, shared=True)
+        except BlockingIOError:
+            raise BusyError(
+                f"{results}: a marginbench command is writing here that does not share the folder; "
+                "wait for it, or give it --share, too"
+            ) from None
+    try:
+        yield
+    finally:
+        # The last one removes it, as a command does that is alone.
+        with contextlib.suppress(OSError):
+            lock_file(lock)
+            if _is_at(lock, path):
+                path.unlink()
+        os.close(lock)
+
+
 def check_folder_exists(folder: Path) -> None:
     """A folder that is removed while a study runs must not come back with half of the records.
 
@@ -101,7 +133,7 @@ def _removed(folder: Path) -> StorageError:
     return StorageError(f"{folder}: was removed while the study ran; run the same command again")
 
 
-def _locked(path: Path) -> int:
+def _locked(path: Path, *, shared: bool = False) -> int:
     """The descriptor of the lock file, locked.
 
     Raises
@@ -112,7 +144,7 @@ def _locked(path: Path) -> int:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            lock_file(descriptor)
+            lock_file(descriptor, shared=shared)
             if _is_at(descriptor, path):
                 return descriptor
         except BaseException:

@@ -8,14 +8,16 @@ if sys.platform == "win32":
     import errno
     import msvcrt
 
-    def lock_file(descriptor: int) -> None:
-        """Lock an open file without waiting.
+    def lock_file(descriptor: int, *, shared: bool = False) -> None:
+        """Lock an open file without waiting; there are no shared locks on Windows.
 
         Raises
         ------
         BlockingIOError
             If another process has locked it.
         """
+        if shared:
+            return
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except PermissionError as error:
@@ -24,12 +26,19 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def lock_file(descriptor: int) -> None:
+    def lock_file(descriptor: int, *, shared: bool = False) -> None:
         """Lock an open file without waiting.
+
+        Parameters
+        ----------
+        descriptor : int
+        shared : bool
+            Others may lock it as well, if theirs is shared, too.
 
         Raises
         ------
         BlockingIOError
             If another process has locked it.
         """
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)

@@ -32,6 +32,8 @@ class RunSummary:
         Datasets that could not be loaded, and why.
     part : str
         How much of the study this was, as "1 of 3 tasks"; empty for all of it.
+    store : str
+        The URL of the results, if they are in a store; ``results`` is then their mirror here.
     """
 
     results: Path
@@ -41,6 +43,7 @@ class RunSummary:
     unexpected: tuple[str, ...] = ()
     data_errors: tuple[str, ...] = ()
     part: str = ""
+    store: str = ""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {status}" for status, count in self.statuses.items())
@@ -50,7 +53,7 @@ class RunSummary:
     def as_dict(self) -> dict[str, Any]:
         """All of it as JSON takes it."""
         return {
-            "results": str(self.results),
+            "results": self.store or str(self.results),
             "planned": self.planned,
             "already_recorded": self.already_recorded,
             "statuses": dict(self.statuses),

@@ -13,7 +13,14 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from marginbench.harness.forecast import Forecast, Interval, Pair, eta_words, span
+from marginbench.harness.forecast import (
+    Forecast,
+    Interval,
+    Pair,
+    eta_words,
+    recorded_seconds,
+    span,
+)
 from marginbench.harness.kinds import Run, kind_named
 from marginbench.harness.outcomes import Ending
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
@@ -42,6 +49,10 @@ class Progress(Protocol):
 
     def ended(self, record: RecordBase) -> None: ...
 
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        """Another command has recorded a run that was to be done here."""
+        ...
+
     def refresh(self) -> None:
         """Nothing happened for a moment; clocks may be redrawn."""
         ...
@@ -62,6 +73,9 @@ class SilentProgress:
         pass
 
     def ended(self, record: RecordBase) -> None:
+        pass
+
+    def recorded(self, run: Run, record: RecordBase) -> None:
         pass
 
     def refresh(self) -> None:
@@ -132,6 +146,12 @@ class Tally:
         running = [(ran.pair, now - ran.since) for ran in self.running.values()]
         return self.forecast.remaining(self.left, running)
 
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        pair = Pair.of(run)
+        self.left[pair] -= 1
+        self.to_do -= 1
+        self.forecast.add(pair, recorded_seconds(record), record.wall_s)
+
     def eta(self) -> str:
         """Words for the time that is left; empty while nothing is known or nothing is left."""
         now = time.monotonic()
@@ -183,6 +203,9 @@ class PlainProgress:
         left = f", on {ran.machine}" * bool(ran.machine) + f", {eta} left" * bool(eta)
         self.say(f"[{self._tally.done}/{self._tally.to_do}] {outcome_line(record)}{left}")
 
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        self._tally.recorded(run, record)
+
     def refresh(self) -> None:
         pass
 
@@ -223,6 +246,9 @@ class LiveProgress:
         style = "" if record.status in EXPECTED_STATUSES else "red"
         counter = f"[{self._tally.done}/{self._tally.to_do}] "
         self._console.print(Text(visible(counter + outcome_line(record)), style=style))
+
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        self._tally.recorded(run, record)
 
     def refresh(self) -> None:
         now = time.monotonic()

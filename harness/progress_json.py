@@ -64,6 +64,18 @@ class JsonProgress:
             left_s=None if left is None else [left.low, left.high],
         )
 
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        self._tally.recorded(run, record)
+        self._tell(
+            "recorded",
+            task=run.task,
+            solver=run.solver,
+            seed=run.seed,
+            key=run.key,
+            status=record.status,
+            to_do=self._tally.to_do,
+        )
+
     def refresh(self) -> None:
         pass
 

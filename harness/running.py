@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from marginbench.harness.engines.engine import Engine
@@ -12,8 +14,10 @@ from marginbench.harness.places import Places
 from marginbench.harness.previewing import Preview, preview as preview_study
 from marginbench.harness.progress import PlainProgress, Progress, SilentProgress, choose_progress
 from marginbench.harness.progress_json import JsonProgress
+from marginbench.harness.remote.urls import StoreUrl, is_url
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
+from marginbench.harness.sharing import Sharing
 from marginbench.harness.study import StudyBase
 from marginbench.harness.study_file import completed_study, load_study
 
@@ -29,6 +33,7 @@ def run(
     where: str | None = None,
     jobs: int = 1,
     retry_failed: bool = False,
+    share: bool = False,
     command: str = "",
     whole_command: str = "",
     quiet: bool = False,
@@ -42,7 +47,7 @@ def run(
     study : str, Path or StudyBase
         A study that ships with marginbench, a TOML file, or a study as an object.
     out : str or Path, optional
-        The results folder; ``results/NAME`` by default.
+        The results folder or the URL of one; ``results/NAME`` by default.
     datasets, solvers : sequence of str, optional
         Only these tasks and solvers, or known others in their place.
     seeds : int, optional
@@ -55,6 +60,9 @@ def run(
         Runs at the same time. More than one disturbs the timings.
     retry_failed : bool
         Run again what did not go as planned.
+    share : bool
+        Other commands may run the study in the same folder, on a file system that machines share.
+        In a store they always may.
     command : str
         The command line that runs this.
     whole_command : str
@@ -70,12 +78,14 @@ def run(
     Returns
     -------
     RunSummary
-        How the runs ended, and ``results``, the folder.
+        How the runs ended, and ``results``, the folder; for a URL the mirror on this machine.
 
     Raises
     ------
     UserError
         If the study, a solver or the results folder is not usable.
+    StorageError
+        If a file or a store cannot be written to; what was recorded stays on this machine.
     InterruptedRunError
         If the user interrupts; what was recorded stays.
     """
@@ -84,17 +94,35 @@ def run(
     progress: Progress = SilentProgress() if quiet else choose_progress(jobs)
     if log_json:
         progress = JsonProgress(jobs, sys.stderr)
-    return run_study(
-        chosen,
-        _folder(chosen, out),
-        jobs=jobs,
-        retry_failed=retry_failed,
-        command=command,
-        whole=whole,
-        whole_command=whole_command,
-        progress=progress,
-        engine=engine,
-    )
+    with _opened(_place(chosen, out), progress.say, share=share) as (results, sharing, store):
+        summary = run_study(
+            chosen,
+            results,
+            jobs=jobs,
+            retry_failed=retry_failed,
+            command=command,
+            whole=whole,
+            whole_command=whole_command,
+            progress=progress,
+            engine=engine,
+            sharing=sharing,
+        )
+    return replace(summary, store=store)
+
+
+@contextlib.contextmanager
+def _opened(
+    place: str | Path, say: Callable[[str], None], *, share: bool
+) -> Iterator[tuple[Path, Sharing | None, str]]:
+    """The results folder, the other commands on it, and its URL; for a URL, its mirror."""
+    if not share and not is_url(place):
+        yield Path(place), None, ""
+        return
+    from marginbench.harness.remote.opening import shared
+
+    url = StoreUrl.parsed(place) if is_url(place) else StoreUrl.of_folder(Path(place))
+    with shared(url, str(place), say) as (results, sharing):
+        yield results, sharing, str(url) if is_url(place) else str(place)
 
 
 def preview(
@@ -137,7 +165,11 @@ def preview(
     )
     progress: Progress = SilentProgress() if quiet else PlainProgress(jobs, sys.stderr)
     return preview_study(
-        chosen, _folder(chosen, out), jobs=jobs, retry_failed=retry_failed, say=progress.say
+        chosen,
+        _existing(_place(chosen, out)),
+        jobs=jobs,
+        retry_failed=retry_failed,
+        say=progress.say,
     )
 
 
@@ -147,6 +179,15 @@ def _loaded(study: str | Path | StudyBase) -> StudyBase:
     return load_study(study)
 
 
-def _folder(study: StudyBase, out: str | Path | None) -> Path:
-    """The results folder."""
-    return Path("results") / study.name if out is None else Path(out)
+def _place(study: StudyBase, out: str | Path | None) -> str | Path:
+    """The results folder or its URL."""
+    return Path("results") / study.name if out is None else out
+
+
+def _existing(place: str | Path) -> Path:
+    """The results folder, perhaps an empty one, to be read."""
+    if not is_url(place):
+        return Path(place)
+    from marginbench.harness.remote.opening import fetched
+
+    return fetched(place, is_new=True)

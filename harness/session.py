@@ -16,14 +16,12 @@ from marginbench.harness.asking import Ask
 from marginbench.harness.budget import run_limits
 from marginbench.harness.description import (
     SCHEMA_VERSION,
-    DamagedDescriptionError,
-    move_aside,
-    read_description,
     write_description,
 )
 from marginbench.harness.engines.engine import Engine
 from marginbench.harness.environment import environment, version
-from marginbench.harness.errors import InterruptedRunError, RecordError, UserError
+from marginbench.harness.errors import InterruptedRunError, UserError
+from marginbench.harness.folders.earlier import described_before
 from marginbench.harness.folders.gathering import put_right, separate
 from marginbench.harness.folders.resuming import Resumption
 from marginbench.harness.guarding import Guarded, check_folder_exists, exclusive
@@ -39,6 +37,7 @@ from marginbench.harness.pool import LocalPool
 from marginbench.harness.progress import Progress, SilentProgress
 from marginbench.harness.records import RecordBase
 from marginbench.harness.reusing import is_repeated
+from marginbench.harness.sharing import Alone, Sharing
 from marginbench.harness.storage import storing
 from marginbench.harness.store import RecordStore
 from marginbench.harness.study import StudyBase
@@ -60,6 +59,7 @@ def run_study(
     progress: Progress | None = None,
     executor: Executor | None = None,
     engine: Engine | None = None,
+    sharing: Sharing | None = None,
 ) -> RunSummary:
     """Run a study of any kind and record every run; what is recorded already is not repeated.
 
@@ -86,6 +86,8 @@ def run_study(
         Where to plan and run; worker processes on this machine by default.
     engine : Engine, optional
         Where to run what is planned here.
+    sharing : Sharing, optional
+        The other commands on the results folder; none by default.
 
     Raises
     ------
@@ -103,6 +105,7 @@ def run_study(
         check_can_run()
     scope = Scope(whole or study, study)
     session = _Session(scope, results, jobs, threads, progress or SilentProgress())
+    session.sharing = sharing or session.sharing
     with (
         interrupts_deferred() as check_interrupt,
         exclusive(results) as check_folder,
@@ -127,7 +130,8 @@ def run_study(
         try:
             guarded = Guarded(executor, session.check)
             session.plan(guarded)
-            session.prepare(command, whole_command or command, retry_failed=retry_failed)
+            with session.sharing.preparing(session.check):
+                session.prepare(command, whole_command or command, retry_failed=retry_failed)
             if engine is not None and session.pending:
                 there = stack.enter_context(engine.opened(session.progress.say))
                 guarded = Guarded(there, session.check)
@@ -152,6 +156,7 @@ class _Session:
         self.scope, self.study = scope, scope.part
         self.results, self.jobs, self.threads = results, jobs, threads
         self.progress = progress
+        self.sharing: Sharing = Alone(results)
         self.kind: Kind = kind_named(self.study.kind)
         self.store = RecordStore(results / "runs")
         self.superseded = Superseded(self.store, progress.say)
@@ -182,7 +187,9 @@ class _Session:
     def prepare(self, command: str, whole_command: str, *, retry_failed: bool) -> None:
         """Write study.json, and find out what is recorded already."""
         self.check()
-        before = self._described_before()
+        before = described_before(
+            self.results, self.study.name, self.store, self.progress.say, self.sharing.place
+        )
         with storing(self.store.folder):
             self.store.folder.mkdir(exist_ok=True)
         self.looks.append(partial(check_folder_exists, self.store.folder))
@@ -218,7 +225,7 @@ class _Session:
 
     def say_recorded(self, recorded: int, planned: int) -> None:
         """Say how many runs need not be repeated."""
-        self.progress.say(f"{recorded} of {planned} runs already recorded in {self.results}")
+        self.progress.say(f"{recorded} of {planned} runs already recorded in {self.sharing.place}")
 
     def _description(self) -> dict[str, Any]:
         """What study.json says of what this command runs."""
@@ -236,34 +243,6 @@ class _Session:
             **self.kind.describe(study, self.facts),
             "planned": [planned_run(run) for run in self.runs],
         }
-
-    def _described_before(self) -> dict[str, Any] | None:
-        """What study.json said so far; one that is damaged is moved aside.
-
-        Raises
-        ------
-        UserError
-            If the folder holds another study, whose runs its page would lose, or one of a later
-            release.
-        """
-        before = None
-        try:
-            before = read_description(self.results)
-        except DamagedDescriptionError as error:
-            self.progress.say(f"{error.why}; moved to {move_aside(self.results)}, written anew")
-        if before is not None and before.get("schema_version", 0) > SCHEMA_VERSION:
-            raise UserError(f"{self.results}: written by a later release; choose another --out")
-        found = (before or {}).get("name")
-        if found is None:
-            # None yet, or a damaged one; then the records tell.
-            known = (item.study for item in self.store.scan() if not isinstance(item, RecordError))
-            found = next(known, self.study.name)
-        if found != self.study.name:
-            raise UserError(
-                f"{self.results}: holds the study {found!r}; choose another --out for "
-                f"{self.study.name!r}"
-            )
-        return before
 
     def _kept(self, record: RecordBase, run: Run) -> RecordBase:
         """A record that was there before, with what was not known then.
@@ -290,8 +269,9 @@ class _Session:
         started: dict[str, str] = {}
         recorded = [(run, self.endings[run.key]) for run in self.runs if run.key in self.endings]
         self.progress.begin(self.pending, recorded)
-        # Jobs are made one by one: their limits may depend on what has happened so far.
-        for event in executor.execute(self._job(run) for run in self.pending):
+        for event in self.sharing.execute(
+            executor, self.pending, self._job, self._is_recorded, self.check
+        ):
             if isinstance(event, Started):
                 started[event.job.tag] = _now()
                 self.progress.started(by_key[event.job.tag], event.machine)
@@ -304,6 +284,16 @@ class _Session:
                 self.progress.ended(record)
             else:
                 self.progress.refresh()
+
+    def _is_recorded(self, run: Run) -> bool:
+        """Whether the record that another command has just written of a run will do."""
+        record = self.store.recorded(run.file_name, run.key, self.progress.say)
+        if record is None or is_repeated(self.kind, self.study.budget, record, retry_failed=False):
+            return False
+        self.endings[run.key] = Ending.of(record)
+        self.already_recorded += 1
+        self.progress.recorded(run, record)
+        return True
 
     def _job(self, run: Run) -> Job:
         limits = run.limits
@@ -375,7 +365,7 @@ class _Session:
         # What a solver raises may be of any length, and hold any characters.
         record.reason = visible(record.reason, REASON_LIMIT)
         record.traceback = visible_lines(record.traceback)
-        self.store.write(record)
+        self.sharing.written(record, self.store.write(record))
         self.superseded.replaced_by(record)
         self.endings[record.key] = Ending.of(record)
 
@@ -402,7 +392,7 @@ class _Session:
         """How to continue."""
         if not self.runs:
             return "interrupted before the first run"
-        done = f"{len(self.endings)} of {len(self.runs)} runs are recorded in {self.results}"
+        done = f"{len(self.endings)} of {len(self.runs)} runs are recorded in {self.sharing.place}"
         again = f": {command}" if command else ""
         return f"interrupted; {done}; run the same command again to resume{again}"
 

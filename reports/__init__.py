@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from marginbench.harness.remote.urls import is_url, local_folder
 from marginbench.reports.errors import ReportError as ReportError
 
 
@@ -18,7 +19,7 @@ def report(folder: Path | str, command: str = "") -> Path:
     Parameters
     ----------
     folder : Path or str
-        A folder with ``study.json`` and ``runs/``.
+        A folder with ``study.json`` and ``runs/``, or the URL of one, to which the page is pushed.
     command : str, optional
         The command line that reproduces the results, shown on the page; by default the one that
         made them.
@@ -26,7 +27,7 @@ def report(folder: Path | str, command: str = "") -> Path:
     Returns
     -------
     Path
-        The page.
+        The page on this machine.
 
     Raises
     ------
@@ -37,4 +38,9 @@ def report(folder: Path | str, command: str = "") -> Path:
     from marginbench.reports.page import write_page
     from marginbench.reports.results import load_results
 
-    return write_page(Analysis(load_results(Path(folder))), command).path
+    path = write_page(Analysis(load_results(local_folder(folder))), command).path
+    if is_url(folder):
+        from marginbench.harness.remote.opening import pushed_page
+
+        pushed_page(path)
+    return path

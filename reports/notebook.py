@@ -13,6 +13,7 @@ from marginbench.harness.description import read_description
 from marginbench.harness.kinds import kind_named
 from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.plans import restored_study
+from marginbench.harness.remote.urls import local_folder
 from marginbench.harness.running import run as _run
 from marginbench.harness.words import plural
 from marginbench.reports import report as _report
@@ -163,7 +164,7 @@ def load_results(folder: Path | str) -> StudyResults:
     Parameters
     ----------
     folder : Path or str
-        A folder with ``study.json`` and ``runs/``.
+        A folder with ``study.json`` and ``runs/``, or the URL of one.
 
     Returns
     -------
@@ -176,7 +177,7 @@ def load_results(folder: Path | str) -> StudyResults:
     """
     from marginbench.reports import results
 
-    return StudyResults(results.load_results(Path(folder)))
+    return StudyResults(results.load_results(local_folder(folder)))
 
 
 def _with_records(function: Callable[_P, RunSummary]) -> Callable[_P, RunResults]:

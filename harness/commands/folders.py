@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from marginbench.harness.commands.output import complain
+from marginbench.harness.commands.stores import changeable
+from marginbench.harness.remote.urls import is_url, local_folder
 
 if TYPE_CHECKING:
     from marginbench.harness.folders.compacting import Compaction
@@ -23,16 +24,21 @@ def add(app: typer.Typer) -> None:
 
 
 def _compact(
-    results: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    results: Annotated[
+        str, typer.Argument(metavar="DIR|URL", help="A results folder, or the URL of one.")
+    ],
     as_json: _Json = False,
 ) -> int:
     from marginbench.harness.folders.compacting import compact
 
-    done = compact(results, say=_say)
+    with changeable(results, _say) as folder:
+        done = compact(folder, say=_say)
     for line in done.damaged:
         complain(f"not gathered: {line}", done.exit_code)
     typer.echo(
-        json.dumps(done.as_dict() | {"exit_code": done.exit_code}) if as_json else _in_words(done)
+        json.dumps(done.as_dict() | _named("results", results) | {"exit_code": done.exit_code})
+        if as_json
+        else _in_words(done)
     )
     return int(done.exit_code)
 
@@ -50,11 +56,14 @@ def _in_words(done: Compaction) -> str:
 
 def _merge(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Results folders.", show_default=False)
+        list[str],
+        typer.Argument(
+            metavar="DIR...", help="Results folders, or URLs of them.", show_default=False
+        ),
     ],
     out: Annotated[
-        Path,
-        typer.Option(metavar="DIR", help="A new folder, or one of these.", show_default=False),
+        str,
+        typer.Option(metavar="DIR|URL", help="A new folder, or one of these.", show_default=False),
     ],
     prefer: Annotated[
         str,
@@ -69,17 +78,25 @@ def _merge(
     from marginbench.harness.folders.merging import merge
     from marginbench.harness.words import plural
 
-    done = merge(folders, out, prefer=prefer, say=_say)
+    sides = {text: local_folder(text) for text in folders}
+    preferred = str(sides.get(prefer, prefer))
+    with changeable(out, _say) as folder:
+        done = merge(list(sides.values()), folder, prefer=preferred, say=_say)
     for line in done.damaged:
         complain(f"not merged: {line}", done.exit_code)
     if as_json:
-        typer.echo(json.dumps(done.as_dict() | {"exit_code": done.exit_code}))
+        typer.echo(json.dumps(done.as_dict() | _named("out", out) | {"exit_code": done.exit_code}))
         return int(done.exit_code)
     for conflict in done.conflicts:
         typer.echo(f"{conflict.run}: {conflict.what}; decided by --prefer {prefer}")
     same = f"{plural(done.alike, 'run')} in several folders with the same values"
     typer.echo(f"{plural(done.records, 'record')} in {out}: {done.copied} copied; {same}")
     return int(done.exit_code)
+
+
+def _named(key: str, place: str) -> dict[str, str]:
+    """A store by its URL, in the place of its mirror."""
+    return {key: place} if is_url(place) else {}
 
 
 def _say(line: str) -> None:

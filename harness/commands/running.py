@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from marginbench.harness.commands.output import complain
+from marginbench.harness.commands.stores import Results, pushed
 from marginbench.harness.errors import EXIT_DATA, InterruptedRunError, UserError, first_line
 
 if TYPE_CHECKING:
@@ -69,9 +70,16 @@ def _add_run(app: typer.Typer, write_report: ReportWriter, write_page: ReportWri
             typer.Option(help="Only runs for which this holds: 'C == 10 and solver != \"SBP\"'."),
         ] = None,
         out: Annotated[
-            Path | None,
-            typer.Option(help="Results folder (default: results/STUDY).", show_default=False),
+            str | None,
+            typer.Option(
+                metavar="DIR|URL",
+                help="Results folder (default: results/STUDY), or s3://, gs://, az:// or file://.",
+                show_default=False,
+            ),
         ] = None,
+        share: Annotated[
+            bool, typer.Option("--share", help="Let other commands run the study in this folder.")
+        ] = False,
         retry_failed: Annotated[
             bool, typer.Option("--retry-failed", help="Run again what did not go as planned.")
         ] = False,
@@ -106,7 +114,7 @@ def _add_run(app: typer.Typer, write_report: ReportWriter, write_page: ReportWri
             raise UserError(f"--jobs must be at least 1, not {jobs}")
         if quiet and log_json:
             raise UserError("--quiet shows nothing while --log-json logs events; give one")
-        command = _command_line(study, dataset, solver, seeds, jobs, timeout, out, where)
+        command = _command_line(study, dataset, solver, seeds, jobs, timeout, out, where, share)
         show = _show_json if as_json else _show_path if quiet else _show_lines
         options: dict[str, Any] = {
             "datasets": dataset,
@@ -129,9 +137,10 @@ def _add_run(app: typer.Typer, write_report: ReportWriter, write_page: ReportWri
         options["engine"] = chosen_engine(
             scheduler, cluster, cluster_options, timing=timing, jobs=jobs
         )
-        whole = _command_line(study, None, None, None, jobs, timeout, out)
+        whole = _command_line(study, None, None, None, jobs, timeout, out, share=share)
+        options |= {"share": share, "command": command, "whole_command": whole}
         try:
-            summary = running.run(study, out, **options, command=command, whole_command=whole)
+            summary = running.run(study, out, **options)
         except InterruptedRunError as error:
             if error.summary is not None and error.summary.statuses:
                 page = _page_of_a_part(error, write_page, quiet=quiet)
@@ -139,14 +148,14 @@ def _add_run(app: typer.Typer, write_report: ReportWriter, write_page: ReportWri
                     _show_json(error.summary, page, exit_code=error.exit_code)
             raise
         write = write_page if quiet or as_json else write_report
-        report = write(summary.results, _command_of(summary.results))
+        report = pushed(write(summary.results, _command_of(summary.results)))
         for reason in summary.data_errors:
             complain(reason, EXIT_DATA)
         show(summary, report)
         return int(summary.exit_code)
 
 
-def _show_lines(summary: RunSummary, report: Path) -> None:
+def _show_lines(summary: RunSummary, report: str) -> None:
     """How the runs ended, and where the report is."""
     from marginbench.harness.words import plural
 
@@ -157,18 +166,18 @@ def _show_lines(summary: RunSummary, report: Path) -> None:
     typer.echo(f"report: {report}")
 
 
-def _show_path(summary: RunSummary, report: Path) -> None:
+def _show_path(summary: RunSummary, report: str) -> None:
     """What --quiet leaves: the runs that did not go as planned, and the report's path."""
     for line in summary.unexpected:
         complain(line, summary.exit_code)
-    typer.echo(str(report))
+    typer.echo(report)
 
 
-def _show_json(summary: RunSummary, report: Path | None, *, exit_code: int | None = None) -> None:
+def _show_json(summary: RunSummary, report: str | None, *, exit_code: int | None = None) -> None:
     """One JSON object on one line."""
     found = {
         **summary.as_dict(),
-        "report": None if report is None else str(report),
+        "report": report,
         "exit_code": summary.exit_code if exit_code is None else exit_code,
     }
     typer.echo(json.dumps(found, ensure_ascii=False))
@@ -182,7 +191,7 @@ def _show_preview(found: Preview, *, as_json: bool) -> None:
 
 def _page_of_a_part(
     error: InterruptedRunError, write_page: ReportWriter, *, quiet: bool
-) -> Path | None:
+) -> str | None:
     """Write the page of the runs that are recorded when the user interrupts, in bounded time.
 
     Another Ctrl-C ends the process at once. The user has asked for an end, so nothing that goes
@@ -197,7 +206,7 @@ def _page_of_a_part(
         say("interrupted; writing the report of what is recorded (Ctrl-C again to end at once)")
     try:
         with interrupted_after(_PAGE_SECONDS, f"marginbench: {error}"):
-            page = write_page(results, _command_of(results))
+            page = pushed(write_page(results, _command_of(results)))
     except (UserError, OSError) as problem:
         say(f"no report: {first_line(problem)}")
         return None
@@ -208,13 +217,13 @@ def _page_of_a_part(
 def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:
     @app.command("report", help="Write the report of a results folder again.")
     def report(
-        results: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+        results: Results,
     ) -> None:
-        typer.echo(f"report: {write_report(results, _command_of(results))}")
+        typer.echo(f"report: {pushed(write_report(results, _command_of(results)))}")
 
 
 def _explain(
-    results: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    results: Results,
     run: Annotated[
         str | None,
         typer.Argument(
@@ -256,8 +265,9 @@ def _command_line(
     seeds: int | None,
     jobs: int,
     timeout: float | None,
-    out: Path | None,
+    out: str | None,
     where: str | None = None,
+    share: bool = False,
 ) -> str:
     """The command that makes the same results."""
     words = ["marginbench", "run", study]
@@ -275,4 +285,5 @@ def _command_line(
     for flag, value in options:
         if value is not None:
             words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    words += ["--share"] if share else []
     return shlex.join(words)

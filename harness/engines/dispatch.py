@@ -124,6 +124,11 @@ class Dispatch:
         # What a machine lacks, it lacks for many runs.
         self._told: set[str] = set()
 
+    def begin(self, jobs: Iterator[Job]) -> None:
+        """Take other jobs, now that all have ended; the workers are those that are known."""
+        self._jobs, self._exhausted = jobs, False
+        self._idle_since = time.monotonic()
+
     @property
     def is_done(self) -> bool:
         """Whether every job has ended."""

@@ -104,6 +104,8 @@ class DaskExecutor:
     ) -> None:
         self._link, self._address, self._say = link, address, say
         self._timing, self._expected = timing, expected
+        # Workers are told of once; they are known to later calls, too.
+        self._desk: Dispatch | None = None
 
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
         """Run the jobs; yields what happens. Closing the iterator kills what still runs.
@@ -114,9 +116,13 @@ class DaskExecutor:
             If the scheduler is gone, or no worker can be used.
         """
         packer, running = Packer(), set[str]()
-        desk = Dispatch(
-            jobs, this_program(), self._say, timing=self._timing, expected=self._expected
-        )
+        if self._desk is None:
+            self._desk = Dispatch(
+                jobs, this_program(), self._say, timing=self._timing, expected=self._expected
+            )
+        else:
+            self._desk.begin(jobs)
+        desk = self._desk
         try:
             while not desk.is_done:
                 for order in desk.orders():

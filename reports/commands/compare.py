@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from marginbench.harness.commands.stores import results_folder
 from marginbench.harness.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,11 +30,17 @@ def add(app: typer.Typer) -> None:
 
 
 def _compare(
-    a: Annotated[Path, typer.Argument(metavar="A", help="A results folder: the baseline.")],
+    a: Annotated[
+        Path,
+        typer.Argument(metavar="A", parser=results_folder, help="A results folder: the baseline."),
+    ],
     b: Annotated[
         Path | None,
         typer.Argument(
-            metavar="B", help="The results folder to compare with it.", show_default=False
+            metavar="B",
+            parser=results_folder,
+            help="The results folder to compare with it.",
+            show_default=False,
         ),
     ] = None,
     solver: Annotated[str | None, typer.Option(help="Only this solver.")] = None,

@@ -19,7 +19,9 @@ def add(app: typer.Typer) -> None:
 
 
 def _export(
-    results: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    results: Annotated[
+        str, typer.Argument(metavar="DIR|URL", help="A results folder, or the URL of one.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option(help="The folder to write to (default: DIR/export).", show_default=False),
@@ -72,7 +74,7 @@ def _export(
     _show(done)
 
 
-def _show_names(results: Path) -> None:
+def _show_names(results: str) -> None:
     from marginbench.harness.commands.output import print_table
     from marginbench.harness.words import visible
     from marginbench.reports.exports import listed

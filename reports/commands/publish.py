@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from marginbench.harness.commands.output import complain
+from marginbench.harness.commands.stores import results_folder
 from marginbench.harness.errors import EXIT_OK, EXIT_RUNS
 from marginbench.reports.errors import ReportError
 
@@ -25,7 +26,12 @@ def _publish(
     ],
     folders: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="DIR...", help="Results folders.", show_default=False),
+        typer.Argument(
+            metavar="DIR...",
+            parser=results_folder,
+            help="Results folders, or URLs of them.",
+            show_default=False,
+        ),
     ] = None,
     title: Annotated[str, typer.Option(help="The heading of the overview.")] = "",
     timings: Annotated[

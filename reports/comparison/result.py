@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from marginbench.harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS
+from marginbench.harness.remote.urls import local_folder
 from marginbench.reports.comparison import pairing, settings, verdicts
 from marginbench.reports.comparison.comparing import (
     Comparing,
@@ -194,7 +195,9 @@ def compare(
         kinds of studies.
     """
     accepted = parsed_bounds(bounds)
-    before, after = sides_of(Path(a), None if b is None else Path(b), solver, against)
+    before, after = sides_of(
+        local_folder(a), None if b is None else local_folder(b), solver, against
+    )
     known = compared_measures(before.results.kind, before.results, after.results, accepted)
     measures = without_repeats(known, before, after)
     environment, code = differences_of(before, after)

@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from marginbench.harness.remote.urls import is_url, local_folder
+from marginbench.reports.errors import ReportError
+
 #: Formats that can be asked for, and those that are written unless others are.
 FORMATS = ("svg", "pdf", "png", "csv", "tex", "parquet")
 DEFAULT_FORMATS = ("svg", "pdf", "csv", "tex", "parquet")
@@ -99,6 +102,8 @@ def export(
     from marginbench.reports.exports.making import Request, made
     from marginbench.reports.exports.writing import write_all
 
+    if out is None and is_url(results):
+        raise ReportError(f"{results}: is in a store; give --out, a folder of this machine")
     folder = Path(results) / "export" if out is None else Path(out)
     request = Request(
         results=str(results),
@@ -129,7 +134,7 @@ def listed(results: Path | str) -> list[Listed]:
     from marginbench.reports.exports.data import TITLES
     from marginbench.reports.results import load_results
 
-    found = contents(Analysis(load_results(Path(results))))
+    found = contents(Analysis(load_results(local_folder(results))))
     return [
         *(Listed("figure", name, item.title) for name, item in found.figures.items()),
         *(Listed("table", name, item.title) for name, item in found.tables.items()),

@@ -6,11 +6,11 @@ import hashlib
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import matplotlib as mpl
 
 from marginbench.harness.environment import version
+from marginbench.harness.remote.urls import local_folder
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.drawing.styles import SolverStyle
 from marginbench.reports.errors import ReportError
@@ -64,7 +64,7 @@ def made(request: Request) -> tuple[list[Artefact], Origin]:
         width = figures.inches(request.width)
     except ValueError as error:
         raise ReportError(f"--width {request.width!r}: {error}") from None
-    results = load_results(Path(request.results))
+    results = load_results(local_folder(request.results))
     analysis, styles = selected(results, request.tasks, request.solvers)
     maker = _Maker(request, tuple(formats), width, analysis, styles)
     found = list(maker.artefacts())

@@ -204,7 +204,7 @@ def _without_row(folder: Path, patterns: Sequence[str]) -> str:
         known = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
     except ValueError as error:
         raise ReportError(f"{listed}: cannot be read ({error})") from error
-    for name in sorted(set(known) - {"version"}):
+    for name in sorted(map(str, set(known) - {"version"})):
         suite, _, method = name.rpartition(".")
         if f"{suite}.{method.removeprefix('track_')}" not in ran and any(
             re.search(each, name) for each in patterns

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from marginbench.harness.remote.urls import local_folder
+
 
 @dataclass(frozen=True)
 class PublishedSite:
@@ -95,7 +97,7 @@ def publish(
     from marginbench.reports.site.build import Request, write_site
 
     request = Request(
-        [Path(folder) for folder in folders],
+        [local_folder(folder) for folder in folders],
         title,
         {name: Path(folder) for name, folder in (pages or {}).items()},
         {name: Path(file) for name, file in (timings or {}).items()},

@@ -15,7 +15,7 @@ from marginbench.harness.engines.machines import Machine, this_program
 from marginbench.harness.engines.news import Gone, Joined, Left, News, Replied, Reply
 from marginbench.harness.engines.parcels import Parcel
 from marginbench.harness.errors import EngineError
-from marginbench.harness.jobs import Ended, Event, Executor, Job, Outcome, Started
+from marginbench.harness.jobs import Ended, Event, Executor, Job, Limits, Outcome, Started
 from marginbench.harness.questions import DatasetInfo, DatasetWork, DescribeWork
 from marginbench.harness.session import run_study
 from marginbench.harness.store import RecordStore
@@ -136,3 +136,13 @@ def test_a_run_lost_with_its_worker_is_recorded_once(study: Study, tmp_path: Pat
     assert summary.statuses == {"budget": 2}
     assert len(link.sent) == 3
     assert engine.said == ["worker node1 (tcp://node1) was lost; its run is begun again"]
+
+
+def test_more_jobs_go_to_the_workers_that_are_known() -> None:
+    """Of a study that several commands share, runs are put off and asked for again."""
+    replies = [Reply(Outcome("done", {"n": n})) for n in range(3)]
+    executor = DaskExecutor(FakeLink([joined("node1")], *replies), "tcp://there", print)  # type: ignore[arg-type]
+    work, limits = DescribeWork("SMO", "svm"), Limits({}, 1000.0)
+    for tags in (["a", "b"], [], ["c"]):
+        events = executor.execute(Job(tag, work, limits) for tag in tags)
+        assert [event.job.tag for event in events if isinstance(event, Ended)] == tags

@@ -1,0 +1,1 @@
+"""Results folders in object stores, and several commands on one store."""

@@ -1,0 +1,102 @@
+"""The command that shows how far a study is while other commands run it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from marginbench.harness.errors import UserError
+
+if TYPE_CHECKING:
+    from marginbench.harness.remote.monitoring import Standing
+
+_TEMPLATE = "watch.html"
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("watch", help="Show how far a study is while it runs, here or elsewhere.")(_watch)
+
+
+def _watch(
+    results: Annotated[
+        str, typer.Argument(metavar="DIR|URL", help="A results folder, or the URL of one.")
+    ],
+    every: Annotated[float, typer.Option(help="Seconds between two looks.")] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for each look.")
+    ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write a page that reloads itself, too.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    if not every > 0:
+        raise UserError(f"--every must be more than 0 seconds, not {every:g}")
+    from marginbench.harness.interrupts import interrupts_raised
+    from marginbench.harness.remote.opening import monitored
+
+    show = _shown_as_json if as_json else _Lines(in_place=not once).show
+    with interrupts_raised(), monitored(results) as monitor:
+        while True:
+            standing = monitor.look()
+            if html is not None:
+                _write_page(html, standing, every)
+            show(standing)
+            if once or not standing.left:
+                return
+            time.sleep(every)
+
+
+def _shown_as_json(standing: Standing) -> None:
+    typer.echo(json.dumps(standing.as_dict(), ensure_ascii=False))
+
+
+class _Lines:
+    """Lines that are redrawn in place on a terminal; elsewhere they are printed as they change.
+
+    Parameters
+    ----------
+    in_place : bool
+        Whether there are several looks.
+    """
+
+    def __init__(self, *, in_place: bool) -> None:
+        from rich.console import Console
+
+        self._console = Console()
+        self._in_place = in_place and self._console.is_terminal
+        self._last: list[str] = []
+
+    def show(self, standing: Standing) -> None:
+        """Show how far the study is."""
+        from marginbench.harness.words import visible
+
+        lines = [visible(line) for line in standing.in_words()]
+        if lines == self._last:
+            return
+        if self._in_place and self._last:
+            self._console.clear()
+        self._last = lines
+        typer.echo("\n".join(lines))
+
+
+def _write_page(path: Path, standing: Standing, every: float) -> None:
+    from marginbench.data_loaders.atomic import replacing
+    from marginbench.harness.storage import storing
+    from marginbench.reports.comparison.page import check_target
+    from marginbench.reports.templating import environment, page
+
+    check_target(path, [])
+    text = page(
+        environment().get_template(_TEMPLATE), standing=standing, reload=max(1, round(every))
+    )
+    with storing(path), replacing(path) as sink:
+        sink.write(text.encode())

@@ -1,0 +1,393 @@
+"""Studies on S3, as moto's server plays it, with a proxy before it that fails as servers do.
+
+Whatever happens on the way, the records are those of a local run, each once. The long form
+(MARGINBENCH_FAULTS=long) kills commands at more moments.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from marginbench.harness.errors import UserError
+from marginbench.harness.folders.compacting import compact
+from marginbench.harness.places import Places
+from marginbench.harness.remote import leases, opening
+from marginbench.harness.remote.cloud_objects import RETRY_VARIABLE
+from marginbench.harness.remote.objects import StoreError
+from marginbench.harness.remote.urls import StoreUrl
+from marginbench.harness.session import run_study
+from marginbench.harness.study_file import completed_study
+from marginbench.harness.svm.study import Study
+from marginbench.harness.workbench import InProcess
+from marginbench.reports.results import load_results
+from marginbench.solvers.numeric.compiling import cache_folder
+
+from .conftest import LONG, Place, numbers, wait_for
+
+WHY = "of the extra 'cloud' and the group 'dev'"
+boto3 = pytest.importorskip("boto3", reason=WHY)
+pytest.importorskip("obstore", reason=WHY)
+pytest.importorskip("moto.server", reason="moto[s3] plays S3, from the group 'dev'")
+
+pytestmark = pytest.mark.slow
+BUCKET = "studies"
+#: What the proxy does to a request.
+Fault = Literal["", "503", "slow", "cut", "lost"]
+#: Given its number, method and path.
+Choose = Callable[[int, str, str], Fault]
+BOARD = {
+    "dataset": "checkers",
+    "dataset_params": {"n_train": 40, "n_test": 20},
+    "gamma": 10.0,
+    "C": 1.0,
+    "reference": False,
+}
+
+
+class Proxy(BaseHTTPRequestHandler):
+    """Passes requests on to a server, or fails in a way that the test chooses."""
+
+    protocol_version = "HTTP/1.1"
+
+    def handle_any(self) -> None:
+        site = self.server.site  # type: ignore[attr-defined]
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        with site.lock:
+            site.requests.append((self.command, self.path))
+            fault = site.choose(len(site.requests), self.command, self.path)
+        with contextlib.suppress(OSError):
+            if fault == "503":
+                self._answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")
+                return
+            if fault == "slow":
+                time.sleep(0.5)
+            status, headers, content = self._passed_on(site.port, body)
+            if fault == "lost":
+                self.close_connection = True
+                return
+            self._answer(status, headers, content, cut=fault == "cut")
+
+    do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_any
+
+    def _passed_on(self, port: int, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        server = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        server.request(self.command, self.path, body, dict(self.headers))
+        found = server.getresponse()
+        content = found.read()
+        kept = {k: v for k, v in found.headers.items() if k.lower() not in _OF_A_CONNECTION}
+        if self.command == "HEAD":
+            kept["Content-Length"] = found.headers.get("Content-Length", "0")
+        server.close()
+        return found.status, kept, content
+
+    def _answer(
+        self, status: int, headers: dict[str, str], content: bytes, *, cut: bool = False
+    ) -> None:
+        self.send_response(status)
+        for name, value in ({"Content-Length": str(len(content))} | headers).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content[: len(content) // 2] if cut else content)
+        if cut:
+            self.close_connection = True
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+_OF_A_CONNECTION = {"connection", "content-length", "transfer-encoding", "server", "date"}
+
+
+class Site:
+    """S3 on this machine, behind the proxy."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.requests: list[tuple[str, str]] = []
+        self.lock = threading.Lock()
+        self.choose: Choose = lambda number, method, path: ""
+
+    def client(self) -> Any:
+        """S3 past the proxy."""
+        return boto3.client("s3", endpoint_url=f"http://127.0.0.1:{self.port}")
+
+    def names(self, folder: str) -> list[str]:
+        found = self.client().list_objects_v2(Bucket=BUCKET, Prefix=f"{folder}/")
+        return [item["Key"].partition("/")[2] for item in found.get("Contents", [])]
+
+
+@pytest.fixture(scope="module")
+def environment() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith("AWS_"):
+                patch.delenv(name)
+        patch.setenv("AWS_ACCESS_KEY_ID", "key")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        patch.setenv("NO_PROXY", "127.0.0.1")
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def port(environment: pytest.MonkeyPatch) -> Iterator[int]:
+    """That of moto's server."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def serves() -> bool:
+        with socket.socket() as client:
+            return client.connect_ex(("127.0.0.1", port)) == 0
+
+    try:
+        wait_for(serves)
+        yield port
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture
+def site(
+    port: int, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        site = server.site = Site(port)  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+        site.client().create_bucket(Bucket=BUCKET)
+        try:
+            yield site
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture(autouse=True)
+def own_mirrors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache_folder().parent))
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def url(request: pytest.FixtureRequest) -> StoreUrl:
+    """A path of this test alone."""
+    name = "".join(c if c.isalnum() else "-" for c in request.node.name)
+    return StoreUrl.parsed(f"s3://{BUCKET}/{name}")
+
+
+@pytest.fixture(scope="module")
+def board() -> Study:
+    values: dict[str, Any] = {
+        "name": "board",
+        "seeds": 4,
+        "task": [{**BOARD, "label": "a"}],
+        "solver": [{"name": "Perceptron"}],
+    }
+    return completed_study(Study.model_validate(values), Places("study"))
+
+
+@pytest.fixture(scope="module")
+def alone(board: Study, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("alone") / "results"
+    run_study(board, folder, executor=InProcess())
+    return numbers(folder)
+
+
+def run(study: Study, url: StoreUrl) -> Path:
+    """Run a study on a store; the mirror."""
+    with opening.shared(url, str(url), lambda line: None) as (folder, sharing):
+        summary = run_study(study, folder, executor=InProcess(), sharing=sharing)
+        assert sum(summary.statuses.values()) == 4
+        return folder
+
+
+def forget_mirrors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if on another machine."""
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "elsewhere"))
+
+
+def test_a_bucket_holds_the_bytes_of_the_mirror(
+    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], tmp_path: Path, monkeypatch
+) -> None:
+    mirror = run(board, url)
+    assert numbers(mirror) == alone
+    forget_mirrors(tmp_path, monkeypatch)
+    again = opening.fetched(str(url))
+    assert again != mirror
+    files = {path.relative_to(mirror) for path in mirror.rglob("*.*") if path.is_file()}
+    assert files == {path.relative_to(again) for path in again.rglob("*.*") if path.is_file()}
+    for file in files:
+        assert (again / file).read_bytes() == (mirror / file).read_bytes()
+    assert {name.partition("/")[0] for name in site.names(url.path)} == {
+        "runs", "sources", "study.json"
+    }  # fmt: skip
+    # What docs/stores.md says that a run costs.
+    of_runs = [(what, path) for what, path in site.requests if "/runs/" in path]
+    claims = [what for what, path in site.requests if "/claims/" in path and "folder." not in path]
+    assert claims == ["PUT"] * 4
+    assert sorted(what for what, _ in of_runs) == [*["GET"] * 4, *["HEAD"] * 4, *["PUT"] * 4]
+
+
+def every(number: int, fault: Fault) -> Choose:
+    return lambda count, method, path: fault if count % number == 0 else ""
+
+
+def in_turn(count: int, method: str, path: str) -> Fault:
+    """Each fault now and then."""
+    faults: dict[int, Fault] = {3: "503", 7: "cut", 11: "lost", 15: "slow"}
+    return faults.get(count % 17, "")
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [in_turn, *((every(3, "503"), every(4, "cut"), every(5, "lost")) if LONG else ())],
+    ids=["in turn", *(("busy", "cut", "lost") if LONG else ())],
+)
+def test_a_server_that_fails_now_and_then_changes_nothing(
+    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], choose: Choose, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    site.choose = choose
+    assert numbers(run(board, url)) == alone
+    forget_mirrors(tmp_path, monkeypatch)
+    assert numbers(opening.fetched(str(url))) == alone
+
+
+def test_a_server_that_is_gone_ends_the_command_with_a_line_and_the_next_one_pushes(
+    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], monkeypatch
+) -> None:
+    monkeypatch.setenv(RETRY_VARIABLE, "0.5")
+    is_gone = threading.Event()
+
+    def from_the_first_record_on(number: int, method: str, path: str) -> Fault:
+        if method == "PUT" and "/runs/" in path:
+            is_gone.set()
+        return "503" if is_gone.is_set() else ""
+
+    site.choose = from_the_first_record_on
+    with pytest.raises(StoreError) as caught:
+        run(board, url)
+    message = str(caught.value)
+    assert message.startswith(f"{url}: the store does not serve (")
+    assert "; what was recorded stays in " in message
+    assert "\n" not in message
+    assert caught.value.exit_code == 4
+    site.choose = lambda number, method, path: ""
+    assert not any(name.startswith("runs/") for name in site.names(url.path))
+    assert numbers(run(board, url)) == alone
+    assert sum(name.startswith("runs/") for name in site.names(url.path)) == 4
+
+
+def test_a_damaged_object_is_named_and_its_run_is_done_again(
+    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any]
+) -> None:
+    run(board, url)
+    name = next(name for name in site.names(url.path) if name.startswith("runs/"))
+    key = {"Bucket": BUCKET, "Key": f"{url.path}/{name}"}
+    whole = site.client().get_object(**key)["Body"].read()
+    site.client().put_object(**key, Body=whole[:-50] + b"#" + whole[-49:])
+    found = load_results(opening.fetched(str(url))).runs
+    assert list(found.status).count("damaged") == 1
+    assert numbers(run(board, url)) == alone
+    assert site.client().get_object(**key)["Body"].read() != whole[:-50] + b"#" + whole[-49:]
+
+
+@pytest.mark.skipif(not LONG, reason="seconds for each; set MARGINBENCH_FAULTS=long")
+@pytest.mark.parametrize("at", range(1, 8))
+def test_compacting_that_breaks_off_anywhere_leaves_every_record(
+    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], at: int, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    run(board, url)
+    monkeypatch.setenv(RETRY_VARIABLE, "0.1")
+
+    def compacted() -> None:
+        with opening.changing(url, lambda line: None) as folder:
+            compact(folder)
+            begun = len(site.requests)
+            if at:
+                site.choose = lambda n, method, path: "503" if n >= begun + at else ""
+
+    with contextlib.suppress(StoreError):
+        compacted()
+    site.choose = lambda number, method, path: ""
+    cache = os.environ["MARGINBENCH_CACHE"]
+    forget_mirrors(tmp_path, monkeypatch)
+    assert set(load_results(opening.fetched(str(url))).runs.key) == set(alone)
+    assert set(load_results(opening.fetched(str(url))).runs.status) == {"converged"}
+    monkeypatch.setenv("MARGINBENCH_CACHE", cache)
+    # The process of the first one lives on; its lease has to expire.
+    monkeypatch.setattr(leases, "EXPIRE_S", 1.0)
+    at = 0
+    compacted()
+    runs = [name for name in site.names(url.path) if name.startswith("runs/")]
+    assert len(runs) == 1
+    assert runs[0].startswith("runs/compact-")
+
+
+def test_what_is_wrong_with_a_store_is_said_in_a_line(
+    site: Site, url: StoreUrl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=rf"^{url}: no results here \(study.json is missing\)$"):
+        opening.fetched(str(url))
+    with pytest.raises(
+        StoreError, match=r"^s3://no-such/a: there is no bucket 'no-such'; create it"
+    ):
+        opening.fetched("s3://no-such/a")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    with pytest.raises(
+        StoreError, match="no credentials for Amazon S3 were found; set AWS_PROFILE"
+    ):
+        opening.fetched(str(url))
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    with pytest.raises(StoreError, match=r"The config profile \(nobody\) could not be found; set"):
+        opening.fetched(str(url))
+
+
+@pytest.mark.parametrize("seed", range(10 if LONG else 1))
+def test_two_commands_of_which_one_is_killed_do_each_run_once_in_the_end(
+    site: Site, url: StoreUrl, place: Place, undisturbed: dict[str, Any], seed: int
+) -> None:
+    place.write_study(epochs=3)
+    first = place.start("run", "small.toml", "--out", str(url))
+    second = place.start("run", "small.toml", "--out", str(url), "--json")
+    rng = random.Random(seed)
+    wait_for(lambda: any("/claims/" in path for _, path in site.requests))
+    time.sleep(rng.uniform(0.0, 3.0))
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    ended = place.end(second)
+    assert ended.code == 0, ended.err
+    assert f'"results": "{url}"' in ended.out
+    assert numbers(opening.fetched(str(url))) == undisturbed
+    names = site.names(url.path)
+    assert sum(name.startswith("runs/") for name in names) == len(undisturbed)
+    assert not any(name.startswith(("claims/", "commands/")) for name in names)
