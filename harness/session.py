@@ -14,10 +14,7 @@ from typing import Any
 from marginbench.data_loaders.atomic import UNFINISHED
 from marginbench.harness.asking import Ask
 from marginbench.harness.budget import run_limits
-from marginbench.harness.description import (
-    SCHEMA_VERSION,
-    write_description,
-)
+from marginbench.harness.description import SCHEMA_VERSION, write_description
 from marginbench.harness.engines.engine import Engine
 from marginbench.harness.environment import environment, version
 from marginbench.harness.errors import InterruptedRunError, UserError

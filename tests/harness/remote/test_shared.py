@@ -28,7 +28,6 @@ from marginbench.harness.store import RecordStore
 from marginbench.harness.svm.study import Study
 from marginbench.harness.workbench import InProcess
 
-
 _ONE_RUN = threading.Lock()
 
 
