@@ -179,7 +179,7 @@ def test_what_a_command_has_started_elsewhere_ends_with_it(
     log = f"stopped-{number}.log"
     more = ("shared.toml", "--solver", "sleeper.py:Sleeper", "--seeds", "2", "--out", log[:-4])
     command = start(place, cluster, *more, log=log)
-    wait_for(lambda: len(asleep(cluster)) == 2, 300)
+    wait_for(lambda: len(asleep()) == 2, 300)
     before = cluster.dask_worker(cluster.nannies[-1])
     command.send_signal(number)
     code = command.wait(120)
@@ -187,16 +187,14 @@ def test_what_a_command_has_started_elsewhere_ends_with_it(
     if number == signal.SIGINT:
         assert code == 130
         assert said.startswith("marginbench: interrupted; 0 of 2 runs are recorded")
-    wait_for(lambda: not asleep(cluster), GONE)
+    wait_for(lambda: not asleep(), GONE)
     # The Dask workers themselves go on.
     assert cluster.dask_worker(cluster.nannies[-1]) == before
 
 
-def asleep(cluster: DaskCluster) -> list[int]:
-    """What solvers have started to sleep for them, below the Dask workers."""
-    workers = filter(None, map(cluster.dask_worker, cluster.nannies))
-    below = [child for worker in workers for child in worker.children(recursive=True)]
-    return [child.pid for child in below if SLEEP in command_of(child)]
+def asleep() -> list[int]:
+    """What solvers have started to sleep for them, wherever it runs."""
+    return [process.pid for process in psutil.process_iter() if command_of(process) == SLEEP]
 
 
 def command_of(process: psutil.Process) -> str:
