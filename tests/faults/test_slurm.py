@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from marginbench.harness.store import RecordStore
 
 from .conftest import LONG, Place, numbers, wait_for
 
-pytest.importorskip("dask_jobqueue", reason="needs marginbench[dask]")
+# Not imported to look: it replaces the handler of Ctrl-C.
+if find_spec("dask_jobqueue") is None:
+    pytest.skip("needs marginbench[dask]", allow_module_level=True)
 
 from .clusters import lines
 from .slurm import Slurm, SlurmError
