@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -119,7 +120,8 @@ def _timings(given: list[str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for text in given:
         path, title = Path(text), ""
-        if ":" in text and not path.is_file():
+        # Of a text that is too long for a path, Path.is_file raises an error.
+        if ":" in text and not os.path.isfile(text):
             name, _, title = text.rpartition(":")
             path = Path(name)
             if not name or not title.strip():

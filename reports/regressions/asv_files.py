@@ -8,10 +8,12 @@ failure and NaN a benchmark that was skipped.
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -25,6 +27,10 @@ from marginbench.reports.regressions.values import Benchmark, Cell, Key, Lane, S
 FORMAT = 2
 #: A larger file is none of asv's.
 LARGEST_BYTES = 64 * 2**20
+# Combinations of parameters of one benchmark.
+_MOST_CELLS = 100_000
+# Any two numbers up to the one, and from the other on, have a ratio.
+_LARGEST_NUMBER, _SMALLEST_NUMBER = 1e150, 1e-150
 _MACHINE, _BENCHMARKS = "machine.json", "benchmarks.json"
 _HASH = re.compile(r"[0-9a-f]{7,64}")
 _NAME = re.compile(r"[\w.]+")
@@ -55,6 +61,12 @@ def read_results(folder: Path) -> list[Snapshot]:
     found = [snapshot for path in files if (snapshot := read_snapshot(path, units)).values]
     if not found:
         raise ReportError(f"{folder}: holds no results of asv; 'asv run' writes them there")
+    for (lane, commit), times in Counter((each.lane, each.commit) for each in found).items():
+        if times > 1:
+            raise ReportError(
+                f"{folder}: {times} files have results of commit {commit[:10]} on "
+                f"{' with '.join(lane)}; remove all but one"
+            )
     return sorted(found, key=lambda each: (each.lane, each.date, each.commit))
 
 
@@ -164,6 +176,8 @@ def _values(path: Path, name: str, fields: Mapping[str, Any]) -> Iterator[tuple[
     params = fields.get("params", [])
     if not isinstance(params, list) or not all(isinstance(each, list) for each in params):
         raise _damaged(path, f"the parameters of {name}")
+    if math.prod(map(len, params)) > _MOST_CELLS:
+        raise _damaged(path, f"{name} has more than {_MOST_CELLS:,} combinations of parameters")
     cells = [_cell(each) for each in itertools.product(*params)]
     numbers = _column(path, name, fields.get("result"), len(cells))
     low = _column(path, name, fields.get("stats_q_25"), len(cells))
@@ -185,17 +199,17 @@ def _benchmark(name: str) -> Benchmark:
 
 
 def _cell(params: Sequence[Any]) -> str:
-    return visible(" ".join(map(_parameter, params)))
+    return visible(" ".join(_parameter(str(each)) for each in params))
 
 
 @cache
-def _parameter(text: object) -> str:
+def _parameter(text: str) -> str:
     """asv keeps parameters as they are written in Python; texts read better without quotes."""
     try:
-        value = ast.literal_eval(str(text)[:1000])
+        value = ast.literal_eval(text[:1000])
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return str(text)
-    return value if isinstance(value, str) else str(text)
+        return text
+    return value if isinstance(value, str) else text
 
 
 def _column(path: Path, name: str, found: object, size: int) -> list[Any]:
@@ -216,13 +230,16 @@ def _number(path: Path, name: str, found: object) -> float | None:
         number = float(found)
     except OverflowError:
         number = math.inf
-    # An infinite value cannot be compared; it is as good as none.
-    return None if math.isinf(number) else number
+    # What cannot be compared is as good as none: a value that is infinite or has no ratios.
+    if abs(number) > _LARGEST_NUMBER:
+        return None
+    return 0.0 if abs(number) < _SMALLEST_NUMBER else number
 
 
 def _quartiles(low: object, high: object) -> tuple[float, float] | None:
     if isinstance(low, int | float) and isinstance(high, int | float):
-        return float(low), float(high)
+        with contextlib.suppress(OverflowError):
+            return float(low), float(high)
     return None
 
 

@@ -102,6 +102,8 @@ def ratio_words(change: Change) -> str:
     found = change.ratio
     if found is None or change.measure.unit == "%":
         sign = "+" if after > before else "\N{MINUS SIGN}"
+        if change.measure.unit == "%":
+            return f"{sign}{formatting.decimals(abs(after - before), 2)} points"
         return f"{sign}{change.measure.say(abs(after - before))}"
     if found >= _MOST:
         return f"{formatting.TIMES}{_MOST:.0f} or more"

@@ -26,6 +26,8 @@ from marginbench.reports.site.timings import Timing
 # In points; a row for each benchmark, as high as its files need.
 _WIDTH, _RIGHT, _BOTTOM, _TOP = 388.8, 14.0, 45.0, 6.0
 _ROW, _FILE, _LOWEST = 1.5 * FONT, 0.75 * FONT, 60.0
+# In seconds; no clock tells a shorter time.
+_SHORTEST = 1e-15
 
 #: The benchmarks of a group by their names, with their times in each file by its place.
 Rows = Sequence[tuple[str, Mapping[int, Timing]]]
@@ -46,10 +48,10 @@ def draw_intervals(title: str, rows: Rows, scale: float, unit: str) -> Drawing |
     Returns
     -------
     Drawing or None
-        None if a time is zero, which a logarithmic axis does not have.
+        None if a time is zero or shorter than any clock tells: a logarithmic axis has no room.
     """
     timings = [timing for _, found in rows for timing in found.values()]
-    if min(timing.low for timing in timings) <= 0:
+    if min(timing.low for timing in timings) < _SHORTEST:
         return None
     n_files = 1 + max(place for _, found in rows for place in found)
     labels = shortened(list(dict.fromkeys(label for label, _ in rows)))

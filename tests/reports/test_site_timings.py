@@ -209,9 +209,10 @@ def test_machines_and_clocks_are_never_compared(tmp_path):
     "rows",
     [
         [timing("g", "a", 0.0)],  # a logarithmic axis has no zero
+        [timing("g", "a", 5e-324), timing("g", "b", 1e5)],
         [timing("g", f"row {place}", 0.001 * (place + 1)) for place in range(61)],
     ],
-    ids=["no time", "many rows"],
+    ids=["no time", "next to no time", "many rows"],
 )
 def test_what_no_figure_can_show_has_a_table(make, tmp_path, rows):
     page = timings_page([read_timings(saved(tmp_path / "a.json", content(*rows)), "A")])
@@ -265,6 +266,11 @@ def test_a_site_of_timings_alone(tmp_path, simple, monkeypatch, capsys):
     assert "Again" in text
     assert command(monkeypatch, *words) == 0
     assert "0 files written, 2 unchanged" in capsys.readouterr().out
+
+
+def test_a_title_may_be_longer_than_a_file_name(tmp_path, simple, monkeypatch, capsys):
+    words = ["--timings", f"{simple}:{'long ' * 100}", "--out", str(tmp_path / "site")]
+    assert command(monkeypatch, *words) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,43 @@ def test_infinite_values_are_none(write_results):
     assert found == Value(None)
 
 
+def test_values_whose_ratios_cannot_be_held(write_results):
+    """Pages draw logarithms of ratios, which must be finite."""
+    folder = write_results({COMMIT: {"work.Work.track_error": [1e308, 1e-320]}}, CELLS)
+    values = read_results(folder)[0].values
+    numbers = [values[Key(Cell("work.Work", name), "error")].number for name in CELLS]
+    assert numbers == [None, 0.0]
+
+
+def test_parameters_that_are_no_texts(write_results):
+    folder = write_results({COMMIT: {"work.Work.track_error": [1, 2]}}, CELLS)
+    [path] = folder.glob("vm/*.json")
+    results = {"a.b": [[1, 2], [[["SMO"], {"C": 1}]]]}
+    path.write_text(changed(results=results)(json.loads(path.read_text())))
+    assert {key.cell.name for key in read_results(folder)[0].values} == {"['SMO']", "{'C': 1}"}
+
+
+def test_quartiles_too_large_for_a_float(write_results):
+    folder = write_results({COMMIT: {"work.Work.track_error": [1, 2]}}, CELLS)
+    [path] = folder.glob("vm/*.json")
+    damage = changed(
+        result_columns=["result", "params", "stats_q_25", "stats_q_75"],
+        results={"a.b": [[1], [["'a'"]], [1], [10**400]]},
+    )
+    path.write_text(damage(json.loads(path.read_text())))
+    [value] = read_results(folder)[0].values.values()
+    assert value == Value(1, quartiles=None)
+
+
+def test_two_files_of_a_commit(write_results):
+    """A copy of a file must not pass for another commit."""
+    folder = write_results({COMMIT: {"work.Work.track_error": [1, 2]}}, CELLS)
+    [path] = folder.glob("vm/*.json")
+    path.with_name("copy.json").write_text(path.read_text())
+    with pytest.raises(ReportError, match="2 files have results of commit 0123456789 on "):
+        read_results(folder)
+
+
 def changed(**fields):
     def change(content):
         content |= fields
@@ -135,6 +172,7 @@ def changed(**fields):
         (changed(results={"a.b": [[True], [["'a'"]]]}), "no number"),
         (changed(results={"a.b": [[1], "a"]}), "the parameters of a.b"),
         (changed(results={"a.b": [[1], [["'a'"]], "1", 2, 3]}), "is no benchmark"),
+        (changed(results={"a.b": [None, [["1"] * 300] * 9]}), "more than 100,000 combinations"),
     ],
 )
 def test_damaged_files_are_named(write_results, damage, words):

@@ -13,6 +13,7 @@ from marginbench.reports.regressions.annotations import Annotation
 from marginbench.reports.regressions.measures import parsed_bounds, watched
 from marginbench.reports.regressions.values import Benchmark, Cell, Key, Value
 from marginbench.reports.regressions.verdicts import compared
+from marginbench.reports.regressions.words import ratio_words
 
 RBF, POLY = "SMO rbf dense", "SMO poly dense"
 
@@ -252,3 +253,12 @@ def test_every_value_of_both_sides_is_in_one_cell(snapshot, before, after):
     assert {(key.cell.name, key.measure) for key in keys} == expected
     assert len(keys) == len(expected)
     assert not any(math.isnan(each.significance) for each in found.cells)
+
+
+def test_a_change_of_an_error_is_in_points(snapshot):
+    """ "+2 %" would be read as a fiftieth."""
+    comparison = compared(
+        snapshot({(RBF, "test_error"): 20.0}), snapshot({(RBF, "test_error"): 22})
+    )
+    [change] = comparison.cells[0].changes
+    assert ratio_words(change) == "+2.00 points"
