@@ -139,7 +139,8 @@ def ratio_figure(
 
 def _svg(frame: Frame, label: str, parts: Iterable[Markup]) -> Markup:
     size = f"0 0 {frame.width:g} {frame.height:g}"
-    return Markup('<svg class="spark" viewBox="{}" role="img" aria-label="{}">{}</svg>').format(
+    # A group and no image: the marks are links.
+    return Markup('<svg class="spark" viewBox="{}" role="group" aria-label="{}">{}</svg>').format(
         size, label, Markup("").join(parts)
     )
 

@@ -130,7 +130,9 @@ def _rows(path: Path) -> list[str]:
 
 def test_only_solvers_that_changed_are_drawn_in_the_overview(folder):
     text = (folder / "index.html").read_text(encoding="utf-8")
-    labels = re.findall(r'<svg class="spark" viewBox="[^"]*" role="img" aria-label="([^"]*)"', text)
+    labels = re.findall(
+        r'<svg class="spark" viewBox="[^"]*" role="group" aria-label="([^"]*)"', text
+    )
     assert labels == [
         "Failures of SBP over commits",
         "evaluations asked of SMO: \N{MULTIPLICATION SIGN}2.00 after steps at 1 commit",
