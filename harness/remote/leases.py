@@ -32,6 +32,9 @@ RENEW_S, EXPIRE_S = 20.0, 120.0
 COMMANDS, CLAIMS = "commands", "claims"
 # Attempts at a claim that appears and disappears while it is looked at.
 _ATTEMPTS = 10
+# Commands of this process that have ended. One that could not take back its claims would otherwise
+# seem alive as long as its process.
+_STOPPED: set[str] = set()
 
 
 class Leases:
@@ -73,6 +76,7 @@ class Leases:
 
     def stop(self) -> None:
         """Give no further sign of life, as if killed: the store does not serve."""
+        _STOPPED.add(self.id)
         self._end.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -97,7 +101,8 @@ class Leases:
         alive = {}
         for name, entry in found.items():
             command = name.rpartition("/")[2]
-            if command != self.id and now - entry.changed <= EXPIRE_S:
+            ended = command == self.id or command in _STOPPED
+            if not ended and now - entry.changed <= EXPIRE_S:
                 about = self._about_of(name)
                 if about is not None and not _has_died(about):
                     alive[command] = about
