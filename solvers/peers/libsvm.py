@@ -20,9 +20,10 @@ from marginbench.solvers.interface.parameters import (
     SolverParameters,
 )
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels import RBF, CallableKernel, Kernel, Linear, Polynomial, Precomputed
+from marginbench.solvers.kernels import CallableKernel, Kernel, Precomputed
 from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.validation import check_positive, check_whole
+from marginbench.solvers.peers.svc import svc_kernel
 from marginbench.solvers.registration import register
 
 
@@ -122,19 +123,11 @@ class LIBSVM(Solver, SolverParameters, SoftMarginParameters, CachedKernelParamet
 
 
 def _kernel_arguments(kernel: Kernel) -> dict[str, Any]:
-    if isinstance(kernel, RBF):
-        return {"kernel": "rbf", "gamma": kernel.gamma}
-    if isinstance(kernel, Polynomial):
-        return {
-            "kernel": "poly",
-            "degree": kernel.degree,
-            "gamma": kernel.gamma,
-            "coef0": kernel.coef0,
-        }
-    if isinstance(kernel, Linear):
-        return {"kernel": "linear"}
     if isinstance(kernel, Precomputed):
         return {"kernel": "precomputed"}
     if isinstance(kernel, CallableKernel):
         return {"kernel": kernel.function}
-    raise ValueError(f"LIBSVM has no kernel {kernel.describe()['name']!r}")
+    found = svc_kernel(kernel)
+    if found is None:
+        raise ValueError(f"LIBSVM has no kernel {kernel.describe()['name']!r}")
+    return found

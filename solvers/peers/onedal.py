@@ -18,8 +18,9 @@ from marginbench.solvers.interface.parameters import (
     SolverParameters,
 )
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels import RBF, Kernel, Linear, Polynomial
+from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.numeric.validation import check_positive, check_whole
+from marginbench.solvers.peers.svc import svc_kernel
 from marginbench.solvers.registration import register
 
 
@@ -121,15 +122,8 @@ def _svc_class() -> Any:
 
 
 def _kernel_arguments(kernel: Kernel) -> dict[str, Any]:
-    if isinstance(kernel, RBF):
-        return {"kernel": "rbf", "gamma": kernel.gamma}
-    if isinstance(kernel, Polynomial):
-        return {
-            "kernel": "poly",
-            "degree": kernel.degree,
-            "gamma": kernel.gamma,
-            "coef0": kernel.coef0,
-        }
-    if isinstance(kernel, Linear):
-        return {"kernel": "linear"}
-    raise ValueError(f"OneDAL has no kernel {kernel.describe()['name']!r}: take rbf, linear, poly")
+    found = svc_kernel(kernel)
+    if found is None:
+        name = kernel.describe()["name"]
+        raise ValueError(f"OneDAL has no kernel {name!r}: take rbf, linear, poly")
+    return found
