@@ -9,42 +9,33 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
-import json
-import os
 import platform
 import re
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
 
-import psutil
-from platformdirs import user_cache_dir
-
-from marginbench.data_loaders.cache import CACHE_VARIABLE
 from marginbench.harness.interrupts import interrupts_raised
 from marginbench.harness.storage import storing
 from marginbench.reports.errors import ReportError
-from marginbench.reports.regressions.asv_files import read_results
-from marginbench.reports.regressions.installing import install
 from marginbench.reports.regressions.repository import Commit, Repository
+from marginbench.reports.regressions.sides import (
+    CONFIG,
+    MACHINE,
+    Side,
+    results_of,
+    together,
+    without_row,
+)
 from marginbench.reports.regressions.values import Lane, Snapshot, Value
 
-_CONFIG = "asv.conf.json"
 _KEPT = Path(".asv", "regressions")
-_MACHINE = "here"
-#: asv: everything ran; some benchmarks failed, which their values say.
-_DONE = (0, 2)
 #: The kinds of benchmarks, by how asv names them, that are the same at any load.
 _STEADY = "(track|peakmem|mem)_"
-_NONE_CHOSEN = "No benchmarks selected"
 
 
 @dataclass(frozen=True)
@@ -143,7 +134,7 @@ def measured(
         if untimed:
             sides.time(both, plan.timed, plan.turns, times)
     for each in both:
-        if plan.counts and (lost := _without_row(counts / each.hash, plan.counts)):
+        if plan.counts and (lost := without_row(counts / each.hash, plan.counts)):
             raise ReportError(f"{counts / each.hash}: has lost {lost}; --again measures it again")
     return _snapshot(counts, times, base), _snapshot(counts, times, head)
 
@@ -162,7 +153,7 @@ def _identity(repository: Repository, head: Commit, patterns: Sequence[str]) -> 
     )
     parts = [
         repository.tree(head.hash, "benchmarks"),
-        repository.tree(head.hash, _CONFIG),
+        repository.tree(head.hash, CONFIG),
         platform.python_implementation() + platform.python_version(),
         *(platform.system(), platform.machine()),
         *packages,
@@ -174,8 +165,8 @@ def _identity(repository: Repository, head: Commit, patterns: Sequence[str]) -> 
 def _snapshot(counts: Path, times: Path, commit: Commit) -> Snapshot:
     """What was measured of a commit."""
     found = [
-        *_read([counts / commit.hash]),
-        *_of_turns(_read(sorted((times / commit.hash).glob("*")))),
+        *results_of([counts / commit.hash]),
+        *_of_turns(results_of(sorted((times / commit.hash).glob("*")))),
     ]
     if not found:
         raise ReportError("no benchmark was run; --suite is to match names such as work.Work")
@@ -183,34 +174,12 @@ def _snapshot(counts: Path, times: Path, commit: Commit) -> Snapshot:
     environment = f"{platform.python_implementation()} {platform.python_version()}"
     return replace(
         found[0],
-        lane=Lane(_MACHINE, environment),
+        lane=Lane(MACHINE, environment),
         machine={key: value for key, value in found[0].machine.items() if key != "python"},
         values={key: value for each in found for key, value in each.values.items()},
         versions={key: value for each in found for key, value in each.versions.items()},
         units={key: value for each in found for key, value in each.units.items()},
     )
-
-
-def _read(folders: Sequence[Path]) -> list[Snapshot]:
-    """What asv has written into each of these folders, if anything."""
-    return [read_results(each)[0] for each in folders if any(each.glob("*/*-*.json"))]
-
-
-def _without_row(folder: Path, patterns: Sequence[str]) -> str:
-    """The first of the chosen benchmarks that asv has listed and not run; empty if all ran."""
-    ran = {f"{each.suite}.{each.measure}" for found in _read([folder]) for each in found.versions}
-    listed = folder / "benchmarks.json"
-    try:
-        known = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
-    except ValueError as error:
-        raise ReportError(f"{listed}: cannot be read ({error})") from error
-    for name in sorted(map(str, set(known) - {"version"})):
-        suite, _, method = name.rpartition(".")
-        if f"{suite}.{method.removeprefix('track_')}" not in ran and any(
-            re.search(each, name) for each in patterns
-        ):
-            return name
-    return ""
 
 
 def _of_turns(turns: Sequence[Snapshot]) -> list[Snapshot]:
@@ -248,13 +217,13 @@ class _Sides:
         self._head = head
         self._scratch = scratch
         self._tell = tell
-        self._installed: dict[Commit, _Side] = {}
+        self._installed: dict[Commit, Side] = {}
 
     def count(self, commits: Sequence[Commit], patterns: Sequence[str], kept: Path) -> None:
         """Run deterministic benchmarks of all commits side by side."""
         sides = [self._side(each) for each in commits]
         self._tell(f"counting: {', '.join(each.short for each in commits)}")
-        _together([side.asv("counts", patterns) for side in sides])
+        together([side.asv("counts", patterns) for side in sides])
         for side in sides:
             side.check("counts", patterns)
         self._keep(sides, "counts", kept)
@@ -268,23 +237,23 @@ class _Sides:
             part = f"times/{turn}"
             for side in sides if turn % 2 == 0 else sides[::-1]:
                 self._tell(f"timing {side.commit.short}, turn {turn + 1} of {turns}")
-                _together([side.asv(part, patterns, "-a", "rounds=1")])
+                together([side.asv(part, patterns, "-a", "rounds=1")])
                 side.check(part, patterns)
             if not any(side.has_results(part) for side in sides):
                 # None of the benchmarks that were chosen is timed.
                 break
         self._keep(sides, "times", kept)
 
-    def _side(self, commit: Commit) -> _Side:
+    def _side(self, commit: Commit) -> Side:
         if not self._installed:
             (self._scratch / "suite").mkdir()
             self._repository.export(self._head.hash, self._scratch / "suite")
         if commit not in self._installed:
             self._tell(f"installing {commit.short}")
-            self._installed[commit] = _Side(self._repository, commit, self._scratch)
+            self._installed[commit] = Side(self._repository, commit, self._scratch)
         return self._installed[commit]
 
-    def _keep(self, sides: Sequence[_Side], what: str, kept: Path) -> None:
+    def _keep(self, sides: Sequence[Side], what: str, kept: Path) -> None:
         with storing(kept):
             kept.mkdir(parents=True, exist_ok=True)
         for side in sides:
@@ -303,131 +272,3 @@ def _keep(results: Path, folder: Path) -> None:
             if beside.is_dir():
                 shutil.rmtree(beside)
         folder.stat()
-
-
-class _Side:
-    """A commit that is installed, and where asv puts its results."""
-
-    def __init__(self, repository: Repository, commit: Commit, scratch: Path) -> None:
-        self.commit = commit
-        self._folder = scratch / commit.short
-        self._suite = scratch / "suite"
-        self._root = repository.root
-        source = self._folder / "source"
-        source.mkdir(parents=True)
-        repository.export(commit.hash, source)
-        self._python = install(source, self._folder / "env")
-        self._environment = self._with_machine()
-
-    def results(self, what: str) -> Path:
-        """asv's folder of results of one part of the measurement."""
-        return self._folder / what
-
-    def has_results(self, what: str) -> bool:
-        """Whether asv has measured something in one part of the measurement."""
-        return any(self.results(what).glob("*/*-*.json"))
-
-    def asv(self, what: str, patterns: Sequence[str], *options: str) -> _Run:
-        """A run of asv that has begun."""
-        chosen = [word for each in patterns for word in ("--bench", each)]
-        words = ["run", "-E", f"existing:{self._python}", "--set-commit-hash", self.commit.hash]
-        return self._begin(self._config(what), [*words, *options, *chosen], self._environment)
-
-    def check(self, what: str, patterns: Sequence[str]) -> None:
-        """Raise an error if a benchmark has no row: asv leaves out what it cannot even start."""
-        folder = self.results(what)
-        folder.mkdir(parents=True, exist_ok=True)
-        if name := _without_row(folder, patterns):
-            raise ReportError(f"{self.commit.short}: asv has no result of {name}")
-
-    def _config(self, what: str) -> Path:
-        """asv's configuration of the newer commit, with the folders of this measurement."""
-        path = self._suite / _CONFIG
-        try:
-            config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ReportError(f"{_CONFIG}: cannot be read ({error})") from error
-        benchmarks = self._suite / str(config.get("benchmark_dir", "benchmarks"))
-        config |= {"repo": str(self._root), "benchmark_dir": str(benchmarks)}
-        for name, folder in (("results", what), ("env", "environments"), ("html", "html")):
-            config[f"{name}_dir"] = str(self._folder / folder)
-        made = self._suite / f"{self.commit.hash}-{what.replace('/', '-')}.json"
-        made.write_text(json.dumps(config), encoding="utf-8")
-        return made
-
-    def _with_machine(self) -> dict[str, str]:
-        """Variables for asv, which keeps what it knows of a machine in the home folder.
-
-        Each side has a home of its own: a run of asv rewrites the file that another one reads.
-        """
-        home = self._folder / "home"
-        home.mkdir()
-        settings = Path.home() / ".gitconfig"
-        # What they name would be measured on both sides, in place of what is installed.
-        foreign = ("PYTHONPATH", "ASV_PYTHONPATH")
-        found = {name: value for name, value in os.environ.items() if name not in foreign}
-        found |= {"HOME": str(home), "USERPROFILE": str(home)}
-        found.setdefault(CACHE_VARIABLE, user_cache_dir("marginbench"))
-        if settings.is_file():
-            found.setdefault("GIT_CONFIG_GLOBAL", str(settings))
-        words = ["machine", "--yes", "--machine", _MACHINE]
-        _together([self._begin(self._config("counts"), words, found)])
-        return found
-
-    def _begin(self, config: Path, words: Sequence[str], environment: dict[str, str]) -> _Run:
-        handle, output = tempfile.mkstemp(suffix=".log", dir=self._folder)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "asv", "--config", str(config), *words],
-            cwd=self._suite,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            # Not a pipe: nobody reads while another run is waited for.
-            stdout=handle,
-            stderr=subprocess.STDOUT,
-            # Its benchmarks are processes, too, and end with it.
-            start_new_session=True,
-        )
-        os.close(handle)
-        return _Run(process, Path(output))
-
-
-class _Run(NamedTuple):
-    """A run of asv, and what it prints."""
-
-    process: subprocess.Popen[bytes]
-    output: Path
-
-
-def _together(runs: Sequence[_Run]) -> None:
-    """Wait for runs of asv; if one cannot be done, or on an interruption, end all."""
-    try:
-        for each in runs:
-            if each.process.wait() not in _DONE:
-                said = each.output.read_text(encoding="utf-8", errors="replace")
-                if _NONE_CHOSEN in said:
-                    continue
-                raise ReportError(f"asv cannot run the benchmarks: {_reason(said)}")
-    finally:
-        for each in runs:
-            _end(each.process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a run with all of its processes, if it still goes on."""
-    if process.poll() is not None:
-        return
-    process.kill()
-    if hasattr(os, "getsid"):
-        # asv gives what it starts process groups of their own; the session remains.
-        for each in psutil.pids():
-            with contextlib.suppress(OSError):
-                if os.getsid(each) == process.pid:
-                    os.kill(each, signal.SIGKILL)
-    process.wait()
-
-
-def _reason(output: str) -> str:
-    """The line in which asv says what is wrong: the last one that names an error."""
-    lines = [line.strip(" ·•") for line in output.splitlines() if line.strip(" ·•")]
-    errors = [line for line in lines if re.match(r"\w*(Error|Exception)\b", line)]
-    return (errors or lines or ["it says nothing"])[-1]

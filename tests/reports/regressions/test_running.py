@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from marginbench.harness.errors import StorageError
-from marginbench.reports.regressions import running
+from marginbench.reports.regressions import running, sides
 
 
 def test_a_full_disk_keeps_nothing(tmp_path, monkeypatch):
@@ -37,5 +37,5 @@ def test_an_empty_folder_has_lost_its_results(tmp_path):
 def test_a_benchmark_that_was_listed_and_has_no_row_is_named(tmp_path):
     listed = {"version": 2, "work.Work.track_failed": {}, "solve.Fit.time_fit": {}}
     (tmp_path / "benchmarks.json").write_text(json.dumps(listed))
-    assert running._without_row(tmp_path, [r"^work\."]) == "work.Work.track_failed"
-    assert running._without_row(tmp_path, [r"^data\."]) == ""
+    assert sides.without_row(tmp_path, [r"^work\."]) == "work.Work.track_failed"
+    assert sides.without_row(tmp_path, [r"^data\."]) == ""
