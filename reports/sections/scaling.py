@@ -23,6 +23,7 @@ from marginbench.reports.tables import NONE, Cell, Heading, Table
 
 _DRAWN = ("cpu_s", "evaluations", "test_error", "train_error")
 _PER_ITERATION = Measure("CPU time per iteration", "CPU seconds per iteration", "seconds")
+_ITERATIONS = Measure("Number of iterations", "iterations", "count")
 _POINTS = Against("training points", lambda n: f"at {formatting.integer(n)} points")
 
 
@@ -118,7 +119,7 @@ def _table(analysis: Analysis, label: str, members: pd.DataFrame) -> Table:
                 *(slope_cell(fitted[name]) for name in scaling.FITTED),
             ]
         )
-    measures = {**analysis.measures, "cpu_s_per_iteration": _PER_ITERATION}
+    measures = {**analysis.measures, "cpu_s_per_iteration": _PER_ITERATION, "n_iter": _ITERATIONS}
     slopes = [f"Slope of {measures[name].words}" for name in scaling.FITTED]
     headings = [
         Heading("Solver", term="solver"),

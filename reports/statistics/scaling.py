@@ -19,9 +19,9 @@ from marginbench.reports.frames import medians, of_task
 #: Sizes that a family, and a fitted slope, must have.
 FEWEST_SIZES = 3
 #: What is shown against the number of training points (columns of :func:`scaling_runs`).
-MEASURES = ("cpu_s", "evaluations", "test_error", "train_error", "cpu_s_per_iteration")
+MEASURES = ("cpu_s", "evaluations", "test_error", "train_error", "cpu_s_per_iteration", "n_iter")
 #: What a slope is fitted to.
-FITTED = ("cpu_s", "cpu_s_per_iteration", "evaluations")
+FITTED = ("cpu_s", "cpu_s_per_iteration", "n_iter", "evaluations")
 
 # The dataset parameter that only sets the number of training points.
 _SIZE = "n_train"

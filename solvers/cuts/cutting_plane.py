@@ -60,9 +60,10 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
     Kernel evaluations: for each cut n times the number of violating points ("exact"), n r
     ("linear"), or t r^2 + r (r + 1) / 2 with t cuts in use ("constant"; t r^2 for a sample that
     makes no violated cut). Points drawn twice and points that violate nothing are not computed.
-    Memory: n numbers for each cut in use, float32 if n is large; with "constant" the entries of a
-    sample, at most 256 MB. And the square of the number of cuts. An iteration is a cut. Returns the
-    last w.
+    "exact" and "linear" do not compute a kernel row again while it is cached. Memory: n numbers for
+    each cut in use, float32 if n is large, and cached rows, together up to ``cache_size``; with
+    "constant" the entries of a sample, at most 256 MB. And the square of the number of cuts. An
+    iteration is a cut. Returns the last w.
 
     With exact cuts the primal objective at the end is within ``tol`` times itself of the optimum,
     and with ``stopping="violation"`` within C1 tol. Sampled cuts are no lower bounds of L, and

@@ -17,6 +17,9 @@ from marginbench.solvers.numeric.validation import (
     check_whole,
 )
 
+# Fewer rows than this part of all would hardly ever hold the one that is wanted.
+_FEWEST_ROWS = 0.1
+
 
 @hyperparameters
 class CutParameters(SoftMarginParameters, CachedKernelParameters):
@@ -25,8 +28,9 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
     Parameters
     ----------
     cache_size
-        Bound on the scores of all points that "exact" and "linear" keep for each cut, MB. Cuts that
-        find no room have theirs computed anew for each cut, with a warning.
+        Bound on what "exact" and "linear" keep, MB: the scores of all points for each cut, and up
+        to half of it kernel rows of points that cuts are made of, if a tenth of all rows finds room
+        there. Cuts whose scores find no room have them computed anew for each cut, with a warning.
     oracle : {"exact", "linear", "constant"}
         How a cut is found; see :class:`CuttingPlane`.
     n_samples : int >= 1
@@ -82,6 +86,9 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
     ) -> tuple[CutFinder, WorkingSet]:
         """The two parts of a run, for losses that have the weight C each, ``C mass`` together."""
         usual = "violation" if self.oracle == "constant" else "relative"
+        n_bytes = int(self.cache_size * 2**20)
+        if self.oracle != "constant":
+            n_bytes -= _leave_rows(oracle, n_bytes)
         return make_cuts(
             oracle,
             structure,
@@ -94,5 +101,15 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
             n_samples=int(self.n_samples),
             patience=int(self.patience),
             max_idle=int(self.max_idle),
-            score_bytes=int(self.cache_size * 2**20),
+            score_bytes=n_bytes,
         )
+
+
+def _leave_rows(oracle: KernelOracle, n_bytes: int) -> int:
+    """Leave the oracle its part of these bytes for kernel rows; returns how many that is."""
+    all_rows = oracle.n**2 * oracle.dtype.itemsize
+    row_bytes = min(n_bytes // 2, all_rows)
+    if row_bytes < _FEWEST_ROWS * all_rows or not oracle.kernel.evaluates:
+        row_bytes = 0
+    oracle.set_aside(oracle.cache_bytes - row_bytes)
+    return row_bytes

@@ -128,7 +128,8 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         )
         n = len(starts) - 1
         self.counters_ = Counters()
-        oracle = KernelOracle(kernel, X, self.dtype, counters=self.counters_)
+        cache_bytes = int(self.cache_size * 2**20)
+        oracle = KernelOracle(kernel, X, self.dtype, cache_bytes, self.counters_)
         finder, working = self._make_cuts(
             oracle,
             structure,

@@ -148,6 +148,7 @@ def test_slopes_leave_failed_runs_out_and_need_three_sizes(members: pd.DataFrame
     assert smo["degrees_of_freedom"] == 1
     assert (smo["n_runs"], smo["left_out"], smo["n_sizes"]) == (8, 1, 3)
     assert found.loc["SMO", "evaluations"]["slope"] == pytest.approx(1.0)
+    assert found.loc["SMO", "n_iter"]["slope"] == pytest.approx(0.0)
     cuts = found.loc["cuts", "cpu_s"]
     assert math.isnan(cuts["slope"])
     assert (cuts["n_sizes"], cuts["largest"], cuts["left_out"]) == (2, 1000, 2)

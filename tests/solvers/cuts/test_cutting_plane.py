@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.solvers import RBF, SMO, CuttingPlane, KernelOracle, TwoClasses
-from marginbench.solvers.cuts import finders, working_set
+from marginbench.solvers.cuts import finders, parameters, working_set
 from marginbench.solvers.cuts.cut import Cut, combined, cut_scores, squared_norm
 from marginbench.solvers.cuts.finders import ExactCuts, LinearTimeCuts
 from marginbench.solvers.cuts.loop import make_cuts
@@ -489,3 +489,34 @@ def test_parts_find_nothing_where_nothing_is_violated(rbf_task):
     assert isinstance(finder, ExactCuts)
     assert finder.find(working) is None
     assert finder.risk == pytest.approx(1.0)
+
+
+def fixed_entries(A, B):
+    """A kernel whose entries do not depend on the block that they are computed in."""
+    return np.exp(-0.5 * cdist(A, B, "sqeuclidean"))
+
+
+@pytest.mark.parametrize("oracle", ["exact", "linear"])
+def test_cached_rows_change_what_is_computed_and_nothing_else(rbf_task, oracle, monkeypatch):
+    task = rbf_task
+    options = {"oracle": oracle, "n_samples": 30, **EXACT}
+    cached = CuttingPlane(fixed_entries, **options).fit(task.X, task.y)
+    monkeypatch.setattr(parameters, "_FEWEST_ROWS", 2.0)
+    fresh = CuttingPlane(fixed_entries, **options).fit(task.X, task.y)
+    np.testing.assert_array_equal(cached.dual_coef_, fresh.dual_coef_)
+    assert cached.slack_ == fresh.slack_
+    assert cached.counters_.kernel_evals == fresh.counters_.kernel_evals
+    # Each row at most once.
+    assert cached.counters_.kernel_evals_computed <= task.n**2
+    assert fresh.counters_.kernel_evals_computed > 2 * task.n**2
+
+
+@pytest.mark.parametrize(("parts_of_all", "share"), [(0.1, 0.0), (1.0, 0.5), (4.0, 1.0)])
+def test_rows_and_scores_share_the_bytes(rbf_task, parts_of_all, share):
+    oracle = KernelOracle(RBF(0.5), rbf_task.X, "float64", 2**40)
+    all_rows = 8 * rbf_task.n**2
+    oracle.cache_bytes = n_bytes = int(parts_of_all * all_rows)
+    assert parameters._leave_rows(oracle, n_bytes) == oracle.cache_bytes == share * all_rows
+    # As for the second of several classes.
+    assert parameters._leave_rows(oracle, n_bytes) == oracle.cache_bytes
+    assert 8 * rbf_task.n * oracle.cached_rows <= share * all_rows
