@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from marginbench.solvers.kernels import Kernel, make_kernel
 from marginbench.solvers.kernels.prefetch import RowsAhead
@@ -24,6 +25,9 @@ _BUFFER_ROWS = 512
 # Rows are handed to compiled loops in chunks of about this size.
 _CHUNK_BYTES = 64 * 2**20
 _CHUNK_ROWS = 256
+# An inner product of so many numbers costs several copies of an entry, and BLAS computes it fastest
+# in blocks of so many rows. Blocks of short products are smaller, to stay in the cache.
+_LONG, _CHUNK_ROWS_OF_LONG = 256, 1024
 
 
 class KernelOracle:
@@ -85,12 +89,23 @@ class KernelOracle:
         self.cache_bytes = max(0, self.cache_bytes - n_bytes)
 
     @property
+    def cached_rows(self) -> int:
+        """How many rows the cache has room for; 0 without one."""
+        return 0 if self._cache is None else len(self._cache)
+
+    @property
     def chunk(self) -> int:
         """How many rows :meth:`stored_rows` takes at a time."""
         rows = max(1, _CHUNK_BYTES // (self.n * self.dtype.itemsize))
         if self._cache is not None:
             rows = min(rows, len(self._cache))
-        return int(min(rows, _CHUNK_ROWS))
+        return int(min(rows, _CHUNK_ROWS_OF_LONG if self._long_products else _CHUNK_ROWS))
+
+    @property
+    def _long_products(self) -> bool:
+        values = self.points.values
+        dense = self.kernel.by_products and not sparse.issparse(values)
+        return bool(dense and values.shape[1] >= _LONG)
 
     def row(self, i: int) -> np.ndarray:
         """k(x_i, x_j) for all j, shape (n,), read-only. Costs n entries."""
