@@ -66,6 +66,7 @@ SETTINGS = {
     "OneDAL": {"tol": 1e-3},
     "SklearnSGD": {"max_epochs": 200, "min_improvement": 1e-3},
     "LIBLINEAR": {"max_epochs": 200, "tol": 1e-3},
+    "LIBLINEAROfficial": {"tol": 1e-3},
 }
 _FUNCTIONS = {
     "rbf": pairwise.rbf_kernel,

@@ -103,6 +103,7 @@ from .models.fourier import FourierExpansion as FourierExpansion
 from .models.voting import VotedExpansion as VotedExpansion
 from .numeric.counters import Counters as Counters
 from .peers.liblinear import LIBLINEAR as LIBLINEAR
+from .peers.liblinear_official import LIBLINEAROfficial as LIBLINEAROfficial
 from .peers.libsvm import LIBSVM as LIBSVM
 from .peers.libsvm_subsample import LIBSVMSubsample as LIBSVMSubsample
 from .peers.onedal import OneDAL as OneDAL
