@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated, NoReturn
 
 import typer
 
-from marginbench.harness.commands import data, folders, running, solvers, studies
+from marginbench.harness.commands import data, folders, running, solvers, studies, warming
 from marginbench.harness.commands.output import complain, data_code, help_only
 from marginbench.harness.commands.running import ReportWriter
 from marginbench.harness.errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
@@ -17,7 +18,11 @@ from marginbench.harness.errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
 EXIT_PIPE = 141
 
 
-def build_app(write_report: ReportWriter, write_page: ReportWriter | None = None) -> typer.Typer:
+def build_app(
+    write_report: ReportWriter,
+    write_page: ReportWriter | None = None,
+    import_report: Callable[[], None] = lambda: None,
+) -> typer.Typer:
     """The application with all its commands.
 
     Parameters
@@ -27,6 +32,8 @@ def build_app(write_report: ReportWriter, write_page: ReportWriter | None = None
         prints its tables.
     write_page : callable, optional
         The same, but prints nothing; ``write_report`` by default.
+    import_report : callable
+        Imports what they need, while the first worker of a run starts.
     """
     app = typer.Typer(
         name="marginbench",
@@ -36,11 +43,12 @@ def build_app(write_report: ReportWriter, write_page: ReportWriter | None = None
         add_completion=False,
     )
     app.callback(invoke_without_command=True)(_main)
-    running.add(app, write_report, write_page or write_report)
+    running.add(app, write_report, write_page or write_report, import_report)
     folders.add(app)
     studies.add(app)
     solvers.add(app)
     data.add(app)
+    warming.add(app)
     return app
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from marginbench.harness.errors import BusyError, StorageError, UserError
-from marginbench.harness.jobs import Ended, Event, Executor, Job
+from marginbench.harness.jobs import Ended, Event, Executor, Job, Waiting
 from marginbench.harness.locking import lock_file
 from marginbench.harness.storage import storing
 
@@ -36,6 +36,36 @@ class Guarded:
                 raise StorageError(event.outcome.reason)
             yield event
         self._look()
+
+    def close(self) -> None:
+        """Stop what runs."""
+        self._executor.close()
+
+
+class Meanwhile:
+    """An executor that does something else once, while its first job runs.
+
+    A worker imports for seconds before it answers; this process would only wait for it.
+
+    Parameters
+    ----------
+    executor : Executor
+    work : callable
+        What to do.
+    """
+
+    def __init__(self, executor: Executor, work: Callable[[], None]) -> None:
+        self._executor, self._work = executor, work
+        self._done = False
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        """Run the jobs."""
+        for event in self._executor.execute(jobs):
+            # Not when the first job starts: others may be about to.
+            if isinstance(event, Waiting) and not self._done:
+                self._done = True
+                self._work()
+            yield event
 
     def close(self) -> None:
         """Stop what runs."""

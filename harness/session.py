@@ -21,7 +21,7 @@ from marginbench.harness.errors import InterruptedRunError, UserError
 from marginbench.harness.folders.earlier import described_before
 from marginbench.harness.folders.gathering import put_right, separate
 from marginbench.harness.folders.resuming import Resumption
-from marginbench.harness.guarding import Guarded, check_folder_exists, exclusive
+from marginbench.harness.guarding import Guarded, Meanwhile, check_folder_exists, exclusive
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
 from marginbench.harness.keys import canonical_json
@@ -57,6 +57,7 @@ def run_study(
     executor: Executor | None = None,
     engine: Engine | None = None,
     sharing: Sharing | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> RunSummary:
     """Run a study of any kind and record every run; what is recorded already is not repeated.
 
@@ -85,6 +86,8 @@ def run_study(
         Where to run what is planned here.
     sharing : Sharing, optional
         The other commands on the results folder; none by default.
+    meanwhile : callable
+        Done while the first worker starts, as there is nothing else to do.
 
     Raises
     ------
@@ -120,12 +123,11 @@ def run_study(
                 session.progress.close()
                 return done
             asked = known.asked_if_told()
-            logs = results / "logs"
-            with storing(logs):
-                logs.mkdir(exist_ok=True)
-            executor = stack.enter_context(LocalPool(jobs, logs))
+            executor = stack.enter_context(LocalPool(jobs, results / "logs"))
         try:
-            guarded = Guarded(executor, session.check)
+            if engine is not None:
+                engine.check()
+            guarded = Guarded(Meanwhile(executor, meanwhile), session.check)
             session.plan(guarded)
             with session.sharing.preparing(session.check):
                 session.prepare(command, whole_command or command, retry_failed=retry_failed)
@@ -275,8 +277,7 @@ class _Session:
             elif isinstance(event, Ended):
                 run = by_key[event.job.tag]
                 record = self._record_of(run, event.outcome)
-                began = started.pop(run.key)
-                record.started_at = event.outcome.setting.get("started_at", began)
+                record.started_at = event.outcome.setting.get("started_at", started.pop(run.key))
                 self._write(record)
                 self.progress.ended(record)
             else:
@@ -336,9 +337,8 @@ class _Session:
     def _record_without_run(self, run: Run) -> RecordBase:
         """The record of a run that is skipped or cannot start."""
         record = self._new_record(run)
-        record.started_at = _now()
+        record.started_at, record.reason = _now(), run.failure or run.skip_reason
         record.status = "failed" if run.failure else "skipped"
-        record.reason = run.failure or run.skip_reason
         self.kind.complete(record, run)
         return record
 

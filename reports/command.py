@@ -19,7 +19,7 @@ _WIDTH = 110
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    app = build_app(write_report, write_page_only)
+    app = build_app(write_report, write_page_only, import_report)
     for command in COMMANDS:
         command.add(app)
     run_app(app)
@@ -55,6 +55,20 @@ def write_page_only(results: Path, command: str) -> Path:
         report(results, command)
         before.keep("")
     return results / "report.html"
+
+
+def import_report() -> None:
+    """Import what a report needs, which takes seconds."""
+    from importlib import import_module
+
+    from marginbench.reports.discovery import members
+    from marginbench.reports.panels import Panels
+    from marginbench.reports.sections import Section
+
+    for module in ("analysis", "page", "results", "terminal", "unchanged"):
+        import_module(f"marginbench.reports.{module}")
+    members("marginbench.reports.sections", Section)
+    members("marginbench.reports.panels", Panels)
 
 
 def _computed(results: Path, command: str, console: Console) -> tuple[Path, str, bool]:

@@ -25,7 +25,12 @@ ReportWriter = Callable[[Path, str], Path]
 _PAGE_SECONDS = 20.0
 
 
-def add(app: typer.Typer, write_report: ReportWriter, write_page: ReportWriter) -> None:
+def add(
+    app: typer.Typer,
+    write_report: ReportWriter,
+    write_page: ReportWriter,
+    import_report: Callable[[], None],
+) -> None:
     """Add the commands to the application.
 
     Parameters
@@ -36,15 +41,22 @@ def add(app: typer.Typer, write_report: ReportWriter, write_page: ReportWriter) 
         prints its tables.
     write_page : callable
         The same, but prints nothing.
+    import_report : callable
+        Imports what they need.
     """
-    _add_run(app, write_report, write_page)
+    _add_run(app, write_report, write_page, import_report)
     _add_report(app, write_report)
     app.command("explain", help="Say why runs would be reused or repeated; nothing is run.")(
         _explain
     )
 
 
-def _add_run(app: typer.Typer, write_report: ReportWriter, write_page: ReportWriter) -> None:
+def _add_run(
+    app: typer.Typer,
+    write_report: ReportWriter,
+    write_page: ReportWriter,
+    import_report: Callable[[], None],
+) -> None:
     @app.command("run", help="Run a study and write its report; finished runs are not repeated.")
     def run(
         study: Annotated[
@@ -127,18 +139,18 @@ def _add_run(app: typer.Typer, write_report: ReportWriter, write_page: ReportWri
             "quiet": quiet,
         }
         from marginbench.harness import running
-
-        if dry_run:
-            _show_preview(running.preview(study, out, **options), as_json=as_json)
-            return 0
         from marginbench.harness.engines.choosing import chosen_engine
 
-        options["log_json"] = log_json
-        options["engine"] = chosen_engine(
-            scheduler, cluster, cluster_options, timing=timing, jobs=jobs
-        )
+        engine = chosen_engine(scheduler, cluster, cluster_options, timing=timing, jobs=jobs)
+        if dry_run:
+            if engine is not None:
+                engine.check_options()
+            _show_preview(running.preview(study, out, **options), as_json=as_json)
+            return 0
+        options |= {"log_json": log_json, "engine": engine}
         whole = _command_line(study, None, None, None, jobs, timeout, out, share=share)
         options |= {"share": share, "command": command, "whole_command": whole}
+        options["meanwhile"] = import_report
         try:
             summary = running.run(study, out, **options)
         except InterruptedRunError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ from typing import Any
 from marginbench.data_loaders import suggest
 from marginbench.harness.engines.engine import DaskEngine
 from marginbench.harness.errors import UserError
+from marginbench.harness.words import without_credentials
 
 #: What ``--cluster`` accepts: module and class that start such a cluster.
 CLUSTERS = {
@@ -20,6 +22,9 @@ CLUSTERS = {
     "sge": ("dask_jobqueue", "SGECluster"),
     "kubernetes": ("dask_kubernetes.operator", "KubeCluster"),
 }
+# What 'dask scheduler' prints; without a protocol it is tcp.
+_PROTOCOLS = ("tcp", "tls", "ws", "wss", "ucx", "ucxx")
+_ADDRESS = re.compile(r"(?:([a-z]+)://)?(?:[^\s/@:\[\]]+|\[[^\s/@\[\]]+\]):(\d{1,5})")
 _INSTALL = {
     "distributed": "pip install 'marginbench[dask]'",
     "dask_jobqueue": "pip install 'marginbench[dask]'",
@@ -70,9 +75,9 @@ def chosen_engine(
         raise UserError(
             f"--jobs {jobs}: is for runs on this machine; each Dask worker does one run at a time"
         )
-    _check_installed("distributed", "--scheduler" if scheduler else "--cluster")
+    _check_installed("distributed", "--scheduler" if cluster is None else "--cluster")
     if cluster is None:
-        return DaskEngine(scheduler=scheduler or "", timing=timing)
+        return DaskEngine(scheduler=_checked_address(scheduler or ""), timing=timing)
     if cluster not in CLUSTERS:
         raise UserError(f"--cluster {cluster!r} is not known{suggest(cluster, list(CLUSTERS))}")
     _check_installed(CLUSTERS[cluster][0].partition(".")[0], f"--cluster {cluster}")
@@ -102,6 +107,17 @@ def read_options(path: Path) -> dict[str, Any]:
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise UserError(f"{path}: jobs = {jobs!r}: must be a number of workers, at least 1")
     return dict(options)
+
+
+def _checked_address(text: str) -> str:
+    """The address of a scheduler, if it looks like one; none is asked."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None or (found[1] or "tcp") not in _PROTOCOLS or not 0 < int(found[2]) < 65536:
+        raise UserError(
+            f"--scheduler {without_credentials(text)!r}: must be tcp://HOST:PORT, the address that "
+            "'dask scheduler' prints"
+        )
+    return text
 
 
 def _check_installed(package: str, option: str) -> None:

@@ -24,6 +24,10 @@ _POLL = 0.1
 class Engine(Protocol):
     """Where the runs of a study take place; planning is done on this machine."""
 
+    def check(self) -> None:
+        """Raise what is known to keep it from opening, before time is spent on planning."""
+        ...
+
     def opened(self, say: Callable[[str], None]) -> contextlib.AbstractContextManager[Executor]:
         """An executor, until the end of the block; ``say`` takes one line for the user."""
         ...
@@ -52,6 +56,35 @@ class DaskEngine:
     workers: int = 1
     options: Mapping[str, Any] = field(default_factory=dict)
     timing: bool = False
+
+    def check_options(self) -> None:
+        """Find mistakes in the options of a cluster; nothing is connected or started.
+
+        Raises
+        ------
+        UserError
+            If the class of the cluster does not take them.
+        """
+        if self.cluster:
+            from marginbench.harness.engines.clusters import check_options
+
+            check_options(self.cluster, self.options)
+
+    def check(self) -> None:
+        """Check the options, and that a scheduler answers if one is to run already.
+
+        Raises
+        ------
+        UserError
+            As :meth:`check_options`.
+        EngineError
+            If there is no scheduler.
+        """
+        self.check_options()
+        if self.scheduler:
+            from marginbench.harness.engines.link import check_answers
+
+            check_answers(self.scheduler)
 
     @contextlib.contextmanager
     def opened(self, say: Callable[[str], None]) -> Iterator[Executor]:

@@ -30,6 +30,8 @@ from marginbench.harness.errors import EngineError, first_line
 # Seconds between two looks at the workers, for an answer of the scheduler, and for a last word.
 _LOOK, _ANSWER, _FAREWELL = 0.5, 15.0, 5.0
 _BROKEN = (OSError, CommClosedError, asyncio.TimeoutError)
+# Also an address of another protocol, and one of TLS without certificates.
+_UNREACHABLE = (ValueError, TypeError, *_BROKEN)
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
@@ -50,7 +52,6 @@ class Link:
     """
 
     def __init__(self, address: str, security: Any = None) -> None:
-        self._address, self._security = address, security
         self._inbox: queue.SimpleQueue[News] = queue.SimpleQueue()
         self._futures: dict[str, Future] = {}
         self._tokens: dict[str, str] = {}
@@ -61,13 +62,10 @@ class Link:
         self._thread.start()
         _quieten()
         try:
-            self._client: Client = self._now(self._connect())
-        except (ValueError, *_BROKEN) as error:
+            self._client: Client = self._now(_connected(address, security))
+        except _UNREACHABLE as error:
             self._stop()
-            raise EngineError(
-                f"{address}: no Dask scheduler answers there ({first_line(error)}); start one with "
-                "'dask scheduler', or give the address that it prints"
-            ) from None
+            raise _no_answer(address, error) from None
         self._soon(self._look())
 
     def news(self, seconds: float) -> list[News]:
@@ -94,19 +92,6 @@ class Link:
             if not self._gone:
                 self._now(asyncio.wait_for(self._leave(), 2 * _FAREWELL))
         self._stop()
-
-    async def _connect(self) -> Client:
-        with warnings.catch_warnings():
-            # What of the versions matters is compared by marginbench itself.
-            warnings.simplefilter("ignore")
-            return await Client(
-                self._address,
-                asynchronous=True,
-                set_as_default=False,
-                security=self._security,
-                timeout=_ANSWER,
-                name="marginbench",
-            )
 
     async def _look(self) -> None:
         """Tell of workers that come and go, until the scheduler is gone."""
@@ -215,6 +200,58 @@ class Link:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def check_answers(address: str) -> None:
+    """Find out whether a scheduler answers; its workers are left alone.
+
+    Parameters
+    ----------
+    address : str
+
+    Raises
+    ------
+    EngineError
+        If none does.
+    """
+
+    async def asked() -> None:
+        client = await _connected(address)
+        await client.close(timeout=_FAREWELL)
+
+    _quieten()
+    try:
+        asyncio.run(asked())
+    except _UNREACHABLE as error:
+        raise _no_answer(address, error) from None
+
+
+async def _connected(address: str, security: Any = None) -> Client:
+    with warnings.catch_warnings():
+        # What of the versions matters is compared by marginbench itself.
+        warnings.simplefilter("ignore")
+        client = Client(
+            address,
+            asynchronous=True,
+            set_as_default=False,
+            security=security,
+            timeout=_ANSWER,
+            name="marginbench",
+        )
+        try:
+            return await client
+        except _UNREACHABLE:
+            # Left open, it would complain about itself when it is collected.
+            with contextlib.suppress(*_UNREACHABLE):
+                await client.close(timeout=_FAREWELL)
+            raise
+
+
+def _no_answer(address: str, error: Exception) -> EngineError:
+    return EngineError(
+        f"{address}: no Dask scheduler answers there ({first_line(error)}); start one with "
+        "'dask scheduler', or give the address that it prints"
+    )
 
 
 async def _ended(future: Future) -> None:

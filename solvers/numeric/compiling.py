@@ -24,6 +24,7 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
+from filelock import FileLock
 from numba.core import config
 from numba.core.caching import FunctionCache
 from numba.core.compiler import CompileResult
@@ -37,6 +38,9 @@ _FOLDER = "marginbench-"
 # Folders of other states that stay: several checkouts may share a cache, and runs last for hours.
 _KEPT = 4
 _RECENT_SECONDS = 24 * 3600.0
+# Held while a file is read and written anew, which takes milliseconds.
+_LOCK = "lock"
+_LOCK_SECONDS = 10.0
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:
@@ -105,8 +109,7 @@ class _KeptCode(FunctionCache):
         )
         # After an edit, what this process has imported is no state of the sources.
         if self._enabled and not bound_to_process and _state_of_sources() == _STATE:
-            key = self._index_key(sig, data.codegen)
-            self._write(self._read() | {key: dumps(data._reduce())})
+            self._add(self._index_key(sig, data.codegen), dumps(data._reduce()))
 
     def flush(self) -> None:
         with contextlib.suppress(OSError):
@@ -120,16 +123,24 @@ class _KeptCode(FunctionCache):
         checksum, entries = content[:32], content[32:]
         return pickle.loads(entries) if hashlib.sha256(entries).digest() == checksum else {}
 
+    def _add(self, key: Any, code: bytes) -> None:
+        """Keep this code beside what is kept already, for other types."""
+        folder = cache_folder()
+        # Full or read-only, or on a file system without locks: the next process compiles again.
+        with contextlib.suppress(OSError):
+            _make(folder)
+            # Of two processes that add to a file at once, the second must see what the first wrote.
+            with FileLock(folder / _LOCK, timeout=_LOCK_SECONDS):
+                self._write(self._read() | {key: code})
+
     def _write(self, code: dict[Any, bytes]) -> None:
         entries = dumps(code)
         path = cache_folder() / self._file_name
         unfinished = path.with_name(f"{self._file_name}.{uuid.uuid4().hex}")
         try:
-            _make(path.parent)
             unfinished.write_bytes(hashlib.sha256(entries).digest() + entries)
             unfinished.replace(path)
         except OSError:
-            # Read-only or full: the next process compiles again.
             with contextlib.suppress(OSError):
                 unfinished.unlink()
 

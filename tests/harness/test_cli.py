@@ -208,6 +208,22 @@ def test_a_dry_run_runs_and_writes_nothing(
     assert (found["planned"], found["solving_s"]) == (4, 30.0)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--timing",), "--timing chooses machines of a cluster"),
+        (("--cluster", "slrum"), "--cluster 'slrum' is not known"),
+        (("--scheduler", "http://node0"), "--scheduler 'http://node0': must be tcp://HOST:PORT"),
+    ],
+)
+def test_a_dry_run_checks_the_options_of_a_cluster(
+    run: Run, small: Path, options: tuple[str, ...], message: str
+) -> None:
+    code, out, err = run("run", "small.toml", "--dry-run", *options)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"marginbench: {message}")
+
+
 def test_a_dry_run_computes_no_reference_optimum(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -218,6 +218,32 @@ def test_a_damaged_record_is_moved_aside_and_run_again(tmp_path: Path, two_solve
     assert len(records_of(tmp_path)) == 4
 
 
+def test_a_record_of_a_later_release_ends_the_command_and_stays(
+    tmp_path: Path, two_solvers: Study
+) -> None:
+    run_study(two_solvers, tmp_path, executor=FakeExecutor())
+    store = RecordStore(tmp_path / "runs")
+    later = replace(store.read(store.paths()[0]), schema_version=99)
+    path = store.write(later)
+    executor = FakeExecutor()
+    with pytest.raises(UserError, match=f"{path.name}: written by a later release .*update"):
+        run_study(two_solvers, tmp_path, executor=executor)
+    assert (executor.ran, path.is_file()) == ([], True)
+
+
+def test_a_record_of_a_later_release_under_another_key_is_superseded(
+    tmp_path: Path, two_solvers: Study
+) -> None:
+    run_study(two_solvers, tmp_path, executor=FakeExecutor())
+    store = RecordStore(tmp_path / "runs")
+    path = store.paths()[0]
+    later = store.write(replace(store.read(path), key="e" * 64, schema_version=99))
+    path.unlink()
+    run_study(two_solvers, tmp_path, executor=FakeExecutor())
+    assert [item.name for item in (tmp_path / "superseded").iterdir()] == [later.name]
+    assert len(records_of(tmp_path)) == 4
+
+
 def test_a_killed_writer_leaves_nothing_behind(tmp_path: Path, two_solvers: Study) -> None:
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / ".writing-x").write_bytes(b"half")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,8 @@ import pytest
 
 from marginbench.harness.engines import choosing
 from marginbench.harness.engines.choosing import chosen_engine
-from marginbench.harness.errors import UserError
+from marginbench.harness.engines.engine import DaskEngine
+from marginbench.harness.errors import EngineError, UserError
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +48,11 @@ def test_a_scheduler_and_a_cluster(tmp_path: Path) -> None:
         ({"timing": True}, r"--timing chooses machines of a cluster"),
         ({"scheduler": "tcp://a:1", "cluster": "slurm"}, r"give one"),
         ({"scheduler": "tcp://a:1", "jobs": 2}, r"--jobs 2: is for runs on this machine"),
+        ({"scheduler": ""}, r"--scheduler '': must be tcp://HOST:PORT"),
+        ({"scheduler": "node0"}, r"--scheduler 'node0': must be"),
+        ({"scheduler": "http://node0:8786"}, r"'http://node0:8786': must be tcp://HOST:PORT"),
+        ({"scheduler": "tcp://node0:99999"}, r"'tcp://node0:99999': must be"),
+        ({"scheduler": "tcp://me:secret@node0:1"}, r"'tcp://\.\.\.@node0:1': must be"),
         ({"cluster": "slrum"}, r"--cluster 'slrum' is not known.*slurm"),
         ({"options": Path("a.toml")}, r"--cluster-options a.toml: needs --cluster"),
         ({"cluster": "slurm", "options": Path("no.toml")}, r"no\.toml: cannot be read"),
@@ -53,6 +61,15 @@ def test_a_scheduler_and_a_cluster(tmp_path: Path) -> None:
 def test_what_does_not_go_together_is_told(given: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=words):
         chosen_engine(**given)
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://node0:8786", "node0:8786", "tls://10.0.0.1:1", "tcp://[::1]:8786"]
+)
+def test_what_dask_takes_for_an_address_is_taken(address: str) -> None:
+    engine = chosen_engine(address)
+    assert engine is not None
+    assert engine.scheduler == address
 
 
 @pytest.mark.parametrize("text", ["jobs = 0", "jobs = true", "jobs = '3'", "cluster = 1", "jobs"])
@@ -93,6 +110,74 @@ for module, name in clusters.CLUSTERS.values():
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "--cluster slurm: cannot be started" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"walltime": "01:00:00", "scheduler_options": {"host": "a"}, "config_name": None}, ""),
+        ({"qeue": "batch"}, "--cluster slurm: its options are not valid .*'qeue'.*SLURMCluster"),
+        ({"memory": "lots"}, "its options are not valid .*'lots'"),
+        ({"cores": "two"}, "its options are not valid"),
+        ({"job_script_prologue": "export A=secret"}, "job_script_prologue must be a list of texts"),
+    ],
+)
+def test_options_are_checked_without_a_batch_system(options: dict[str, Any], words: str) -> None:
+    pytest.importorskip("dask_jobqueue", reason="needs marginbench[dask]")
+    engine = DaskEngine(cluster="slurm", options={"cores": 1, "memory": "1GB", **options})
+    if not words:
+        engine.check_options()
+        return
+    with pytest.raises(UserError, match=words) as told:
+        engine.check_options()
+    assert told.value.exit_code == 2
+    assert "secret" not in str(told.value)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_does_not_answer_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("distributed", reason="needs marginbench[dask]")
+    from marginbench.harness.engines import link
+
+    monkeypatch.setattr(link, "_ANSWER", 0.2)
+    with socket.socket() as taken:
+        # Bound and not listening: nobody answers, and nobody else can take the port.
+        taken.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(EngineError, match=f"^{address}: no Dask scheduler answers there"):
+            DaskEngine(scheduler=address).check()
+
+
+@pytest.mark.slow
+def test_an_address_of_tls_without_certificates_is_told_in_one_line(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    pytest.importorskip("distributed", reason="needs marginbench[dask]")
+    with pytest.raises(EngineError, match=r"no Dask scheduler answers there .*TLS configuration"):
+        DaskEngine(scheduler="tls://127.0.0.1:1").check()
+    gc.collect()
+    assert not [item for item in recwarn if "never awaited" in str(item.message)]
+
+
+@pytest.mark.slow
+def test_a_cluster_starts_without_a_word_where_the_port_of_dashboards_is_taken() -> None:
+    pytest.importorskip("dask_jobqueue", reason="needs marginbench[dask]")
+    code = """
+import contextlib, socket
+from marginbench.harness.engines import clusters
+
+with socket.socket() as taken:
+    with contextlib.suppress(OSError):  # another process has it
+        taken.bind(("", 8787))
+        taken.listen()
+    with clusters.started("slurm", 0, {"cores": 1, "memory": "1GB"}):
+        pass
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
 
 
 @pytest.mark.slow

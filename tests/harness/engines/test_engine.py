@@ -56,6 +56,11 @@ class FakeEngine:
         self.link = link
         self.opened_times = 0
         self.said: list[str] = []
+        self.wrong = ""
+
+    def check(self) -> None:
+        if self.wrong:
+            raise EngineError(self.wrong)
 
     @contextlib.contextmanager
     def opened(self, say: Callable[[str], None]) -> Iterator[Executor]:
@@ -122,6 +127,16 @@ def test_a_scheduler_that_is_gone_ends_the_command_and_recalls_what_runs(
     assert len(RecordStore(tmp_path / "runs").paths()) == 1
     # The one of which nothing had come back.
     assert link.recalled == list(link.sent)[1:]
+
+
+def test_what_keeps_a_cluster_from_opening_is_told_before_anything_is_planned(
+    study: Study, tmp_path: Path
+) -> None:
+    engine = FakeEngine(FakeLink())
+    engine.wrong = "tcp://there: no Dask scheduler answers there"
+    with pytest.raises(EngineError, match="no Dask scheduler answers"):
+        run_study(study, tmp_path, executor=Planner(), engine=engine)
+    assert not (tmp_path / "study.json").exists()
 
 
 def test_a_run_lost_with_its_worker_is_recorded_once(study: Study, tmp_path: Path) -> None:

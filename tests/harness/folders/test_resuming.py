@@ -59,7 +59,6 @@ def command(
     def pool(jobs: int, logs: Path) -> Iterator[InProcess]:
         pools.append(jobs)
         yield InProcess()
-        logs.rmdir()
 
     monkeypatch.setattr(session, "LocalPool", pool)
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))

@@ -157,7 +157,7 @@ def replaced(content: bytes) -> bytes:
 def test_damaged_files_are_compiled_and_written_again(tree: Path, tmp_path: Path) -> None:
     cache = {"MARGINBENCH_CACHE": str(tmp_path / "cache")}
     python(tree, CALL, **cache)
-    files = [file for file in (tmp_path / "cache").rglob("*") if file.is_file()]
+    files = list((tmp_path / "cache").rglob("*.code"))
     assert len(files) == 2
     for damage in (truncated, zeroed, flipped, flipped_first, emptied, replaced):
         whole = {file: file.read_bytes() for file in files}
@@ -188,7 +188,7 @@ def test_a_full_disk_is_no_error(tree: Path, tmp_path: Path) -> None:
     )
     cache = tmp_path / "cache"
     assert python(tree, full + CALL, MARGINBENCH_CACHE=str(cache)) == "11.0 0 1"
-    assert [file for file in cache.rglob("*") if file.is_file()] == []
+    assert list(cache.rglob("*.code*")) == []
     assert python(tree, CALL, MARGINBENCH_CACHE=str(cache)) == "11.0 0 1"
     assert python(tree, CALL, MARGINBENCH_CACHE=str(cache)) == "11.0 1 0"
 
@@ -262,6 +262,10 @@ def test_processes_at_once_share_a_cache(tree: Path, tmp_path: Path) -> None:
     ]
     printed = [process.communicate(timeout=120)[0].split()[0] for process in running]
     assert printed == ["11.0"] * 4
+    # None has replaced what another one kept for other types.
+    cache = str(tmp_path / "cache")
+    for call in calls[:2]:
+        assert python(tree, call, MARGINBENCH_CACHE=cache) == "11.0 1 0"
 
 
 def test_every_compiled_function_goes_through_the_decorator() -> None:

@@ -1,0 +1,51 @@
+"""The command that compiles before anything is timed."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from marginbench.harness.commands.output import complain
+from marginbench.harness.errors import EXIT_OK, UserError
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("warm", help="Compile what studies need, so that no first run waits for it.")(_warm)
+
+
+def _warm(
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Processes that compile at the same time.", show_default="all cores"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    from marginbench.harness import warming
+    from marginbench.harness.progress import choose_progress
+    from marginbench.harness.words import plural
+
+    jobs = (os.cpu_count() or 1) if jobs is None else jobs
+    if jobs < 1:
+        raise UserError(f"--jobs must be at least 1, not {jobs}")
+    try:
+        found = warming.warm(jobs, None if as_json else choose_progress(jobs))
+    except warming.NotKeptError as error:
+        # Studies run all the same: this command has only nothing to do for them.
+        return complain(str(error), EXIT_OK)
+    if found.cut_short:
+        cut = f"{plural(found.cut_short, 'run')} ended before everything was compiled"
+        complain(f"{cut}; run the command again", EXIT_OK)
+    if as_json:
+        typer.echo(json.dumps(asdict(found), default=str))
+        return EXIT_OK
+    kept = f"{plural(found.kept, 'function')} of {plural(found.solvers, 'solver')}"
+    if found.compiled:
+        typer.echo(f"compiled {found.compiled} of {kept} in {found.seconds:.0f} s: {found.folder}")
+    else:
+        typer.echo(f"nothing to compile, {kept} are kept: {found.folder}")
+    return EXIT_OK

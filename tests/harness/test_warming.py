@@ -1,0 +1,125 @@
+"""``marginbench warm``: what it compiles, what it says, and what it leaves alone."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from marginbench.harness import warming
+from marginbench.harness.cli import build_app
+from marginbench.harness.outcomes import RunSummary
+from marginbench.solvers.registration import registry
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of machine code to which each study adds a file."""
+    folder = tmp_path / "code"
+    monkeypatch.setattr(warming, "cache_folder", lambda: folder)
+
+    def compiles(study, place, **options):
+        (folder / f"{study.name}.code").write_text(study.name)
+        compiles.called.append(study.name)
+        return RunSummary(place, 1, 0, dict(compiles.statuses))
+
+    compiles.called, compiles.statuses = [], {"converged": 1}
+    monkeypatch.setattr(warming, "run_study", compiles)
+    return folder, compiles
+
+
+def said(*arguments):
+    result = CliRunner().invoke(build_app(lambda results, command: results), ["warm", *arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.output
+
+
+def test_every_solver_is_run_on_every_type_of_points_with_every_kernel():
+    svm, feasibility, quickstart = warming._studies()
+    assert {entry.name for entry in svm.solver} == set(registry())
+    assert {entry.name for entry in feasibility.method} == set(registry("feasibility"))
+    assert {(task.dataset, task.kernel) for task in svm.task} >= {
+        (dataset, kernel)
+        for dataset in ("quadric", "checkers", "random-text")
+        for kernel in ("rbf", "linear")
+    }
+    assert {task.kernel for task in svm.task} == {"rbf", "linear", "poly", "laplacian"}
+    # The quickstart's ways of its solvers, but not how long they run.
+    ways = [entry.params for entry in svm.solver if entry.name == "SMO"]
+    assert {} in ways
+    assert {"working_set": "textbook"} in ways
+    assert not any("max_epochs" in entry.params for entry in svm.solver)
+    assert quickstart.name == "quickstart"
+    assert quickstart.seeds == 1
+
+
+def test_it_says_what_it_did_and_then_that_nothing_is_left(folder):
+    place, compiles = folder
+    assert said().startswith("compiled 3 of 3 functions of ")
+    assert said().startswith("nothing to compile, 3 functions of ")
+    assert len(compiles.called) == 3
+    found = json.loads(said("--json"))
+    assert (found["compiled"], found["kept"], found["folder"]) == (0, 3, str(place))
+
+
+def test_what_was_removed_is_compiled_again(folder):
+    place, _ = folder
+    said()
+    (place / "warm.code").unlink()
+    assert said().startswith("compiled 3 of 3")
+
+
+def test_a_run_that_was_cut_short_leaves_something_to_do(folder):
+    _, compiles = folder
+    compiles.statuses = {"timeout": 1, "failed": 3}
+    assert "3 runs ended before everything was compiled; run the command again" in said()
+    said()
+    assert len(compiles.called) == 6
+
+
+def test_a_folder_that_cannot_be_written_is_told_and_does_no_harm(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(warming, "cache_folder", lambda: tmp_path / "file" / "code")
+    result = CliRunner().invoke(build_app(lambda results, command: results), ["warm"])
+    assert result.exit_code == 0
+    assert "machine code cannot be kept here (Not a directory)" in result.output
+    assert "set NUMBA_CACHE_DIR" in result.output
+    assert result.output.count("\n") == 1
+
+
+def test_jobs_must_be_positive():
+    result = CliRunner().invoke(
+        build_app(lambda results, command: results), ["warm", "--jobs", "0"]
+    )
+    assert "--jobs must be at least 1, not 0" in str(result.exception)
+
+
+@pytest.mark.slow
+@pytest.mark.posix
+@pytest.mark.skipif(
+    os.environ.get("MARGINBENCH_FAULTS") != "long", reason="MARGINBENCH_FAULTS=long is not set"
+)
+def test_nothing_is_left_to_compile_afterwards(tmp_path):
+    environment = os.environ | {"MARGINBENCH_CACHE": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+
+    def marginbench(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-m", "marginbench", *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=600,
+        )
+        return done.stdout
+
+    assert marginbench("warm").startswith("compiled ")
+    assert marginbench("warm").startswith("nothing to compile")
+    (folder,) = tmp_path.glob("compiled/*")
+    kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.code")}
+    marginbench("run", "quickstart", "--out", "quickstart", "--quiet")
+    assert {path.name: path.stat().st_mtime_ns for path in folder.glob("*.code")} == kept
