@@ -166,12 +166,12 @@ def endings() -> Iterator[str]:
 def ending_of(cls: type[Any]) -> tuple[str, ...]:
     """What ends the runs of a solver: its name, limit, and rule."""
     parameters = inspect.signature(cls).parameters
-    limit = next(name for name in ("max_iter", "max_epochs") if name in parameters)
+    limit = next((name for name in ("max_iter", "max_epochs") if name in parameters), None)
     rule = next((name for name in ("tol", "target_margin") if name in parameters), None)
     return (
         f"`{cls.__name__}`",
-        f"`{limit}={parameters[limit].default}`",
-        described(cls, limit),
+        f"`{limit}={parameters[limit].default}`" if limit else "",
+        described(cls, limit) if limit else "A limit of its own, without a parameter.",
         f"`{parameters['tol'].default:g}`" if "tol" in parameters else "",
         described(cls, rule) if rule else "none: no warning",
     )

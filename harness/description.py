@@ -16,6 +16,8 @@ from marginbench.harness.storage import storing
 SCHEMA_VERSION = 3
 FILE_NAME = "study.json"
 _DIGEST = "digest"
+# Of old files, which have no digest, or of one that was written by hand, they may be anything.
+_LISTS = ("tasks", "solvers", "planned")
 
 
 class DamagedDescriptionError(UserError):
@@ -70,6 +72,8 @@ def read_description(folder: Path) -> dict[str, Any] | None:
     ------
     DamagedDescriptionError
         If it is damaged.
+    UserError
+        If a later release has written it.
     """
     path = folder / FILE_NAME
     try:
@@ -80,14 +84,24 @@ def read_description(folder: Path) -> dict[str, Any] | None:
         raise _damaged(path, "it is not JSON") from None
     if not isinstance(found, dict):
         raise _damaged(path, "it holds no object")
-    digest = found.pop(_DIGEST, None)
-    if digest is None and found.get("schema_version") in (1, 2):
-        return found
-    if digest is None:
+    digest, version = found.pop(_DIGEST, None), found.get("schema_version")
+    if digest is None and version not in (1, 2):
         raise _damaged(path, "its digest is missing")
-    if digest != hash_json(found):
+    if digest is not None and digest != hash_json(found):
         raise _damaged(path, "its content does not match its digest")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise UserError(
+            f"{path}: written by a later release of marginbench (schema version {version}, this "
+            f"release reads {SCHEMA_VERSION}); update marginbench"
+        )
+    for name in _LISTS:
+        if not _is_list_of_objects(found.get(name, [])):
+            raise _damaged(path, f"its {name} are no list of objects")
     return found
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def move_aside(folder: Path) -> str:

@@ -5,10 +5,11 @@ The study is that of the folder's ``study.json``; solvers and data are those of 
 
 from __future__ import annotations
 
+import itertools
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -166,10 +167,18 @@ def in_words(found: Sequence[Explained]) -> Iterator[str]:
         lines = tuple(difference.words for difference in item.differences)
         alike.setdefault((item.task, item.solver, item.state, item.reason, lines), []).append(item)
     for (task, solver, state, reason, lines), items in alike.items():
-        seeds = ", ".join(str(item.seed) for item in items)
+        seeds = ", ".join(_stretches(item.seed for item in items))
         word = "seed" if len(items) == 1 else "seeds"
         yield f"{state:<10}  {task} / {solver} / {word} {seeds}: {reason}"
         yield from (f"{'':<12}{line}" for line in lines)
+
+
+def _stretches(numbers: Iterable[int]) -> Iterator[str]:
+    """Numbers in words, three or more in a row as "0 to 2"."""
+    places = enumerate(sorted(numbers))
+    for _, found in itertools.groupby(places, lambda item: item[1] - item[0]):
+        row = [number for _, number in found]
+        yield from [f"{row[0]} to {row[-1]}"] if len(row) > 2 else map(str, row)
 
 
 def as_json(found: Sequence[Explained]) -> str:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from marginbench.harness.errors import RecordError
+from marginbench.harness.errors import LaterRecordError, RecordError
 from marginbench.harness.measures import Column, Measure, column, columns_of
 
 SCHEMA_VERSION = 7
@@ -192,10 +192,12 @@ class RecordBase:
         """
         row = cls.upgraded(dict(row))
         row.pop("kind", None)
-        if row.get("schema_version") != SCHEMA_VERSION:
-            raise RecordError(
-                f"schema version {row.get('schema_version')}, this release reads {SCHEMA_VERSION}"
-            )
+        version = row.get("schema_version")
+        if version != SCHEMA_VERSION:
+            words = f"schema version {version}, this release reads {SCHEMA_VERSION}"
+            if isinstance(version, int) and version > SCHEMA_VERSION:
+                raise LaterRecordError(f"written by a later release of marginbench ({words})")
+            raise RecordError(words)
         unknown = sorted(set(row) ^ {item.name for item in fields(cls)})
         if unknown:
             raise RecordError(f"columns differ from the schema: {', '.join(unknown)}")

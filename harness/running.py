@@ -39,6 +39,7 @@ def run(
     quiet: bool = False,
     log_json: bool = False,
     engine: Engine | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> RunSummary:
     """Run a study and record every run; what is recorded already is not repeated.
 
@@ -74,6 +75,8 @@ def run(
     engine : Engine, optional
         Where to run: :func:`marginbench.harness.engines.choosing.chosen_engine` makes one; worker
         processes on this machine by default.
+    meanwhile : callable
+        Done while the first worker starts, as there is nothing else to do.
 
     Returns
     -------
@@ -106,6 +109,7 @@ def run(
             progress=progress,
             engine=engine,
             sharing=sharing,
+            meanwhile=meanwhile,
         )
     return replace(summary, store=store)
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from marginbench.data_loaders.atomic import replacing
 from marginbench.data_loaders.errors import first_line
-from marginbench.harness.errors import RecordError
+from marginbench.harness.errors import LaterRecordError, RecordError, UserError
 from marginbench.harness.folders.compacted import CompactedFile, is_compacted, newest_first
 from marginbench.harness.records import RecordBase, schema_of
 from marginbench.harness.sealing import sealed, unsealed
@@ -59,7 +59,7 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except RecordError as error:
-        raise RecordError(f"{path}: {error}") from None
+        raise type(error)(f"{path}: {error}") from None
 
 
 def record_of(row: dict[str, Any]) -> RecordBase:
@@ -227,9 +227,16 @@ class RecordStore:
         """The record of the run with this key, if there is a readable one.
 
         A damaged file is moved aside, and ``say`` is told.
+
+        Raises
+        ------
+        UserError
+            If a later release has written it: repeating the run would take it from that release.
         """
         try:
             record = self.load(file_name)
+        except LaterRecordError as error:
+            raise UserError(f"{error}; update marginbench or choose another --out") from None
         except RecordError as error:
             path = self.folder / file_name
             moved = f" moved to {self.move_aside(path)}," if path.is_file() else ""

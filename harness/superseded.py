@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 
-from marginbench.harness.errors import RecordError
+from marginbench.harness.errors import LaterRecordError, RecordError
 from marginbench.harness.folders.gathering import take_out
 from marginbench.harness.kinds import Run
 from marginbench.harness.records import RecordBase
@@ -92,6 +92,11 @@ class Superseded:
             path = self.store.folder / name
             try:
                 old = self.store.read(path)
+            except LaterRecordError:
+                # Of other code by its key; that release takes it back from there.
+                self._move(path)
+                alike.discard(name)
+                continue
             except RecordError as error:
                 if path.is_file():
                     self.say(f"{error}; moved to {self.store.move_aside(path)}")

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from marginbench.harness.description import (
     SCHEMA_VERSION,
-    DamagedDescriptionError,
     read_description,
 )
+from marginbench.harness.errors import UserError
 from marginbench.harness.records import file_name_of
 from marginbench.reports.errors import ReportError
 
@@ -208,7 +208,7 @@ def read_study(folder: Path) -> Study:
     path = folder / "study.json"
     try:
         found = read_description(folder)
-    except DamagedDescriptionError as error:
+    except UserError as error:
         raise ReportError(str(error)) from None
     if found is None:
         raise ReportError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ MOST_POINTS = 200
 MOST_NUMBERS = 500_000
 #: Checkpoints of a run that it gets in any case.
 FEWEST_POINTS = 24
+#: Seeds that it gets in any case; others where there is room.
+FEWEST_SEEDS = 5
 
 _RUN = ["task", "solver", "seed"]
 _TARGETS = (
@@ -111,13 +113,19 @@ def explorer_data(analysis: Analysis) -> dict[str, Any] | None:
         ``values`` (their ``column`` is a place in the columns of the runs), ``targets`` (of the
         profiles), ``runs`` (none that was skipped), ``times`` (why times do not compare; empty:
         they do), ``thinned`` (runs that show only some of their checkpoints) and ``most`` (how
-        many of them). None if no run has a checkpoint to draw.
+        many of them), ``shown_seeds`` and ``all_seeds`` (how many). None if no run has a checkpoint
+        to draw.
     """
     chosen = _chosen(analysis)
     if not chosen.costs or not chosen.values:
         return None
-    targets = _targets(analysis, chosen.traces)
     tried = analysis.runs[analysis.runs["status"] != "skipped"]
+    seeds = sorted(tried["seed"].unique())
+    shown = _shown_seeds(seeds, len(tried) * len(chosen.columns))
+    if len(shown) < len(seeds):
+        tried = tried[tried["seed"].isin(shown)]
+        chosen = replace(chosen, traces=chosen.traces[chosen.traces["seed"].isin(shown)])
+    targets = _targets(analysis, chosen.traces)
     groups = chosen.traces.groupby(_RUN, sort=False).indices
     states = {run: np.asarray(rows, dtype=np.intp) for run, rows in groups.items()}
     share = MOST_NUMBERS // max(len(states) * len(chosen.columns), 1)
@@ -139,7 +147,15 @@ def explorer_data(analysis: Analysis) -> dict[str, Any] | None:
         "times": _times(analysis),
         "thinned": sum(len(places) > most for places in states.values()),
         "most": most,
+        "shown_seeds": len(shown),
+        "all_seeds": len(seeds),
     }
+
+
+def _shown_seeds(seeds: list[int], columns: int) -> list[int]:
+    """The first seeds, as many as there is room for; ``columns`` are those of all runs."""
+    room = MOST_NUMBERS // (FEWEST_POINTS * max(columns, 1) // max(len(seeds), 1) or 1)
+    return seeds[: max(room, FEWEST_SEEDS)]
 
 
 def _chosen(analysis: Analysis) -> _Chosen:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from marginbench.data_loaders.atomic import UNFINISHED
-from marginbench.harness.description import FILE_NAME
+from marginbench.harness.description import FILE_NAME, DamagedDescriptionError, read_description
 from marginbench.harness.errors import EXIT_OK, EXIT_RUNS, RecordError, UserError
 from marginbench.harness.folders.compacted import CompactedFile, Gathered
 from marginbench.harness.folders.gathering import put_right, remove, write_compacted
@@ -23,7 +22,6 @@ from marginbench.harness.store import RecordStore, record_of
 
 #: Bounds on a compacted file; one with half as many records is not written again.
 FILE_ROWS, FILE_BYTES = 2048, 64 * 2**20
-_SEED = re.compile(r"-s(\d+)-[0-9a-f]{16}\.parquet$")
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ def compact(results: Path, say: Callable[[str], None] = lambda line: None) -> Co
         remove(store.folder.glob(f"{UNFINISHED}*"))
         put_right(store, say)
         before = _size(store)
-        worker = _Compactor(store)
+        worker = _Compactor(store, _planned_names(results))
         for _ in worker.batches():
             check_interrupt()
             check_folder()
@@ -137,10 +135,19 @@ def compact(results: Path, say: Callable[[str], None] = lambda line: None) -> Co
 
 
 class _Compactor:
-    """One call of :func:`compact`."""
+    """One call of :func:`compact`.
 
-    def __init__(self, store: RecordStore) -> None:
+    Parameters
+    ----------
+    store : RecordStore
+    planned : iterable of str
+        Names of records in the order in which they will be read. Those that are read one after the
+        other are to lie in one row group: each switch to another one costs reading it.
+    """
+
+    def __init__(self, store: RecordStore, planned: Iterable[str]) -> None:
         self.store = store
+        self._places = {name: place for place, name in enumerate(planned)}
         self.gathered = self.without_checksum = 0
         self.damaged: list[str] = []
         self._small: dict[str, list[CompactedFile]] = defaultdict(list)
@@ -179,8 +186,8 @@ class _Compactor:
         return batch
 
     def _single_records(self) -> Iterator[tuple[Path, Gathered]]:
-        """The records that can be gathered, in the order of tasks, solvers and seeds."""
-        for path in sorted(self.store.paths(), key=lambda path: order_of(path.name)):
+        """The records that can be gathered, in the order in which they will be read."""
+        for path in sorted(self.store.paths(), key=lambda path: self._place(path.name)):
             try:
                 content = content_of(path)
                 table, row, has_checksum = unsealed_table(content)
@@ -195,17 +202,23 @@ class _Compactor:
                 self.without_checksum += 1
 
     def _write(self, batch: _Batch) -> None:
-        records = sorted(batch.records, key=lambda record: order_of(record.name))
+        records = sorted(batch.records, key=lambda record: self._place(record.name))
         written = write_compacted(self.store.folder, records, batch.small)
         remove(file.path for file in batch.small if file.path != written)
         remove(batch.paths)
         self.gathered += len(batch.paths)
 
+    def _place(self, name: str) -> tuple[int, str]:
+        return self._places.get(name, len(self._places)), name
 
-def order_of(name: str) -> tuple[str, int, str]:
-    """Where a record stands among others: by task and solver, then by seed."""
-    found = _SEED.search(name)
-    return (name[: found.start()], int(found[1]), name) if found else (name, 0, name)
+
+def _planned_names(results: Path) -> list[str]:
+    """The names of the planned records, in the order of the study; none if that is not known."""
+    try:
+        found = read_description(results) or {}
+        return [str(run["file"]) for run in found.get("planned", [])]
+    except (DamagedDescriptionError, KeyError, TypeError):
+        return []
 
 
 def _name_of(schema: pa.Schema) -> str:

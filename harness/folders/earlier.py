@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from marginbench.harness.description import (
-    SCHEMA_VERSION,
     DamagedDescriptionError,
     move_aside,
     read_description,
@@ -44,8 +43,6 @@ def described_before(
         before = read_description(results)
     except DamagedDescriptionError as error:
         say(f"{error.why}; moved to {move_aside(results)}, written anew")
-    if before is not None and before.get("schema_version", 0) > SCHEMA_VERSION:
-        raise UserError(f"{place}: written by a later release; choose another --out")
     found = (before or {}).get("name")
     if found is None:
         # None yet, or a damaged one; then the records tell.

@@ -135,6 +135,11 @@ class Mirror:
         here = set(self._files())
         return any(map(self._is_changed, here)) or any(n not in here for n in self._index.names())
 
+    def push_changed(self, name: str) -> None:
+        """Push one file, if it has changed here."""
+        if self._is_changed(name):
+            self.push_file(name)
+
     def push_file(self, name: str) -> None:
         """Push one file, if it is still there."""
         path = self.folder / name

@@ -137,7 +137,8 @@ def pushed_page(page: Path) -> str:
     Raises
     ------
     StoreError
-        If the store does not serve.
+        If the page has changed and the store does not take it, as one that may only be read; the
+        message says where the page is on this machine.
     """
     slot = page.parent.parent
     known = slot / _URL
@@ -146,12 +147,15 @@ def pushed_page(page: Path) -> str:
     url = StoreUrl.parsed(known.read_text(encoding="utf-8"))
     objects = opened(url, str(url))
     number = int(slot.name.rpartition("-")[2])
-    with _Slot(url, number).locked() as is_ours:
-        if is_ours:
-            _Slot(url, number).mirror(objects).push_file(PAGE)
-        else:
-            # Its new user compares it again.
-            objects.put(PAGE, page.read_bytes())
+    try:
+        with _Slot(url, number).locked() as is_ours:
+            if is_ours:
+                _Slot(url, number).mirror(objects).push_changed(PAGE)
+            else:
+                # Its new user compares it again.
+                objects.put(PAGE, page.read_bytes())
+    except StoreError as error:
+        raise StoreError(f"{error}; the page is here: {page}") from None
     return f"{url.path if url.scheme == 'file' else url}/{PAGE}"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from marginbench.harness.errors import UserError
+from marginbench.harness.words import without_credentials
 
 #: Scheme -> what a store of it is called.
 SCHEMES = {"s3": "Amazon S3", "gs": "Google Cloud Storage", "az": "Azure Blob Storage", "file": ""}
@@ -49,13 +50,14 @@ class StoreUrl:
         Raises
         ------
         UserError
-            If its scheme is unknown or its bucket is missing.
+            If its scheme is unknown, its bucket is missing, or it holds credentials.
         """
         text = os.fspath(text)
+        shown = without_credentials(text)
         found = _URL.fullmatch(text)
         known = ", ".join(f"{scheme}://" for scheme in SCHEMES)
         if found is None or found[1].lower() not in SCHEMES:
-            raise UserError(f"{text}: no kind of store is known for this URL; there are {known}")
+            raise UserError(f"{shown}: no kind of store is known for this URL; there are {known}")
         scheme, rest = found[1].lower(), found[3]
         if scheme == "file":
             # file:///absolute/path: there is no host.
@@ -64,7 +66,12 @@ class StoreUrl:
             return cls.of_folder(Path("/" + rest.lstrip("/")))
         bucket, _, path = rest.partition("/")
         if not bucket:
-            raise UserError(f"{text}: names no bucket; write {scheme}://BUCKET/PATH")
+            raise UserError(f"{shown}: names no bucket; write {scheme}://BUCKET/PATH")
+        if shown != text:
+            raise UserError(
+                f"{shown}: a URL must hold no password and no query, since study.json and the page "
+                f"show it; write {scheme}://BUCKET/PATH and see 'Credentials' in docs/stores.md"
+            )
         return cls(scheme, bucket, re.sub("/+", "/", path).strip("/"))
 
 

@@ -307,6 +307,15 @@ def differences(item: Explained) -> list[str]:
     return [difference.words for difference in item.differences]
 
 
+def test_seeds_in_a_row_are_told_as_a_stretch() -> None:
+    seeds = [7, 0, 2, 1, 4, 5, 11, 10, 12]
+    found = [Explained("t", "SMO", seed, "recorded", "why", "k", "f") for seed in seeds]
+    assert list(in_words(found)) == [
+        "9 runs: 9 recorded",
+        "recorded    t / SMO / seeds 0 to 2, 4, 5, 7, 10 to 12: why",
+    ]
+
+
 def test_a_changed_file_is_named(folder: Folder) -> None:
     folder.run()
     assert {item.state for item in explained(folder).values()} == {"recorded"}

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import marginbench.reports
+from marginbench.reports import explorer
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.explorer import (
     MOST_POINTS,
@@ -198,6 +199,27 @@ def test_a_thinned_run_is_at_its_targets_at_the_same_cost(make, write_results):
     assert min(column(data, run, "test_error", "values")) == pytest.approx(
         analysis.traces["test_error"].min(), rel=5e-5
     )
+
+
+def test_a_study_of_many_seeds_shows_the_first_and_says_so(make, write_results, monkeypatch):
+    monkeypatch.setattr(explorer, "MOST_NUMBERS", 5000)
+    trace = make.trace([1, 2, 3], [0.4, 0.3, 0.2], [300.0, 200.0, 150.0])
+    folder = write_results(
+        [make.finished("a", "SMO", 0, trace)], [make.task("a")], [make.solver("SMO")]
+    )
+    results = load_results(folder)
+    seeds = range(400)
+    runs = pd.concat([results.runs] * len(seeds)).assign(seed=seeds)
+    traces = pd.concat([results.traces] * len(seeds)).assign(seed=np.repeat(seeds, 3))
+    many = replace(results, runs=runs.reset_index(drop=True), traces=traces.reset_index(drop=True))
+    data = explorer_data(Analysis(many))
+    shown = data["shown_seeds"]
+    assert [run["seed"] for run in data["runs"]] == list(range(shown))
+    assert 5 < shown < data["all_seeds"] == len(seeds)
+    assert sum(len(column or []) for run in data["runs"] for column in run["columns"]
+               if not isinstance(column, int)) < 5000  # fmt: skip
+    few = explorer_data(Analysis(results))
+    assert few["shown_seeds"] == few["all_seeds"] == 1
 
 
 def test_hostile_labels_cannot_end_the_block_and_read_as_on_the_page(make, write_results):

@@ -120,7 +120,7 @@ def test_a_study_of_another_shape_is_refused_in_one_line(tmp_path, text, message
 
 def test_a_study_of_a_later_release_is_refused_in_one_line(tmp_path):
     write_description(tmp_path, {"schema_version": 4})
-    with pytest.raises(ReportError, match="its schema_version is 4, this release reads 3"):
+    with pytest.raises(ReportError, match="schema version 4, this release reads 3"):
         load_results(tmp_path)
 
 

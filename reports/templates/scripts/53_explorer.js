@@ -204,11 +204,15 @@ const Explorer = (() => {
 
     notes() {
       const { choice, data } = this;
-      if (choice.view === "profile") return [PROFILE_NOTE, this.timesNote()];
+      const left = data.shown_seeds < data.all_seeds
+        ? `So that the page stays small, this figure knows the first ${data.shown_seeds} of `
+          + `${data.all_seeds} ${data.words.seed}s: its medians, spread and targets are those of these.`
+        : "";
+      if (choice.view === "profile") return [PROFILE_NOTE, this.timesNote(), left];
       const thinned = `${data.thinned} runs with more than ${data.most} checkpoints show about `
         + `${data.most} of them: the first, the last, the best, those that decide the targets, and `
         + "others evenly spread.";
-      return [CURVE_NOTE, this.timesNote(), data.thinned ? thinned : ""];
+      return [CURVE_NOTE, this.timesNote(), left, data.thinned ? thinned : ""];
     }
 
     timesNote() {

@@ -225,7 +225,7 @@ NO_OBJECTIVE = {"Perceptron", "SGD", "BatchPerceptron", "RandomFourierFeatures"}
 NO_OBJECTIVE |= {"Falkon", "EigenPro", "MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"}
 DUAL = {"SMO", "SDCA", "LinearSDCA", "LIBSVM"}
 #: These hand the whole run to another library, or to another solver of marginbench.
-PEERS = {"LIBSVM", "LIBSVMSubsample", "OneDAL", "LIBLINEAR", "SklearnSGD"}
+PEERS = {"LIBSVM", "LIBSVMSubsample", "OneDAL", "LIBLINEAR", "LIBLINEAROfficial", "SklearnSGD"}
 #: Falkon has all points of a small set as centres, and then is done in one iteration.
 NO_CHECKPOINTS = PEERS | {"Falkon", "LowRankSVM", "Nystrom", "RandomFourierFeatures"}
 
@@ -233,6 +233,7 @@ NO_CHECKPOINTS = PEERS | {"Falkon", "LowRankSVM", "Nystrom", "RandomFourierFeatu
 #: Linear solvers, and those that use what is special about a kernel.
 NO_FUNCTION = {"LinearPegasos", "LinearSDCA", "SIMBA", "BundleClassifier", "OCAS", "LIBLINEAR"}
 NO_FUNCTION |= {"BSCA", "BSGD", "RandomFourierFeatures", "SklearnSGD", "OneDAL"}
+NO_FUNCTION |= {"LIBLINEAROfficial"}
 
 
 def not_applicable(name: str) -> set[str]:

@@ -16,8 +16,10 @@ import polars as pl
 import pytest
 
 import marginbench
+from marginbench.harness.description import write_description
 from marginbench.harness.errors import RecordError, UserError
 from marginbench.harness.folders import compacted, compacting, gathering
+from marginbench.harness.folders.compacted import CompactedFile
 from marginbench.harness.folders.compacting import compact
 from marginbench.harness.records import RecordBase
 from marginbench.harness.store import RecordStore
@@ -105,6 +107,52 @@ def test_a_second_compaction_gathers_what_is_new_and_leaves_full_files(tmp_path:
     assert (done.gathered, done.files, done.records) == (1, 2, 6)
     assert len(folder.files() & first) == 1
     assert folder.records() == [record(seed) for seed in range(6)]
+
+
+@pytest.mark.usefixtures("small_files")
+def test_each_row_group_is_read_once_in_the_order_of_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Folder(tmp_path / "a", 16)
+    # Neither the order of names nor that of seeds.
+    names = [record(7 * place % 16).file_name for place in range(16)]
+    write_description(folder.path, {"planned": [{"file": name} for name in names]})
+    compact(folder.path)
+    read: list[int] = []
+    whole = CompactedFile._read_rows
+    monkeypatch.setattr(
+        CompactedFile, "_read_rows", lambda file, number: read.append(number) or whole(file, number)
+    )
+    store = folder.store
+    assert [store.load(name) for name in names] == [record(7 * place % 16) for place in range(16)]
+    assert read == [0, 1] * 4
+
+
+@pytest.mark.usefixtures("small_files")
+def test_the_docs_tell_how_to_verify_a_file_without_this_package(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "a", 3)
+    compact(folder.path)
+    text = (Path(__file__).parents[3] / "docs" / "results-folder.md").read_text()
+    (code,) = (part for part in text.split("```python\n") if part.startswith("import hashlib"))
+    found: dict[str, Any] = {}
+    exec(code.partition("```")[0], found)
+    (path,) = folder.store.compacted_paths()
+    found["verify"](path)
+    content = path.read_bytes()
+    for place in random.Random(0).sample(range(len(content)), 200):
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises((AssertionError, ValueError, OSError)):
+            found["verify"](path)
+
+
+@pytest.mark.parametrize("content", ["{}", "no JSON", '{"planned": 3}', '{"planned": [{}]}'])
+def test_compaction_does_not_need_the_plan(tmp_path: Path, content: str) -> None:
+    folder = Folder(tmp_path / "a", 3)
+    (folder.path / "study.json").write_text(content)
+    assert compact(folder.path).gathered == 3
+    assert folder.records() == [record(seed) for seed in range(3)]
 
 
 def test_a_file_of_its_own_goes_before_a_row(tmp_path: Path) -> None:

@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.remote.folder_objects import FolderObjects
+from marginbench.harness.remote.objects import StoreError
+from marginbench.harness.remote.opening import pushed_page
+from marginbench.harness.remote.urls import local_folder
 from marginbench.reports.commands import watch
 
 Run = Callable[..., tuple[int, str, str]]
@@ -47,6 +51,22 @@ def test_a_report_goes_to_the_store(stored: Path, command: Run) -> None:
     code, out, _ = command("report", f"file://{stored}")
     assert (code, out) == (0, f"report: {stored}/report.html\n")
     assert (stored / "report.html").read_text() == "page of 6 files"
+
+
+def test_a_store_that_may_only_be_read_needs_no_page_that_it_has(
+    stored: Path, command: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command("report", f"file://{stored}")
+
+    def refuse(self: FolderObjects, name: str, content: bytes) -> str:
+        raise StoreError(f"{self.place}: access was denied")
+
+    monkeypatch.setattr(FolderObjects, "put", refuse)
+    page = local_folder(f"file://{stored}") / "report.html"
+    assert pushed_page(page) == f"{stored}/report.html"
+    page.write_text("another page")
+    with pytest.raises(StoreError, match=f"access was denied; the page is here: {page}$"):
+        pushed_page(page)
 
 
 def test_compacting_a_store(stored: Path, command: Run) -> None:

@@ -40,10 +40,15 @@ def test_a_path_is_no_url(text: str) -> None:
     [
         ("ftp://host/a", "ftp://host/a: no kind of store is known for this URL; there are s3://"),
         ("s3:///a", "s3:///a: names no bucket; write s3://BUCKET/PATH"),
+        ("s3://KEY:secret@bucket/a", "s3://\\.\\.\\.@bucket/a: a URL must hold no password"),
+        ("s3:/KEY:secret@bucket/a", "s3:/\\.\\.\\.@bucket/a: a URL must hold no password"),
+        ("az://c/a?sv=1&sig=secret", "az://c/a\\?\\.\\.\\.: a URL must hold no password"),
+        ("https://me:secret@host/a", "https://\\.\\.\\.@host/a: no kind of store is known"),
         ("file://host/a", "file://host/a: write file:///, then the path"),
     ],
 )
 def test_a_url_that_is_none_is_named(text: str, message: str) -> None:
     assert is_url(text)
-    with pytest.raises(UserError, match=f"^{message}"):
+    with pytest.raises(UserError, match=f"^{message}") as told:
         local_folder(text)
+    assert "secret" not in str(told.value)

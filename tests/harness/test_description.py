@@ -1,0 +1,33 @@
+"""``study.json`` as it is read: by whom it was written, and whether it can be one at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marginbench.harness.description import (
+    SCHEMA_VERSION,
+    DamagedDescriptionError,
+    read_description,
+    write_description,
+)
+from marginbench.harness.errors import UserError
+
+
+def test_that_of_a_later_release_is_not_taken_for_one_of_this(tmp_path: Path) -> None:
+    write_description(tmp_path, {"schema_version": SCHEMA_VERSION + 1, "name": "a"})
+    message = rf"study\.json: written by a later release of marginbench .*{SCHEMA_VERSION + 1}"
+    with pytest.raises(UserError, match=message) as told:
+        read_description(tmp_path)
+    # It is whole: no command may move it aside.
+    assert not isinstance(told.value, DamagedDescriptionError)
+
+
+@pytest.mark.parametrize("values", [{"tasks": 3}, {"planned": [1]}, {"solvers": {"a": 1}}])
+def test_what_is_no_list_of_objects_is_damaged(tmp_path: Path, values: dict[str, Any]) -> None:
+    write_description(tmp_path, {"schema_version": SCHEMA_VERSION, "name": "a", **values})
+    (name,) = values
+    with pytest.raises(DamagedDescriptionError, match=f"its {name} are no list of objects"):
+        read_description(tmp_path)
