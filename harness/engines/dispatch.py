@@ -62,7 +62,7 @@ class Errand:
     lost : list of str
         Machines whose workers were lost with it.
     refused : dict
-        Machines that cannot do it, each with the outcome if it remains so.
+        Addresses of workers that cannot do it, each with the outcome if it remains so.
     started_at : str
         When the last attempt began.
     """
@@ -195,9 +195,9 @@ class Dispatch:
         usable = self._usable()
         if not self._is_settled:
             return
-        names = {station.machine.name for station in usable}
+        addresses = {station.address for station in usable}
         for errand in list(self._again):
-            if errand.refused and names <= errand.refused.keys():
+            if errand.refused and addresses <= errand.refused.keys():
                 self._again.remove(errand)
                 outcome = next(reversed(errand.refused.values()))
                 yield self._ended(errand, outcome, None)
@@ -257,7 +257,7 @@ class Dispatch:
 
     def _next(self, station: Station) -> Errand | None:
         for errand in self._again:
-            if station.machine.name not in errand.refused:
+            if station.address not in errand.refused:
                 self._again.remove(errand)
                 return errand
         job = None if self._exhausted else next(self._jobs, None)
@@ -279,7 +279,7 @@ class Dispatch:
         yield self._ended(errand, Outcome("crashed", reason=reason), station)
 
     def _refused(self, station: Station, errand: Errand, outcome: Outcome) -> None:
-        """A machine lacks something that a job needs; another may have it."""
+        """A worker lacks something that a job needs; another may have it, even beside it."""
         name = station.machine.name
         if name not in outcome.reason:
             outcome.reason = f"{outcome.reason} (on {name})"
@@ -290,7 +290,7 @@ class Dispatch:
             self._told.add(line)
             self._say(line)
         outcome.setting = self._setting(errand, station)
-        errand.refused[name] = outcome
+        errand.refused[station.address] = outcome
         self._again.append(errand)
 
     def _ended(self, errand: Errand, outcome: Outcome, station: Station | None) -> Ended:
