@@ -28,6 +28,8 @@ _CHUNK_ROWS = 256
 # An inner product of so many numbers costs several copies of an entry, and BLAS computes it fastest
 # in blocks of so many rows. Blocks of short products are smaller, to stay in the cache.
 _LONG, _CHUNK_ROWS_OF_LONG = 256, 1024
+# Entries of points with so many numbers are read from stored rows faster than they are computed.
+_READ = 64
 
 
 class KernelOracle:
@@ -92,6 +94,18 @@ class KernelOracle:
     def cached_rows(self) -> int:
         """How many rows the cache has room for; 0 without one."""
         return 0 if self._cache is None else len(self._cache)
+
+    @property
+    def reading_pays(self) -> bool:
+        """Whether single entries are read from stored rows faster than they are computed."""
+        values = self.points.values
+        return sparse.issparse(values) or values.shape[1] >= _READ
+
+    def stores(self, index: np.ndarray) -> np.ndarray:
+        """Whether the row of each of the index is in the cache."""
+        if self._cache is None:
+            return np.zeros(len(index), dtype=bool)
+        return self._cache.holds(index)
 
     @property
     def chunk(self) -> int:

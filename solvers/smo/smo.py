@@ -84,8 +84,9 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
     -----
     An iteration is a change of one variable (without bias) or of a pair (with bias). Kernel
     evaluations: n for each change of one variable and 2n for each pair with the textbook variants;
-    with large working sets, the entries among the members that are new, and n for each variable
-    that a round changed, and in the end n for each support vector. Memory: some 10n numbers and
+    with large working sets, the entries of the members that are new with the others, most of them
+    once for both ways, n for each variable that a round changed, and in the end n for each support
+    vector. Memory: some 10n numbers and
     the cache. Returns the last alpha.
 
     References

@@ -212,12 +212,15 @@ def test_the_working_set_fits_its_part_of_the_cache():
     assert _working_set_size(10**6, 10**12, 4) == 6144
 
 
+@pytest.mark.parametrize("n_features", [3, 80])
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sets(st.integers(0, 59), min_size=1, max_size=25), min_size=1, max_size=12))
-def test_the_working_matrix_is_that_of_its_members(sets):
-    points = np.random.default_rng(0).standard_normal((60, 3))
-    oracle = KernelOracle(RBF(0.4), points, "float64")
-    K = np.exp(-0.4 * cdist(points, points, "sqeuclidean"))
+def test_the_working_matrix_is_that_of_its_members(n_features, sets):
+    points = np.random.default_rng(0).standard_normal((60, n_features))
+    gamma = 1.2 / n_features
+    # With room for some rows, of which there are more and more.
+    oracle = KernelOracle(RBF(gamma), points, "float64", cache_bytes=30 * 60 * 8)
+    K = np.exp(-gamma * cdist(points, points, "sqeuclidean"))
     matrix = _WorkingMatrix(oracle, 25)
     for wanted in sets:
         entries, members = matrix.of(np.array(sorted(wanted)))
@@ -225,6 +228,29 @@ def test_the_working_matrix_is_that_of_its_members(sets):
         assert set(members.tolist()) == wanted
         assert m == len(wanted)
         np.testing.assert_allclose(entries[:m, :m], K[np.ix_(members, members)], atol=1e-12)
+        oracle.stored_rows(members[::2])
+
+
+def test_entries_that_stored_rows_hold_are_not_computed_again():
+    points = np.random.default_rng(0).standard_normal((40, 80))
+    oracle = KernelOracle(RBF(0.01), points, "float32", cache_bytes=2**20)
+    matrix = _WorkingMatrix(oracle, 30)
+    matrix.of(np.arange(10))
+    oracle.stored_rows(np.arange(6))
+    before = oracle.counters.kernel_evals_computed
+    matrix.of(np.arange(16))
+    # Those of the 6 new ones among each other, and with the 4 without a row.
+    assert oracle.counters.kernel_evals_computed - before == 6 * 6 + 6 * 4
+
+
+@pytest.mark.slow
+def test_threads_do_not_change_the_path():
+    rng = np.random.default_rng(3)
+    points = rng.standard_normal((3000, 90)).astype(np.float32)
+    y = np.where(points[:, 0] + rng.standard_normal(3000) > 0, 1, -1)
+    first, second = (SMO(gamma=0.01, C=10.0, fit_intercept=True).fit(points, y) for _ in range(2))
+    assert first.n_iter_ == second.n_iter_
+    np.testing.assert_array_equal(first.alpha_, second.alpha_)
 
 
 @settings(max_examples=100, deadline=None)
