@@ -1,9 +1,10 @@
 """Bundle methods: what an iteration costs, time to 0.001 of the optimum, memory, and gamma_t.
 
 ``python -m benchmarks.compare.bundle_speed [iteration] [time] [memory] [gamma] [search]`` prints
-the tables asked for; by default all of them. Competitors take turns in one process with one thread,
-and times are seconds of the processor, which other work on the machine disturbs less than those of
-a clock. Data come from the cache; ``random-text`` has the shape of a collection of abstracts.
+the tables asked for; by default all of them. Competitors take turns in one process, in which the
+BLAS and compiled loops have one thread. Times are seconds of the processor, which other work on the
+machine disturbs less than those of a clock. Data come from the cache; ``random-text`` has the shape
+of a collection of abstracts.
 """
 
 import resource
@@ -13,6 +14,7 @@ import time
 import warnings
 
 import numpy as np
+from numba import set_num_threads
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
@@ -284,6 +286,7 @@ if __name__ == "__main__":
         "gamma": print_gamma,
         "search": print_search,
     }
+    set_num_threads(1)
     with threadpool_limits(1):
         for table in sys.argv[1:] or tables:
             tables[table]()
