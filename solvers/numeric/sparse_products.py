@@ -9,6 +9,9 @@ import numpy as np
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.threads import in_parts
 
+# Rows that are dense for a while: at most so many, in at most so many bytes of each thread.
+_WIDEST, _BUFFER_BYTES = 64, 16 * 2**20
+
 
 def multiply_sparse(B: Any, A: np.ndarray, entries: np.ndarray) -> None:
     """``entries = A @ B.T``; every sum in the order of the stored numbers of B.
@@ -24,6 +27,58 @@ def multiply_sparse(B: Any, A: np.ndarray, entries: np.ndarray) -> None:
     smallest = max(64, 2**16 // max(1, len(A)))
     arrays = B.data, B.indices, B.indptr, columns, entries
     in_parts(_sparse_rows, B.shape[0], *arrays, smallest=smallest)
+
+
+def multiply_sparse_pair(A: Any, B: Any, entries: np.ndarray) -> None:
+    """``entries = A @ B.T`` for CSR matrices; every sum in the order of the features.
+
+    A few rows of A at a time are made dense, feature by feature, in one buffer for each thread.
+
+    Parameters
+    ----------
+    A, B : csr_matrix, shape (m, n_features) and (n, n_features)
+        With sorted indices.
+    entries : ndarray, shape (m, n)
+    """
+    width = int(np.clip(_BUFFER_BYTES // (A.shape[1] * B.dtype.itemsize), 8, _WIDEST))
+    arrays = A.data, A.indices, A.indptr, B.data, B.indices, B.indptr
+    in_parts(_pairs_of_rows, A.shape[0], *arrays, A.shape[1], width, entries, smallest=_WIDEST)
+
+
+@njit(error_model="numpy", nogil=True)
+def _pairs_of_rows(
+    data, indices, indptr, others, other_indices, other_indptr, d, width, entries, start, stop
+):
+    """Rows start to stop of ``entries``."""
+    columns = np.zeros((d, width), others.dtype)
+    for first in range(start, stop, width):
+        last = min(first + width, stop)
+        for i in range(first, last):
+            for p in range(indptr[i], indptr[i + 1]):
+                columns[indices[p], i - first] = data[p]
+        _multiply(others, other_indices, other_indptr, columns, entries[first:last])
+        for p in range(indptr[first], indptr[last]):
+            columns[indices[p]] = 0
+
+
+@njit(error_model="numpy", nogil=True)
+def _multiply(data, indices, indptr, columns, entries):
+    """Entries of all rows of a CSR matrix with the first columns."""
+    group, m = 16, columns.shape[1]
+    sums = np.empty((group, m), columns.dtype)
+    n = entries.shape[1]
+    for first in range(0, n, group):
+        last = min(first + group, n)
+        for j in range(first, last):
+            total = sums[j - first]
+            total[:] = 0
+            for p in range(indptr[j], indptr[j + 1]):
+                value, column = data[p], columns[indices[p]]
+                for i in range(m):
+                    total[i] += value * column[i]
+        for i in range(len(entries)):
+            for j in range(first, last):
+                entries[i, j] = sums[j - first, i]
 
 
 @njit(error_model="numpy", nogil=True)
