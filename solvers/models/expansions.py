@@ -15,7 +15,13 @@ import numpy as np
 from scipy import sparse
 
 from marginbench.solvers.kernels import Kernel, Points, is_registered, kernel_of
-from marginbench.solvers.models.scoring import ExpansionScorer, expansion_scores, linear_scores
+from marginbench.solvers.models.scoring import (
+    EntryScorer,
+    LinearScorer,
+    expansion_scorer,
+    expansion_scores,
+    linear_scores,
+)
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 
 _AnyModel = TypeVar("_AnyModel", bound="Model")
@@ -157,11 +163,11 @@ class KernelExpansion(Model):
         """
         if self.n_support == 0:
             return np.full(Z.shape[0], self.intercept)
-        return self._scorer(Z) + self.intercept
+        return self._scorer(Z)[:, 0] + self.intercept
 
     @cached_property
-    def _scorer(self) -> ExpansionScorer:
-        return ExpansionScorer(self.kernel, self.prepared(), self.coef, self.dtype)
+    def _scorer(self) -> LinearScorer | EntryScorer:
+        return expansion_scorer(self.kernel, self.prepared(), self.coef[None, :], self.dtype)
 
     def squared_norm(self) -> float:
         """||w||^2 = sum_ij coef_i coef_j k(x_i, x_j); not for a precomputed kernel.

@@ -14,15 +14,40 @@ from marginbench.solvers.numeric.matrices import Matrix
 _BYTES = 16 * 2**20
 
 
-class ExpansionScorer:
-    """Computes ``sum_j coef_j k(x_j, z)`` for points z, again and again.
+class LinearScorer:
+    """Computes the scores ``<w_k, z>`` of points z, again and again.
+
+    Parameters
+    ----------
+    weights : ndarray of float64, shape (n_outputs, n_features)
+    """
+
+    def __init__(self, weights: np.ndarray) -> None:
+        self._weights = weights
+
+    def __call__(self, Z: Matrix) -> np.ndarray:
+        """The scores of the rows of Z, float64, shape (len(Z), n_outputs).
+
+        Parameters
+        ----------
+        Z : ndarray or csr_matrix, shape (n_points, n_features)
+        """
+        if sparse.issparse(Z):
+            return np.asarray(Z @ self._weights.T)
+        scores = np.empty((len(self._weights), len(Z)))
+        in_row_parts(weighted_sums, np.ascontiguousarray(Z), self._weights, scores)
+        return scores.T
+
+
+class EntryScorer:
+    """Computes ``sum_j coef_kj k(x_j, z)`` for points z from kernel entries, again and again.
 
     Parameters
     ----------
     kernel : Kernel
     points : Points
         The x_j, prepared.
-    coef : ndarray, shape (len(points),) or (n_outputs, len(points))
+    coef : ndarray, shape (n_outputs, len(points))
     dtype : {"float32", "float64"}
         Type of the kernel entries.
     """
@@ -30,24 +55,15 @@ class ExpansionScorer:
     def __init__(self, kernel: Kernel, points: Points, coef: np.ndarray, dtype: str) -> None:
         self._kernel = kernel
         self._points = points
-        self._coef = np.ascontiguousarray(np.atleast_2d(coef), dtype=np.float64)
+        self._coef = np.ascontiguousarray(coef, dtype=np.float64)
         self._dtype = np.dtype(dtype)
-        self._single = coef.ndim == 1
-        self._weights = kernel.weights(points, self._coef)
 
     def __call__(self, Z: Matrix) -> np.ndarray:
-        """The scores of the rows of Z, float64, shape (len(Z),) or (len(Z), n_outputs).
-
-        Parameters
-        ----------
-        Z : ndarray or csr_matrix, shape (n_points, n_features)
-        """
+        """As :meth:`LinearScorer.__call__`."""
         scores = np.zeros((len(self._coef), Z.shape[0]))
-        if self._weights is not None:
-            _linear_scores(Z, self._weights, scores)
-        elif len(self._points):
+        if len(self._points):
             self._sum(Z, scores)
-        return scores[0] if self._single else scores.T
+        return scores.T
 
     def _sum(self, Z: Matrix, scores: np.ndarray) -> None:
         kernel, points = self._kernel, self._points
@@ -61,11 +77,31 @@ class ExpansionScorer:
             kernel.weighted_sums(part, points, self._coef, scores[:, start : start + step])
 
 
+def expansion_scorer(
+    kernel: Kernel, points: Points, coef: np.ndarray, dtype: str
+) -> LinearScorer | EntryScorer:
+    """What computes scores of expansions the fastest; parameters as of :class:`EntryScorer`."""
+    weights = kernel.weights(points, np.asarray(coef, dtype=np.float64))
+    return EntryScorer(kernel, points, coef, dtype) if weights is None else LinearScorer(weights)
+
+
 def expansion_scores(
     kernel: Kernel, points: Points, coef: np.ndarray, Z: Matrix, dtype: str
 ) -> np.ndarray:
-    """The scores of an :class:`ExpansionScorer` that is needed only once."""
-    return ExpansionScorer(kernel, points, coef, dtype)(Z)
+    """Scores from kernel entries, float64, shape (len(Z),) or (len(Z), n_outputs).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : Points
+        The x_j, prepared.
+    coef : ndarray, shape (len(points),) or (n_outputs, len(points))
+    Z : ndarray or csr_matrix, shape (n_points, n_features)
+    dtype : {"float32", "float64"}
+        Type of the kernel entries.
+    """
+    scores = EntryScorer(kernel, points, np.atleast_2d(coef), dtype)(Z)
+    return scores[:, 0] if coef.ndim == 1 else scores
 
 
 def _whole_tiles(rows: Matrix) -> Matrix:
@@ -76,14 +112,4 @@ def _whole_tiles(rows: Matrix) -> Matrix:
 
 def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
     """<weights, z> for each row z of Z, float64, shape (len(Z),)."""
-    scores = np.empty((1, Z.shape[0]))
-    _linear_scores(Z, weights[None, :], scores)
-    return scores[0]
-
-
-def _linear_scores(Z: Matrix, weights: np.ndarray, scores: np.ndarray) -> None:
-    """``scores_ki = <weights_k, z_i>``."""
-    if sparse.issparse(Z):
-        scores[...] = (Z @ weights.T).T
-    else:
-        in_row_parts(weighted_sums, np.ascontiguousarray(Z), weights, scores)
+    return LinearScorer(np.atleast_2d(weights).astype(np.float64, copy=False))(Z)[:, 0]

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from marginbench.solvers.models.expansions import KernelExpansion, Model
-from marginbench.solvers.models.scoring import ExpansionScorer
+from marginbench.solvers.models.scoring import EntryScorer, LinearScorer, expansion_scorer
 from marginbench.solvers.numeric.matrices import Matrix
 
 
@@ -106,10 +106,10 @@ class OneVsRestModel(Model):
         return support, coef
 
     @cached_property
-    def _joint_scorer(self) -> ExpansionScorer:
+    def _joint_scorer(self) -> LinearScorer | EntryScorer:
         support, coef = self._joint
         joint = self._joint_expansion(support)
-        return ExpansionScorer(joint.kernel, joint.prepared(), coef, joint.dtype)
+        return expansion_scorer(joint.kernel, joint.prepared(), coef, joint.dtype)
 
     def _joint_expansion(self, support: np.ndarray) -> KernelExpansion:
         """All support vectors as those of one expansion; its coefficients mean nothing."""
