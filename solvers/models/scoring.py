@@ -18,6 +18,8 @@ _FEWEST_ROWS = 64
 # for a single row. With whole tiles a score does not depend on those that are asked for with it,
 # except that BLAS may take another order for large products.
 _TILE = 16
+# Sums of so many columns stay in the smallest cache while rows pass by.
+_SUMMED_COLUMNS = 1024
 
 
 def expansion_scores(
@@ -74,6 +76,36 @@ def _weighted_sums(block, coef, sums, start, stop):
         for j in range(len(row)):
             total += coef[j] * row[j]
         sums[i] = total
+
+
+@njit(error_model="numpy", fastmath={"contract"}, nogil=True)
+def sum_of_rows(block, rows, coef, sums, start, stop):
+    """sums_i = sum_j coef_j block[rows_j, i] for the columns from start to stop, float64.
+
+    Parameters
+    ----------
+    block : ndarray, shape (n_rows, n_columns)
+    rows : ndarray of int
+    coef : ndarray of float64, shape (len(rows),)
+    sums : ndarray of float64, shape (n_columns,)
+        Is overwritten.
+    start, stop : int
+    """
+    for left in range(start, stop, _SUMMED_COLUMNS):
+        right = min(left + _SUMMED_COLUMNS, stop)
+        sums[left:right] = 0.0
+        j = 0
+        # Four rows at a time: the sums are loaded and stored a fourth as often.
+        while j + 4 <= len(rows):
+            a, b, c, d = block[rows[j]], block[rows[j + 1]], block[rows[j + 2]], block[rows[j + 3]]
+            of_a, of_b, of_c, of_d = coef[j], coef[j + 1], coef[j + 2], coef[j + 3]
+            for i in range(left, right):
+                sums[i] += (of_a * a[i] + of_b * b[i]) + (of_c * c[i] + of_d * d[i])
+            j += 4
+        for k in range(j, len(rows)):
+            row, own = block[rows[k]], coef[k]
+            for i in range(left, right):
+                sums[i] += own * row[i]
 
 
 def _float64_product(block: np.ndarray, coef: np.ndarray) -> np.ndarray:

@@ -1,0 +1,76 @@
+"""Kernel entries that are kept from state to state while a run is judged.
+
+The states of a run share most of their support vectors, and checkpoints come at every fifth more
+evaluations: without this, a state costs as many entries as all states before it together had.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbench.solvers.kernels import Kernel, Points
+from marginbench.solvers.models.scoring import sum_of_rows
+from marginbench.solvers.numeric.threads import in_parts
+
+Array = npt.NDArray[Any]
+
+#: All entries of a task must fit into so many bytes, otherwise none is kept.
+KEPT_BYTES = 64 * 2**20
+
+
+class KeptEntries:
+    """k(x, z) of training points x with all points z of a task, computed when first needed.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    vectors : Points
+        The training points.
+    sets : sequence of Points
+        The points to score, one set after the other.
+    """
+
+    def __init__(self, kernel: Kernel, vectors: Points, *sets: Points) -> None:
+        self._kernel, self._vectors, self._sets = kernel, vectors, sets
+        self._rows: Array | None = None
+        self._known = np.zeros(len(vectors), dtype=bool)
+
+    @staticmethod
+    def fit(n_train: int, n_points: int, dtype: str) -> bool:
+        """Whether all entries of a task fit."""
+        return n_train * n_points * np.dtype(dtype).itemsize <= KEPT_BYTES
+
+    def scores(self, support: Array, coef: Array) -> Array:
+        """sum_j coef_j k(x_j, z) of each point z, with float64 sums.
+
+        Parameters
+        ----------
+        support : ndarray of int
+            Training points.
+        coef : ndarray of float64
+            Their coefficients.
+        """
+        sums = np.zeros(sum(map(len, self._sets)))
+        if len(support):
+            new = support[~self._known[support]]
+            rows = self._with(new) if self._rows is None or len(new) else self._rows
+            in_parts(sum_of_rows, len(sums), rows, support, coef, sums)
+        return sums
+
+    def _with(self, new: Array) -> Array:
+        """The rows of all entries, with those of further training points."""
+        vectors, stop = self._vectors.take(new), 0
+        for points in self._sets:
+            block = self._kernel.block(points, vectors)
+            start, stop = stop, stop + len(points)
+            if self._rows is None:
+                # Memory of rows that are never needed is never touched.
+                width = sum(map(len, self._sets))
+                self._rows = np.empty((len(self._known), width), dtype=block.dtype)
+            self._rows[new, start:stop] = block.T
+        self._known[new] = True
+        assert self._rows is not None
+        return self._rows
