@@ -1,15 +1,41 @@
 """Datasets for large-margin solvers: sources, formats, generators and the cache.
 
-A name is imported when it is first asked for, from the file that ``__init__.pyi`` gives.
-
 >>> from marginbench.data_loaders import load
 >>> digits = load("digits")
 >>> digits.X_train.shape
 (1198, 64)
 """
 
-from __future__ import annotations
+from marginbench.data_loaders.cache import Dataset, Verification, fetch, load, verify
+from marginbench.data_loaders.errors import DataError, DataWarning, suggest
+from marginbench.data_loaders.feasibility import FeasibilityInstance, lap, ldfp
+from marginbench.data_loaders.own.importing import (
+    Imported,
+    import_data,
+    imported,
+    imported_info,
+    remove_imported,
+)
+from marginbench.data_loaders.sources import Source, find, sources
 
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = [
+    "DataError",
+    "DataWarning",
+    "Dataset",
+    "FeasibilityInstance",
+    "Imported",
+    "Source",
+    "Verification",
+    "fetch",
+    "find",
+    "import_data",
+    "imported",
+    "imported_info",
+    "lap",
+    "ldfp",
+    "load",
+    "remove_imported",
+    "sources",
+    "suggest",
+    "verify",
+]
