@@ -6,6 +6,7 @@ evaluations: without this, a state costs as many entries as all states before it
 
 from __future__ import annotations
 
+import mmap
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from marginbench.solvers.numeric.threads import in_parts
 Array = npt.NDArray[Any]
 
 #: All entries of a task must fit into so many bytes, otherwise none is kept.
-KEPT_BYTES = 64 * 2**20
+KEPT_BYTES = 32 * 2**20
+_BLOCK_ENTRIES = 2**18
 
 
 class KeptEntries:
@@ -64,13 +66,28 @@ class KeptEntries:
         """The rows of all entries, with those of further training points."""
         vectors, stop = self._vectors.take(new), 0
         for points in self._sets:
-            block = self._kernel.block(points, vectors)
-            start, stop = stop, stop + len(points)
-            if self._rows is None:
-                # Memory of rows that are never needed is never touched.
-                width = sum(map(len, self._sets))
-                self._rows = np.empty((len(self._known), width), dtype=block.dtype)
-            self._rows[new, start:stop] = block.T
+            for part in _parts(len(points), len(new)):
+                block = self._kernel.block(points.take(part), vectors)
+                start, stop = stop, stop + len(block)
+                if self._rows is None:
+                    width = sum(map(len, self._sets))
+                    self._rows = _mapped((len(self._known), width), block.dtype)
+                self._rows[new, start:stop] = block.T
         self._known[new] = True
         assert self._rows is not None
         return self._rows
+
+
+def _parts(n: int, width: int) -> list[slice]:
+    """Points in parts of few enough entries to stay in a cache."""
+    step = max(1, _BLOCK_ENTRIES // max(1, width))
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def _mapped(shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
+    """Zeros that take memory where they are written to, and give it back when they are gone.
+
+    The C library may keep what it was given back for the next run, whose memory is measured.
+    """
+    size = shape[0] * shape[1]
+    return np.frombuffer(mmap.mmap(-1, size * dtype.itemsize), dtype, size).reshape(shape)
