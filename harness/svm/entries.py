@@ -1,7 +1,7 @@
 """Kernel entries that are kept from state to state while a run is judged.
 
-The states of a run share most of their support vectors, and checkpoints come at every fifth more
-evaluations: without this, a state costs as many entries as all states before it together had.
+The states of a run share most of their support vectors. Without this, each state would compute the
+entries of all of its support vectors anew.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ Array = npt.NDArray[Any]
 
 #: All entries of a task must fit into so many bytes, otherwise none is kept.
 KEPT_BYTES = 32 * 2**20
+# So many are computed at a time.
 _BLOCK_ENTRIES = 2**18
 
 
