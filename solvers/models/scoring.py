@@ -8,10 +8,13 @@ from scipy import sparse
 from marginbench.solvers.kernels import Kernel, Points
 from marginbench.solvers.kernels.base import TILE, in_row_parts
 from marginbench.solvers.kernels.sums import weighted_sums
+from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import Matrix
 
 # Points are prepared so many bytes at a time.
 _BYTES = 16 * 2**20
+# Sums of so many columns stay in the smallest cache while rows pass by.
+_SUMMED_COLUMNS = 1024
 
 
 class LinearScorer:
@@ -113,3 +116,33 @@ def _whole_tiles(rows: Matrix) -> Matrix:
 def linear_scores(Z: Matrix, weights: np.ndarray) -> np.ndarray:
     """<weights, z> for each row z of Z, float64, shape (len(Z),)."""
     return LinearScorer(np.atleast_2d(weights).astype(np.float64, copy=False))(Z)[:, 0]
+
+
+@njit(error_model="numpy", fastmath={"contract"}, nogil=True)
+def sum_of_rows(block, rows, coef, sums, start, stop):
+    """sums_i = sum_j coef_j block[rows_j, i] for the columns from start to stop, float64.
+
+    Parameters
+    ----------
+    block : ndarray, shape (n_rows, n_columns)
+    rows : ndarray of int
+    coef : ndarray of float64, shape (len(rows),)
+    sums : ndarray of float64, shape (n_columns,)
+        Is overwritten.
+    start, stop : int
+    """
+    for left in range(start, stop, _SUMMED_COLUMNS):
+        right = min(left + _SUMMED_COLUMNS, stop)
+        sums[left:right] = 0.0
+        j = 0
+        # Four rows at a time: the sums are loaded and stored a fourth as often.
+        while j + 4 <= len(rows):
+            a, b, c, d = block[rows[j]], block[rows[j + 1]], block[rows[j + 2]], block[rows[j + 3]]
+            of_a, of_b, of_c, of_d = coef[j], coef[j + 1], coef[j + 2], coef[j + 3]
+            for i in range(left, right):
+                sums[i] += (of_a * a[i] + of_b * b[i]) + (of_c * c[i] + of_d * d[i])
+            j += 4
+        for k in range(j, len(rows)):
+            row, own = block[rows[k]], coef[k]
+            for i in range(left, right):
+                sums[i] += own * row[i]
