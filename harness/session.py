@@ -25,7 +25,7 @@ from marginbench.harness.guarding import Guarded, Meanwhile, check_folder_exists
 from marginbench.harness.interrupts import interrupts_deferred
 from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
 from marginbench.harness.keys import canonical_json
-from marginbench.harness.kinds import Facts, Kind, Run, kind_named
+from marginbench.harness.kinds import Details, Facts, Kind, Run, kind_named
 from marginbench.harness.ordering import in_rounds
 from marginbench.harness.outcomes import Ending, RunSummary
 from marginbench.harness.plans import Scope, merged, planned_run
@@ -160,8 +160,8 @@ class _Session:
         self.store = RecordStore(results / "runs")
         self.superseded = Superseded(self.store, progress.say)
         self.facts = Facts({})
-        self.runs: list[Run] = []
-        self.pending: list[Run] = []
+        self.runs, self.pending = list[Run](), list[Run]()
+        self._begun: dict[str, Details] = {}  # of the runs that have begun, by key
         # Of the runs that are recorded, by key.
         self.endings: dict[str, Ending] = {}
         self.already_recorded = 0
@@ -197,8 +197,7 @@ class _Session:
                 for leftover in folder.glob(f"{UNFINISHED}*"):
                     leftover.unlink(missing_ok=True)
         now = self._description() | {"command": whole_command}
-        plan = merged(now, before, self.scope, self.results, command)
-        write_description(self.results, plan)
+        write_description(self.results, merged(now, before, self.scope, self.results, command))
         self.described = True
         write_sources(self.results, self.facts.solvers.values())
         put_right(self.store, self.progress.say)
@@ -298,7 +297,8 @@ class _Session:
         if run.solver in self.slow_to_compile:
             seconds = min(limits.seconds["compile"], limits.seconds["solve"])
             limits = replace(limits, seconds={**limits.seconds, "compile": seconds})
-        return Job(run.key, run.work, limits, self.threads, run.foreign)
+        details = self._begun[run.key] = run.details
+        return Job(run.key, details.work, limits, self.threads, run.foreign)
 
     def _record_of(self, run: Run, outcome: Outcome) -> RecordBase:
         """The record of a run that was started.
@@ -308,7 +308,8 @@ class _Session:
         """
         if outcome.status == "timeout" and outcome.phase == "compile":
             self.slow_to_compile |= {run.solver}
-        record = self._new_record(run)
+        details = self._begun.pop(run.key)
+        record = self._new_record(run, details)
         record.take(outcome.found)
         record.reason, record.traceback = outcome.reason, outcome.traceback
         record.trace = list(outcome.trace)
@@ -328,7 +329,7 @@ class _Session:
         self.kind.complete(record, run)
         impossible = record.impossible
         if impossible:
-            record = self._new_record(run)
+            record = self._new_record(run, details)
             record.status = "wrong"
             record.reason = f"what came back cannot be recorded: {impossible}"
         record.take(outcome.setting)
@@ -336,13 +337,13 @@ class _Session:
 
     def _record_without_run(self, run: Run) -> RecordBase:
         """The record of a run that is skipped or cannot start."""
-        record = self._new_record(run)
+        record = self._new_record(run, run.details)
         record.started_at, record.reason = _now(), run.failure or run.skip_reason
         record.status = "failed" if run.failure else "skipped"
         self.kind.complete(record, run)
         return record
 
-    def _new_record(self, run: Run) -> RecordBase:
+    def _new_record(self, run: Run, details: Details) -> RecordBase:
         """A record with all that is known before the run."""
         return self.kind.record(
             key=run.key,
@@ -354,7 +355,7 @@ class _Session:
             jobs=self.jobs,
             threads=self.threads,
             environment=self._environment,
-            **run.known,
+            **details.known,
         )
 
     def _write(self, record: RecordBase) -> None:

@@ -23,6 +23,8 @@ _HEAD = struct.Struct("<4sIQ")
 _ARRAY = "$array"
 _KINDS = "biuf"
 _KNOWN_TYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8")
+# To make an encoder or a decoder takes longer than what they do for most messages.
+_ENCODER, _DECODER = json.JSONEncoder(), json.JSONDecoder()
 
 
 class WireError(Exception):
@@ -38,6 +40,14 @@ def encode(tree: Any) -> bytes:
         None, numbers, texts, lists, dictionaries with text keys, and arrays of numbers, nested.
         Of anything else the ``repr`` is sent.
     """
+    try:
+        return frame_of(_ENCODER.encode(tree).encode("ascii"), b"")
+    except TypeError:
+        # It holds arrays, or something else that is to be made plain.
+        return _encode_any(tree)
+
+
+def _encode_any(tree: Any) -> bytes:
     arrays: list[bytes] = []
 
     def plain(value: Any) -> Any:
@@ -69,6 +79,12 @@ def decode(text: bytes, data: bytes | bytearray | memoryview) -> Any:
     WireError
         If it is none.
     """
+    if not (data or b"$" in text or b"\\" in text):
+        # The name that means an array is not in it, nor can it be written in another way.
+        try:
+            return _DECODER.decode(text.decode())
+        except (ValueError, RecursionError) as error:
+            raise _no_json(error) from None
     start = 0
 
     def plain(found: dict[str, Any]) -> Any:
@@ -84,10 +100,14 @@ def decode(text: bytes, data: bytes | bytearray | memoryview) -> Any:
     except WireError:
         raise
     except (ValueError, RecursionError, TypeError, KeyError) as error:
-        raise WireError(f"no JSON ({type(error).__name__})") from None
+        raise _no_json(error) from None
     if start != len(data):
         raise WireError(f"{len(data)} bytes of arrays, of which {start} are described")
     return tree
+
+
+def _no_json(error: Exception) -> WireError:
+    return WireError(f"no JSON ({type(error).__name__})")
 
 
 def _array(found: dict[str, Any], data: bytes | bytearray | memoryview, start: int) -> np.ndarray:

@@ -10,6 +10,7 @@ JUDGING = Judging(
         "harness/svm/apart.py",
         "harness/svm/comparison.py",
         "harness/svm/compiling.py",
+        "harness/svm/entries.py",
         "harness/svm/evaluation.py",
         "harness/svm/folds.py",
         "harness/svm/measurement.py",

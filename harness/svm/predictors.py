@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbench.harness.errors import EvaluationError
+from marginbench.harness.svm.entries import KeptEntries
 from marginbench.harness.svm.plain import PlainModel
 from marginbench.solvers.kernels import Kernel, Linear, Points
 from marginbench.solvers.models.fourier import FourierExpansion
@@ -42,6 +43,7 @@ class TaskPoints:
         self._dtype = ""
         self._train: Points | None = None
         self._test: Points | None = None
+        self._kept: KeptEntries | None = None
 
     @property
     def n_train(self) -> int:
@@ -56,8 +58,22 @@ class TaskPoints:
         # Only one type is kept: each is a copy of the data.
         if self._train is None or dtype != self._dtype:
             self._train, self._test = self.kernel.prepare(self.X_train, dtype), None
+            self._kept = None
             self._dtype = dtype
         return self._train
+
+    def kept(self, dtype: str) -> KeptEntries | None:
+        """Entries of all points, training points first, that are kept for further states.
+
+        None for float64 entries, which the last state alone has, and if there are too many.
+        """
+        n_train, n_test = self.n_train, int(self.X_test.shape[0])
+        if dtype != "float32" or not KeptEntries.fit(n_train, n_train + n_test, dtype):
+            return None
+        train = self.train(dtype)
+        if self._kept is None:
+            self._kept = KeptEntries(self.kernel, train, train, self.test(dtype))
+        return self._kept
 
     def test(self, dtype: str, rows: Array | None = None) -> Points:
         """The test points, or some of them."""
@@ -131,12 +147,28 @@ class _OnTrainingPoints(Predictor):
         self.coef = self.dual_coef[self.support]
         self.n_support = len(self.support)
         self.intercept = model.intercept
+        self._all_scores: Array | None = None
 
     def train_scores(self, dtype: str) -> Array:
+        known = self._kept_scores(dtype)
+        if known is not None:
+            return known[: self.points.n_train]
         return self._scores(self.points.train(dtype), dtype)
 
     def test_scores(self, dtype: str, rows: Array | None = None) -> Array:
+        known = None if rows is not None else self._kept_scores(dtype)
+        if known is not None:
+            return known[self.points.n_train :]
         return self._scores(self.points.test(dtype, rows), dtype)
+
+    def _kept_scores(self, dtype: str) -> Array | None:
+        """Scores of all points from kept entries; None if none are kept."""
+        kept = self.points.kept(dtype)
+        if kept is None:
+            return None
+        if self._all_scores is None:
+            self._all_scores = kept.scores(self.support, self.coef)
+        return self._all_scores
 
     def squared_norm(self, train_scores: Array, dtype: str) -> float:
         return float(matmul(self.coef, train_scores[self.support]))
@@ -168,6 +200,7 @@ class _OnFreePoints(Predictor):
             raise EvaluationError("the model has points that are not finite")
         self.n_support = int(np.count_nonzero(self.coef))
         self.intercept = model.intercept
+        self._prepared: dict[str, Points] = {}
 
     def train_scores(self, dtype: str) -> Array:
         return self._scores(self.points.train(dtype), dtype)
@@ -184,10 +217,14 @@ class _OnFreePoints(Predictor):
         return _summed_noise(self.points.kernel, self.coef, *sets)
 
     def _vectors(self, dtype: str) -> Points:
-        try:
-            return self.points.kernel.prepare(self.free, dtype, like=self.points.train(dtype))
-        except ValueError as error:
-            raise EvaluationError(f"the model's points: {error}") from None
+        if dtype not in self._prepared:
+            try:
+                train = self.points.train(dtype)
+                prepared = self.points.kernel.prepare(self.free, dtype, like=train)
+            except ValueError as error:
+                raise EvaluationError(f"the model's points: {error}") from None
+            self._prepared[dtype] = prepared
+        return self._prepared[dtype]
 
     def _scores(self, Z: Points, dtype: str) -> Array:
         return _expansion_scores(self.points.kernel, Z, self._vectors(dtype), self.coef)

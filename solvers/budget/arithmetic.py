@@ -11,12 +11,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import overload
 
 from marginbench.solvers.budget.compiling import compiled
 from marginbench.solvers.kernels import RBF, Kernel, Linear, Polynomial
+from marginbench.solvers.numeric.exponential import exponential
 
 # 64 bytes: one AVX-512 register of float32, and one cache line.
 ALIGNMENT = 64
@@ -67,63 +67,10 @@ def aligned(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return room[start : start + count * item].view(dtype).reshape(shape)
 
 
-@intrinsic
-def _float32_of_bits(typingctx, bits):
-    def code(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.FloatType())
-
-    return types.float32(types.int32), code
-
-
-@intrinsic
-def _bits_of_float32(typingctx, value):
-    def code(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.IntType(32))
-
-    return types.int32(types.float32), code
-
-
-_ONE = np.float32(1.0)
-_LOG2_E = np.float32(math.log2(math.e))
-# ln 2 in two parts, the first with so few bits that its whole multiples up to 128 are exact.
-_LN2_HIGH = np.float32(0.693359375)
-_LN2_LOW = np.float32(math.log(2.0) - 0.693359375)
-# Adding 1.5 * 2^23 rounds to a whole number, which then stands in the low bits.
-_ROUND = np.float32(1.5 * 2**23)
-_ROUND_BITS = np.int32(0x4B400000)
-_EXPONENT_BIAS = np.int32(127)
-_MANTISSA_BITS = np.int32(23)
-# exp of anything below is less than the smallest normal number, and becomes 0.
-_LOWEST = np.float32(-88.0)
-
-
-def _exp_coefficients() -> list[np.float32]:
-    """Of (exp(r) - 1 - r) / r^2 on |r| <= ln(2) / 2, interpolated at Chebyshev's points."""
-    half = math.log(2.0) / 2
-
-    def quotient(r: np.ndarray) -> np.ndarray:
-        # The power series: the quotient itself cancels near 0.
-        return np.add.reduce([r**k / math.factorial(k + 2) for k in range(16)])
-
-    fit = np.polynomial.Chebyshev.interpolate(quotient, 4, [-half, half])
-    return [np.float32(c) for c in fit.convert(kind=np.polynomial.Polynomial).coef]
-
-
-_C0, _C1, _C2, _C3, _C4 = _exp_coefficients()
-
-
-# Contraction to fused multiply-adds is all that is allowed here: reassociation would undo the
-# rounding and the two-part ln 2.
 @compiled(fastmath={"contract"})
 def _exp_negative_float32(exponents, width, out):
     for j in range(width):
-        x = max(-exponents[j], _LOWEST)
-        rounded = x * _LOG2_E + _ROUND
-        n = rounded - _ROUND
-        r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-        tail = (((_C4 * r + _C3) * r + _C2) * r + _C1) * r + _C0
-        power = (_bits_of_float32(rounded) - _ROUND_BITS + _EXPONENT_BIAS) << _MANTISSA_BITS
-        out[j] = (tail * (r * r) + (r + _ONE)) * _float32_of_bits(np.int32(power))
+        out[j] = exponential(-exponents[j])
 
 
 @compiled()

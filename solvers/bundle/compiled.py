@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.exponentials import exponential, log_of_one_plus
 
 _SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
-# 2 to this power is finite.
-_LARGEST_PRODUCT = 1000
 
 
 @njit(**_SUMS)
@@ -34,22 +31,14 @@ def squared_hinge_pass(scores, y, weights, gradient):
     return total
 
 
-@njit(error_model="numpy")
-def logistic_pass(scores, y, weights, small, gradient):
-    """Weighted sum of log(1 + exp(-y s)), with ``small = exp(-|s|)``; the gradient in place.
-
-    The logarithm of a product stands for the sum of those of points with equal weights.
-    """
-    total, product, count, weight = 0.0, 1.0, 0, 0.0
+@njit(**_SUMS)
+def logistic_pass(scores, y, weights, gradient):
+    """Weighted sum of log(1 + exp(-y s)); the gradient in place. No exponential overflows."""
+    total = 0.0
     for i in range(len(scores)):
-        if weights[i] != weight or count == _LARGEST_PRODUCT:
-            total += weight * math.log(product)
-            product, count, weight = 1.0, 0, weights[i]
         margin = y[i] * scores[i]
-        rest = 1.0 + small[i]
-        product *= rest
-        count += 1
-        wrong = small[i] if margin > 0.0 else 1.0
-        total -= weights[i] * min(margin, 0.0)
-        gradient[i] = -y[i] * weights[i] * wrong / rest
-    return total + weight * math.log(product)
+        small = exponential(-abs(margin))
+        total += weights[i] * (max(-margin, 0.0) + log_of_one_plus(small))
+        wrong = small if margin > 0.0 else 1.0
+        gradient[i] = -y[i] * weights[i] * wrong / (1.0 + small)
+    return total

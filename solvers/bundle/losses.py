@@ -266,8 +266,7 @@ class Logistic(PointwiseLoss):
         weights : ndarray of float64, shape (n,)
         """
         gradient = np.empty(len(scores))
-        small = np.exp(-np.abs(scores))
-        return float(logistic_pass(scores, y, weights, small, gradient)), gradient
+        return float(logistic_pass(scores, y, weights, gradient)), gradient
 
 
 class Novelty(PiecewiseLinearLoss):

@@ -19,6 +19,9 @@ _BLOCK = 1024
 # A thread with fewer stored numbers than this costs more than it saves.
 _NUMBERS_PER_THREAD = 2**16
 
+# Points with a factor are looked for among so many at a time: their list stays in cache.
+_LISTED = 1024
+
 # The square of a norm up to this is finite.
 _SURELY_FINITE = 1e154
 
@@ -50,7 +53,10 @@ def scores_of(X: Matrix, w: np.ndarray) -> np.ndarray:
 
 
 def combination_of(X: Matrix, g: np.ndarray) -> np.ndarray:
-    """X'g with float64 sums, shape (n_features,), or (n_features, n_outputs) for a matrix g."""
+    """X'g with float64 sums, shape (n_features,), or (n_features, n_outputs) for a matrix g.
+
+    No row of a CSR matrix has a feature twice.
+    """
     if not sparse.issparse(X):
         if X.dtype == np.float64:
             return matmul(X.T, g)
@@ -90,15 +96,44 @@ def _add_rows(data, indices, indptr, g, sums, start, stop):
     """sums[part] = sum of g_i x_i over a part of the rows; points without loss cost nothing."""
     n, parts = len(g), len(sums)
     for part in range(start, stop):
-        total = sums[part]
         first, last = n * part // parts, n * (part + 1) // parts
-        # Listed beforehand: a branch that nothing predicts would cost as much as a short row.
-        listed, count = np.empty(last - first, dtype=np.int64), 0
-        for i in range(first, last):
-            listed[count] = i
-            count += g[i] != 0.0
-        for k in range(count):
-            i = listed[k]
-            factor = g[i]
-            for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-                total[np.uint64(indices[p])] += factor * data[p]
+        for block in range(first, last, _LISTED):
+            end = min(block + _LISTED, last)
+            _add_block(data, indices, indptr, g, sums[part], block, end)
+
+
+@njit(**_SUMS)
+def _add_block(data, indices, indptr, g, total, start, stop):
+    """total += the sum of g_i x_i over at most ``_LISTED`` rows."""
+    count = 0
+    for i in range(start, stop):
+        count += g[i] != 0.0
+    if count == stop - start:
+        for i in range(np.uint64(start), np.uint64(stop)):
+            _add_row(data, indices, indptr, i, g[i], total)
+        return
+    # Listed beforehand: a branch that nothing predicts would cost as much as a short row.
+    listed, count = np.empty(_LISTED, dtype=np.uint64), 0
+    for i in range(start, stop):
+        listed[count] = i
+        count += g[i] != 0.0
+    for k in range(count):
+        i = listed[k]
+        _add_row(data, indices, indptr, i, g[i], total)
+
+
+@njit(**_SUMS)
+def _add_row(data, indices, indptr, i, factor, total):
+    """total += factor x_i."""
+    one = np.uint64(1)
+    p, last = np.uint64(indptr[i]), np.uint64(indptr[i + one])
+    if (last - p) & one:
+        total[np.uint64(indices[p])] += factor * data[p]
+        p += one
+    # No feature is twice in a row: both sums are read before the first is written.
+    while p < last:
+        even, odd = np.uint64(indices[p]), np.uint64(indices[p + one])
+        sum_even = total[even] + factor * data[p]
+        sum_odd = total[odd] + factor * data[p + one]
+        total[even], total[odd] = sum_even, sum_odd
+        p += one + one

@@ -28,47 +28,18 @@ from marginbench.solvers.feasibility.products import (
     dot_sparse,
 )
 from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.exponentials import exponential
 
 # Weights below this part of the largest one are lost in the rounding of any sum; without them there
 # are no denormal numbers, which some processors are slow at.
 _NEGLIGIBLE = 1e-30
 
-_LOG2_E = 1.4426950408889634
-_LN2_HIGH = 6.93145751953125e-1
-_LN2_LOW = 1.42860682030941723212e-6
-_LEAST_EXPONENT = -708.0
 
-
-@njit(error_model="numpy", fastmath={"contract"})
-def exponentials(values, bits):
-    """values = exp(values), to one unit in the last place, in vector instructions.
-
-    ``exp(v) = 2^k exp(r)`` with ``|r| <= ln 2 / 2`` and the Taylor polynomial of degree 13 for
-    ``exp(r)``. Values must be below 700; those below -708 count as -708. ``bits`` is scratch.
-    """
-    count = len(values)
-    for i in range(count):
-        v = max(values[i], _LEAST_EXPONENT)
-        k = math.floor(v * _LOG2_E + 0.5)
-        r = (v - k * _LN2_HIGH) - k * _LN2_LOW
-        p = 1 / 6227020800.0
-        p = p * r + 1 / 479001600.0
-        p = p * r + 1 / 39916800.0
-        p = p * r + 1 / 3628800.0
-        p = p * r + 1 / 362880.0
-        p = p * r + 1 / 40320.0
-        p = p * r + 1 / 5040.0
-        p = p * r + 1 / 720.0
-        p = p * r + 1 / 120.0
-        p = p * r + 1 / 24.0
-        p = p * r + 1 / 6.0
-        p = p * r + 0.5
-        p = p * r + 1.0
-        values[i] = p * r + 1.0
-        bits[i] = (np.int64(k) + 1023) << 52
-    powers = bits.view(np.float64)
-    for i in range(count):
-        values[i] *= powers[i]
+@njit(error_model="numpy")
+def exponentials(values):
+    """values = exp(values), each as :func:`exponential`."""
+    for i in range(len(values)):
+        values[i] = exponential(values[i])
 
 
 @njit(error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
@@ -151,7 +122,7 @@ def _block_of(width, y):
     """Scratch for blocks of this width, in the type of ``y``; float64 for the exponents."""
     p, p_lead = np.empty(width, y.dtype), np.empty(width, y.dtype)
     x, w = np.empty(width, y.dtype), np.empty(width, y.dtype)
-    return _Block(p, p_lead, x, w, np.empty((3, width)))
+    return _Block(p, p_lead, x, w, np.empty((2, width)))
 
 
 @njit(error_model="numpy", fastmath=FAST)
@@ -166,15 +137,15 @@ def _mirror_block(lo, hi, step, side, block):
     sums, responses = side.x_sum[lo:hi], side.p_sum[lo:hi]
     p, p_lead, scratch = block.p, block.p_lead, block.exponents
     length, shift, inverse = step.length, step.shift, step.inverse
-    w_new, x_new, bits = scratch[0, :count], scratch[1, :count], scratch[2].view(np.int64)
+    w_new, x_new = scratch[0, :count], scratch[1, :count]
     for i in range(count):
         logs[i] -= shift
         w_new[i] = logs[i] - length * p[i]
     for i in range(count):
         logs[i] -= length * p_lead[i]
         x_new[i] = logs[i]
-    exponentials(w_new, bits)
-    exponentials(x_new, bits)
+    exponentials(w_new)
+    exponentials(x_new)
     # The sum of the last iteration's weights was not known before its pass had ended.
     for i in range(count):
         sums[i] += old[i] * inverse
@@ -265,7 +236,7 @@ def mirror_sparse(data, indices, indptr, y, y_lead, step, side, image, w_image, 
 
 
 @njit(error_model="numpy", fastmath=FAST)
-def _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block, bits):
+def _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block):
     """Weights exp(-(p - lowest) / mu) of one block; earlier sums follow a new lowest p."""
     part = weights[lo:hi]
     low = _least(p[: hi - lo])
@@ -277,7 +248,7 @@ def _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block, bits):
         lowest = low
     for i in range(hi - lo):
         part[i] = (lowest - p[i]) / mu
-    exponentials(part, bits)
+    exponentials(part)
     _significant(part, block)
     return lowest, total + _total(part)
 
@@ -316,14 +287,13 @@ def smooth_rows(A, y, mu, weights, image, width):
     """
     n = A.shape[1]
     p, block = np.empty(width, A.dtype), np.empty(width, A.dtype)
-    bits = np.empty(width, np.int64)
     references = np.empty((n + width - 1) // width)
     image[:] = 0
     lowest, total = np.inf, 0.0
     for lo in range(0, n, width):
         hi = min(lo + width, n)
         dot_rows(A, lo, hi, y, p)
-        lowest, total = _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block, bits)
+        lowest, total = _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block)
         references[lo // width] = lowest
         add_rows(A, lo, hi, block, image)
     _norm_weights(weights, image, references, mu, lowest, total, width)
@@ -335,14 +305,13 @@ def smooth_columns(C, y, mu, weights, image, width):
     """:func:`smooth_rows` for C = A', shape (n, m)."""
     n, m = C.shape
     p, block, part = np.empty(width, C.dtype), np.empty(width, C.dtype), np.empty(m, C.dtype)
-    bits = np.empty(width, np.int64)
     references = np.empty((n + width - 1) // width)
     image[:] = 0
     lowest, total = np.inf, 0.0
     for lo in range(0, n, width):
         hi = min(lo + width, n)
         dot_columns(C, lo, hi, y, p)
-        lowest, total = _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block, bits)
+        lowest, total = _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block)
         references[lo // width] = lowest
         part[:] = 0
         add_columns(C, lo, hi, block, part)
@@ -356,14 +325,13 @@ def smooth_sparse(data, indices, indptr, y, mu, weights, image, width):
     """:func:`smooth_rows` for CSC arrays."""
     n = len(indptr) - 1
     p, block = np.empty(width), np.empty(width)
-    bits = np.empty(width, np.int64)
     references = np.empty((n + width - 1) // width)
     image[:] = 0
     lowest, total = np.inf, 0.0
     for lo in range(0, n, width):
         hi = min(lo + width, n)
         dot_sparse(data, indices, indptr, lo, hi, y, p)
-        lowest, total = _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block, bits)
+        lowest, total = _smooth_block(lo, hi, p, mu, lowest, total, weights, image, block)
         references[lo // width] = lowest
         add_sparse(data, indices, indptr, lo, hi, block, image)
     _norm_weights(weights, image, references, mu, lowest, total, width)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +18,16 @@ from marginbench.solvers.numeric.matrices import Matrix, better_dense
 # OpenBLAS has kernels of another order for up to 10^6 multiplications; with so many numbers in the
 # points two rows are more already.
 _SMALL = 2**19
+# Blocks of entries are about this large: they stay in a cache of the processor between the steps
+# of their computation, and memory does not grow with the number of points.
+BLOCK_BYTES = 4 * 2**20
+_FEWEST_ROWS = 64
+# BLAS works on tiles of so many rows, and sums what is left over in another order, as einsum does
+# for a single row. With whole tiles a score does not depend on those that are asked for with it,
+# except that BLAS may take another order for large products.
+TILE = 16
+# Below so many entries a thread costs more than it saves.
+_FEWEST_ENTRIES = 2**16
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,20 @@ class Points:
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
+
+    @property
+    def features(self) -> np.ndarray:
+        """The features of dense points, without the columns that the Gaussian kernel adds."""
+        return self.values if self.frame is None else self.values[:, :-2]
+
+    @cached_property
+    def chunks(self) -> np.ndarray | None:
+        """Dense points with few features, packed for compiled sums; None for others."""
+        from marginbench.solvers.kernels.sums import SHORT, packed
+
+        if sparse.issparse(self.values) or self.features.shape[1] > SHORT:
+            return None
+        return packed(self.features)
 
     def take(self, index: np.ndarray | slice) -> Points:
         """The points at these positions."""
@@ -162,6 +187,34 @@ class Kernel(ABC):
             Where to put them; a fresh array by default.
         """
 
+    def weighted_sums(self, A: Points, B: Points, coef: np.ndarray, sums: np.ndarray) -> None:
+        """``sums_ki = sum_j coef_kj k(a_i, b_j)`` for the first points of A, as many as fit.
+
+        Parameters
+        ----------
+        A, B : Points
+        coef : ndarray of float64, shape (n_outputs, len(B))
+        sums : ndarray of float64, shape (n_outputs, n_sums)
+            Where to put them; ``n_sums <= len(A)``.
+        """
+        # Here, since numba takes long to import, and kernels are also there for their names.
+        from marginbench.solvers.kernels.sums import weighted_sums
+
+        for part, own, room in row_blocks(A, B, sums):
+            in_row_parts(weighted_sums, self.block(part, B, room), coef, own)
+
+    def weights(self, B: Points, coef: np.ndarray) -> np.ndarray | None:
+        """The w_k with ``sum_j coef_kj k(b_j, z) = <w_k, z>``; None unless the kernel is linear.
+
+        Float64, shape (n_outputs, n_features).
+
+        Parameters
+        ----------
+        B : Points
+        coef : ndarray of float64, shape (n_outputs, len(B))
+        """
+        return None
+
     @abstractmethod
     def diag(self, A: Points) -> np.ndarray:
         """Entries k(a, a), float64, shape (len(A),)."""
@@ -202,6 +255,30 @@ class Kernel(ABC):
         False unless a kernel knows better.
         """
         return False
+
+
+def row_blocks(
+    A: Points, B: Points, sums: np.ndarray
+) -> Iterator[tuple[Points, np.ndarray, np.ndarray]]:
+    """Blocks of A, their columns of the sums, and the same room for the entries of each of them."""
+    dtype = B.values.dtype if B.dtype is None else B.dtype
+    step = max(_FEWEST_ROWS, BLOCK_BYTES // max(1, len(B) * dtype.itemsize))
+    step -= step % TILE
+    room = np.empty((min(step, len(A)), len(B)), dtype=dtype)
+    for start in range(0, sums.shape[1], step):
+        part = A if len(A) <= step else A.take(slice(start, start + step))
+        yield part, sums[:, start : start + step], room[: len(part)]
+
+
+def in_row_parts(function: Callable[..., None], block: np.ndarray, *arguments: Any) -> None:
+    """Call a compiled function for parts of the rows of a block, side by side.
+
+    ``function(block, *arguments, start, stop)``; the last argument has a column for each row.
+    """
+    from marginbench.solvers.numeric.threads import in_parts
+
+    smallest = max(1, _FEWEST_ENTRIES // max(1, arguments[-2].shape[1]))
+    in_parts(function, arguments[-1].shape[1], block, *arguments, smallest=smallest)
 
 
 def rounding_unit(dtype: str) -> float:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from marginbench.solvers.kernels.base import Points, rounding_unit
+from marginbench.solvers.kernels.base import Points, in_row_parts, rounding_unit, row_blocks
 from marginbench.solvers.kernels.parameters import FiniteNumber, WholeNumber, Width, parameter
 from marginbench.solvers.kernels.products import ProductKernel
-from marginbench.solvers.numeric.matrices import squared_norms
+from marginbench.solvers.numeric.matrices import products, squared_norms
 from marginbench.solvers.registration import register_kernel
 
 
@@ -36,6 +36,18 @@ class Polynomial(ProductKernel):
         largest = float(squared_norms(points.values).max(initial=0.0))
         reach = abs(self.gamma) * largest + abs(self.coef0)
         return rounding_unit(dtype) * self.degree * float(reach**self.degree)
+
+    def weighted_sums(self, A: Points, B: Points, coef: np.ndarray, sums: np.ndarray) -> None:
+        from marginbench.solvers.kernels.sums import power_sums, short_power_sums
+
+        of_type = B.values.dtype.type
+        power = of_type(self.gamma), of_type(self.coef0), self.degree
+        if B.chunks is not None:
+            in_row_parts(short_power_sums, A.values, B.chunks, *power, coef, sums)
+            return
+        for part, own, room in row_blocks(A, B, sums):
+            inner = products(part.values, B.values, room)
+            in_row_parts(power_sums, inner, *power, coef, own)
 
     def _finish(self, inner: np.ndarray) -> np.ndarray:
         inner *= self.gamma

@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from marginbench.solvers.kernels.base import (
     Frame,
     Kernel,
     Points,
     check_range,
+    in_row_parts,
     kept_dense,
     placed,
     products_are_steady,
     rounding_unit,
+    row_blocks,
 )
 from marginbench.solvers.kernels.parameters import Width, parameter
 from marginbench.solvers.numeric.matrices import Matrix, as_dense, products, squared_norms, stored
@@ -23,7 +26,7 @@ from marginbench.solvers.registration import register_kernel
 
 # Exponents that rounding lifts above 0 by less than this need no clipping.
 _HARMLESS_EXPONENT = 1e-4
-# Points are centred in chunks of so many numbers, so that no float64 copy of them all is made.
+# Sparse points are made dense in chunks of so many numbers, and centred.
 _CHUNK = 2**20
 
 
@@ -63,7 +66,7 @@ class RBF(Kernel):
         assert A.norms is not None
         assert B.norms is not None
         if B.frame is None:
-            exponent = products(A.values, B.values)
+            exponent = products(A.values, B.values, out)
             exponent -= A.norms[:, None]
             exponent -= B.norms
         else:
@@ -77,6 +80,17 @@ class RBF(Kernel):
         if reach > _HARMLESS_EXPONENT:
             np.minimum(exponent, 0, out=exponent)
         return placed(np.exp(exponent, out=exponent), out)
+
+    def weighted_sums(self, A: Points, B: Points, coef: np.ndarray, sums: np.ndarray) -> None:
+        from marginbench.solvers.kernels.sums import exponential_sums, short_exponential_sums
+
+        if B.chunks is not None:
+            arrays = A.values, B.chunks, A.norms, B.norms
+            in_row_parts(short_exponential_sums, *arrays, coef, sums)
+            return
+        for part, own, room in row_blocks(A, B, sums):
+            inner = products(part.features, B.features, room)
+            in_row_parts(exponential_sums, inner, part.norms, B.norms, coef, own)
 
     def diag(self, A: Points) -> np.ndarray:
         return np.ones(len(A))
@@ -117,16 +131,13 @@ def _centred(
     hence the least cancellation in ||x||^2 + ||z||^2 - 2 <x, z>. A feature that is the same in
     every training point counts in the norm of another point, but in no product.
     """
+    from marginbench.solvers.kernels.centring import centre
+
     width = len(frame.features)
     values = np.empty((X.shape[0], width + 2), dtype=dtype)
     norms = np.empty(X.shape[0])
-    step = max(1, _CHUNK // max(1, X.shape[1]))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, X.shape[0], step):
-            rows = slice(start, start + step)
-            centred = ((as_dense(X[rows]) - frame.shift) * scale).astype(dtype)
-            norms[rows] = squared_norms(centred) / 2
-            values[rows, :width] = centred[:, frame.features]
-        values[:, width] = -norms
-    values[:, width + 1] = 1
+    step = max(1, (_CHUNK if sparse.issparse(X) else X.size) // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        rows = slice(start, start + step)
+        centre(as_dense(X[rows]), frame.shift, scale, frame.features, values[rows], norms[rows])
     return values, norms

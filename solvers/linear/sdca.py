@@ -242,7 +242,7 @@ class DualAscent:
         """
         active = int(self._state["active"])
         if self.order == "permutation":
-            self._order[:active] = self._order[:active][self.rng.permutation(active)]
+            self.rng.shuffle(self._order[:active])
             draws = self._order
         else:
             draws = self._order[self.rng.integers(active, size=active)]

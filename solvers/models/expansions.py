@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 from inspect import isabstract
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -14,7 +15,13 @@ import numpy as np
 from scipy import sparse
 
 from marginbench.solvers.kernels import Kernel, Points, is_registered, kernel_of
-from marginbench.solvers.models.scoring import expansion_scores, linear_scores
+from marginbench.solvers.models.scoring import (
+    EntryScorer,
+    LinearScorer,
+    expansion_scorer,
+    expansion_scores,
+    linear_scores,
+)
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 
 _AnyModel = TypeVar("_AnyModel", bound="Model")
@@ -39,6 +46,12 @@ class Model(ABC):
     @abstractmethod
     def squared_norm(self) -> float:
         """||w||^2, without the intercept."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields: what is computed from them when it is first wanted is not pickled."""
+        if not is_dataclass(self):
+            return vars(self)
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
     @classmethod
     def scores_together(cls, parts: Sequence[Self], Z: Matrix) -> np.ndarray:
@@ -150,8 +163,11 @@ class KernelExpansion(Model):
         """
         if self.n_support == 0:
             return np.full(Z.shape[0], self.intercept)
-        scores = expansion_scores(self.kernel, self.prepared(), self.coef, Z, self.dtype)
-        return scores + self.intercept
+        return self._scorer(Z)[:, 0] + self.intercept
+
+    @cached_property
+    def _scorer(self) -> LinearScorer | EntryScorer:
+        return expansion_scorer(self.kernel, self.prepared(), self.coef[None, :], self.dtype)
 
     def squared_norm(self) -> float:
         """||w||^2 = sum_ij coef_i coef_j k(x_i, x_j); not for a precomputed kernel.

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from marginbench.solvers.models.expansions import KernelExpansion, Model
-from marginbench.solvers.models.scoring import expansion_scores
+from marginbench.solvers.models.scoring import EntryScorer, LinearScorer, expansion_scorer
 from marginbench.solvers.numeric.matrices import Matrix
 
 
@@ -57,12 +57,8 @@ class OneVsRestModel(Model):
         trained = [c for c, part in enumerate(self.parts) if part is not None]
         known = self._known
         if _are_expansions(known):
-            support, coef = self._joint
-            if len(support):
-                first = known[0]
-                points = self._joint_expansion(support).prepared()
-                found = expansion_scores(first.kernel, points, coef, Z, first.dtype)
-                scores[:, trained] = found
+            if len(self._joint[0]):
+                scores[:, trained] = self._joint_scorer(Z)
             return scores + self.intercept
         if len({type(part) for part in known}) == 1:
             scores[:, trained] = type(known[0]).scores_together(known, Z)
@@ -108,6 +104,12 @@ class OneVsRestModel(Model):
         for row, part in zip(coef, known, strict=True):
             row[np.searchsorted(support, part.support)] = part.coef
         return support, coef
+
+    @cached_property
+    def _joint_scorer(self) -> LinearScorer | EntryScorer:
+        support, coef = self._joint
+        joint = self._joint_expansion(support)
+        return expansion_scorer(joint.kernel, joint.prepared(), coef, joint.dtype)
 
     def _joint_expansion(self, support: np.ndarray) -> KernelExpansion:
         """All support vectors as those of one expansion; its coefficients mean nothing."""

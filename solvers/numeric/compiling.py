@@ -28,6 +28,7 @@ from filelock import FileLock
 from numba.core import config
 from numba.core.caching import FunctionCache
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from platformdirs import user_cache_dir
 
@@ -97,11 +98,15 @@ class _KeptCode(FunctionCache):
         return str(cache_folder())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        target_context.refresh()
         if not self._enabled:
             return None
         code = self._read().get(self._index_key(sig, target_context.codegen()))
-        return None if code is None else CompileResult._rebuild(target_context, *pickle.loads(code))
+        if code is None:
+            return None
+        # All that machine code needs of the target. What compiling needs besides takes long to
+        # import; the compiler refreshes the target by itself.
+        rtsys.initialize(target_context)
+        return CompileResult._rebuild(target_context, *pickle.loads(code))
 
     def save_overload(self, sig: Any, data: Any) -> None:
         bound_to_process = data.library.has_dynamic_globals or any(

@@ -14,6 +14,8 @@ Matrix: TypeAlias = Any
 # loop), as long as the dense copy stays small.
 _DENSE_FROM_DENSITY = 0.05
 _DENSE_UP_TO_BYTES = 512 * 2**20
+# Blocks of so many sparse rows are made dense piece by piece.
+_MANY_ROWS = 128
 
 
 def better_dense(X: Matrix, dtype: Any) -> bool:
@@ -68,16 +70,20 @@ def products(A: Matrix, B: Matrix, out: np.ndarray | None = None) -> np.ndarray:
     A, B : ndarray or csr_matrix, shape (n_rows, n_features)
         Both dense, or B sparse.
     out : ndarray, shape (len(A), len(B)), optional
-        Where to put the products of dense matrices.
+        Where to put the products, except of few sparse rows.
     """
     if not sparse.issparse(B):
         return matmul(A, B.T, out)
     # Here, since numba takes long to import, and kernels are also there for their names.
-    from marginbench.solvers.numeric.sparse_products import multiply_sparse
+    from marginbench.solvers.numeric.sparse_products import multiply_sparse, multiply_sparse_pair
 
     # One dense factor makes the product dense at once; the smaller set is the cheaper one.
     if A.shape[0] == 1:
         return (B @ as_dense(A)[0])[None, :]
+    if A.shape[0] >= _MANY_ROWS and sparse.issparse(A):
+        entries = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype) if out is None else out
+        multiply_sparse_pair(A, B, entries)
+        return entries
     if A.shape[0] <= B.shape[0] or not sparse.issparse(A):
         entries = np.empty((A.shape[0], B.shape[0]), dtype=B.dtype)
         multiply_sparse(B, as_dense(A), entries)

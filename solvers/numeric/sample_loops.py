@@ -7,19 +7,25 @@ each.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 from scipy import sparse
 
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import Matrix, squared_norms
+from marginbench.solvers.numeric.row_access import (
+    add,
+    add_with_norm,
+    dot,
+    fetch,
+    fetch_bounds,
+    prefetch,
+)
 from marginbench.solvers.numeric.shrinking import NO_STEP
 
 #: A dense matrix, or data, indices and indptr of a CSR matrix.
 Rows = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]
 
-# Sums in any order, so that they are vectorised; indices that numba need not check for their sign.
-_SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
+# Points of an epoch are brought into the cache so many draws ahead; where a row begins, twice that.
+_AHEAD = 3
 
 # The scale of w = scale v stays above this: the sums of the average lose as many digits.
 _SMALLEST_SCALE = 1e-5
@@ -50,83 +56,22 @@ def row_arrays(X: Matrix) -> Rows:
 
 def finite_squared_norms(X: Matrix) -> np.ndarray:
     """||x_i||^2, float64, shape (n,); ValueError if one overflows."""
-    norms = squared_norms(X)
+    norms = _row_norms(X.data, X.indptr) if sparse.issparse(X) else squared_norms(X)
     if not np.isfinite(norms).all():
         raise ValueError("the squared norms of these points overflow float64: scale the features")
     return norms
 
 
-def _dot(rows, i, v):
-    """<x_i, v>."""
-    raise NotImplementedError("for compiled code")
-
-
-def _add(rows, i, step, v):
-    """v += step x_i."""
-    raise NotImplementedError("for compiled code")
-
-
-def _add_with_norm(rows, i, step, v):
-    """v += step x_i; returns by how much ||v||^2 grows."""
-    raise NotImplementedError("for compiled code")
-
-
-@overload(_dot, jit_options=_SUMS)
-def _compiled_dot(rows, i, v):
-    def of_dense(rows, i, v):
-        row = rows[i]
-        total = 0.0
-        for j in range(len(v)):
-            total += row[j] * v[j]
-        return total
-
-    def of_csr(rows, i, v):
-        data, indices, indptr = rows
+@njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+def _row_norms(data, indptr):
+    """The squared norms of the rows of a CSR matrix, float64, shape (n,)."""
+    norms = np.empty(len(indptr) - 1)
+    for i in range(len(norms)):
         total = 0.0
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            total += data[p] * v[np.uint64(indices[p])]
-        return total
-
-    return of_dense if isinstance(rows, types.Array) else of_csr
-
-
-@overload(_add, jit_options=_SUMS)
-def _compiled_add(rows, i, step, v):
-    def of_dense(rows, i, step, v):
-        row = rows[i]
-        for j in range(len(v)):
-            v[j] += step * row[j]
-
-    def of_csr(rows, i, step, v):
-        data, indices, indptr = rows
-        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            v[np.uint64(indices[p])] += step * data[p]
-
-    return of_dense if isinstance(rows, types.Array) else of_csr
-
-
-@overload(_add_with_norm, jit_options=_SUMS)
-def _compiled_add_with_norm(rows, i, step, v):
-    def of_dense(rows, i, step, v):
-        row = rows[i]
-        growth = 0.0
-        for j in range(len(v)):
-            change = step * row[j]
-            growth += change * (2.0 * v[j] + change)
-            v[j] += change
-        return growth
-
-    def of_csr(rows, i, step, v):
-        data, indices, indptr = rows
-        growth = 0.0
-        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            j = np.uint64(indices[p])
-            change = step * data[p]
-            growth += change * (2.0 * v[j] + change)
-            v[j] += change
-        return growth
-
-    return of_dense if isinstance(rows, types.Array) else of_csr
+            total += np.float64(data[p]) * np.float64(data[p])
+        norms[i] = total
+    return norms
 
 
 @njit(error_model="numpy")
@@ -160,7 +105,7 @@ def subgradient_steps(rows, y, factors, lam, radius, batches, v, correction, tot
         # All margins of a batch belong to the same w.
         n_violators = 0
         for i in batches[b]:
-            if y[i] * state.scale * _dot(rows, i, v) < 1.0:
+            if y[i] * state.scale * dot(rows, i, v) < 1.0:
                 violators[n_violators] = i
                 n_violators += 1
         if t > 1.0:  # w = 0 at first
@@ -170,9 +115,9 @@ def subgradient_steps(rows, y, factors, lam, radius, batches, v, correction, tot
         for k in range(n_violators):
             i = violators[k]
             step = y[i] * factors[i] / (lam * t * size * state.scale)
-            state.squared_norm += _add_with_norm(rows, i, step, v)
+            state.squared_norm += add_with_norm(rows, i, step, v)
             if len(total):
-                _add(rows, i, state.scale_sum * step, correction)
+                add(rows, i, state.scale_sum * step, correction)
         norm = state.scale * np.sqrt(max(state.squared_norm, 0.0))
         if norm > radius:
             state.scale *= radius / norm
@@ -232,8 +177,17 @@ def ascent_steps(rows, y, diag, bounds, order, first, last, shrinking, alpha, w,
     while position < state.active and done < last:
         i = order[position]
         done += 1
+        if position + 2 * _AHEAD < len(order):
+            fetch_bounds(rows, order[position + 2 * _AHEAD])
+        if position + _AHEAD < len(order):
+            coming = order[position + _AHEAD]
+            fetch(rows, coming)
+            prefetch(y, coming)
+            prefetch(diag, coming)
+            prefetch(bounds, coming)
+            prefetch(alpha, coming)
         # The derivative of the dual along alpha_i.
-        slope = 1.0 - y[i] * _dot(rows, i, w)
+        slope = 1.0 - y[i] * dot(rows, i, w)
         at_zero, at_bound = alpha[i] <= 0.0, alpha[i] >= bounds[i]
         if shrinking and (
             (at_zero and slope < state.shrink_below) or (at_bound and slope > state.shrink_above)
@@ -255,7 +209,7 @@ def ascent_steps(rows, y, diag, bounds, order, first, last, shrinking, alpha, w,
             target = min(max(alpha[i] + slope / diag[i], 0.0), bounds[i])
         else:
             target = bounds[i]
-        _add(rows, i, (target - alpha[i]) * y[i], w)
+        add(rows, i, (target - alpha[i]) * y[i], w)
         alpha[i] = target
     return position, done
 
@@ -265,7 +219,7 @@ def margins_of(rows, y, w):
     """y_i <w, x_i> of every point, float64, shape (n,)."""
     margins = np.empty(len(y))
     for i in range(len(y)):
-        margins[i] = y[i] * _dot(rows, i, w)
+        margins[i] = y[i] * dot(rows, i, w)
     return margins
 
 
@@ -295,7 +249,7 @@ def primal_dual_steps(rows, columns, capacity, rate, step, draws, u, p, w_sum, p
     gains, near = np.empty(len(p)), np.empty(len(p))
     threshold, width = 0.0, 4.0 * rate
     for t in range(len(draws)):
-        _add(rows, _draw(p, draws[t, 0], False), step, u)
+        add(rows, _draw(p, draws[t, 0], False), step, u)
         squared_norm = 0.0
         for j in range(len(u)):
             squared_norm += u[j] * u[j]
@@ -310,7 +264,7 @@ def primal_dual_steps(rows, columns, capacity, rate, step, draws, u, p, w_sum, p
         if squared_norm > 0.0:
             # One coordinate, drawn with probability w_j^2 / ||w||^2, estimates every <w, z_i>.
             j = _draw(u, draws[t, 1] * squared_norm, True)
-            _add(columns, j, squared_norm / (length * u[j]), gains)
+            add(columns, j, squared_norm / (length * u[j]), gains)
         total = 0.0
         for i in range(len(p)):
             p_sum[i] += p[i]

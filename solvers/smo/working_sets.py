@@ -11,6 +11,7 @@ from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.models import KernelExpansion
+from marginbench.solvers.models.scoring import expansion_scores
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.threads import in_parts
 from marginbench.solvers.smo.inner import solve_pairs, solve_singles, subtract_rows
@@ -218,7 +219,9 @@ def refresh(problem: Problem, dual: Dual, tol: float) -> None:
         _subtract(oracle, dual.F, support, dual.alpha[support] * dual.y[support])
         return
     exact = replace(problem.expansion(dual.alpha * dual.y), dtype="float64")
-    dual.F[:] = dual.y - exact.decision_function(problem.X)
+    dual.F[:] = dual.y - expansion_scores(
+        exact.kernel, exact.prepared(), exact.coef, problem.X, "float64"
+    )
     entries = len(support) * problem.n
     oracle.charge(entries, entries if oracle.kernel.evaluates else 0)
 

@@ -23,6 +23,7 @@ from marginbench.harness.errors import (
     UserError,
 )
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.kinds import Details, Run
 from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.progress import SilentProgress
 from marginbench.harness.questions import DatasetInfo, DatasetWork, DescribeWork
@@ -97,6 +98,20 @@ def records_of(results: Path) -> dict[tuple[str, int], Record]:
 @pytest.fixture
 def two_solvers(make_study: MakeStudy) -> Study:
     return make_study(task=[TASK], solver=[SMO, {"name": "SDCA"}], seeds=2)
+
+
+def test_what_a_run_needs_is_made_once(
+    tmp_path: Path, two_solvers: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    monkeypatch.setattr(Run, "details", property(lambda run: made.append(run.key) or details(run)))
+    executor = FakeExecutor()
+    run_study(two_solvers, tmp_path, executor=executor)
+    assert sorted(made) == sorted(job.tag for job in executor.ran)
+
+
+def details(run: Run) -> Details:
+    return run.detailed(run.seed)
 
 
 def test_a_second_call_repeats_nothing(tmp_path: Path, two_solvers: Study) -> None:

@@ -117,6 +117,7 @@ def described(**array: Any) -> bytes:
         (described(type=["<f8"], shape=[1]), b"\0" * 8, "odd type"),
         (described(type="<f8"), b"", "without type and shape"),
         (b'{"$array": [], "more": 1}', b"", "without type and shape"),
+        (b'{"\\u0024array": []}', b"", "without type and shape"),
     ],
 )
 def test_what_is_not_plain_is_refused(text: bytes, data: bytes, reason: str) -> None:

@@ -228,3 +228,24 @@ def test_compiled_passes_are_the_plain_formulas():
             losses, slopes = loss.pointwise(scores, y)
             assert value == pytest.approx(weights @ losses, rel=1e-12)
             np.testing.assert_allclose(gradient, weights * slopes, rtol=1e-12, atol=0)
+
+
+def test_logistic_losses_of_any_margin():
+    margins = np.array([0.0, 800.0, 1e308, np.inf])
+    one = np.ones(1)
+    for margin, y in product(margins, (-1.0, 1.0)):
+        value, gradient = Logistic().evaluate(np.array([y * margin]), y * one, one)
+        assert value <= np.log(2.0)
+        assert -0.5 <= y * gradient[0] <= 0.0
+        # On the wrong side the loss is the margin itself.
+        value, gradient = Logistic().evaluate(np.array([-y * margin]), y * one, one)
+        assert value == max(margin, np.log(2.0))
+        assert gradient[0] == -y * (1.0 if margin else 0.5)
+    value, gradient = Logistic().evaluate(np.array([np.nan, 1.0]), np.ones(2), np.ones(2))
+    assert np.isnan([value, gradient[0]]).all()
+    assert np.isfinite(gradient[1])
+    # Small losses keep their digits.
+    margins = np.linspace(30.0, 600.0, 1000)
+    value, gradient = Logistic().evaluate(margins, np.ones(1000), np.ones(1000))
+    assert value == pytest.approx(np.exp(-margins).sum(), rel=1e-12)
+    np.testing.assert_allclose(gradient, -np.exp(-margins), rtol=1e-12)

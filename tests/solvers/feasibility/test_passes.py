@@ -75,10 +75,10 @@ def test_blocks_fit_the_cache(rows):
 def test_exponentials_are_right_to_the_last_digits():
     exponents = np.concatenate([np.linspace(-707, 600, 20_001), [0.0, -1e-300, 1e-9]])
     values = exponents.copy()
-    exponentials(values, np.empty(len(values), np.int64))
+    exponentials(values)
     np.testing.assert_allclose(values, np.exp(exponents), rtol=4e-16)
     tiny = np.array([-710.0, -1e5, -np.inf])
-    exponentials(tiny, np.empty(3, np.int64))
+    exponentials(tiny)
     assert (tiny > 0).all()
     assert (tiny < 1e-300).all()
 

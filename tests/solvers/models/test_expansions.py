@@ -18,6 +18,7 @@ from marginbench.solvers import (
     Model,
     VotedExpansion,
 )
+from marginbench.solvers.kernels import base
 from marginbench.solvers.models import scoring
 
 
@@ -103,7 +104,8 @@ def test_scores_in_blocks_are_the_scores_at_once(monkeypatch, dense, kernel, sto
     model = fitted(kernel, X, y, dtype="float64").model_
     at_once = model.decision_function(X)
     for rows in (1, 7, 39):
-        monkeypatch.setattr(scoring, "_BLOCK_BYTES", rows * model.n_support * 8)
+        monkeypatch.setattr(scoring, "_BYTES", rows * X.shape[1] * 8)
+        monkeypatch.setattr(base, "BLOCK_BYTES", rows * model.n_support * 8)
         np.testing.assert_allclose(model.decision_function(X), at_once, rtol=1e-12, atol=1e-13)
 
 

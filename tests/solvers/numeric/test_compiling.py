@@ -88,6 +88,13 @@ def edit(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
+def test_stored_machine_code_runs_without_what_only_the_compiler_needs(tree, tmp_path):
+    code = CALL + 'import sys\nprint("numba.typed.typedlist" in sys.modules)'
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert python(tree, code, **cache).split() == ["11.0", "0", "1", "True"]
+    assert python(tree, code, **cache).split() == ["11.0", "1", "0", "False"]
+
+
 def test_an_edit_of_an_inlined_function_reaches_the_callers_of_other_files(
     tree: Path, tmp_path: Path
 ) -> None:

@@ -1,0 +1,160 @@
+"""What compiled loops do with single rows of a dense or a CSR matrix.
+
+``rows`` is a dense matrix or the three arrays of a CSR matrix.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+# Sums in any order, so that they are vectorised; indices that numba need not check for their sign.
+_SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
+
+_CACHE_LINE = 64
+# So many lines of a dense row are asked for; the processor foresees the next ones itself.
+_LINES = 8
+
+
+def dot(rows, i, v):
+    """<x_i, v>."""
+    raise NotImplementedError("for compiled code")
+
+
+def add(rows, i, step, v):
+    """v += step x_i."""
+    raise NotImplementedError("for compiled code")
+
+
+def add_with_norm(rows, i, step, v):
+    """v += step x_i; returns by how much ||v||^2 grows."""
+    raise NotImplementedError("for compiled code")
+
+
+@overload(dot, jit_options=_SUMS)
+def _dot(rows, i, v):
+    def of_dense(rows, i, v):
+        row = rows[i]
+        total = 0.0
+        for j in range(len(v)):
+            total += row[j] * v[j]
+        return total
+
+    def of_csr(rows, i, v):
+        data, indices, indptr = rows
+        total = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += data[p] * v[np.uint64(indices[p])]
+        return total
+
+    return of_dense if isinstance(rows, types.Array) else of_csr
+
+
+@overload(add, jit_options=_SUMS)
+def _add(rows, i, step, v):
+    def of_dense(rows, i, step, v):
+        row = rows[i]
+        for j in range(len(v)):
+            v[j] += step * row[j]
+
+    def of_csr(rows, i, step, v):
+        data, indices, indptr = rows
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            v[np.uint64(indices[p])] += step * data[p]
+
+    return of_dense if isinstance(rows, types.Array) else of_csr
+
+
+@overload(add_with_norm, jit_options=_SUMS)
+def _add_with_norm(rows, i, step, v):
+    def of_dense(rows, i, step, v):
+        row = rows[i]
+        growth = 0.0
+        for j in range(len(v)):
+            change = step * row[j]
+            growth += change * (2.0 * v[j] + change)
+            v[j] += change
+        return growth
+
+    def of_csr(rows, i, step, v):
+        data, indices, indptr = rows
+        growth = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j = np.uint64(indices[p])
+            change = step * data[p]
+            growth += change * (2.0 * v[j] + change)
+            v[j] += change
+        return growth
+
+    return of_dense if isinstance(rows, types.Array) else of_csr
+
+
+def fetch(rows, i):
+    """Have row i brought into the cache, while the processor goes on."""
+    raise NotImplementedError("for compiled code")
+
+
+def fetch_bounds(rows, i):
+    """Have brought into the cache where row i of a CSR matrix begins and ends."""
+    raise NotImplementedError("for compiled code")
+
+
+@intrinsic
+def prefetch(typingctx, values, index):
+    """Have an element of an array brought into the cache, while the processor goes on."""
+
+    def code(context, builder, signature, args):
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        byte, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
+        )
+        address = builder.bitcast(builder.gep(array.data, [args[1]]), byte)
+        # For reading, to be kept in all caches, as data.
+        builder.call(function, [address, whole(0), whole(3), whole(1)])
+        return context.get_dummy_value()
+
+    return types.void(values, index), code
+
+
+def _per_cache_line(array):
+    """How many elements of an array of this numba type there are in a cache line."""
+    return 8 * _CACHE_LINE // array.dtype.bitwidth
+
+
+@overload(fetch, jit_options=_SUMS)
+def _fetch(rows, i):
+    if isinstance(rows, types.Array):
+        step = _per_cache_line(rows)
+
+        def of_dense(rows, i):
+            row = rows[i]
+            for j in range(0, min(len(row), _LINES * step), step):
+                prefetch(row, j)
+
+        return of_dense
+
+    step, index_step = _per_cache_line(rows[0]), _per_cache_line(rows[1])
+
+    def of_csr(rows, i):
+        data, indices, indptr = rows
+        first, last = indptr[i], indptr[i + 1]
+        for p in range(first, last, step):
+            prefetch(data, p)
+        for p in range(first, last, index_step):
+            prefetch(indices, p)
+
+    return of_csr
+
+
+@overload(fetch_bounds, jit_options=_SUMS)
+def _fetch_bounds(rows, i):
+    def of_dense(rows, i):
+        pass
+
+    def of_csr(rows, i):
+        prefetch(rows[2], i)
+
+    return of_dense if isinstance(rows, types.Array) else of_csr
