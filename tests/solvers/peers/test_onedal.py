@@ -56,6 +56,10 @@ def absent(monkeypatch):
         return version(name)
 
     monkeypatch.setattr(metadata, "version", without)
+    for name in [*sys.modules]:
+        # An earlier test may have imported it.
+        if name.startswith("sklearnex."):
+            monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "sklearnex", None)
 
 
