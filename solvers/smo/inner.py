@@ -32,7 +32,10 @@ def solve_pairs(K, m, alpha, F, y, C, diag, tol, max_steps):
     K : ndarray, shape (>= m, >= m)
         Kernel entries of the working set, in the first m rows and columns.
     m : int
-    alpha, F, y, C : ndarray of float64, shape (m,)
+    alpha, y, C : ndarray of float64, shape (m,)
+    F : ndarray of float64, or of float32 where that is exact enough, shape (m,)
+        With float32, a step passes over half as many bytes, and is the fastest if the largest F
+        stays above 0.
     diag : ndarray of float64, shape (m,)
     tol : float
     max_steps : int
@@ -43,18 +46,24 @@ def solve_pairs(K, m, alpha, F, y, C, diag, tol, max_steps):
         Steps done.
     """
     # 0 where a variable may go up (down), else an infinity that takes it out of every maximum.
-    not_up, not_down = np.empty(m), np.empty(m, np.float32)
+    not_up, not_down = np.empty_like(F), np.empty(m, np.float32)
     for t in range(m):
         _mark(t, alpha, y, C, not_up, not_down)
     reach = F + not_up
+    narrow, own = F.itemsize == 4, diag.astype(np.float32)
     gain = np.empty(m, np.float32)
     steps = 0
     while steps < max_steps:
-        i = _largest(reach.view(np.int64))
+        if narrow:
+            i = _largest_positive(reach.view(np.int32))
+            if not reach[i] >= 0.0:
+                i = _largest(reach.astype(np.float64).view(np.int64))
+        else:
+            i = _largest(reach.view(np.int64))
         if steps % _CHECK_EVERY == 0 and F[i] - _lowest(F, not_down) <= tol:
             break
         row_i = K[i, :m]
-        _pair_gains(F, not_down, row_i, diag, F[i], diag[i], gain)
+        _pair_gains(F, not_down, row_i, own, F[i], own[i], gain)
         j = _largest_positive(gain.view(np.int32))
         if not gain[j] > 0.0:
             break
@@ -63,7 +72,10 @@ def solve_pairs(K, m, alpha, F, y, C, diag, tol, max_steps):
         step = move_pair(alpha, F, y, C, i, j, curvature)
         _mark(i, alpha, y, C, not_up, not_down)
         _mark(j, alpha, y, C, not_up, not_down)
-        _subtract_pair(F, reach, not_up, row_i, row_j, step)
+        if narrow:
+            _subtract_pair_32(F, reach, not_up, row_i, row_j, np.float32(step))
+        else:
+            _subtract_pair(F, reach, not_up, row_i, row_j, step)
         steps += 1
     return steps
 
@@ -172,7 +184,7 @@ def _largest(bits):
 
 @njit()
 def _largest_positive(bits):
-    """First position of the largest float32 >= 0, given as their bits."""
+    """First position of the largest float32, given as their bits; anywhere if all are < 0."""
     top = np.int32(-1)
     for t in range(len(bits)):
         top = max(top, bits[t])
@@ -200,10 +212,9 @@ def _lowest(F, not_down):
 def _pair_gains(F, not_down, row_i, diag, F_i, diag_i, gain):
     """Second-order gain of each variable as the partner of i (FCL05 eq. 9); 0 for none."""
     zero, two, floor = np.float32(0.0), np.float32(2.0), np.float32(TAU)
-    own = np.float32(diag_i)
     for t in range(len(F)):
         difference = max(np.float32(F_i - F[t]) - not_down[t], zero)
-        curvature = max(own + np.float32(diag[t]) - two * np.float32(row_i[t]), floor)
+        curvature = max(diag_i + diag[t] - two * np.float32(row_i[t]), floor)
         gain[t] = difference * difference / curvature
 
 
@@ -211,6 +222,14 @@ def _pair_gains(F, not_down, row_i, diag, F_i, diag_i, gain):
 def _subtract_pair(F, reach, not_up, row_i, row_j, step):
     for t in range(len(F)):
         value = F[t] - step * (np.float64(row_i[t]) - np.float64(row_j[t]))
+        F[t] = value
+        reach[t] = value + not_up[t]
+
+
+@njit(error_model="numpy", fastmath=_FAST)
+def _subtract_pair_32(F, reach, not_up, row_i, row_j, step):
+    for t in range(len(F)):
+        value = np.float32(F[t] - step * np.float32(row_i[t] - row_j[t]))
         F[t] = value
         reach[t] = value + not_up[t]
 

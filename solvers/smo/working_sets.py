@@ -36,6 +36,8 @@ _FEW = 256
 # Makes the rows of the working matrix longer: a power of two would put them in each other's way.
 _PADDING = 16
 _NONE = np.empty(0, dtype=np.int64)
+# Sub-problems sum F in float32 if so many roundings are below their tolerance.
+_NARROW = 128
 # Rounding of the entries matters if it makes up more than this part of the tolerance.
 _NEGLIGIBLE = 0.5
 
@@ -147,6 +149,10 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
         alpha, F = dual.alpha[members], dual.F[members]
         steps = min(limit - n_iter, _STEPS_PER_VARIABLE * len(members))
         inner_tol = max(tol / 2, _PROGRESS * min(violation, 1.0))
+        if dual.with_bias and entries.dtype == np.float32:
+            shifted = F - dual.bias() + 1
+            if _narrow_will_do(shifted, diag[members], inner_tol):
+                F = shifted.astype(np.float32)
         n_iter += solve(
             entries, len(members), alpha, F, dual.y[members], dual.C[members], diag[members],
             inner_tol, steps,
@@ -229,6 +235,12 @@ def refresh(problem: Problem, dual: Dual, tol: float) -> None:
 def _rounding_matters(oracle: KernelOracle, alpha: np.ndarray, tol: float) -> bool:
     """Whether rounded entries, their errors of random sign, put these terms of F off too far."""
     return oracle.rounding() * float(np.linalg.norm(alpha)) > _NEGLIGIBLE * tol
+
+
+def _narrow_will_do(F: np.ndarray, diag: np.ndarray, tol: float) -> bool:
+    """Whether the rounding of many steps in float32 stays far below ``tol``."""
+    size = max(float(np.abs(F).max()), float(diag.max()))
+    return _NARROW * float(np.finfo(np.float32).eps) * size <= tol
 
 
 def _snapshot(problem: Problem, dual: Dual) -> Callable[[], KernelExpansion]:
