@@ -7,41 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
-
-
-@intrinsic
-def _float32_of_bits(typingctx, bits):
-    def code(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.FloatType())
-
-    return types.float32(types.int32), code
-
-
-@intrinsic
-def _bits_of_float32(typingctx, value):
-    def code(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.IntType(32))
-
-    return types.int32(types.float32), code
-
-
-@intrinsic
-def _float64_of_bits(typingctx, bits):
-    def code(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.int64), code
-
-
-@intrinsic
-def _bits_of_float64(typingctx, value):
-    def code(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.IntType(64))
-
-    return types.int64(types.float64), code
+from numba.extending import overload
 
 
 def _coefficients(degree: int) -> list[float]:
@@ -101,8 +68,8 @@ def _of_float32(x):
     n = rounded - _ROUND
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
     tail = (((_C4 * r + _C3) * r + _C2) * r + _C1) * r + _C0
-    power = (_bits_of_float32(rounded) - _ROUND_BITS + _EXPONENT_BIAS) << _MANTISSA_BITS
-    return (tail * (r * r) + (r + _ONE)) * _float32_of_bits(np.int32(power))
+    power = (np.float32(rounded).view(np.int32) - _ROUND_BITS + _EXPONENT_BIAS) << _MANTISSA_BITS
+    return (tail * (r * r) + (r + _ONE)) * np.int32(power).view(np.float32)
 
 
 def _of_float64(x):
@@ -113,5 +80,5 @@ def _of_float64(x):
     tail = (((_W9 * r + _W8) * r + _W7) * r + _W6) * r + _W5
     tail = ((((tail * r + _W4) * r + _W3) * r + _W2) * r + _W1) * r + _W0
     # The shift leaves only the low bits of the whole number, and adds them to the exponent.
-    power = (_bits_of_float64(rounded) + 1023) << 52
-    return (tail * (r * r) + (r + 1.0)) * _float64_of_bits(power)
+    power = np.int64((np.float64(rounded).view(np.int64) + 1023) << 52)
+    return (tail * (r * r) + (r + 1.0)) * power.view(np.float64)
