@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits
 from marginbench.data_loaders import load
 from marginbench.solvers import RBF, SMO, KernelOracle
 from marginbench.solvers.smo.inner import _largest, _largest_positive
-from marginbench.solvers.smo.working_sets import Dual, _Choice, _working_set_size, _WorkingMatrix
+from marginbench.solvers.smo.working_matrix import WorkingMatrix
+from marginbench.solvers.smo.working_sets import Dual, _Choice, _working_set_size
 
 N, GAMMA, C = 1500, 10.0, 5.0
 # An eighth of it holds fewer entries than the smallest working set: 256 of 1500 variables.
@@ -221,7 +222,7 @@ def test_the_working_matrix_is_that_of_its_members(n_features, sets):
     # With room for some rows, of which there are more and more.
     oracle = KernelOracle(RBF(gamma), points, "float64", cache_bytes=30 * 60 * 8)
     K = np.exp(-gamma * cdist(points, points, "sqeuclidean"))
-    matrix = _WorkingMatrix(oracle, 25)
+    matrix = WorkingMatrix(oracle, 25)
     for wanted in sets:
         entries, members = matrix.of(np.array(sorted(wanted)))
         m = len(members)
@@ -234,7 +235,7 @@ def test_the_working_matrix_is_that_of_its_members(n_features, sets):
 def test_entries_that_stored_rows_hold_are_not_computed_again():
     points = np.random.default_rng(0).standard_normal((40, 80))
     oracle = KernelOracle(RBF(0.01), points, "float32", cache_bytes=2**20)
-    matrix = _WorkingMatrix(oracle, 30)
+    matrix = WorkingMatrix(oracle, 30)
     matrix.of(np.arange(10))
     oracle.stored_rows(np.arange(6))
     before = oracle.counters.kernel_evals_computed
