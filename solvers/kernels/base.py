@@ -24,7 +24,8 @@ BLOCK_BYTES = 4 * 2**20
 _FEWEST_ROWS = 64
 # BLAS works on tiles of so many rows, and sums what is left over in another order, as einsum does
 # for a single row. With whole tiles a score does not depend on those that are asked for with it,
-# except that BLAS may take another order for large products.
+# except that BLAS may take another order for large products, and OpenBLAS for AVX2 takes another one
+# at other places of a tile.
 TILE = 16
 # Below so many entries a thread costs more than it saves.
 _FEWEST_ENTRIES = 2**16
@@ -250,9 +251,10 @@ class Kernel(ABC):
         return float(np.abs(diag).mean())
 
     def same_in_every_block(self, points: Points, dtype: Any) -> bool:
-        """Whether an entry does not depend on which others are computed with it, to the last bit.
+        """Whether an entry does not depend on which others are computed with it.
 
-        False unless a kernel knows better.
+        To the last bit, if BLAS rounds alike at every place of a block: OpenBLAS does for AVX-512,
+        not for AVX2, where it is the same up to rounding. False unless a kernel knows better.
         """
         return False
 
@@ -290,7 +292,7 @@ def products_are_steady(points: Points, dtype: Any) -> bool:
     """Whether inner products with these points are the same in every block.
 
     Not in float64 and not on small data, where BLAS changes the order of its sums with the number
-    of rows.
+    of rows on every processor.
     """
     values = points.values
     return sparse.issparse(values) or (np.dtype(dtype) == np.float32 and values.size >= _SMALL)

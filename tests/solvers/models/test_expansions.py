@@ -39,21 +39,30 @@ def fitted(kernel, X, y, **params):
     return SMO(kernel, gamma=0.1, degree=2, coef0=0.5, fit_intercept=True, **params).fit(X, y)
 
 
+def rounds_by_place(dtype):
+    """Whether BLAS rounds a product otherwise at another place of the block, as some kernels do."""
+    points = np.random.default_rng(1).standard_normal((64, 30)).astype(dtype)
+    order = np.random.default_rng(2).permutation(16)
+    products = points[:16] @ points.T
+    return bool((points[:16][order] @ points.T != products[order]).any())
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 def test_the_score_of_a_point_does_not_depend_on_those_asked_for_with_it(dense, kernel, dtype):
     X, y = dense
     model = fitted(kernel, X, y, dtype=dtype).model_
     scores = np.concatenate([model.decision_function(X[i : i + 1]) for i in range(40)])
-    for count in (2, 7, 16):
-        parts = [model.decision_function(X[i : i + count]) for i in range(0, 40, count)]
-        np.testing.assert_array_equal(np.concatenate(parts), scores)
-    order = np.random.default_rng(6).permutation(40)[:15]
-    np.testing.assert_array_equal(model.decision_function(X[order]), scores[order])
     # BLAS has another order for larger products: each entry is off by a few units of rounding.
     size = np.abs(model.coef).sum() * max(1.0, model.kernel.diag(model.prepared()).max())
     atol = 16 * np.finfo(dtype).eps * size
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=0, atol=atol)
+    few = atol if kernel != "linear" and rounds_by_place(dtype) else 0
+    for count in (2, 7, 16):
+        parts = [model.decision_function(X[i : i + count]) for i in range(0, 40, count)]
+        np.testing.assert_allclose(np.concatenate(parts), scores, rtol=0, atol=few)
+    order = np.random.default_rng(6).permutation(40)[:15]
+    np.testing.assert_allclose(model.decision_function(X[order]), scores[order], rtol=0, atol=few)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
