@@ -198,6 +198,9 @@ def _solve_singles(
     while violation > tol or not gradient.is_known():
         if violation <= tol:
             gradient.recompute()
+            if gradient.is_lost():
+                status = "budget"
+                break
             i, step, violation = _best_single(alpha, F, diag, C, y)
             continue
         if n_iter == limit:
@@ -230,6 +233,9 @@ def _solve_pairs(
     while violation > tol or not gradient.is_known():
         if violation <= tol:
             gradient.recompute()
+            if gradient.is_lost():
+                status = "budget"
+                break
             i, violation = _first_of_pair(alpha, F, y, C)
             continue
         if n_iter == limit:

@@ -29,6 +29,8 @@ _STEPS_PER_VARIABLE = 100
 _WORST = 64
 # Rounds without a larger dual value after which rounding is what is left.
 _PATIENCE = 20
+# The same of the true dual value, at so many points in a row where the rounded gradient had ended.
+_VAIN_ENDS = 3
 # Sub-problems sum F in float32 if so many roundings are below their tolerance.
 _NARROW = 128
 # Rounding of the entries matters if it makes up more than this part of the tolerance.
@@ -111,7 +113,7 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
     choose = _Choice(n, matrix.largest)
     solve = solve_pairs if dual.with_bias else solve_singles
 
-    n_iter, best, stale, best_known = 0, -np.inf, 0, -np.inf
+    n_iter, best, stale = 0, -np.inf, 0
     gradient = Gradient(problem, dual, tol, look_again=not dual.alpha.any())
     status: SolveStatus = "converged"
     while True:
@@ -120,6 +122,9 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
             if gradient.is_known():
                 break
             gradient.recompute()
+            if gradient.is_lost():
+                status = "budget"
+                break
             best, stale = -np.inf, 0
             continue
         if n_iter >= limit:
@@ -131,11 +136,10 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
         if stale > _PATIENCE:
             # Rounding may have led F astray: only what it really is shows whether all is done.
             gradient.recompute()
-            value = dual.value()
-            if value <= best_known + 1e-6 * abs(best_known):
+            if gradient.in_vain:
                 status = "budget"
                 break
-            best, stale, best_known = value, 0, value
+            best, stale = dual.value(), 0
             continue
         members = choose(dual, tol)
         entries, members = matrix.of(members)
@@ -173,6 +177,11 @@ class Gradient:
         What rounding is compared with.
     look_again : bool, default=False
         Whether F is to be recomputed once, however little rounding there is.
+
+    Attributes
+    ----------
+    in_vain : int
+        How often in a row F was recomputed without a larger dual value than ever before.
     """
 
     def __init__(
@@ -181,6 +190,8 @@ class Gradient:
         self._problem, self._dual, self._tol = problem, dual, tol
         self._look_again = look_again
         self._alpha = dual.alpha.copy()
+        self._best = -np.inf
+        self.in_vain = 0
 
     def is_known(self) -> bool:
         """Whether F is what alpha implies, up to a rounding that does not matter."""
@@ -199,6 +210,13 @@ class Gradient:
         refresh(self._problem, self._dual, self._tol)
         self._alpha = self._dual.alpha.copy()
         self._look_again = False
+        value = self._dual.value()
+        self.in_vain = 0 if value > self._best + 1e-6 * abs(self._best) else self.in_vain + 1
+        self._best = max(self._best, value)
+
+    def is_lost(self) -> bool:
+        """Whether rounding again and again feigned an end, and nothing was gained in between."""
+        return self.in_vain >= _VAIN_ENDS and self._dual.violation() > self._tol
 
 
 def refresh(problem: Problem, dual: Dual, tol: float) -> None:
