@@ -30,6 +30,11 @@ _CHUNK_ROWS = 256
 _LONG, _CHUNK_ROWS_OF_LONG = 256, 1024
 # Entries of points with so many numbers are read from stored rows faster than they are computed.
 _READ = 64
+# Time of computing an entry over that of copying one: dense points with so many features, or
+# sparse ones with so many stored numbers, make it 1. Copying a point takes 40 times the former.
+_FEATURES_OF_COPY, _STORED_OF_COPY, _COPIED_POINT = 128, 10, 40
+# Parts of rows are computed so many columns at a time.
+_COLUMNS = 4096
 
 
 class KernelOracle:
@@ -57,7 +62,8 @@ class KernelOracle:
 
     BLAS multiplies by a single vector in another order than by several, so :meth:`row` and the
     other methods may differ in the last bit of an entry. :meth:`row_ahead` never computes a row by
-    itself: its rows do not depend on how many it computes at a time.
+    itself: its rows do not depend on how many it computes at a time, as far as BLAS rounds alike
+    at every place of a block.
     """
 
     def __init__(
@@ -100,6 +106,14 @@ class KernelOracle:
         """Whether single entries are read from stored rows faster than they are computed."""
         values = self.points.values
         return sparse.issparse(values) or values.shape[1] >= _READ
+
+    @property
+    def _entry_cost(self) -> float:
+        """Time of computing an entry over that of copying one, roughly."""
+        values = self.points.values
+        if sparse.issparse(values):
+            return float(values.nnz / (_STORED_OF_COPY * self.n))
+        return float(values.shape[1] / _FEATURES_OF_COPY)
 
     def stores(self, index: np.ndarray) -> np.ndarray:
         """Whether the row of each of the index is in the cache."""
@@ -166,6 +180,56 @@ class KernelOracle:
         if missing.any():
             slots[missing] = self._fill(self._cache, index[missing])
         return self._cache.rows, slots
+
+    def complete_rows(
+        self, index: np.ndarray, columns: np.ndarray, entries: np.ndarray, places: np.ndarray
+    ) -> None:
+        """Store rows whose entries in some columns are known: only the others are computed.
+
+        Nobody has asked for the rows yet: their new entries count as computed only. Rows that are
+        already there stay as they are. Nothing happens without room for all of them, or where
+        computing whole rows is faster.
+
+        Parameters
+        ----------
+        index : ndarray of int64
+            Distinct, and among the columns.
+        columns : ndarray of int64
+            Distinct.
+        entries : ndarray
+            ``entries[places[p], c]`` is k(x_i, x_j) for i = ``index[p]`` and j = ``columns[c]``.
+        places : ndarray of int64, shape (len(index),)
+        """
+        cache = self._cache
+        if cache is None or len(index) > len(cache):
+            return
+        missing = cache.slots(index) < 0
+        index, places = index[missing], places[missing]
+        others = np.setdiff1d(np.arange(self.n), columns, assume_unique=True)
+        saved = len(index) * (len(columns) * self._entry_cost - self.n)
+        if saved <= _COPIED_POINT * self._entry_cost * len(others):
+            return
+        slots = cache.reserve(index)
+        order = np.argsort(columns)
+        columns = columns[order]
+        chunks = [slice(top, top + self.chunk) for top in range(0, len(index), self.chunk)]
+        points = [self.points.take(index[rows]) for rows in chunks]
+        done = 0
+        for start in range(0, max(1, len(others)), _COLUMNS):
+            new = others[start : start + _COLUMNS]
+            # The known entries enter with the new ones between which they stand.
+            last = start + _COLUMNS >= len(others)
+            end = len(columns) if last else int(np.searchsorted(columns, new[-1]))
+            known, sources = columns[done:end], order[done:end]
+            done = end
+            those = self.points.take(new)
+            for rows, these in zip(chunks, points, strict=True):
+                block = self.kernel.block(these, those)
+                in_parts(
+                    _put_together, len(block), cache.storage, slots[rows], known, entries,
+                    places[rows], sources, new, block, smallest=8,
+                )  # fmt: skip
+        self.charge(0, len(index) * len(others))
 
     def row_ahead(self, i: int, upcoming: Callable[[int], np.ndarray]) -> np.ndarray:
         """The same as :meth:`row`, for a caller who knows which rows it will probably ask for next.
@@ -345,6 +409,18 @@ def _gather(rows, slots, positions, columns, entries, start, stop):
         row, target = rows[slots[position]], entries[position]
         for c in range(len(columns)):
             target[c] = row[columns[c]]
+
+
+@njit(error_model="numpy", nogil=True)
+def _put_together(storage, slots, known, entries, places, sources, new, block, start, stop):
+    """Known entries and new ones, into their columns of the stored rows from start to stop."""
+    for p in range(start, stop):
+        target, source = storage[slots[p]], entries[places[p]]
+        for c in range(len(known)):
+            target[known[c]] = source[sources[c]]
+        source = block[p]
+        for c in range(len(new)):
+            target[new[c]] = source[c]
 
 
 def _same(index: np.ndarray, columns: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -86,7 +86,8 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
     evaluations: n for each change of one variable and 2n for each pair with the textbook variants;
     with large working sets, the entries of the members that are new with the others, most of them
     once for both ways, n for each variable that a round changed, and in the end n for each support
-    vector. Memory: some 10n numbers and
+    vector. Rows that enter the cache take over what the working set holds of them, if that is
+    faster. Memory: some 10n numbers and
     the cache. Returns the last alpha.
 
     References

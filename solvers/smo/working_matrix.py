@@ -11,7 +11,7 @@ from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.threads import in_parts
 
 # Entries enter the working matrix in chunks of so many rows, and move in tiles of so many columns.
-_CHUNK, _TILE = 1024, 64
+_CHUNK, _TILE = 512, 64
 # Rows, or columns, below which a thread costs more than it saves.
 _FEW = 256
 # Makes the rows of the working matrix longer: a power of two would put them in each other's way.

@@ -123,6 +123,42 @@ def test_rows_for_loops_are_computed_once_while_the_cache_holds_them():
     assert oracle.counters.kernel_evals_computed == 3 * N
 
 
+def test_known_entries_are_not_computed_again_when_rows_are_stored():
+    n, d = 60, 900
+    points = np.random.default_rng(2).standard_normal((n, d))
+    K = np.exp(-0.001 * ((points[:, None] - points) ** 2).sum(axis=2))
+    oracle = KernelOracle(RBF(0.001), points, "float64", 10**6)
+    columns = np.random.default_rng(3).permutation(n)[:55]
+    # Some are there already, at places of the known block in no order.
+    oracle.stored_rows(columns[:3])
+    places = np.array([7, 1, 30, 0, 40, 12, *range(13, 29)])
+    # Entries of a kernel of its own: what is stored says where they came from.
+    oracle.complete_rows(columns[places], columns, 2 * K[np.ix_(columns, columns)], places)
+    new = len(places) - 2
+    assert oracle.counters.kernel_evals == 3 * n
+    assert oracle.counters.kernel_evals_computed == 3 * n + new * (n - 55)
+    storage, slots = oracle.stored_rows(columns[places])
+    expected = K[columns[places]]
+    is_new = ~np.isin(places, [0, 1])
+    expected[np.ix_(is_new, columns)] *= 2
+    np.testing.assert_allclose(storage[slots], expected, rtol=1e-9)
+    assert oracle.counters.kernel_evals_computed == 3 * n + new * (n - 55)
+
+
+@pytest.mark.parametrize(
+    ("d", "cache_bytes", "known"),
+    [(900, 0, 41), (900, 5 * 60 * 8, 41), (3, 10**6, 41), (900, 10**6, 9)],
+)
+def test_rows_are_not_completed_where_that_gains_nothing(d, cache_bytes, known):
+    points = np.random.default_rng(2).standard_normal((60, d))
+    oracle = KernelOracle(RBF(0.001), points, "float64", cache_bytes)
+    columns = np.arange(known)
+    entries = np.full((known, known), np.nan)
+    oracle.complete_rows(columns[:8], columns, entries, columns[:8])
+    assert oracle.counters.kernel_evals_computed == 0
+    assert not oracle.stores(columns).any()
+
+
 class ModelCache:
     """Least recently used rows in an OrderedDict; counts the rows that had to be computed."""
 
