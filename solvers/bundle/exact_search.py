@@ -92,14 +92,16 @@ class ExactSearch(PrimalSearch):
             near, far = far, at(2.0 * far.length)
         width, slow = far.length - near.length, 0
         for _ in range(_MOST_TANGENTS):
-            length = _lowest(near, far, start, growth)
+            length = lowest = _lowest(near, far, start, growth)
             if slow == 2:
                 length, slow = 0.5 * (near.length + far.length), 0
             if not near.length < length < far.length:
                 break
             tangent = at(length)
             model = max(near.value(length), far.value(length))
-            if tangent.point.value - model <= _ROUNDING * abs(tangent.point.value):
+            above = tangent.point.value - model
+            # In the middle of the bracket the risk may lie on a tangent far from the minimum.
+            if length == lowest and above <= _ROUNDING * abs(tangent.point.value):
                 return length, tangent.point
             if start + growth * length + tangent.slope < 0.0:
                 near = tangent

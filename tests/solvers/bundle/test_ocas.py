@@ -33,6 +33,15 @@ def first_zero(slope, growth, breakpoints, jumps):
     return max(0.0, -slope / growth)
 
 
+def lowest_on_line(value, w, way):
+    """The least value on the way from w, up to 50 times its length, by many evaluations."""
+    found = minimize_scalar(
+        lambda t: value(w + t * way), bounds=(0, 50), method="bounded",
+        options={"xatol": 1e-12, "maxiter": 500},
+    )  # fmt: skip
+    return found.fun
+
+
 def twin(X, y, lam, mu, iterations):
     """The method of FS09 with everything written out: the w_b and the bounds of all iterations."""
     n, d = X.shape
@@ -102,16 +111,31 @@ def test_the_line_search_is_exact(loss, offset):
         cut = search.step(proposal, stalled=False)
         plane, constant = risk.plane(cut)
         way = proposal - w
-        brute = minimize_scalar(
-            lambda t, w=w, way=way: value(w + t * way), bounds=(0, 50), method="bounded",
-            options={"xatol": 1e-12, "maxiter": 500},
-        )  # fmt: skip
-        assert search.objective <= min(before, brute.fun) * (1 + 1e-12)
+        assert search.objective <= min(before, lowest_on_line(value, w, way)) * (1 + 1e-12)
         assert search.objective == pytest.approx(value(search.w), rel=1e-12)
         np.testing.assert_allclose(cut, 0.9 * search.w + 0.1 * proposal, rtol=1e-12)
         # The plane lies above J(w_b) at the proposal, so that the model's minimum must move.
         at_proposal = plane @ proposal + constant + 0.5 * lam * proposal @ proposal
         assert at_proposal >= search.objective * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3)])
+def test_the_line_search_does_not_end_in_the_middle_of_its_bracket(loss):
+    lam, n = 0.01, 40
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((n, 3)), np.where(np.arange(n) % 2, 1.0, -1.0)
+        risk = Risk(X, y, loss, np.ones(n), "eliminated", Counters())
+
+        def value(w, risk=risk):
+            return risk.evaluate(w) + 0.5 * lam * w @ w
+
+        w = np.zeros(3)
+        search = ExactSearch(risk, lam, w, value(w), share=0.1)
+        for proposal in rng.standard_normal((2, 3)):
+            w = search.w
+            search.step(proposal, stalled=False)
+            assert search.objective <= lowest_on_line(value, w, proposal - w) * (1 + 1e-12)
 
 
 def test_a_proposal_that_is_the_best_point_moves_nothing():
