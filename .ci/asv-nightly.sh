@@ -3,7 +3,7 @@
 #
 # The environment may set
 #   ASV_MACHINE   the name under which results are kept (default: ci); runners change theirs
-#   ASV_BENCH     a regular expression of benchmarks (default: the suite work, and solve.Fit)
+#   ASV_BENCH     a regular expression of benchmarks (default: work, shapes and solve.Fit)
 #   ASV_STEPS     how many commits at most, evenly spaced (default: 20)
 #   ASV_SECONDS   when asv is interrupted (default: 4 hours); what it has by then is kept
 #
@@ -11,7 +11,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 machine=${ASV_MACHINE:-ci}
-bench=${ASV_BENCH:-^(work\.|solve\.Fit)}
+bench=${ASV_BENCH:-^(work\.|shapes\.|solve\.Fit)}
 steps=${ASV_STEPS:-20}
 seconds=${ASV_SECONDS:-14400}
 results=.asv/results

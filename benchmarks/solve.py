@@ -1,12 +1,13 @@
-"""Time and memory of fits: every registered solver, the exact one on real data, parts of others.
+"""Time and memory of fits: every registered solver, shapes of data, real data, parts of solvers.
 
-These depend on the machine and only advise; the counts of the same code are in ``work``.
+These depend on the machine and only advise; the counts of the same code are in ``work`` and
+``shapes``.
 """
 
 import numpy as np
 
 import marginbench.solvers
-from benchmarks import tasks
+from benchmarks import shapes, tasks
 from benchmarks.compare.budget_speed import SUSY_SHAPE, susy_shaped
 from benchmarks.compare.exact_solvers import TASKS, ours
 from marginbench.data_loaders import DataError, ldfp
@@ -54,6 +55,24 @@ class Fit(_BaseTimed):
         self.model.fit(*self.data)
 
     def peakmem_fit(self, solver):
+        self.model.fit(*self.data)
+
+
+class Shape(_BaseTimed):
+    """The fits of the suite ``shapes``, with all threads."""
+
+    params = (list(shapes.CELLS),)
+    param_names = ("cell",)
+    rounds = 1
+    repeat = (6, 6, 10.0)
+    number = 1
+
+    def setup(self, name):
+        self.model = shapes.estimator(name)
+        self.data = shapes.CELLS[name].training()
+        self.model.fit(*self.data)
+
+    def time_fit(self, name):
         self.model.fit(*self.data)
 
 

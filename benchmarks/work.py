@@ -28,23 +28,6 @@ PROBLEMS = ("separable", "inseparable")
 _NAN = float("nan")
 
 
-def measure(cell, classes):
-    """The measures of one fit, by name.
-
-    Parameters
-    ----------
-    cell : Cell
-    classes : mapping of str to class
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = cell.estimator(classes).fit(*cell.training())
-        return {"failed": 0, **measures(model, cell)}
-    except Exception:  # noqa: BLE001 (whatever it raises is a value of its cell)
-        return {"failed": 1, "reason": traceback.format_exc()}
-
-
 def importable(kind="svm"):
     """The solvers that can be imported, by name, and why the others cannot.
 
@@ -87,7 +70,26 @@ def measures(model, cell):
     ValueError
         If its predictions are not labels, or its objective is not finite.
     """
-    Z, labels = cell.testing()
+    found = counted(model, *cell.testing())
+    if model.scalarization is not None:
+        found["suboptimality"] = above_optimum(tasks.suboptimality(model, cell))
+    return found
+
+
+def counted(model, Z, labels):
+    """The measures of any fitted estimator, by name, without those of its objective.
+
+    Parameters
+    ----------
+    model : Solver
+    Z, labels : array
+        Test points, and -1 or 1 for each.
+
+    Raises
+    ------
+    ValueError
+        If its predictions are not labels.
+    """
     predicted = model.predict(Z)
     if not np.isin(predicted, (-1.0, 1.0)).all():
         raise ValueError("predictions are not labels")
@@ -96,12 +98,20 @@ def measures(model, cell):
         found |= _counts(model.counters_)
     if hasattr(model, "dual_coef_"):
         found["support_vectors"] = np.ravel(model.dual_coef_).size
-    if model.scalarization is not None:
-        gap = tasks.suboptimality(model, cell)
-        if not np.isfinite(gap):
-            raise ValueError(f"the objective is {gap}")
-        found["suboptimality"] = max(float(gap), FLOOR)
     return found
+
+
+def above_optimum(gap):
+    """The suboptimality that is recorded.
+
+    Raises
+    ------
+    ValueError
+        If it is not finite.
+    """
+    if not np.isfinite(gap):
+        raise ValueError(f"the objective is {gap}")
+    return max(float(gap), FLOOR)
 
 
 def _counts(counters):
@@ -111,6 +121,25 @@ def _counts(counters):
         "evaluations": counts["kernel_evals"] + rest,
         "evaluations_computed": counts["kernel_evals_computed"] + rest,
     }
+
+
+def measure(cell, classes, measures=measures):
+    """The measures of one fit, by name; of one that fails, the reason.
+
+    Parameters
+    ----------
+    cell : Cell
+    classes : mapping of str to class
+    measures : callable, optional
+        Takes the fitted estimator and the cell.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = cell.estimator(classes).fit(*cell.training())
+        return {"failed": 0, **measures(model, cell)}
+    except Exception:  # noqa: BLE001 (whatever it raises is a value of its cell)
+        return {"failed": 1, "reason": traceback.format_exc()}
 
 
 class _BaseCells:
@@ -127,22 +156,9 @@ class _BaseCells:
     def track_failed(self, found, cell):
         return self.found["failed"]
 
-    def track_iterations(self, found, cell):
-        return self.found.get("iterations", _NAN)
 
-    def track_evaluations(self, found, cell):
-        return self.found.get("evaluations", _NAN)
-
-
-class Work(_BaseCells):
-    params = (cell_names(),)
-
-    def setup_cache(self):
-        classes, broken = importable()
-        found = {cell.name: measure(cell, classes) for cell in tasks.cells(classes)}
-        return found | _failures(broken)
-
-    setup_cache.timeout = 600
+class _BaseFits(_BaseCells):
+    """Of fits of any solver."""
 
     def track_evaluations_computed(self, found, cell):
         return self.found.get("evaluations_computed", _NAN)
@@ -155,11 +171,32 @@ class Work(_BaseCells):
 
     track_test_error.unit = "%"
 
+
+class _BaseCounts(_BaseCells):
+    """Of runs of which every iteration counts."""
+
+    def track_iterations(self, found, cell):
+        return self.found.get("iterations", _NAN)
+
+    def track_evaluations(self, found, cell):
+        return self.found.get("evaluations", _NAN)
+
+
+class Work(_BaseFits, _BaseCounts):
+    params = (cell_names(),)
+
+    def setup_cache(self):
+        classes, broken = importable()
+        found = {cell.name: measure(cell, classes) for cell in tasks.cells(classes)}
+        return found | _failures(broken)
+
+    setup_cache.timeout = 600
+
     def track_suboptimality(self, found, cell):
         return self.found.get("suboptimality", _NAN)
 
 
-class Feasibility(_BaseCells):
+class Feasibility(_BaseCounts):
     """Methods that look for a separator, on a problem that has one and on one that has none."""
 
     params = (
@@ -237,9 +274,14 @@ def main():
     classes, broken = importable()
     known = {cell.name: cell for cell in tasks.cells(classes)}
     for name in parser.parse_args().cell:
-        print(name)
-        for measure_name, value in _one(name, known, classes, broken).items():
-            print(f"    {measure_name:24}{value}")
+        show(name, _one(name, known, classes, broken))
+
+
+def show(name, found):
+    """Print the measures of a cell."""
+    print(name)
+    for measure_name, value in found.items():
+        print(f"    {measure_name:24}{value}")
 
 
 def _one(name, known, classes, broken):

@@ -20,7 +20,7 @@ from statistics import geometric_mean, median
 import numpy as np
 from scipy import sparse
 
-from benchmarks.compare import shapes
+from benchmarks import generators
 from marginbench.data_loaders import load
 from marginbench.solvers import SMO
 
@@ -69,20 +69,20 @@ TASKS = {
     "cod-rna": Task("cod-rna", 32.0, 8.0),
     "mnist": Task("mnist", 1.0, 0.02, {"positive": 8}),
     "checkers": Task("checkers", 1.0, 10.0, {"n_train": 50_000, "n_test": 10_000}),
-    "images-2k": GeneratedTask(shapes.images, 2_000, 784, 10.0, 0.003),
-    "images-12k": GeneratedTask(shapes.images, 12_000, 784, 1.0, 0.003),
-    "images-12k-C10": GeneratedTask(shapes.images, 12_000, 784, 10.0, 0.006),
-    "images-40k": GeneratedTask(shapes.images, 40_000, 784, 1.0, 0.003),
-    "texts-10k": GeneratedTask(shapes.texts, 10_000, 2_000, 10.0, 0.5),
-    "zero-one-15k": GeneratedTask(shapes.zero_one, 15_000, 300, 1.0, 0.02),
-    "zero-one-35k": GeneratedTask(shapes.zero_one, 35_000, 300, 1.0, 0.02),
-    "curves-50k": GeneratedTask(shapes.curves, 50_000, 3, 10.0, 2.0),
-    "curves-170k": GeneratedTask(shapes.curves, 170_000, 3, 1000.0, 1.0),
-    "overlap-20k-C.1": GeneratedTask(shapes.overlapping, 20_000, 10, 0.1, 0.1),
-    "overlap-13k-C4": GeneratedTask(shapes.overlapping, 13_000, 10, 4.0, 0.1),
-    "overlap-13k-C100": GeneratedTask(shapes.overlapping, 13_000, 10, 100.0, 0.05),
-    "apart-100k": GeneratedTask(shapes.separable, 100_000, 30, 1000.0, 0.02),
-    "apart-500k": GeneratedTask(shapes.separable, 500_000, 20, 1.0, 0.02),
+    "images-2k": GeneratedTask(generators.images, 2_000, 784, 10.0, 0.003),
+    "images-12k": GeneratedTask(generators.images, 12_000, 784, 1.0, 0.003),
+    "images-12k-C10": GeneratedTask(generators.images, 12_000, 784, 10.0, 0.006),
+    "images-40k": GeneratedTask(generators.images, 40_000, 784, 1.0, 0.003),
+    "texts-10k": GeneratedTask(generators.texts, 10_000, 2_000, 10.0, 0.5),
+    "zero-one-15k": GeneratedTask(generators.zero_one, 15_000, 300, 1.0, 0.02),
+    "zero-one-35k": GeneratedTask(generators.zero_one, 35_000, 300, 1.0, 0.02),
+    "curves-50k": GeneratedTask(generators.curves, 50_000, 3, 10.0, 2.0),
+    "curves-170k": GeneratedTask(generators.curves, 170_000, 3, 1000.0, 1.0),
+    "overlap-20k-C.1": GeneratedTask(generators.overlapping, 20_000, 10, 0.1, 0.1),
+    "overlap-13k-C4": GeneratedTask(generators.overlapping, 13_000, 10, 4.0, 0.1),
+    "overlap-13k-C100": GeneratedTask(generators.overlapping, 13_000, 10, 100.0, 0.05),
+    "apart-100k": GeneratedTask(generators.separable, 100_000, 30, 1000.0, 0.02),
+    "apart-500k": GeneratedTask(generators.separable, 500_000, 20, 1.0, 0.02),
 }
 TOL = 1e-3
 

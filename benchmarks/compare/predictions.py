@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from benchmarks.compare import shapes
+from benchmarks import generators
 from benchmarks.compare.kernel_rows import text_points
 from marginbench.solvers import OneDAL
 
@@ -41,7 +41,7 @@ class Shape:
         if self.points == "dense":
             X = rng.standard_normal((n, d)) / np.sqrt(d)
         elif self.points == "zero-one":
-            X = sparse.csr_matrix(shapes.zero_one(n, d, rng)[0])
+            X = sparse.csr_matrix(generators.zero_one(n, d, rng)[0])
         else:
             X = text_points(n, d, 50)
         X = X.astype(self.dtype)

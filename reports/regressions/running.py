@@ -60,9 +60,14 @@ class Plan:
 
 
 #: What the command runs: all counts, and the memory and time of a fit of each solver.
-FULL = Plan((r"^work\.", r"^solve\.Fit\.peakmem_"), (r"^solve\.Fit\.time_",))
+FULL = Plan((r"^(work|shapes)\.", r"^solve\.Fit\.peakmem_"), (r"^solve\.Fit\.time_",))
 #: In a fraction of the time: no times, and the counts that most changes show in.
-SHORT = Plan((r"^work\.\w+\.track_(failed|unsolved|evaluations|products|suboptimality)\b",))
+SHORT = Plan(
+    (
+        r"^work\.\w+\.track_(failed|unsolved|evaluations|products|suboptimality)\b",
+        r"^shapes\.\w+\.track_(failed|evaluations|pairs_moved|violation|suboptimality)\b",
+    )
+)
 
 
 def plan_of(patterns: Sequence[str]) -> Plan:

@@ -20,6 +20,8 @@ from marginbench.reports.regressions.verdicts import (
     Verdict,
 )
 
+# Suites that measure single cells on the command line.
+_RUNNABLE = ("work", "shapes")
 #: Ratios are cut at what reads as a number.
 _MOST = 1000.0
 _VERBS: dict[Verdict, tuple[str, str]] = {
@@ -212,8 +214,8 @@ def _named(benchmarks: Sequence[Benchmark]) -> str:
 def reproduce(cell: Cell, commit: Commit) -> str:
     """The command that measures a cell at a commit, in a checkout with its dependencies."""
     module, _, name = cell.suite.partition(".")
-    if module == "work":
-        measured = f"python -m benchmarks.work {shlex.quote(cell.name)}"
+    if module in _RUNNABLE:
+        measured = f"python -m benchmarks.{module} {shlex.quote(cell.name)}"
     else:
         measured = f"asv run --python=same --bench {shlex.quote(f'^{module}.{name}')}"
     return f"git switch --detach {commit.short} && {measured}"

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import benchmarks
-from benchmarks import tasks, work
+from benchmarks import shapes, tasks, work
+from benchmarks.compare import exact_solvers
 from marginbench.data_loaders.sources import sources
-from marginbench.solvers import SMO, registry
+from marginbench.solvers import OCAS, SMO, registry
 from marginbench.solvers.kernels import kernel_names
 from marginbench.solvers.registration import solver_names
 
@@ -104,6 +106,55 @@ def test_numbers_are_there_and_repeat(solver):
     assert all(isinstance(value, int | float) for value in first.values())
 
 
+def test_every_shape_of_the_comparison_is_watched():
+    def kinds(found):
+        return {task.generator for task in found if isinstance(task, exact_solvers.GeneratedTask)}
+
+    assert kinds(exact_solvers.TASKS.values()) == kinds(shapes.EXACT.values())
+    assert set(shapes.Exact.params[0] + shapes.Linear.params[0]) == set(shapes.CELLS)
+
+
+@pytest.mark.parametrize("name", ["SMO images", "OCAS texts", "CuttingPlane checkers"])
+def test_numbers_of_shapes_do_not_depend_on_the_threads(name):
+    with threadpool_limits(1):
+        one = shapes.measure(shapes.CELLS[name], CLASSES)
+    with threadpool_limits(2):
+        two = shapes.measure(shapes.CELLS[name], CLASSES)
+    assert one == two
+    assert one["failed"] == 0, one
+    assert all(math.isfinite(value) for value in one.values())
+
+
+class Loose(SMO):
+    def _solve(self, problem, monitor):
+        self.tol *= 10
+        return super()._solve(problem, monitor)
+
+
+class Short(OCAS):
+    def _solve(self, problem, monitor):
+        self.max_iter = 5
+        return super()._solve(problem, monitor)
+
+
+def test_distances_from_the_optimum_are_told():
+    apart, texts = shapes.CELLS["SMO apart"], shapes.CELLS["OCAS texts"]
+    assert shapes.measure(apart, CLASSES)["violation"] == shapes.FLOOR
+    assert shapes.measure(apart, {"SMO": Loose})["violation"] > 1.1 * shapes.FLOOR
+    exact = shapes.measure(texts, CLASSES)["suboptimality"]
+    assert work.FLOOR < exact < 0.01
+    assert shapes.measure(texts, {"OCAS": Short})["suboptimality"] > 1.1 * exact
+
+
+def test_a_solver_that_this_version_lacks_is_left_out_of_shapes(monkeypatch):
+    only = {"SMO": SMO}
+    monkeypatch.setattr(work, "importable", lambda: (only, {"LinearSDCA": "broken on purpose"}))
+    monkeypatch.setattr(shapes, "measure", lambda cell, classes: {"failed": 0})
+    found = shapes.Exact().setup_cache()
+    assert found["LinearSDCA texts"] == {"failed": 1, "reason": "broken on purpose"}
+    assert found.keys() == {*shapes.Exact.params[0], "LinearSDCA texts"}
+
+
 class Broken(SMO):
     def _solve(self, problem, monitor):
         raise ValueError("broken on purpose")
@@ -148,6 +199,9 @@ def test_single_cells_are_measured_on_the_command_line(monkeypatch, capsys):
     counted = work.measure(cell("SMO rbf dense"), CLASSES)["evaluations"]
     assert re.search(rf"evaluations +{counted}\n", printed)
     assert "unsolved" in printed
+    monkeypatch.setattr(sys, "argv", ["shapes", "SMO apart"])
+    shapes.main()
+    assert re.search(r"pairs_moved +\d+\n", capsys.readouterr().out)
     monkeypatch.setattr(sys, "argv", ["work", "SMO rbf danse"])
     with pytest.raises(SystemExit, match="nearest are SMO rbf dense"):
         work.main()

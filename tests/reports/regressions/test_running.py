@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import shutil
 
 import pytest
@@ -32,6 +33,17 @@ def test_an_empty_folder_has_lost_its_results(tmp_path):
     assert not running._is_kept(tmp_path)
     (tmp_path / "benchmarks.json").write_text("{}")
     assert running._is_kept(tmp_path)
+
+
+def test_counts_of_both_suites_are_run_and_their_times_are_not():
+    def runs(patterns, name):
+        return any(re.search(each, name) for each in patterns)
+
+    for plan in (running.FULL, running.SHORT):
+        assert runs(plan.counts, "work.Work.track_evaluations(SMO rbf dense)")
+        assert runs(plan.counts, "shapes.Exact.track_violation(SMO images)")
+        assert runs(plan.counts, "shapes.Linear.track_suboptimality(OCAS texts)")
+        assert not runs([*plan.counts, *plan.timed], "solve.Shape.time_fit(SMO images)")
 
 
 def test_a_benchmark_that_was_listed_and_has_no_row_is_named(tmp_path):

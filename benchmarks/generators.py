@@ -74,6 +74,13 @@ def separable(n, d, rng):
     return (rng.standard_normal((n, d)) + 5 * y[:, None] / np.sqrt(d)).astype(np.float32), y
 
 
+def checkers(n, d, rng):
+    """A board of four cells a side, of alternating classes, in d dimensions."""
+    points = rng.random((n, d))
+    y = np.where(np.floor(4 * points).sum(axis=1) % 2 == 0, 1.0, -1.0)
+    return points.astype(np.float32), y
+
+
 def _signs(n, rng):
     return np.where(rng.random(n) < 0.5, 1.0, -1.0)
 
