@@ -81,8 +81,11 @@ def part_of_study(study: Study, words: KindWords) -> list[str]:
     return []
 
 
-def kernel_words(task: SvmTask) -> list[str]:
-    """The kernel, its parameters, C and the bias of a task, as parts of a list."""
+def kernel_words(task: SvmTask, total: float | None = None) -> list[str]:
+    """The kernel, its parameters, C and the bias of a task, as parts of a list.
+
+    With ``total``, that of tasks which share this C n and not C.
+    """
     name = str(task.kernel.get("name", ""))
     words, symbols = f"{name} kernel", {}
     # Records may name a kernel that this version does not have.
@@ -90,7 +93,8 @@ def kernel_words(task: SvmTask) -> list[str]:
         kernel = kernel_class(name)
         words = kernel.words
         symbols = {key: known.symbol for key, known in kernel.parameters().items() if known.symbol}
-    given = {key: value for key, value in task.kernel.items() if key != "name"} | {"C": task.C}
+    given = {key: value for key, value in task.kernel.items() if key != "name"}
+    given |= {"C": task.C} if total is None else {"C n": total}
     values = [
         f"{symbols.get(key, key)} tuned over {', '.join(map(_value, task.tune[key]))}"
         if key in task.tune

@@ -8,6 +8,8 @@ LIBSVM's. ``--points`` and ``--gamma`` change the task (200 000 points and 10 by
 ``python -m benchmarks.compare.cuts_speed --scaling`` prints seconds at several numbers of points
 instead, and the slopes of a straight line through the logarithms of their medians, one for each
 number of points, with 95 % intervals; the study ``cuts08-scaling`` does the same in the harness.
+``python -m benchmarks.compare.cuts_speed --smo --points 30000`` compares both samplers of r = 400
+with SMO, each with its own stopping rule, for C = 1 and for C = 10 000 / n.
 """
 
 import argparse
@@ -30,6 +32,9 @@ SAMPLERS = {
     "constant, r=400, p=30": {"oracle": "constant", "n_samples": 400, "patience": 30},
     "linear, r=400": {"oracle": "linear", "n_samples": 400},
 }
+#: The methods of :func:`against_smo`, and C1 = C n where C is not 1.
+SMO_AGAINST = ("linear, r=400", "constant, r=400")
+FIXED_TOTAL = 10_000.0
 #: Points by method in :func:`scaling`: as far as each goes in minutes.
 SIZES = {
     "constant, r=400": [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000],
@@ -106,6 +111,44 @@ def compare(n, gamma, methods, seeds):
               f"{100 * test:7.2f}  {verdict}", flush=True)  # fmt: skip
 
 
+def against_smo(n, gamma, rounds, methods):
+    """Print CPU seconds to the solvers' tolerances, objectives and entries beside those of SMO.
+
+    Parameters
+    ----------
+    n : int
+    gamma : float
+    rounds : int
+        Fits of each method, in turn; the samples differ. Medians are shown.
+    methods : list of str
+        Names in :data:`SAMPLERS`.
+    """
+    X, y, _, _ = board(n)
+    print(f"checkers, {n} points, gamma {gamma:g}, medians of {rounds} rounds in turn")
+    for C in dict.fromkeys((1.0, FIXED_TOTAL / n)):
+        found = {name: [] for name in ("SMO", *methods)}
+        for seed in range(rounds):
+            for name, rows in found.items():
+                solver = (
+                    SMO(C=C, gamma=gamma, cache_size=1000.0)
+                    if name == "SMO"
+                    else CuttingPlane(C=C, gamma=gamma, random_state=seed, **SAMPLERS[name])
+                )
+                cpu = time.process_time()
+                solver.fit(X, y)
+                cpu = time.process_time() - cpu
+                losses = np.maximum(0.0, 1.0 - y * solver.decision_function(X))
+                primal = 0.5 * solver.model_.squared_norm() + C * float(losses.sum())
+                rows.append((cpu, primal, solver.counters_.kernel_evals_computed, solver.n_iter_))
+        base = np.median(found["SMO"], axis=0)
+        for name, rows in found.items():
+            cpu, primal, computed, iterations = np.median(rows, axis=0)
+            print(f"C {C:<8.4g} {name:<16} {cpu:8.3g} CPU s ({cpu / base[0]:5.2f}), "
+                  f"primal {primal:10.6g} ({100 * (primal / base[1] - 1):+6.2f} %), "
+                  f"{computed:.2g} entries ({computed / base[2]:6.3f}), "
+                  f"{iterations:6.0f} iterations", flush=True)  # fmt: skip
+
+
 def slope(sizes, seconds):
     """The growth of seconds with sizes in words: see :func:`.scaling.fit_slope`.
 
@@ -161,7 +204,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--points", type=int, default=200_000)
     parser.add_argument("--gamma", type=float, default=10.0)
-    parser.add_argument("--scaling", action="store_true")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--scaling", action="store_true")
+    mode.add_argument("--smo", action="store_true")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--method", action="append", choices=[*SAMPLERS, "SMO"])
     arguments = parser.parse_args()
@@ -175,6 +220,9 @@ def main():
         if arguments.scaling:
             methods = arguments.method or list(SIZES)
             scaling(arguments.gamma, arguments.points, arguments.seeds, methods)
+        elif arguments.smo:
+            methods = [name for name in arguments.method or SMO_AGAINST if name in SAMPLERS]
+            against_smo(arguments.points, arguments.gamma, arguments.seeds, methods)
         else:
             methods = arguments.method or list(SAMPLERS)
             samplers = [method for method in methods if method in SAMPLERS]

@@ -39,14 +39,14 @@ class FamilyView:
 
 
 class Scaling(Section):
-    """A family of tasks that differ in their size alone: medians against it, and slopes."""
+    """Families of tasks that differ in their size: medians against it, and slopes."""
 
     anchor, title, place = "scaling", "Scaling", 20
     template = "scaling.html"
     kinds = ("svm",)
 
     def applies(self, analysis: Analysis) -> bool:
-        """Where tasks differ only in their number of training points."""
+        """Where tasks differ only in their number of training points, or share C n."""
         return not analysis.ask(_families).empty
 
     def data(self, analysis: Analysis) -> Mapping[str, Any]:
@@ -74,7 +74,9 @@ def _view(analysis: Analysis, name: str, tasks: pd.DataFrame) -> FamilyView:
     members = scaling.scaling_runs(analysis.runs, tasks)
     medians = scaling.scaling_medians(members).rename(columns={"n": "x"})
     first = _first(analysis, tasks)
-    label = ", ".join([first.dataset, *wording.kernel_words(first)])
+    total = float(tasks["total"].iloc[0])
+    words = wording.kernel_words(first, None if math.isnan(total) else total)
+    label = ", ".join([first.dataset, *words])
     drawn = [solver for solver in analysis.styles if solver in set(medians["solver"])]
     marks = f"Lines join medians over the runs at each n, bands are {SPREAD}."
     panels = [_panel(analysis, name, medians, label) for name in _DRAWN]

@@ -1,13 +1,14 @@
 """How cost and error grow with the number of training points: pure functions on DataFrames.
 
-A family is a set of tasks that differ in nothing but the number of training points.
+A family is a set of tasks that differ in nothing but the number n of training points, or in n and
+in C = C1 / n with the same C1, the weight of the mean loss.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,8 @@ FITTED = ("cpu_s", "cpu_s_per_iteration", "n_iter", "evaluations")
 
 # The dataset parameter that only sets the number of training points.
 _SIZE = "n_train"
+# Study files give C = C1 / n in so many digits at least.
+_DIGITS = 5
 _LEVEL = 0.95
 
 
@@ -90,8 +93,9 @@ def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
 def families(tasks: Iterable[SvmTask], runs: pd.DataFrame) -> pd.DataFrame:
     """The families of a study's tasks, with at least three numbers of training points each.
 
-    The tasks of a family have the same dataset, kernel, C, bias and dataset parameters but for
-    ``n_train``, and the same test points as far as the generator keeps them.
+    The tasks of a family have the same dataset, kernel, C or C n, bias and dataset parameters but
+    for ``n_train``, and the same test points as far as the generator keeps them. A task may be in
+    one family by its C and in another by its C n.
 
     Parameters
     ----------
@@ -102,15 +106,19 @@ def families(tasks: Iterable[SvmTask], runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns family (counted from 0 in the order of the study), task, n; ascending in n.
+        Columns family (counted from 0 in the order of the study), task, n, and total, the C n that
+        the tasks share, NaN where they share C; ascending in n.
     """
     groups: dict[str, list[dict[str, object]]] = {}
     for task in tasks:
         known = of_task(runs, task.label)["n_train"].dropna()
         if known.empty:
             continue
-        row = {"task": task.label, "n": float(known.iloc[0])}
-        groups.setdefault(_all_but_size(task), []).append(row)
+        n = float(known.iloc[0])
+        total = float(f"{task.C * n:.{_DIGITS}g}")
+        for shared in ({"C": task.C}, {"C n": total}):
+            row = {"task": task.label, "n": n, "total": shared.get("C n", math.nan)}
+            groups.setdefault(_all_but_size(task, shared), []).append(row)
     frames = [pd.DataFrame(rows) for rows in groups.values()]
     frames = [frame for frame in frames if frame["n"].nunique() >= FEWEST_SIZES]
     parts = [
@@ -118,14 +126,15 @@ def families(tasks: Iterable[SvmTask], runs: pd.DataFrame) -> pd.DataFrame:
         for place, frame in enumerate(frames)
     ]
     if not parts:
-        return pd.DataFrame({"family": pd.Series(dtype=int), "task": [], "n": []})
-    return pd.concat(parts, ignore_index=True)[["family", "task", "n"]]
+        return pd.DataFrame({"family": pd.Series(dtype=int), "task": [], "n": [], "total": []})
+    return pd.concat(parts, ignore_index=True)[["family", "task", "n", "total"]]
 
 
-def _all_but_size(task: SvmTask) -> str:
-    described = task.model_dump(include={"dataset", "dataset_params", "kernel", "C"})
+def _all_but_size(task: SvmTask, shared: Mapping[str, float]) -> str:
+    described = task.model_dump(include={"dataset", "dataset_params", "kernel"})
     described["dataset_params"].pop(_SIZE, None)
-    return json.dumps(described | {"bias": task.fit_intercept}, sort_keys=True, default=repr)
+    described |= {"bias": task.fit_intercept, **shared}
+    return json.dumps(described, sort_keys=True, default=repr)
 
 
 def scaling_runs(runs: pd.DataFrame, grouped: pd.DataFrame) -> pd.DataFrame:
@@ -144,7 +153,8 @@ def scaling_runs(runs: pd.DataFrame, grouped: pd.DataFrame) -> pd.DataFrame:
         Columns family, task, n, solver, seed, status, ok and :data:`MEASURES`.
     """
     per_iteration = runs["cpu_s"] / runs["n_iter"].where(runs["n_iter"] > 0)
-    found = grouped.merge(runs.assign(cpu_s_per_iteration=per_iteration), on="task", how="inner")
+    runs = runs.assign(cpu_s_per_iteration=per_iteration)
+    found = grouped[["family", "task", "n"]].merge(runs, on="task", how="inner")
     return found[["family", "task", "n", "solver", "seed", "status", "ok", *MEASURES]]
 
 

@@ -131,19 +131,27 @@ def cut_scores(oracle: KernelOracle, rows: np.ndarray | None, cut: Cut) -> np.nd
         for start in range(0, len(cut.points), oracle.chunk):
             part = slice(start, start + oracle.chunk)
             storage, slots = oracle.stored_rows(cut.points[part])
-            _add_rows(storage, slots, coef[:, part], sums)
+            add_rows(storage, slots, coef[:, part], sums)
     elif len(cut.points):
         rows = np.arange(oracle.n) if rows is None else rows
         slots = np.arange(len(cut.points))
         step = max(_FEWEST_ROWS, _BLOCK_BYTES // (len(slots) * oracle.dtype.itemsize))
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            _add_rows(oracle.fresh_block(cut.points, rows[part]), slots, coef, sums[:, part])
+            add_rows(oracle.fresh_block(cut.points, rows[part]), slots, coef, sums[:, part])
     return np.ascontiguousarray(sums.T)
 
 
-def _add_rows(storage: np.ndarray, slots: np.ndarray, coef: np.ndarray, sums: np.ndarray) -> None:
-    """sums_si += sum_p coef_sp storage_{slots_p, i}, p ascending; shape (n_channels, n_rows)."""
+def add_rows(storage: np.ndarray, slots: np.ndarray, coef: np.ndarray, sums: np.ndarray) -> None:
+    """``sums_si += sum_p coef_sp storage_{slots_p, i}``, p ascending, with float64 sums.
+
+    Parameters
+    ----------
+    storage : ndarray, shape (n_slots, n_rows)
+    slots : ndarray of int64, shape (m,)
+    coef : ndarray of float64, shape (n_channels, m)
+    sums : ndarray of float64, shape (n_channels, n_rows)
+    """
     in_parts(_add_stored, sums.shape[1], storage, slots, coef, sums, smallest=_TILE)
 
 
@@ -160,29 +168,23 @@ def weighted_sums(block: np.ndarray, coef: np.ndarray, sums: np.ndarray) -> None
 
 
 def squared_norm(oracle: KernelOracle, cut: Cut, allowance: int) -> float:
-    """``||g||^2``, without the explicit part, for at most ``allowance`` entries if possible.
+    """``||g||^2``, without the explicit part, for at most ``allowance`` entries.
 
     Half of the entries would do, for they are symmetric; a block of all is faster. The allowance
     must be no less than ``m (m + 1) / 2`` for a cut of m points.
     """
-    points, coef = cut.points, cut.coef
-    if len(points) <= 1 or len(points) ** 2 <= allowance:
-        block = oracle.fresh_block(points, points)
-        return float((coef * _products(block, coef)).sum())
-    middle = len(points) // 2
-    block = oracle.fresh_block(points[:middle], points[middle:])
-    total = 2.0 * float((coef[:middle] * _products(block, coef[middle:])).sum())
-    for half in (slice(None, middle), slice(middle, None)):
-        m = len(points[half])
-        part = Cut(0.0, points[half], coef[half], cut.explicit, 0)
-        total += squared_norm(oracle, part, m * (m + 1) // 2)
+    m, total = len(cut.points), 0.0
+    # Strips of s rows, each from its diagonal on, have up to m (m + s) / 2 entries.
+    step = max(1, 2 * allowance // max(1, m) - m)
+    for start in range(0, m, step):
+        strip, rest = slice(start, start + step), slice(start, None)
+        factors = 2 * cut.coef[rest]
+        factors[:step] = cut.coef[strip]
+        block = oracle.fresh_block(cut.points[strip], cut.points[rest])
+        sums = np.empty((len(block), factors.shape[1]))
+        weighted_sums(block, factors, sums)
+        total += float((cut.coef[strip] * sums).sum())
     return total
-
-
-def _products(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
-    sums = np.empty((len(block), coef.shape[1]))
-    weighted_sums(block, coef, sums)
-    return sums
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"}, nogil=True)

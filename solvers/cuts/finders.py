@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from marginbench.solvers.cuts.cut import (
     Cut,
+    add_rows,
     average,
     combined,
     cut_scores,
@@ -19,7 +21,6 @@ from marginbench.solvers.cuts.cut import (
 from marginbench.solvers.cuts.structure import Examples, StructuredProblem, Violations
 from marginbench.solvers.cuts.working_set import WorkingSet
 from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.numeric.matrices import matmul
 
 # After so many samples that make no violated cut the exact one is taken.
 _MAX_REDRAWS = 100
@@ -175,9 +176,8 @@ class ConstantTimeCuts(CutFinder):
             if self._violated(working, risk):
                 factors = np.where(violations.values > 0, factors, 0.0)
                 cut = average(violations, factors, points, sizes, n_drawn)
-                if block is not None:
-                    block = block[np.searchsorted(points, cut.points)]
-                products = working.products(cut, self._at_cuts(working, cut, w, block))
+                slots = np.searchsorted(points, cut.points)
+                products = working.products(cut, self._at_cuts(working, cut, w, block, slots))
                 self._charge_up_to(textbook)
                 return Found(cut, products, self._squared_norm(cut), self.allowed)
             self._charge_up_to(textbook)
@@ -192,15 +192,25 @@ class ConstantTimeCuts(CutFinder):
         weighted_sums(block, w.coef, scores)
         return block, scores
 
+    @cached_property
+    def _room(self) -> np.ndarray:
+        """A place for the scores of all points, of which a cut fills in few."""
+        return np.empty((self.oracle.n, self.structure.n_channels))
+
     def _at_cuts(
-        self, working: WorkingSet, cut: Cut, w: Cut, block: np.ndarray | None
+        self, working: WorkingSet, cut: Cut, w: Cut, block: np.ndarray | None, slots: np.ndarray
     ) -> np.ndarray:
-        """Scores of a new cut at the points of the others; elsewhere the array is not filled."""
-        scores = np.empty((self.oracle.n, self.structure.n_channels))
+        """Scores of a new cut at the points of the others; elsewhere they mean nothing.
+
+        ``block`` has the entries of the cut's points with those of w in the rows ``slots``.
+        """
+        scores = self._room
         if block is None:
             scores[w.points] = cut_scores(self.oracle, w.points, cut)
         else:
-            scores[w.points] = matmul(block.T.astype(np.float64), cut.coef)
+            sums = np.zeros((scores.shape[1], len(w.points)))
+            add_rows(block, slots, np.ascontiguousarray(cut.coef.T), sums)
+            scores[w.points] = sums.T
         # Cuts that are idle have no part in w.
         idle = working.multipliers == 0
         others = combined(working.cuts, idle.astype(float), self.structure.n_channels).points

@@ -27,6 +27,7 @@ from marginbench.reports.statistics.scaling import (
     scaling_runs,
     slopes,
 )
+from marginbench.reports.wording import kernel_words
 
 SIZES = [100, 1000, 10_000]
 
@@ -83,6 +84,24 @@ def test_two_sizes_have_no_slope_and_zeros_no_logarithm() -> None:
     for bad in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="positive and finite"):
             fit_slope(SIZES, [1.0, bad, 2.0])
+
+
+def test_tasks_of_one_weight_of_the_mean_loss_are_a_family() -> None:
+    # C as a study file rounds it, and one size with the C of another family.
+    tasks = [task(n, C=round(1000 / n, 8)) for n in (1000, 3000, 7000)]
+    tasks += [task(n, f"C=1, {n}") for n in (100, 300)]
+    runs = pd.DataFrame([run(t.label, t.dataset_params["n_train"], "SMO", 0, 1.0) for t in tasks])
+    found = families(tasks, runs)
+    shares_C = found["total"].isna()
+    assert found["task"][shares_C].tolist() == ["C=1, 100", "C=1, 300", "n=1000"]
+    assert found["task"][~shares_C].tolist() == ["n=1000", "n=3000", "n=7000"]
+    assert (found["total"][~shares_C] == 1000).all()
+    assert found["family"].nunique() == 2
+    members = scaling_runs(runs, found)
+    assert members.groupby("family").size().tolist() == [3, 3]
+    words = kernel_words(tasks[1], total=1000.0)
+    assert "C n = 1000" in words
+    assert not any(word.startswith("C = ") for word in words)
 
 
 def test_a_family_differs_in_its_size_alone() -> None:
@@ -221,6 +240,10 @@ def test_a_page_has_the_section_only_with_a_family(
     assert ">1.00<" in section
     assert "1.00 to 1.00" in section
     assert "6 / 7" in section
+    slopes_of = dict.fromkeys(re.findall(r"Slope of ([\w ]+)", section))
+    assert list(slopes_of) == [
+        *("CPU seconds", "CPU seconds per iteration", "iterations", "kernel evaluations")
+    ]
     assert "SMO at 10,000 points (1 of 3 runs: missing)" in section
     assert 'href="#scaling"' in page
     ids = re.findall(r'\bid="([^"]+)"', page)
