@@ -96,6 +96,14 @@ def test_a_worker_waits_once_where_its_clocks_start(tmp_path: Path) -> None:
         assert watch.is_awaited == (sent == 1)
 
 
+def test_the_end_of_a_job_is_read_at_once(tmp_path: Path) -> None:
+    phases = [phase(name) for name in ("solve", "evaluate", "solve", "evaluate", "evaluate")]
+    for sent in (2, 3, 4, 5):
+        watch = watched(PLAIN, tmp_path, *phases[:sent])
+        assert watch.check() is None
+        assert watch.is_awaited == (sent == 5)
+
+
 def test_tuning_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     outcome = watched(TUNED, tmp_path, phase("tune"), tune=0.0).check()
     assert outcome is not None
