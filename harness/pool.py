@@ -38,6 +38,9 @@ class LocalPool:
         How many jobs run at the same time.
     log_folder : Path
         Takes what solvers print; removed again when the pool is closed.
+    ahead : bool
+        Whether a job that is done makes room for the next one before its end is told. That one is
+        then prepared while the caller does something about the first, but its clocks start later.
 
     Raises
     ------
@@ -45,9 +48,10 @@ class LocalPool:
         On a system without what limits and kills processes.
     """
 
-    def __init__(self, slots: int, log_folder: Path) -> None:
+    def __init__(self, slots: int, log_folder: Path, *, ahead: bool = False) -> None:
         check_can_run()
         self.log_folder = log_folder
+        self._ahead = ahead
         self._slots = [_Slot(log_folder, number) for number in range(slots)]
 
     def __enter__(self) -> LocalPool:
@@ -63,19 +67,16 @@ class LocalPool:
 
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
         """Run the jobs; yields what happens. Closing the iterator kills what still runs."""
-        exhausted, told, read = False, 0.0, 0.0
+        told, read = 0.0, 0.0
         with storing(self.log_folder):
             self.log_folder.mkdir(parents=True, exist_ok=True)
         try:
             while True:
                 for slot in self._slots:
-                    if slot.job is None and not exhausted:
-                        job = next(jobs, None)
-                        if job is None:
-                            exhausted = True
-                        else:
-                            slot.assign(job)
-                            yield Started(job)
+                    job = next(jobs, None) if slot.job is None else None
+                    if job is not None:
+                        slot.assign(job)
+                        yield Started(job)
                 busy = [slot for slot in self._slots if slot.job is not None]
                 if not busy:
                     return
@@ -86,7 +87,14 @@ class LocalPool:
                 for slot in busy:
                     job, outcome = slot.job, slot.check()
                     if job is not None and outcome is not None:
+                        # What else it may have come to decides about the limits of the next one.
+                        ahead = self._ahead and outcome.status == "done"
+                        following = next(jobs, None) if ahead else None
+                        if following is not None:
+                            slot.assign(following)
                         yield Ended(job, outcome)
+                        if following is not None:
+                            yield Started(following)
                 if time.monotonic() - told > _POLL:
                     told = time.monotonic()
                     yield Waiting()
@@ -142,7 +150,7 @@ class _Slot:
     @property
     def is_awaited(self) -> bool:
         """Whether the worker goes on only when its message has been read."""
-        return self._apart is not None
+        return self._watch is not None and self._watch.is_awaited
 
     def handles(self) -> list[WorkerProcess]:
         """What becomes ready when there is something to do."""

@@ -123,7 +123,7 @@ def run_study(
                 session.progress.close()
                 return done
             asked = known.asked_if_told()
-            executor = stack.enter_context(LocalPool(jobs, results / "logs"))
+            executor = stack.enter_context(LocalPool(jobs, results / "logs", ahead=sharing is None))
         try:
             if engine is not None:
                 engine.check()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from marginbench.harness.jobs import (
+    TIMED,
     CheckpointMessage,
     FoundMessage,
     Job,
@@ -95,6 +96,8 @@ class JobWatch:
         self._peak = 0.0
         self._looked = -math.inf
         self._ready_mb = 0.0 if fresh else process.resident_mb()
+        # Whether a timed phase has begun, and whether the last has ended.
+        self._timed = self._all_timed = False
         # Solving by the worker's own clock, up to the last message.
         self._solved = 0.0
         # The parent's view of a fit by code from outside: see Stamp.
@@ -134,6 +137,11 @@ class JobWatch:
         peaks = [peak for peak in (self.process.peak_mb(), self._peak) if peak]
         outcome.peak_memory_mb = max(peaks) if peaks else None
         return outcome
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the worker goes on only when its message has been read, or has soon done."""
+        return self.job.foreign or self._all_timed or _RANK[self._phase] < _RANK["tune"]
 
     def spoiled(self, outcome: Outcome) -> bool:
         """Whether the job may have left something behind, at the next one's expense."""
@@ -183,8 +191,10 @@ class JobWatch:
             self._outcome.trace.append(message.checkpoint)
         elif isinstance(message, SnapshotMessage):
             self._take_snapshot(message, arrived)
-        ready = isinstance(message, PhaseMessage) and message.phase == "idle"
-        if self.job.foreign and not ready:
+        phase = message.phase if isinstance(message, PhaseMessage) else None
+        begins = phase in TIMED and not self._timed
+        self._timed |= begins
+        if begins or (self.job.foreign and phase != "idle"):
             self.process.acknowledge()
 
     def _take_phase(self, message: PhaseMessage, arrived: float) -> None:
@@ -199,6 +209,8 @@ class JobWatch:
         unplanned = phase == "tune" and phase not in self.job.limits.seconds
         if unplanned or self._phase == "start" or _RANK[phase] < _RANK[self._phase]:
             raise WireError(f"phase {phase!r} after {self._phase!r}")
+        # The second time in a row it is the claims about the last state that are looked at.
+        self._all_timed = phase == "evaluate" and self._phase == "evaluate"
         self._enter(phase)
         if not self.job.foreign:
             # The worker's own clock is the exact one.

@@ -23,6 +23,7 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from marginbench.harness.jobs import (
+    TIMED,
     CheckpointMessage,
     FoundMessage,
     Job,
@@ -62,7 +63,7 @@ def main(descriptor: int) -> None:
         with contextlib.suppress(OSError):
             os.ftruncate(1, 0)
         # Code from outside is timed by the parent: it waits until the parent has looked.
-        send = connection.send_and_wait if job.foreign else connection.send
+        send = connection.send_and_wait if job.foreign else _until_timed(connection)
         result = _serve(job, send, pools)
         with contextlib.suppress(Exception):  # a solver may have replaced them
             sys.stdout.flush()
@@ -102,6 +103,25 @@ class _Connection:
             if not piece:
                 return None
             self._reader.feed(piece)
+
+
+def _until_timed(connection: _Connection) -> Callable[[Message], None]:
+    """Sends; where a job's clocks are about to start, the parent says when.
+
+    It may still be writing the record of the job before, which is to disturb nothing that is timed.
+    """
+    began = False
+
+    def send(message: Message) -> None:
+        nonlocal began
+        begins = not began and isinstance(message, PhaseMessage) and message.phase in TIMED
+        if begins:
+            began = True
+            connection.send_and_wait(message)
+        else:
+            connection.send(message)
+
+    return send
 
 
 def _plain(message: Message) -> dict[str, Any]:

@@ -58,10 +58,16 @@ class KeptEntries:
         """
         sums = np.zeros(sum(map(len, self._sets)))
         if len(support):
-            new = support[~self._known[support]]
-            rows = self._with(new) if self._rows is None or len(new) else self._rows
+            known = self._known[support]
+            rows = self._rows if known.all() else self._with(self._missing(support[~known]))
             in_parts(sum_of_rows, len(sums), rows, support, coef, sums)
         return sums
+
+    def _missing(self, new: Array) -> Array:
+        """These rows, or all that are missing where they take one block."""
+        missing = np.flatnonzero(~self._known)
+        width = sum(map(len, self._sets))
+        return missing if len(missing) * width <= _BLOCK_ENTRIES else new
 
     def _with(self, new: Array) -> Array:
         """The rows of all entries, with those of further training points."""

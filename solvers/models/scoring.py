@@ -133,16 +133,20 @@ def sum_of_rows(block, rows, coef, sums, start, stop):
     """
     for left in range(start, stop, _SUMMED_COLUMNS):
         right = min(left + _SUMMED_COLUMNS, stop)
-        sums[left:right] = 0.0
+        # Slices, whose loops begin at 0: otherwise an index may be one from the end, and no loop
+        # takes several columns at a time.
+        own = sums[left:right]
+        own[:] = 0.0
         j = 0
         # Four rows at a time: the sums are loaded and stored a fourth as often.
         while j + 4 <= len(rows):
-            a, b, c, d = block[rows[j]], block[rows[j + 1]], block[rows[j + 2]], block[rows[j + 3]]
+            a, b = block[rows[j], left:right], block[rows[j + 1], left:right]
+            c, d = block[rows[j + 2], left:right], block[rows[j + 3], left:right]
             of_a, of_b, of_c, of_d = coef[j], coef[j + 1], coef[j + 2], coef[j + 3]
-            for i in range(left, right):
-                sums[i] += (of_a * a[i] + of_b * b[i]) + (of_c * c[i] + of_d * d[i])
+            for i in range(len(own)):
+                own[i] += (of_a * a[i] + of_b * b[i]) + (of_c * c[i] + of_d * d[i])
             j += 4
         for k in range(j, len(rows)):
-            row, own = block[rows[k]], coef[k]
-            for i in range(left, right):
-                sums[i] += own * row[i]
+            row, of_row = block[rows[k], left:right], coef[k]
+            for i in range(len(own)):
+                own[i] += of_row * row[i]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, Self
 
 
@@ -50,7 +51,8 @@ class Counters:
     @property
     def evaluations(self) -> int:
         """All that a textbook run asks for, one as one: kernel entries, inner products, ..."""
-        return sum(getattr(self, name) for name in evaluation_counters(type(self)))
+        kind: Any = type(self)
+        return sum(getattr(self, name) for name in evaluation_counters(kind))
 
     def since(self, before: Counters) -> Self:
         """What has been added to an earlier state of these counters."""
@@ -60,7 +62,7 @@ class Counters:
 
     def as_dict(self) -> dict[str, Any]:
         """The counts by name."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 @dataclass
@@ -96,7 +98,8 @@ class Served:
 SERVED = Served()
 
 
-def evaluation_counters(counters: type[Counters] = Counters) -> tuple[str, ...]:
+@cache
+def evaluation_counters(counters: type[Any] = Counters) -> tuple[str, ...]:
     """Names of the counters that add up to the evaluations asked for."""
     return tuple(item.name for item in fields(counters) if item.metadata["evaluation"])
 

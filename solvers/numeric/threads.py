@@ -30,11 +30,13 @@ def in_parts(
     smallest : int, default=4096
         Below so many elements a thread costs more than it saves.
     """
-    parts = min(get_num_threads(), max(1, length // smallest))
-    bounds = [length * part // parts for part in range(parts + 1)]
+    parts = length // smallest
+    # To ask numba takes longer than a short loop.
+    parts = min(get_num_threads(), parts) if parts > 1 else 1
     if parts == 1:
         function(*arguments, 0, length)
         return
+    bounds = [length * part // parts for part in range(parts + 1)]
     pool = _pool(parts)
     running = [
         pool.submit(function, *arguments, start, stop) for start, stop in pairwise(bounds[1:])

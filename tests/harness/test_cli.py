@@ -121,7 +121,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a study; runs of its solvers are done in this process."""
 
     class Here(InProcess):
-        def __init__(self, *arguments: object) -> None:
+        def __init__(self, *arguments: object, **options: object) -> None:
             """Takes the place of the pool of workers."""
 
         def __enter__(self) -> Here:

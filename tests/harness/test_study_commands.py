@@ -21,7 +21,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     """Runs a command in an empty folder: exit code, output and errors."""
 
     class Here(InProcess):
-        def __init__(self, *arguments: object) -> None:
+        def __init__(self, *arguments: object, **options: object) -> None:
             """Takes the place of the pool of workers."""
 
         def __enter__(self) -> Here:

@@ -39,6 +39,7 @@ class Worker:
     def __init__(self, messages: list[dict[str, Any]], log: Path) -> None:
         self.reader = SimpleNamespace()
         self.log = log
+        self.acknowledged = 0
         self._frames = FrameReader()
         for message in messages:
             self._frames.feed(encode(message))
@@ -57,6 +58,9 @@ class Worker:
 
     def send(self, frame: bytes) -> None:
         pass
+
+    def acknowledge(self) -> None:
+        self.acknowledged += 1
 
 
 def watched(work: FitWork, folder: Path, *messages: dict[str, Any], **more: float) -> JobWatch:
@@ -80,6 +84,24 @@ def test_a_phase_without_a_limit_is_only_where_something_is_tuned(tmp_path: Path
     assert watched(TUNED, tmp_path, phase("tune"), tune=9.0).check() is None
     late = watched(TUNED, tmp_path, phase("solve"), phase("tune"), tune=9.0)
     assert refused(late.check()) == "phase 'tune' after 'solve'"
+
+
+def test_a_worker_waits_once_where_its_clocks_start(tmp_path: Path) -> None:
+    phases = [phase(name) for name in ("compile", "tune", "solve", "evaluate", "solve")]
+    for sent, acknowledged in ((1, 0), (2, 1), (5, 1)):
+        watch = watched(TUNED, tmp_path, *phases[:sent], tune=9.0)
+        assert watch.is_awaited
+        assert watch.check() is None
+        assert cast("Worker", watch.process).acknowledged == acknowledged
+        assert watch.is_awaited == (sent == 1)
+
+
+def test_the_end_of_a_job_is_read_at_once(tmp_path: Path) -> None:
+    phases = [phase(name) for name in ("solve", "evaluate", "solve", "evaluate", "evaluate")]
+    for sent in (2, 3, 4, 5):
+        watch = watched(PLAIN, tmp_path, *phases[:sent])
+        assert watch.check() is None
+        assert watch.is_awaited == (sent == 5)
 
 
 def test_tuning_that_takes_too_long_is_ended(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_what_toml_cannot_hold_is_refused():
 
 def test_a_study_of_python_is_completed_as_one_of_a_file(tmp_path, monkeypatch):
     class Here(InProcess):
-        def __init__(self, *arguments):
+        def __init__(self, *arguments, **options):
             """Takes the place of the pool of workers."""
 
         def __enter__(self):

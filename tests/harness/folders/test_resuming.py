@@ -56,7 +56,7 @@ def command(
     pools: list[int] = []
 
     @contextlib.contextmanager
-    def pool(jobs: int, logs: Path) -> Iterator[InProcess]:
+    def pool(jobs: int, logs: Path, *, ahead: bool) -> Iterator[InProcess]:
         pools.append(jobs)
         yield InProcess()
 

@@ -74,19 +74,22 @@ class Counted(RBF):
 computed: list[int] = []
 
 
-@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize("keeps", ["all at once", "as needed", "none"])
 def test_each_entry_is_computed_once_where_all_of_them_fit(
-    keeps: bool, monkeypatch: pytest.MonkeyPatch
+    keeps: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    size = N_TRAIN * (N_TRAIN + N_TEST) * 4
-    monkeypatch.setattr(entries, "KEPT_BYTES", size if keeps else size - 1)
+    size = N_TRAIN * (N_TRAIN + N_TEST)
+    monkeypatch.setattr(entries, "KEPT_BYTES", 4 * size - (keeps == "none"))
+    monkeypatch.setattr(entries, "_BLOCK_ENTRIES", size if keeps == "all at once" else 500)
     X, Z, y, z = points()
     kernel = Counted(0.7)
-    models = states(X, y, kernel)
+    models = states(X, y, kernel)[:4]
     judge = evaluator(kernel, X, Z, y, z)
     computed.clear()
     for model in models:
         judge.evaluate(model, "float32")
     ever = len(set().union(*(set(model.support) for model in models)))
     each = sum(len(model.support) for model in models)
-    assert sum(computed) == (N_TRAIN + N_TEST) * (ever if keeps else each)
+    rows = {"all at once": N_TRAIN, "as needed": ever, "none": each}
+    assert ever < N_TRAIN
+    assert sum(computed) == (N_TRAIN + N_TEST) * rows[keeps]

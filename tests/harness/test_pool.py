@@ -1,0 +1,73 @@
+"""The local pool may prepare a job while the end of the one before is dealt with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from marginbench.harness.jobs import Ended, Job, Limits, PhaseMessage, Send, Started, Work
+from marginbench.harness.pool import LocalPool
+
+pytestmark = pytest.mark.posix
+
+
+@dataclass(frozen=True)
+class Clocked(Work):
+    """Leaves a note that it is prepared; its result is the time at which its clocks start."""
+
+    note: Path
+    fails: bool = False
+
+    def run(self, send: Send) -> float:
+        self.note.touch()
+        send(PhaseMessage("solve"))
+        if self.fails:
+            raise ValueError("as told")
+        return time.monotonic()
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_clocks_of_a_job_start_when_the_one_before_is_dealt_with(
+    ahead: bool, tmp_path: Path
+) -> None:
+    notes = [tmp_path / name for name in ("fails", "first", "second")]
+    drawn: list[str] = []
+    told: list[tuple[str, str]] = []
+
+    def jobs() -> Iterator[Job]:
+        for note in notes:
+            drawn.append(note.name)
+            yield Job(note.name, Clocked(note, note.name == "fails"), Limits({}, 1000.0))
+
+    with LocalPool(1, tmp_path / "logs", ahead=ahead) as pool:
+        for event in pool.execute(jobs()):
+            if isinstance(event, Started):
+                told.append(("started", event.job.tag))
+            if not isinstance(event, Ended):
+                continue
+            told.append((event.outcome.status, event.job.tag))
+            if event.job.tag == "fails":
+                # What it has come to may be of importance to the limits of the next one.
+                assert drawn == ["fails"]
+            elif event.job.tag == "first":
+                assert drawn == (["fails", "first", "second"] if ahead else ["fails", "first"])
+                until = time.monotonic() + 60.0
+                while ahead and not notes[2].exists() and time.monotonic() < until:
+                    time.sleep(0.01)
+                assert notes[2].exists() == ahead
+                time.sleep(0.1)
+                dealt_with = time.monotonic()
+            else:
+                assert event.outcome.value >= dealt_with
+    assert told == [
+        ("started", "fails"),
+        ("failed", "fails"),
+        ("started", "first"),
+        ("done", "first"),
+        ("started", "second"),
+        ("done", "second"),
+    ]
