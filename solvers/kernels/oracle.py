@@ -183,10 +183,35 @@ class KernelOracle:
         """
         if self.looks_ahead:
             store, ahead = self._store_ahead
-            ahead.note(i)
+            ahead.note(np.array([i]))
             if not store.has(i):
                 self._fill_by_block(store, ahead.choose(i, upcoming))
         return self.row(i)
+
+    @property
+    def stored(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """For compiled loops: stored rows, and where among them each row is, -1 if it is not.
+
+        None if nothing is stored. What a loop has read it tells :meth:`note_read`.
+        """
+        store = self._store_ahead[0] if self.looks_ahead else self._cache
+        return None if store is None else (store.rows, store.slot_of_row)
+
+    def note_read(self, index: np.ndarray) -> None:
+        """Count rows that were read from :attr:`stored`, as if :meth:`row_ahead` had given them.
+
+        Parameters
+        ----------
+        index : ndarray of int64
+            In the order in which they were read; a row may come more than once.
+        """
+        self.charge(len(index) * self.n, 0)
+        store = self._cache
+        if self.looks_ahead:
+            store, ahead = self._store_ahead
+            ahead.note(index)
+        assert store is not None
+        store.slots(index)
 
     @property
     def looks_ahead(self) -> bool:
