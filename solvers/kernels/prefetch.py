@@ -14,7 +14,7 @@ _FEWEST_ROWS, _MOST_ROWS = 24, 128
 # Indices to come are looked at in this number, to find rows among them that are not stored yet.
 _INDICES = 4096
 # The rows wanted soon are so many times those computed at a time.
-_BLOCKS_AHEAD = 4
+_BLOCKS_AHEAD = 12
 
 
 class RowsAhead:

@@ -11,6 +11,9 @@ from marginbench.solvers.numeric.water_level import water_level
 from marginbench.solvers.sbp.two_basins import two_basin_level
 from marginbench.solvers.sbp.windows import TwoBasins, fill
 
+# So many points near the level are expected to be drawn some time.
+_NEIGHBOURS = 512
+
 
 class DrawStream:
     """Uniform draws from some points, one after the other, known before they are taken.
@@ -223,7 +226,11 @@ def _probable(
     count: int,
     left: int,
 ) -> np.ndarray:
-    """Covered candidates of all streams, in the order in which they will be taken."""
+    """Covered candidates of all streams, in the order in which they will be taken; then neighbours.
+
+    Candidates far ahead are judged by water that will have moved by then, and where few points are
+    covered few are known. So the points nearest to the level follow, from below.
+    """
     if covered is None:
         return np.empty(0, dtype=np.int64)
     kept = []
@@ -232,7 +239,17 @@ def _probable(
         top = np.where(positive[candidates], covered.top_positive, covered.top_negative)
         kept.append(candidates[heights[candidates] <= top][:left])
     turns = np.concatenate([np.arange(len(points)) for points in kept])
-    return np.concatenate(kept)[np.argsort(turns, kind="stable")]
+    ordered = np.concatenate(kept)[np.argsort(turns, kind="stable")]
+    return np.append(ordered, _nearest(heights, positive, covered, min(_NEIGHBOURS, left)))
+
+
+def _nearest(heights: np.ndarray, positive: np.ndarray, covered: Covered, count: int) -> np.ndarray:
+    """The points that stand lowest over the last covered one of their class, lowest first."""
+    over = heights - np.where(positive, covered.top_positive, covered.top_negative)
+    nearest = np.arange(len(over))
+    if count < len(over):
+        nearest = np.argpartition(over, count)[:count]
+    return nearest[np.argsort(over[nearest])]
 
 
 @njit(error_model="numpy")

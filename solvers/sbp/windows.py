@@ -47,7 +47,7 @@ class BasinState(NamedTuple):
         Marks of points, padded so that they can be read as whole words.
     words : ndarray of uint64
         The same memory.
-    index : ndarray of int64, shape (2, n)
+    collected : ndarray of int64, shape (2, n)
         The points collected in the windows of the positives and of the negatives.
     heights : ndarray of float64, shape (2, n)
         Their heights.
@@ -61,7 +61,7 @@ class BasinState(NamedTuple):
     volume: float
     marks: np.ndarray
     words: np.ndarray
-    index: np.ndarray
+    collected: np.ndarray
     heights: np.ndarray
     standing: np.void
 
@@ -90,7 +90,7 @@ class TwoBasins:
             volume=float(volume),
             marks=marks,
             words=marks.view(np.uint64),
-            index=np.empty((2, n), dtype=np.int64),
+            collected=np.empty((2, n), dtype=np.int64),
             heights=np.empty((2, n)),
             standing=np.zeros(1, dtype=STANDING)[0],
         )
@@ -114,7 +114,7 @@ def fill(basins, heights):
     if standing.rank == 0 or n <= _SMALL:
         _fill_by_selection(basins, heights)
         return
-    index, before = basins.index, basins.heights
+    index, before = basins.collected, basins.heights
     positive = standing.last_positive + _mean_change(heights, index[0], before[0], standing.n_up)
     negative = standing.last_negative + _mean_change(heights, index[1], before[1], standing.n_down)
     skip_up, skip_down, poured = _collect(basins, heights, positive, negative)
@@ -240,7 +240,7 @@ def _collect(basins, heights, positive, negative):
     """
     standing = basins.standing
     is_positive, marks, words = basins.positive, basins.marks, basins.words
-    index, found = basins.index, basins.heights
+    index, found = basins.collected, basins.heights
     low_positive, low_negative = positive - standing.width, negative - standing.width
     below, below_positive, poured = _mark(
         heights, is_positive, low_positive, low_negative, 2 * standing.width, marks
