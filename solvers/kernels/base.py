@@ -24,8 +24,8 @@ BLOCK_BYTES = 4 * 2**20
 _FEWEST_ROWS = 64
 # BLAS works on tiles of so many rows, and sums what is left over in another order, as einsum does
 # for a single row. With whole tiles a score does not depend on those that are asked for with it,
-# except that BLAS may take another order for large products, and OpenBLAS for AVX2 takes another one
-# at other places of a tile.
+# except that BLAS may take another order for large products, and OpenBLAS for AVX2 takes another
+# one at other places of a tile.
 TILE = 16
 # Below so many entries a thread costs more than it saves.
 _FEWEST_ENTRIES = 2**16

@@ -12,6 +12,7 @@ from scipy import sparse
 from marginbench.solvers.kernels import Kernel, make_kernel
 from marginbench.solvers.kernels.prefetch import RowsAhead
 from marginbench.solvers.kernels.row_cache import RowCache
+from marginbench.solvers.kernels.row_parts import put_together
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.counters import SERVED, Counters
 from marginbench.solvers.numeric.matrices import Matrix
@@ -33,8 +34,6 @@ _READ = 64
 # Time of computing an entry over that of copying one: dense points with so many features, or
 # sparse ones with so many stored numbers, make it 1. Copying a point takes 40 times the former.
 _FEATURES_OF_COPY, _STORED_OF_COPY, _COPIED_POINT = 128, 10, 40
-# Parts of rows are computed so many columns at a time.
-_COLUMNS = 4096
 
 
 class KernelOracle:
@@ -205,31 +204,16 @@ class KernelOracle:
             return
         missing = cache.slots(index) < 0
         index, places = index[missing], places[missing]
-        others = np.setdiff1d(np.arange(self.n), columns, assume_unique=True)
+        others = self.n - len(columns)
         saved = len(index) * (len(columns) * self._entry_cost - self.n)
-        if saved <= _COPIED_POINT * self._entry_cost * len(others):
+        if saved <= _COPIED_POINT * self._entry_cost * others:
             return
         slots = cache.reserve(index)
-        order = np.argsort(columns)
-        columns = columns[order]
-        chunks = [slice(top, top + self.chunk) for top in range(0, len(index), self.chunk)]
-        points = [self.points.take(index[rows]) for rows in chunks]
-        done = 0
-        for start in range(0, max(1, len(others)), _COLUMNS):
-            new = others[start : start + _COLUMNS]
-            # The known entries enter with the new ones between which they stand.
-            last = start + _COLUMNS >= len(others)
-            end = len(columns) if last else int(np.searchsorted(columns, new[-1]))
-            known, sources = columns[done:end], order[done:end]
-            done = end
-            those = self.points.take(new)
-            for rows, these in zip(chunks, points, strict=True):
-                block = self.kernel.block(these, those)
-                in_parts(
-                    _put_together, len(block), cache.storage, slots[rows], known, entries,
-                    places[rows], sources, new, block, smallest=8,
-                )  # fmt: skip
-        self.charge(0, len(index) * len(others))
+        put_together(
+            self.kernel, self.points, index, columns, entries, places, cache.storage, slots,
+            self.chunk,
+        )  # fmt: skip
+        self.charge(0, len(index) * others)
 
     def row_ahead(self, i: int, upcoming: Callable[[int], np.ndarray]) -> np.ndarray:
         """The same as :meth:`row`, for a caller who knows which rows it will probably ask for next.
@@ -247,10 +231,35 @@ class KernelOracle:
         """
         if self.looks_ahead:
             store, ahead = self._store_ahead
-            ahead.note(i)
+            ahead.note(np.array([i]))
             if not store.has(i):
                 self._fill_by_block(store, ahead.choose(i, upcoming))
         return self.row(i)
+
+    @property
+    def stored(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """For compiled loops: stored rows, and where among them each row is, -1 if it is not.
+
+        None if nothing is stored. What a loop has read it tells :meth:`note_read`.
+        """
+        store = self._store_ahead[0] if self.looks_ahead else self._cache
+        return None if store is None else (store.rows, store.slot_of_row)
+
+    def note_read(self, index: np.ndarray) -> None:
+        """Count rows that were read from :attr:`stored`, as if :meth:`row_ahead` had given them.
+
+        Parameters
+        ----------
+        index : ndarray of int64
+            In the order in which they were read; a row may come more than once.
+        """
+        self.charge(len(index) * self.n, 0)
+        store = self._cache
+        if self.looks_ahead:
+            store, ahead = self._store_ahead
+            ahead.note(index)
+        assert store is not None
+        store.slots(index)
 
     @property
     def looks_ahead(self) -> bool:
@@ -409,18 +418,6 @@ def _gather(rows, slots, positions, columns, entries, start, stop):
         row, target = rows[slots[position]], entries[position]
         for c in range(len(columns)):
             target[c] = row[columns[c]]
-
-
-@njit(error_model="numpy", nogil=True)
-def _put_together(storage, slots, known, entries, places, sources, new, block, start, stop):
-    """Known entries and new ones, into their columns of the stored rows from start to stop."""
-    for p in range(start, stop):
-        target, source = storage[slots[p]], entries[places[p]]
-        for c in range(len(known)):
-            target[known[c]] = source[sources[c]]
-        source = block[p]
-        for c in range(len(new)):
-            target[new[c]] = source[c]
 
 
 def _same(index: np.ndarray, columns: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ _FEWEST_ROWS, _MOST_ROWS = 24, 128
 # Indices to come are looked at in this number, to find rows among them that are not stored yet.
 _INDICES = 4096
 # The rows wanted soon are so many times those computed at a time.
-_BLOCKS_AHEAD = 4
+_BLOCKS_AHEAD = 12
 
 
 class RowsAhead:
@@ -38,11 +38,12 @@ class RowsAhead:
         self._used = 0
         self._limit = _FEWEST_ROWS
 
-    def note(self, i: int) -> None:
-        """Row i is asked for."""
-        if self._waiting[i]:
-            self._waiting[i] = False
-            self._used += 1
+    def note(self, index: np.ndarray) -> None:
+        """These rows are asked for, int64; the same one may come more than once."""
+        waiting = index[self._waiting[index]]
+        if len(waiting):
+            self._waiting[waiting] = False
+            self._used += len(np.unique(waiting))
 
     def choose(self, i: int, upcoming: Callable[[int], np.ndarray]) -> np.ndarray:
         """Distinct rows to compute now, none of them stored; the first is i.

@@ -22,6 +22,11 @@ class RowCache:
     max_bytes : int
         Bound on the bytes of the stored rows. The operating system hands out memory only as rows
         fill it.
+
+    Attributes
+    ----------
+    slot_of_row : ndarray of int64, shape (n,)
+        Where each row is stored; -1 if it is not.
     """
 
     def __init__(self, n: int, dtype: Any, max_bytes: int) -> None:
@@ -29,7 +34,7 @@ class RowCache:
         self.storage = np.empty((slots, n), dtype=dtype)
         self.rows = self.storage.view()
         self.rows.flags.writeable = False
-        self._slot_of_row = np.full(n, -1, dtype=np.int64)
+        self.slot_of_row = np.full(n, -1, dtype=np.int64)
         self._row_of_slot = np.full(slots, -1, dtype=np.int64)
         self._last_used = np.zeros(slots, dtype=np.int64)
         self._clock = 0
@@ -46,7 +51,7 @@ class RowCache:
 
     def slot(self, i: int) -> int:
         """The slot of row i, now the most recently used; -1 if it is not stored."""
-        slot = int(self._slot_of_row[i])
+        slot = int(self.slot_of_row[i])
         if slot >= 0:
             self._clock += 1
             self._last_used[slot] = self._clock
@@ -54,17 +59,17 @@ class RowCache:
 
     def slots(self, index: np.ndarray) -> np.ndarray:
         """The slots of these rows, now the most recently used; -1 for those not stored."""
-        slots = self._slot_of_row[index]
+        slots = self.slot_of_row[index]
         self._touch(slots[slots >= 0])
         return slots
 
     def has(self, i: int) -> bool:
         """Whether row i is stored; it does not become the more recently used by it."""
-        return bool(self._slot_of_row[i] >= 0)
+        return bool(self.slot_of_row[i] >= 0)
 
     def holds(self, index: np.ndarray) -> np.ndarray:
         """Whether each row is stored; no row becomes the more recently used by it."""
-        return self._slot_of_row[index] >= 0
+        return self.slot_of_row[index] >= 0
 
     def reserve(self, index: np.ndarray) -> np.ndarray:
         """Slots for these distinct rows, none of them stored yet; the oldest rows make room.
@@ -80,8 +85,8 @@ class RowCache:
             self._touch(slots[:fresh])
             oldest = np.sort(np.argpartition(self._last_used, missing - 1)[:missing])
             slots[fresh:] = oldest
-            self._slot_of_row[self._row_of_slot[oldest]] = -1
-        self._slot_of_row[index] = slots
+            self.slot_of_row[self._row_of_slot[oldest]] = -1
+        self.slot_of_row[index] = slots
         self._row_of_slot[slots] = index
         self._touch(slots)
         return slots

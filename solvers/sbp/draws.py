@@ -8,7 +8,11 @@ import numpy as np
 
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.water_level import water_level
-from marginbench.solvers.sbp.two_basins import TwoBasins, two_basin_level
+from marginbench.solvers.sbp.two_basins import two_basin_level
+from marginbench.solvers.sbp.windows import TwoBasins, fill
+
+# So many points near the level are expected to be drawn some time.
+_NEIGHBOURS = 512
 
 
 class DrawStream:
@@ -20,20 +24,27 @@ class DrawStream:
         Used by nothing else from now on: looking ahead then changes no draw.
     points : int or ndarray of int64, shape (n_points,)
         The positions that are drawn, with replacement; a number stands for all below it.
+
+    Attributes
+    ----------
+    known : ndarray of int64
+        Candidates, soonest first.
+    n_taken : int
+        How many of them have been taken or rejected.
     """
 
     def __init__(self, rng: np.random.Generator, points: int | np.ndarray) -> None:
         self._rng = rng
         self._points = points
         self._n_points = points if isinstance(points, int) else len(points)
-        self._known = np.empty(0, dtype=np.int64)
-        self._next = 0
+        self.known = np.empty(0, dtype=np.int64)
+        self.n_taken = 0
 
     def upcoming(self, k: int) -> np.ndarray:
         """The next k candidates, int64, shape (k,); they are still to be taken."""
-        while len(self._known) - self._next < k:
+        while len(self.known) - self.n_taken < k:
             self._extend()
-        return self._known[self._next : self._next + k].copy()
+        return self.known[self.n_taken : self.n_taken + k].copy()
 
     def take(self, heights: np.ndarray, positive: np.ndarray, covered: Covered) -> int:
         """The first candidate that is covered; those before it are rejected for good.
@@ -46,11 +57,11 @@ class DrawStream:
             Must cover some of the stream's points.
         """
         while True:
-            at = _first_covered(self._known, self._next, heights, positive, *covered)
-            if at < len(self._known):
-                self._next = at + 1
-                return int(self._known[at])
-            self._next = len(self._known)
+            at = first_covered(self.known, self.n_taken, heights, positive, *covered)
+            if at < len(self.known):
+                self.n_taken = at + 1
+                return int(self.known[at])
+            self.n_taken = len(self.known)
             self._extend()
 
     def _extend(self) -> None:
@@ -58,9 +69,9 @@ class DrawStream:
         block = self._rng.integers(self._n_points, size=max(1024, self._n_points))
         if not isinstance(self._points, int):
             block = self._points[block]
-        left = self._known[self._next :]
-        self._known = np.concatenate([left, block]) if len(left) else block
-        self._next = 0
+        left = self.known[self.n_taken :]
+        self.known = np.concatenate([left, block]) if len(left) else block
+        self.n_taken = 0
 
 
 class Covered(NamedTuple):
@@ -180,7 +191,7 @@ class TwoBasinDraws:
         self._positive = positive
         self._members = np.flatnonzero(positive), np.flatnonzero(~positive)
         self._volume = volume
-        self._basins = TwoBasins(positive, volume)
+        self.basins = TwoBasins(positive, volume)
         self.covered: Covered | None = None
         if pairs:
             # Each has its own generator: looking ahead in one changes nothing in the other.
@@ -193,16 +204,7 @@ class TwoBasinDraws:
 
     def draw(self, heights: np.ndarray) -> list[int]:
         """A positive and a negative point, or one point."""
-        levels = self._basins.fill(heights)
-        ends = [
-            _tie_end(heights, self._positive, side, last, levels.rank) if tied else len(heights)
-            for side, last, tied in (
-                (True, levels.last_positive, levels.tied_positive),
-                (False, levels.last_negative, levels.tied_negative),
-            )
-        ]
-        covered = Covered(levels.last_positive, ends[0], levels.last_negative, ends[1])
-        self.covered = covered
+        covered = self.covered = Covered(*cover(self.basins.state, heights))
         return [stream.take(heights, self._positive, covered) for stream in self.streams]
 
     def probable(self, heights: np.ndarray, count: int, left: int) -> np.ndarray:
@@ -224,7 +226,11 @@ def _probable(
     count: int,
     left: int,
 ) -> np.ndarray:
-    """Covered candidates of all streams, in the order in which they will be taken."""
+    """Covered candidates of all streams, in the order in which they will be taken; then neighbours.
+
+    Candidates far ahead are judged by water that will have moved by then, and where few points are
+    covered few are known. So the points nearest to the level follow, from below.
+    """
     if covered is None:
         return np.empty(0, dtype=np.int64)
     kept = []
@@ -233,11 +239,21 @@ def _probable(
         top = np.where(positive[candidates], covered.top_positive, covered.top_negative)
         kept.append(candidates[heights[candidates] <= top][:left])
     turns = np.concatenate([np.arange(len(points)) for points in kept])
-    return np.concatenate(kept)[np.argsort(turns, kind="stable")]
+    ordered = np.concatenate(kept)[np.argsort(turns, kind="stable")]
+    return np.append(ordered, _nearest(heights, positive, covered, min(_NEIGHBOURS, left)))
+
+
+def _nearest(heights: np.ndarray, positive: np.ndarray, covered: Covered, count: int) -> np.ndarray:
+    """The points that stand lowest over the last covered one of their class, lowest first."""
+    over = heights - np.where(positive, covered.top_positive, covered.top_negative)
+    nearest = np.arange(len(over))
+    if count < len(over):
+        nearest = np.argpartition(over, count)[:count]
+    return nearest[np.argsort(over[nearest])]
 
 
 @njit(error_model="numpy")
-def _first_covered(
+def first_covered(
     candidates,
     start,
     heights,
@@ -257,6 +273,20 @@ def _first_covered(
         if heights[i] < top or (heights[i] == top and i < end):
             return p
     return len(candidates)
+
+
+@njit(error_model="numpy")
+def cover(basins, heights):
+    """The fields of Covered, of two basins."""
+    fill(basins, heights)
+    standing, positive = basins.standing, basins.positive
+    up, down = standing.last_positive, standing.last_negative
+    end_up = end_down = len(heights)
+    if standing.tied_positive:
+        end_up = _tie_end(heights, positive, True, up, standing.rank)
+    if standing.tied_negative:
+        end_down = _tie_end(heights, positive, False, down, standing.rank)
+    return up, end_up, down, end_down
 
 
 @njit(error_model="numpy")

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from marginbench.solvers.numeric.compiling import njit
+
+
+class CoefficientState(NamedTuple):
+    """alpha and its sum, see :class:`Coefficients`; compiled code changes it.
+
+    Attributes
+    ----------
+    values, lag, total : ndarray of float64, shape (n,)
+    factors : record
+        The scale of the values and the sum of the scales, ``scale`` and ``weight``.
+    """
+
+    values: np.ndarray
+    lag: np.ndarray
+    total: np.ndarray
+    factors: np.void
 
 
 class Coefficients:
@@ -21,38 +40,53 @@ class Coefficients:
     """
 
     def __init__(self, n: int) -> None:
-        self._values = np.zeros(n)
-        self._lag = np.zeros(n)
-        self._sum = np.zeros(n)
-        self._scale = 1.0
-        self._weight = 0.0
+        factors = np.array([(1.0, 0.0)], dtype=[("scale", np.float64), ("weight", np.float64)])[0]
+        self.state = CoefficientState(np.zeros(n), np.zeros(n), np.zeros(n), factors)
 
     def add(self, i: int, amount: float) -> None:
         """alpha_i += amount."""
-        added = amount / self._scale
-        self._values[i] += added
-        self._lag[i] += added * self._weight
+        _add(self.state, i, amount)
 
     def shrink(self, factor: float) -> None:
         """alpha *= factor, for a factor of at most 1."""
-        self._scale *= factor
-        if self._scale < 0.5:
-            self._sum += self._weight * self._values - self._lag
-            self._values *= self._scale
-            self._lag[:] = 0.0
-            self._scale, self._weight = 1.0, 0.0
+        _shrink(self.state, factor)
 
     def count(self) -> None:
         """Add alpha as it stands to the sum."""
-        self._weight += self._scale
+        _count(self.state)
 
     def current(self) -> np.ndarray:
         """alpha, a fresh array of shape (n,)."""
-        return self._scale * self._values
+        return np.asarray(self.state.factors["scale"] * self.state.values)
 
     def total(self) -> np.ndarray:
         """The sum of the counted values of alpha, a fresh array of shape (n,)."""
-        return self._sum + (self._weight * self._values - self._lag)
+        values, lag, total, factors = self.state
+        return np.asarray(total + (factors["weight"] * values - lag))
+
+
+class PathState(NamedTuple):
+    """The iterate and the sums over the iterates, see :class:`Path`; compiled code changes it.
+
+    Attributes
+    ----------
+    signs : ndarray of float32, shape (n,)
+        The labels.
+    diag : ndarray of float64, shape (n,)
+    burn_in : int
+    responses, response_sum : ndarray of float64, shape (n,)
+    alpha : CoefficientState
+    progress : record
+        ``n_iter`` and ``squared_norm``, that of w.
+    """
+
+    signs: np.ndarray
+    diag: np.ndarray
+    burn_in: int
+    responses: np.ndarray
+    response_sum: np.ndarray
+    alpha: CoefficientState
+    progress: np.void
 
 
 class Path:
@@ -66,58 +100,96 @@ class Path:
         k(x_j, x_j).
     burn_in : int
         The iterations that the averages leave out.
+    suffix : bool
+        Average the later iterates only, see :meth:`average`.
     """
 
-    def __init__(self, y: np.ndarray, diag: np.ndarray, burn_in: int = 0) -> None:
+    def __init__(
+        self, y: np.ndarray, diag: np.ndarray, burn_in: int = 0, *, suffix: bool = False
+    ) -> None:
         n = len(y)
         self.y = y
         self.diag = diag
         self.burn_in = burn_in
-        self.n_iter = 0
-        self.squared_norm = 0.0
         self.alpha = Coefficients(n)
         self.responses = np.zeros(n)
-        self._response_sum = np.zeros(n)
+        progress = np.zeros(1, dtype=[("n_iter", np.int64), ("squared_norm", np.float64)])[0]
+        self.state = PathState(
+            signs=y.astype(np.float32),
+            diag=diag,
+            burn_in=burn_in,
+            responses=self.responses,
+            response_sum=np.zeros(n),
+            alpha=self.alpha.state,
+            progress=progress,
+        )
+        self._suffix = suffix
+        # How many iterates the sums of the last two powers of 2 hold, and these sums.
+        nothing = 0, np.zeros(n), np.zeros(n)
+        self._left_out, self._next_left_out = nothing, nothing
 
-    def move(self, drawn: list[int], rows: list[np.ndarray], step: float) -> None:
+    @property
+    def n_iter(self) -> int:
+        """Iterations done."""
+        return int(self.state.progress["n_iter"])
+
+    @property
+    def squared_norm(self) -> float:
+        """||w||^2."""
+        return float(self.state.progress["squared_norm"])
+
+    @squared_norm.setter
+    def squared_norm(self, value: float) -> None:
+        self.state.progress["squared_norm"] = value
+
+    def move(self, drawn: Sequence[int], rows: Sequence[np.ndarray], step: float) -> None:
         """w <- projection on the unit ball of w + step times the mean y_i Phi_i of the drawn i.
 
         Parameters
         ----------
-        drawn : list of one or two int
-        rows : list of ndarray, shape (n,)
+        drawn : sequence of one or two int
+        rows : sequence of ndarray, shape (n,)
             k(x_i, x_j) for each drawn i.
         step : float
         """
-        self.n_iter += 1
-        share = step / len(drawn)
-        signed = [share * self.y[i] for i in drawn]
-        grown = self.squared_norm
-        for m, i in enumerate(drawn):
-            # The response after the moves before this one.
-            moved = sum(signed[earlier] * rows[earlier][i] for earlier in range(m))
-            response = self.responses[i] + self.y[i] * moved
-            grown += 2 * share * response + share * share * self.diag[i]
-        factor = 1.0 / np.sqrt(grown) if grown > 1 else 1.0
-        self.squared_norm = min(grown, 1.0)
-        counted = float(self.n_iter > self.burn_in)
         if len(drawn) == 1:
-            _move_one(self.responses, self._response_sum, self.y, *rows, *signed, factor, counted)
+            move_one(self.state, drawn[0], rows[0], step)
         else:
-            _move_two(self.responses, self._response_sum, self.y, *rows, *signed, factor, counted)
-        for i in drawn:
-            self.alpha.add(i, share)
-        if factor < 1:
-            self.alpha.shrink(factor)
-        if counted:
-            self.alpha.count()
+            move_two(self.state, drawn[0], drawn[1], rows[0], rows[1], step)
+        self.mark()
+
+    def until_mark(self) -> float:
+        """Iterations to the next one after which :meth:`mark` has to be called."""
+        if not self._suffix:
+            return np.inf
+        n_counted = max(self.n_iter - self.burn_in, 0)
+        return self.burn_in + 2 ** n_counted.bit_length() - self.n_iter
+
+    def mark(self) -> None:
+        """After an iteration: keep the sums if the number of iterates in them is a power of 2."""
+        n_counted = self.n_iter - self.burn_in
+        if self._suffix and n_counted > 0 and n_counted & (n_counted - 1) == 0:
+            self._left_out = self._next_left_out
+            sums = self.alpha.total(), self.state.response_sum.copy()
+            self._next_left_out = n_counted, *sums
 
     def average(self) -> tuple[np.ndarray, np.ndarray]:
-        """alpha and the responses, averaged; the last ones as long as nothing is to be averaged."""
+        """alpha and the responses, averaged; the last ones as long as nothing is to be averaged.
+
+        With ``suffix`` the first 2^(k-1) of at least 2^k and fewer than 2^(k+1) iterates are left
+        out: a quarter to a half.
+        """
         n_counted = self.n_iter - self.burn_in
         if n_counted <= 0:
             return self.alpha.current(), self.responses.copy()
-        return self.alpha.total() / n_counted, self._response_sum / n_counted
+        alpha, responses = self.alpha.total(), self.state.response_sum
+        if not self._suffix:
+            return alpha / n_counted, responses / n_counted
+        n_left_out, alpha_before, responses_before = self._left_out
+        n_counted -= n_left_out
+        # A point drawn no more has no part in the difference of its sums but rounding.
+        alpha = np.maximum(alpha - alpha_before, 0.0)
+        return alpha / n_counted, (responses - responses_before) / n_counted
 
     def replace_responses(self, responses: np.ndarray) -> None:
         """Go on with responses of the same iterate that were computed afresh."""
@@ -128,6 +200,31 @@ class Path:
             self.alpha.shrink(factor)
             self.responses *= factor
             self.squared_norm = 1.0
+
+
+class BoundState(NamedTuple):
+    """What the draws so far add up to, see :class:`DrawBound`; compiled code changes it.
+
+    Attributes
+    ----------
+    signs : ndarray of float32, shape (n,)
+        The labels.
+    diag : ndarray of float64, shape (n,)
+    groups : ndarray of int64, shape (n,)
+    signed_counts : ndarray of float32, shape (n_groups, n)
+        y_i times the number of draws: exact, as far as whole numbers of this type go.
+    products : ndarray of float64, shape (n_groups, n_groups)
+        <v_g, v_h> for v_g = sum_{i in g} y_i count_i Phi_i.
+    totals : ndarray of float64, shape (n_groups,)
+        Draws.
+    """
+
+    signs: np.ndarray
+    diag: np.ndarray
+    groups: np.ndarray
+    signed_counts: np.ndarray
+    products: np.ndarray
+    totals: np.ndarray
 
 
 class DrawBound:
@@ -145,55 +242,143 @@ class DrawBound:
     """
 
     def __init__(self, y: np.ndarray, diag: np.ndarray, groups: np.ndarray, volume: float) -> None:
-        self._y = y
-        self._diag = diag
-        self._groups = groups
-        self._volume = volume
         n_groups = int(groups.max()) + 1
-        # y_i times the number of draws, and <v_g, v_h> for v_g = sum_{i in g} y_i count_i Phi_i.
-        self._signed_counts = np.zeros((n_groups, len(y)))
-        self._products = np.zeros((n_groups, n_groups))
-        self._totals = np.zeros(n_groups)
+        self._volume = volume
+        self.state = BoundState(
+            signs=y.astype(np.float32),
+            diag=diag,
+            groups=groups,
+            signed_counts=np.zeros((n_groups, len(y)), dtype=np.float32),
+            products=np.zeros((n_groups, n_groups)),
+            totals=np.zeros(n_groups),
+        )
 
     def add(self, i: int, row: np.ndarray) -> None:
         """Count a draw of point i, whose kernel row is given; costs no evaluation."""
-        group = self._groups[i]
-        for other, signed_counts in enumerate(self._signed_counts):
-            product = self._y[i] * _product(row, signed_counts)
-            self._products[group, other] += product
-            self._products[other, group] += product
-        self._products[group, group] += self._diag[i]
-        self._signed_counts[group, i] += self._y[i]
-        self._totals[group] += 1
+        add_draw(self.state, i, row)
 
     def value(self) -> float:
         """U(p); infinite as long as a group has no draws."""
-        if not self._totals.all():
+        totals, products = self.state.totals, self.state.products
+        if not totals.all():
             return float("inf")
-        masses = 1.0 / (len(self._totals) * self._totals)
-        squared_norm = float(np.einsum("g,gh,h", masses, self._products, masses))
-        largest = float((np.abs(self._signed_counts).max(axis=1) * masses).max())
+        masses = 1.0 / (len(totals) * totals)
+        squared_norm = float(np.einsum("g,gh,h", masses, products, masses))
+        largest = float((np.abs(self.state.signed_counts).max(axis=1) * masses).max())
         return float(np.sqrt(max(squared_norm, 0.0))) + self._volume * largest
+
+
+@njit(error_model="numpy")
+def _add(alpha, i, amount):
+    added = amount / alpha.factors.scale
+    alpha.values[i] += added
+    alpha.lag[i] += added * alpha.factors.weight
+
+
+@njit(error_model="numpy")
+def _shrink(alpha, factor):
+    factors = alpha.factors
+    factors.scale *= factor
+    if factors.scale < 0.5:
+        values, lag, total = alpha.values, alpha.lag, alpha.total
+        for i in range(len(values)):
+            total[i] += factors.weight * values[i] - lag[i]
+            values[i] *= factors.scale
+            lag[i] = 0.0
+        factors.scale, factors.weight = 1.0, 0.0
+
+
+@njit(error_model="numpy")
+def _count(alpha):
+    alpha.factors.weight += alpha.factors.scale
+
+
+@njit(error_model="numpy")
+def move_one(path, i, row, step):
+    """:meth:`Path.move` towards one point."""
+    grown = _grown(path, i, path.responses[i], path.progress.squared_norm, step)
+    factor, counted = _begin(path, grown)
+    signed = step * path.signs[i]
+    _move_one(path.responses, path.response_sum, path.signs, row, signed, factor, counted)
+    _add(path.alpha, i, step)
+    _end(path.alpha, factor, counted)
+
+
+@njit(error_model="numpy")
+def move_two(path, i, j, row, other_row, step):
+    """:meth:`Path.move` towards two points, half as far towards each."""
+    responses, signs = path.responses, path.signs
+    share = step / 2
+    signed, other_signed = share * signs[i], share * signs[j]
+    grown = _grown(path, i, responses[i], path.progress.squared_norm, share)
+    # The response after the move towards the first.
+    grown = _grown(path, j, responses[j] + signs[j] * (signed * row[j]), grown, share)
+    factor, counted = _begin(path, grown)
+    _move_two(
+        responses, path.response_sum, signs, row, other_row, signed, other_signed, factor, counted
+    )
+    _add(path.alpha, i, share)
+    _add(path.alpha, j, share)
+    _end(path.alpha, factor, counted)
+
+
+@njit(error_model="numpy")
+def _grown(path, i, response, squared_norm, share):
+    """||w||^2 after a step to a point with this response."""
+    return squared_norm + (2 * share * response + share * share * path.diag[i])
+
+
+@njit(error_model="numpy")
+def _begin(path, grown):
+    """Count an iteration; the factor that leads back into the ball, and 1 if w is averaged."""
+    progress = path.progress
+    progress.n_iter += 1
+    progress.squared_norm = min(grown, 1.0)
+    factor = 1.0 / np.sqrt(grown) if grown > 1 else 1.0
+    return factor, 1.0 if progress.n_iter > path.burn_in else 0.0
+
+
+@njit(error_model="numpy")
+def _end(alpha, factor, counted):
+    if factor < 1:
+        _shrink(alpha, factor)
+    if counted > 0:
+        _count(alpha)
+
+
+@njit(error_model="numpy")
+def _move_one(responses, response_sum, signs, row, signed, factor, counted):
+    for j in range(len(responses)):
+        responses[j] = factor * (responses[j] + signs[j] * (signed * row[j]))
+        response_sum[j] += counted * responses[j]
+
+
+@njit(error_model="numpy")
+def _move_two(
+    responses, response_sum, signs, row, other_row, signed, other_signed, factor, counted
+):
+    for j in range(len(responses)):
+        moved = signed * row[j] + other_signed * other_row[j]
+        responses[j] = factor * (responses[j] + signs[j] * moved)
+        response_sum[j] += counted * responses[j]
+
+
+@njit(error_model="numpy")
+def add_draw(bound, i, row):
+    """:meth:`DrawBound.add`."""
+    group, sign = bound.groups[i], bound.signs[i]
+    for other in range(len(bound.signed_counts)):
+        product = sign * _product(row, bound.signed_counts[other])
+        bound.products[group, other] += product
+        bound.products[other, group] += product
+    bound.products[group, group] += bound.diag[i]
+    bound.signed_counts[group, i] += sign
+    bound.totals[group] += 1
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
 def _product(row, weights):
     total = 0.0
     for j in range(len(weights)):
-        total += row[j] * weights[j]
+        total += np.float64(row[j]) * np.float64(weights[j])
     return total
-
-
-@njit(error_model="numpy")
-def _move_one(responses, response_sum, y, row, signed, factor, counted):
-    for j in range(len(responses)):
-        responses[j] = factor * (responses[j] + y[j] * (signed * row[j]))
-        response_sum[j] += counted * responses[j]
-
-
-@njit(error_model="numpy")
-def _move_two(responses, response_sum, y, row, other_row, signed, other_signed, factor, counted):
-    for j in range(len(responses)):
-        moved = signed * row[j] + other_signed * other_row[j]
-        responses[j] = factor * (responses[j] + y[j] * moved)
-        response_sum[j] += counted * responses[j]

@@ -68,120 +68,11 @@ def two_basin_level(positives: np.ndarray, negatives: np.ndarray, volume: float)
     Expected time and memory O(n). SBP12 Algorithm 3 moves a pivot in one class at a time, in a
     direction whose sign is printed two ways; with rank-wise sums there is no direction to choose.
     """
-    return Levels(*_levels_by_selection(positives.copy(), negatives.copy(), volume, 0))
-
-
-class TwoBasins:
-    """Levels of slowly changing heights; the results are those of :func:`two_basin_level`.
-
-    One pass sums up what lies below two narrow windows around the expected k-th heights, and
-    collects what lies in them, which is then sorted. If the answer is not there, selection finds
-    it. A k-th height is expected to move as far as the points collected around it do on average.
-
-    Parameters
-    ----------
-    positive : ndarray of bool, shape (n,)
-        The points of the positive class.
-    volume : float >= 0
-    """
-
-    # Windows with so many points are seldom missed and quickly sorted.
-    _FEW = 128
-    # Among so few points selection is faster.
-    _SMALL = 1024
-
-    def __init__(self, positive: np.ndarray, volume: float) -> None:
-        n = len(positive)
-        # To sort more than this is no faster than to select.
-        self._many = max(1024, n // 4)
-        self.n_selections = 0
-        self._positive = positive
-        self._members = np.flatnonzero(positive), np.flatnonzero(~positive)
-        self._volume = volume
-        self._levels: Levels | None = None
-        self._width = 0.0
-        # Marks of points, padded so that they can be read as whole words.
-        self._marks = np.zeros(-(-n // 8) * 8, dtype=np.uint8)
-        # The collected points of either class: how many, where they stand, their heights.
-        self._sizes = (0, 0)
-        self._index = np.empty((2, n), dtype=np.int64)
-        self._heights = np.empty((2, n))
-
-    def fill(self, heights: np.ndarray) -> Levels:
-        """The levels for these heights, float64, shape (n,)."""
-        if self._levels is None or len(heights) <= self._SMALL:
-            self._levels = self._select(heights)
-            return self._levels
-        expected = [
-            last + _mean_change(heights, self._index[side], self._heights[side], self._sizes[side])
-            for side, last in enumerate(self._levels[3:5])
-        ]
-        levels, size = self._search(heights, *expected)
-        if levels is None:
-            levels = self._select(heights)
-            error = _distance(levels, expected)
-            self._width = max(4 * error, self._width * (0.5 if size > self._many else 2.0))
-            self._collect(heights, levels.last_positive, levels.last_negative)
-        elif size < self._FEW:
-            self._width *= 1.1
-        else:
-            self._width = max(5 * _distance(levels, expected), 0.97 * self._width)
-        self._levels = levels
-        return levels
-
-    def _select(self, heights: np.ndarray) -> Levels:
-        self.n_selections += 1
-        positives, negatives = (heights[members] for members in self._members)
-        # The rank has hardly changed: with a little more to begin with, few points remain.
-        hint = 0 if self._levels is None else self._levels.rank * 5 // 4 + 1
-        return Levels(*_levels_by_selection(positives, negatives, self._volume, hint))
-
-    def _search(
-        self, heights: np.ndarray, positive: float, negative: float
-    ) -> tuple[Levels | None, int]:
-        """The levels if they are found in windows around these heights, and the points there."""
-        below = self._collect(heights, positive, negative)
-        n_up, n_down = self._sizes
-        if n_up + n_down > self._many:
-            return None, n_up + n_down
-        found, *fields = _levels_in_windows(
-            np.sort(self._heights[0, :n_up]),
-            np.sort(self._heights[1, :n_down]),
-            positive - self._width,
-            negative - self._width,
-            2 * self._width,
-            *below,
-            *map(len, self._members),
-            self._volume,
-        )
-        return Levels(*fields) if found else None, n_up + n_down
-
-    def _collect(
-        self, heights: np.ndarray, positive: float, negative: float
-    ) -> tuple[int, int, float]:
-        """Collect the points around these heights; number and volume of those below."""
-        n_up, n_down, *below = _collect(
-            heights,
-            self._positive,
-            positive - self._width,
-            negative - self._width,
-            2 * self._width,
-            self._marks,
-            self._marks.view(np.uint64),
-            self._index,
-            self._heights,
-        )
-        self._sizes = n_up, n_down
-        return tuple(below)
-
-
-def _distance(levels: Levels, expected: list[float]) -> float:
-    """How far the k-th heights are from the expected ones, at most."""
-    return max(abs(levels.last_positive - expected[0]), abs(levels.last_negative - expected[1]))
+    return Levels(*levels_by_selection(positives.copy(), negatives.copy(), volume, 0))
 
 
 @njit(error_model="numpy")
-def _levels_by_selection(positives, negatives, volume, hint):
+def levels_by_selection(positives, negatives, volume, hint):
     """The fields of Levels by bisection on the rank, from ``hint`` on; permutes the heights.
 
     The positions below ``low - 1`` hold the covered points before the k-th; ranks above ``high``
@@ -213,11 +104,11 @@ def _levels_by_selection(positives, negatives, volume, hint):
     left = volume - ((low - 1) * height - total)
     gap_positive = positives[low:].min() - last_positive if low < len(positives) else np.inf
     gap_negative = negatives[low:].min() - last_negative if low < len(negatives) else np.inf
-    return _stand(low, left, last_positive, last_negative, gap_positive, gap_negative)
+    return stand(low, left, last_positive, last_negative, gap_positive, gap_negative)
 
 
 @njit(error_model="numpy")
-def _stand(rank, left, last_positive, last_negative, gap_positive, gap_negative):
+def stand(rank, left, last_positive, last_negative, gap_positive, gap_negative):
     """The fields of Levels from the k-th heights, the gaps to the next, and the water left."""
     depth = left / rank
     room_positive, room_negative = min(depth, gap_positive), min(depth, gap_negative)
@@ -231,119 +122,6 @@ def _stand(rank, left, last_positive, last_negative, gap_positive, gap_negative)
         gap_positive == 0.0,
         gap_negative == 0.0,
     )
-
-
-@njit(error_model="numpy")
-def _levels_in_windows(
-    up,
-    down,
-    low_positive,
-    low_negative,
-    width,
-    skip_up,
-    skip_down,
-    poured,
-    n_positive,
-    n_negative,
-    volume,
-):
-    """Whether the answer lies in the windows, and the fields of Levels.
-
-    ``up`` and ``down`` are the sorted heights of the positives and the negatives there; the skipped
-    ones lie below and take the volume ``poured`` up to the windows.
-    """
-    nothing = (0.0, 0.0, 0, 0.0, 0.0, False, False)
-    if len(up) == 0 or len(down) == 0:
-        return False, *nothing
-    # Heights are summed up over the first in a window: a tiny volume is not lost to rounding.
-    base_up, base_down = up[0], down[0]
-    poured += skip_up * (base_up - low_positive) + skip_down * (base_down - low_negative)
-    first = max(skip_up, skip_down) + 1
-    total = (up[: first - 1 - skip_up] - base_up).sum()
-    total += (down[: first - 1 - skip_down] - base_down).sum()
-    rank, left = 0, 0.0
-    for k in range(first, min(skip_up + len(up), skip_down + len(down)) + 1):
-        # up[k - skip_up - 1] is the k-th height of the positives.
-        height = (up[k - skip_up - 1] - base_up) + (down[k - skip_down - 1] - base_down)
-        filled = poured + ((k - 1) * height - total)
-        if filled >= volume:
-            break
-        rank, left = k, volume - filled
-        total += height
-    if rank == 0:
-        return False, *nothing
-    gap_up, known_up = _gap(up, rank - skip_up, n_positive - skip_up, low_positive + width)
-    gap_down, known_down = _gap(
-        down, rank - skip_down, n_negative - skip_down, low_negative + width
-    )
-    # What lies above a window must not matter: neither for the rank nor for the bias.
-    depth = left / rank
-    if not (known_up or gap_up > depth) or not (known_down or gap_down > depth):
-        return False, *nothing
-    last_up, last_down = up[rank - skip_up - 1], down[rank - skip_down - 1]
-    return True, *_stand(rank, left, last_up, last_down, gap_up, gap_down)
-
-
-@njit(error_model="numpy")
-def _gap(window, position, remaining, end):
-    """From the sorted window's height before ``position`` to the next, and whether that is known.
-
-    Of the next height it may be known only that it is at least ``end``.
-    """
-    if position < len(window):
-        return window[position] - window[position - 1], True
-    if position == remaining:
-        return np.inf, True
-    return end - window[position - 1], False
-
-
-@njit(error_model="numpy")
-def _collect(heights, positive, low_positive, low_negative, width, marks, words, index, found):
-    """Points in the windows, by class: numbers, positions and heights. What lies below them.
-
-    Returns how many positives and negatives are in the windows, how many are below, and the volume
-    of the latter up to the windows.
-    """
-    below, below_positive, poured = _mark(
-        heights, positive, low_positive, low_negative, width, marks
-    )
-    n_up, n_down = 0, 0
-    for word in range(len(words)):
-        # Eight marks at once, almost always none of them set.
-        if words[word] != 0:
-            for i in range(8 * word, 8 * word + 8):
-                if marks[i] != 0:
-                    if positive[i]:
-                        index[0, n_up], found[0, n_up] = i, heights[i]
-                        n_up += 1
-                    else:
-                        index[1, n_down], found[1, n_down] = i, heights[i]
-                        n_down += 1
-    return n_up, n_down, below_positive, below - below_positive, poured
-
-
-@njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
-def _mark(heights, positive, low_positive, low_negative, width, marks):
-    """Mark the points in the windows; number, positives and volume of the points below them."""
-    below, below_positive, poured = 0, 0, 0.0
-    for i in range(len(heights)):
-        depth = (low_positive if positive[i] else low_negative) - heights[i]
-        under = depth > 0.0
-        below += under
-        below_positive += under & positive[i]
-        poured += depth if under else 0.0
-        marks[i] = (depth <= 0.0) & (depth > -width)
-    return below, below_positive, poured
-
-
-@njit(error_model="numpy")
-def _mean_change(heights, index, before, size):
-    """How far these points have moved on average, at most the first 256; 0 if there are none."""
-    size = min(size, 256)
-    change = 0.0
-    for p in range(size):
-        change += heights[index[p]] - before[p]
-    return change / size if size > 0 else 0.0
 
 
 @njit(error_model="numpy")

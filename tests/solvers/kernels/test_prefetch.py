@@ -155,7 +155,7 @@ def test_the_number_of_rows_follows_their_use():
     ahead = RowsAhead(RowCache(n, "float32", 2 * n * n), n)
 
     def block(i, wanted):
-        ahead.note(i)
+        ahead.note(np.array([i]))
         return ahead.choose(i, lambda count: wanted)
 
     first = block(0, np.arange(1, 1000))
@@ -164,7 +164,7 @@ def test_the_number_of_rows_follows_their_use():
     sizes = [len(first)]
     for start in (1000, 2000, 3000, 4000):
         for i in first[1:]:
-            ahead.note(i)
+            ahead.note(np.array([i]))
         first = block(start, np.arange(start + 1, start + 900))
         sizes.append(len(first))
     assert sizes[1] == 2 * sizes[0]

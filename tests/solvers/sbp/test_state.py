@@ -84,6 +84,29 @@ def test_the_path_is_that_of_explicit_vectors(linear_task, n_drawn):
         np.testing.assert_allclose(responses, task.y * (task.X @ expected), atol=1e-12)
 
 
+@pytest.mark.parametrize("burn_in", [0, 11])
+def test_a_suffix_average_leaves_out_the_first_power_of_two(linear_task, burn_in):
+    task = linear_task
+    path = Path(task.y, np.diag(task.K), burn_in, suffix=True)
+    alphas, responses = [], []
+    for t, choose in walk(task, 200, 2, np.random.default_rng(6)):
+        to_mark, n_counted = path.until_mark(), t - burn_in
+        # A mark is due after this iteration exactly if its count is a power of 2.
+        assert (to_mark == 1) == (n_counted in (1, 2, 4, 8, 16, 32, 64, 128))
+        drawn = choose(path.responses)
+        path.move(drawn, [task.K[i] for i in drawn], 0.8 / np.sqrt(t))
+        alphas.append(path.alpha.current())
+        responses.append(path.responses.copy())
+        first = 0
+        while n_counted >= max(1, 4 * first):
+            first = max(1, 2 * first)
+        first = first if n_counted >= 2 else 0
+        kept = slice(burn_in + first if n_counted > 0 else t - 1, t)
+        mean, mean_responses = path.average()
+        np.testing.assert_allclose(mean, np.mean(alphas[kept], axis=0), rtol=1e-10, atol=1e-14)
+        np.testing.assert_allclose(mean_responses, np.mean(responses[kept], axis=0), atol=1e-12)
+
+
 @pytest.mark.parametrize("n_drawn", [1, 2])
 def test_recursions_keep_to_their_invariants(rbf_task, n_drawn):
     task, Q = rbf_task, rbf_task.Q

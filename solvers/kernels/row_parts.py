@@ -1,0 +1,77 @@
+"""Kernel rows put together from entries that are known and entries that are computed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from marginbench.solvers.kernels.base import Kernel, Points
+from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.threads import in_parts
+
+# So many columns are computed at a time.
+_COLUMNS = 4096
+
+
+def put_together(
+    kernel: Kernel,
+    points: Points,
+    index: np.ndarray,
+    columns: np.ndarray,
+    entries: np.ndarray,
+    places: np.ndarray,
+    storage: np.ndarray,
+    slots: np.ndarray,
+    chunk: int,
+) -> None:
+    """Store rows whose entries in some columns are known, the others computed.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : Points
+    index : ndarray of int64, shape (m,)
+        Which rows; each is among the columns.
+    columns : ndarray of int64
+        Distinct.
+    entries : ndarray
+        ``entries[places[p], c]`` is k(x_i, x_j) for i = ``index[p]`` and j = ``columns[c]``.
+    places : ndarray of int64, shape (m,)
+    storage : ndarray, shape (n_slots, n)
+        Where rows are stored.
+    slots : ndarray of int64, shape (m,)
+        ``storage[slots[p]]`` is for the row of ``index[p]``.
+    chunk : int
+        So many rows are computed at a time.
+    """
+    others = np.setdiff1d(np.arange(len(points)), columns, assume_unique=True)
+    order = np.argsort(columns)
+    columns = columns[order]
+    chunks = [slice(top, top + chunk) for top in range(0, len(index), chunk)]
+    rows = [points.take(index[part]) for part in chunks]
+    done = 0
+    for start in range(0, max(1, len(others)), _COLUMNS):
+        new = others[start : start + _COLUMNS]
+        # The known entries enter with the new ones between which they stand: near in memory.
+        is_last = start + _COLUMNS >= len(others)
+        end = len(columns) if is_last else int(np.searchsorted(columns, new[-1]))
+        known, sources = columns[done:end], order[done:end]
+        done = end
+        those = points.take(new)
+        for part, these in zip(chunks, rows, strict=True):
+            block = kernel.block(these, those)
+            in_parts(
+                _spread, len(block), storage, slots[part], known, entries, places[part], sources,
+                new, block, smallest=8,
+            )  # fmt: skip
+
+
+@njit(error_model="numpy", nogil=True)
+def _spread(storage, slots, known, entries, places, sources, new, block, start, stop):
+    """Known entries and new ones, into their columns of the stored rows from start to stop."""
+    for p in range(start, stop):
+        target, source = storage[slots[p]], entries[places[p]]
+        for c in range(len(known)):
+            target[known[c]] = source[sources[c]]
+        source = block[p]
+        for c in range(len(new)):
+            target[new[c]] = source[c]
