@@ -250,6 +250,8 @@ def not_applicable(name: str) -> set[str]:
         expected.add("kernel function")
     if name in PEERS:
         expected.add("counters")
+    if not {"max_iter", "max_epochs"} & set(registry()[name]().get_params()):
+        expected.add("limits")
     return expected
 
 
