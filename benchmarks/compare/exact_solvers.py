@@ -48,17 +48,18 @@ class Task:
 
 @dataclass(frozen=True)
 class GeneratedTask:
-    """A generated set of n points with d features, a tenth as many (>= 1000) for testing."""
+    """A generated set of n points with d features, by default a tenth as many (>= 1000) to test."""
 
     generator: Callable
     n: int
     d: int
     C: float
     gamma: float
+    n_test: int | None = None
 
     def data(self):
         """As :meth:`Task.data`; points may be a CSR matrix."""
-        n_test = max(1000, self.n // 10)
+        n_test = max(1000, self.n // 10) if self.n_test is None else self.n_test
         points, y = self.generator(self.n + n_test, self.d, np.random.default_rng(20))
         return points[: self.n], y[: self.n], points[self.n :], y[self.n :]
 

@@ -11,7 +11,7 @@ points of it. Errors are looked at whenever the evaluations have grown by 15 %.
 
 import argparse
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 import numpy as np
@@ -19,6 +19,7 @@ from numba import set_num_threads
 from threadpoolctl import threadpool_limits
 
 from benchmarks import generators
+from benchmarks.compare.exact_solvers import TASKS as EXACT, GeneratedTask
 from marginbench.data_loaders import load
 from marginbench.solvers import LIBSVM, SBP, Monitor
 
@@ -43,31 +44,15 @@ class Real:
         return data.X_train, data.y_train, data.X_test, data.y_test
 
 
-@dataclass(frozen=True)
-class Generated:
-    """A generated set of n points with d features, and as many for testing; nu is LIBSVM's."""
-
-    generator: object
-    n: int
-    d: int
-    gamma: float
-    C: float
-    nu: None = None
-
-    def data(self):
-        """As :meth:`Real.data`."""
-        points, y = self.generator(2 * self.n, self.d, np.random.default_rng(20))
-        return points[: self.n], y[: self.n], points[self.n :], y[self.n :]
-
-
+#: Generated sets have as many points for testing as for training; nu is LIBSVM's.
 TASKS = {
     "adult": Real("adult", 0.005, 100.0, 5.79e-4),
     "mnist": Real("mnist", 0.02, 1000.0, 6.42e-11, {"positive": 8}),
-    "images-8k": Generated(generators.images, 8_000, 784, 0.003, 1.0),
-    "images-12k": Generated(generators.images, 12_000, 784, 0.006, 10.0),
-    "zero-one-15k": Generated(generators.zero_one, 15_000, 300, 0.02, 1.0),
-    "texts-10k": Generated(generators.texts, 10_000, 2_000, 0.5, 10.0),
-    "overlap-13k": Generated(generators.overlapping, 13_000, 10, 0.1, 4.0),
+    "images-8k": GeneratedTask(generators.images, 8_000, 784, 1.0, 0.003, n_test=8_000),
+    "images-12k": replace(EXACT["images-12k-C10"], n_test=12_000),
+    "zero-one-15k": replace(EXACT["zero-one-15k"], n_test=15_000),
+    "texts-10k": replace(EXACT["texts-10k"], n_test=10_000),
+    "overlap-13k": replace(EXACT["overlap-13k-C4"], n_test=13_000),
 }
 
 
@@ -133,7 +118,7 @@ def measure(task, *, cache_size, seeds, budget, averaging):
 
     Parameters
     ----------
-    task : Real or Generated
+    task : Real or GeneratedTask
     cache_size : float
         Of both solvers, MB.
     seeds : int
@@ -160,7 +145,7 @@ def measure(task, *, cache_size, seeds, budget, averaging):
     libsvm = LIBSVM(C=task.C, **common).fit(X, y)
     seconds = time.process_time() - start
     final = error(libsvm.model_)
-    nu = slack_of(libsvm.model_, X, y) if task.nu is None else task.nu
+    nu = task.nu if isinstance(task, Real) else slack_of(libsvm.model_, X, y)
     common |= {"nu": nu, "averaging": averaging}
     # Compiled code, outside the clock.
     SBP(max_epochs=1, **common).fit(X[:2000], y[:2000])

@@ -231,7 +231,8 @@ class KernelOracle:
         """
         if self.looks_ahead:
             store, ahead = self._store_ahead
-            ahead.note(np.array([i]))
+            if ahead.awaits(i):
+                ahead.note(np.array([i]))
             if not store.has(i):
                 self._fill_by_block(store, ahead.choose(i, upcoming))
         return self.row(i)

@@ -38,6 +38,10 @@ class RowsAhead:
         self._used = 0
         self._limit = _FEWEST_ROWS
 
+    def awaits(self, i: int) -> bool:
+        """Whether row i was computed ahead and not asked for yet."""
+        return bool(self._waiting[i])
+
     def note(self, index: np.ndarray) -> None:
         """These rows are asked for, int64; the same one may come more than once."""
         waiting = index[self._waiting[index]]
