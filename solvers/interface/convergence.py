@@ -22,7 +22,7 @@ def short_of(achieved: str, tol: float) -> str:
     return f"{achieved}, tol={tol:g}" if tol > 0 else ""
 
 
-def ascent_short_of(stopping: str, measure: float, tol: float, *, then: bool = False) -> str:
+def ascent_short_of(stopping: str, measure: float, tol: float) -> str:
     """The shortfall of dual coordinate ascent.
 
     Parameters
@@ -30,15 +30,12 @@ def ascent_short_of(stopping: str, measure: float, tol: float, *, then: bool = F
     stopping : {"gap", "gradient"}
         Its stopping rule.
     measure : float
-        The duality gap, or the spread of the projected derivatives over all points.
+        The duality gap, or how far the projected derivatives lie from 0 and from each other.
     tol : float
-    then : bool
-        Whether the spread is that of the derivatives as the last epoch met them.
     """
     if stopping == "gap":
         return short_of(f"the duality gap is {measure:.3g}", tol)
-    lie = "as the last epoch met them lay" if then else "lie"
-    return short_of(f"the projected derivatives {lie} within {measure:.3g} of each other", tol)
+    return short_of(f"the projected derivatives lie up to {measure:.3g} from 0 or each other", tol)
 
 
 def warn_unconverged(name: str, limit: str, shortfall: str, *, stacklevel: int = 4) -> None:

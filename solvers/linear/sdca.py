@@ -24,7 +24,12 @@ from marginbench.solvers.numeric.sample_loops import (
     margins_of,
     row_arrays,
 )
-from marginbench.solvers.numeric.shrinking import ascent_state, begin_epoch, end_epoch
+from marginbench.solvers.numeric.shrinking import (
+    ascent_state,
+    begin_epoch,
+    end_epoch,
+    violation,
+)
 from marginbench.solvers.numeric.validation import (
     check_flag,
     check_iteration_limit,
@@ -49,15 +54,17 @@ class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
         A fresh permutation in each epoch (LIBLINEAR), or independent uniform draws ([SBP12]_),
         which need ``stopping="gap"`` and ``shrinking=False``.
     stopping : {"gradient", "gap"}
-        "gradient" is LIBLINEAR's rule: stop when the projected derivatives of the dual, as they
-        were met in an epoch over all points, are close to each other. "gap" stops when the duality
+        "gradient" is LIBLINEAR's rule: stop when the projected derivatives of the dual are close to
+        0 and to each other, first as they were met in an epoch over all points, and then, which
+        LIBLINEAR does not ask, all at its end, for n inner products. "gap" stops when the duality
         gap is small; it costs n inner products at the end of an epoch that leaves no point out.
     shrinking : bool
         Whether to leave out points at their bounds whose derivative points outward by more than
         any did in the epoch before; all come back before the end (LIBLINEAR).
     tol : float >= 0
-        Stop when the projected derivatives ("gradient") lie within ``tol`` of each other; or when
-        the duality gap ("gap") is at most ``tol``, in units of the weighted mean of the losses.
+        Stop when the projected derivatives ("gradient") lie within ``tol`` of 0 and of each other;
+        or when the duality gap ("gap") is at most ``tol``, in units of the weighted mean of the
+        losses. The former implies the latter.
         LIBLINEAR's own default is 0.1.
     max_epochs : int >= 1
         Stop after this many epochs.
@@ -127,6 +134,9 @@ class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
             measure = ascent.end_epoch(self.tol)
             if self.stopping == "gap" and ascent.complete:
                 measure = ascent.gap()
+            elif measure <= self.tol:
+                # Some derivatives have changed since the epoch met them.
+                measure = ascent.violation()
             if measure <= self.tol:
                 status = "converged"
                 break
@@ -135,7 +145,7 @@ class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
         # What the last epoch knows may be about some of the points, or from before its steps. To
         # know better is no part of the method, so it is not charged.
         ascent.counters = Counters()
-        measure = ascent.gap() if self.stopping == "gap" else ascent.spread()
+        measure = ascent.gap() if self.stopping == "gap" else ascent.violation()
         if measure <= self.tol:
             return Solution(snapshot(), ascent.n_iter, "converged")
         shortfall = ascent_short_of(self.stopping, measure, self.tol)
@@ -266,7 +276,7 @@ class DualAscent:
         Returns
         -------
         float
-            The largest less the smallest derivative of the epoch; infinite if a point was left out.
+            See :func:`end_epoch`; infinite if a point was left out.
         """
         return float(end_epoch(self._state, len(self._order), tol))
 
@@ -283,12 +293,8 @@ class DualAscent:
         dual = self.alpha.sum() - 0.5 * matmul(self.w, self.w)
         return float((primal - dual) / self.bounds.sum())
 
-    def spread(self) -> float:
-        """The largest less the smallest projected derivative. Costs n inner products."""
+    def violation(self) -> float:
+        """How far the projected derivatives lie from 0 and each other. Costs n inner products."""
         margins = margins_of(self._rows, self.y, self.w)
         self.counters.inner_products += len(margins)
-        slopes = margins[self._order] - 1.0
-        alpha, bounds = self.alpha[self._order], self.bounds[self._order]
-        slopes[(alpha <= 0) & (slopes > 0)] = 0.0
-        slopes[(alpha >= bounds) & (slopes < 0)] = 0.0
-        return float(slopes.max() - slopes.min())
+        return violation(self.alpha, self.bounds, margins)

@@ -27,6 +27,23 @@ def ascent_state(n_points: int) -> np.void:
     return state
 
 
+def violation(alpha: np.ndarray, bounds: np.ndarray, margins: np.ndarray) -> float:
+    """The same measure of the slopes of all points at one and the same alpha.
+
+    The duality gap over the sum of the bounds is no more than that.
+
+    Parameters
+    ----------
+    alpha, bounds, margins : ndarray of float64, shape (n,)
+        Dual variables, their upper bounds, and y_i f(x_i).
+    """
+    slopes = 1.0 - margins
+    blocked = np.where(slopes > 0, alpha >= bounds, alpha <= 0)
+    projected = np.where(blocked, 0.0, slopes)
+    highest, lowest = projected.max(), projected.min()
+    return float(max(highest - lowest, highest, -lowest))
+
+
 @njit(error_model="numpy")
 def begin_epoch(state):
     """No slope has been met in this epoch of an ascent."""
@@ -48,12 +65,14 @@ def end_epoch(state, n_points, tol):
     Returns
     -------
     float
-        The largest less the smallest slope of the epoch; infinite if a point was left out.
+        How far the slopes of the epoch lie from each other and from 0, the larger of the two;
+        infinite if a point was left out.
     """
-    spread, complete = state.highest - state.lowest, state.active == n_points
-    if complete or spread > max(tol, NO_STEP):
+    measure = max(state.highest - state.lowest, state.highest, -state.lowest)
+    complete = state.active == n_points
+    if complete or measure > max(tol, NO_STEP):
         state.shrink_above = state.highest if state.highest > 0.0 else np.inf
         state.shrink_below = state.lowest if state.lowest < 0.0 else -np.inf
     else:
         state.active, state.shrink_above, state.shrink_below = n_points, np.inf, -np.inf
-    return spread if complete else np.inf
+    return measure if complete else np.inf

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 
@@ -22,7 +21,12 @@ from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.models.objectives import hinge
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.shrinking import ascent_state, begin_epoch, end_epoch
+from marginbench.solvers.numeric.shrinking import (
+    ascent_state,
+    begin_epoch,
+    end_epoch,
+    violation,
+)
 from marginbench.solvers.numeric.validation import (
     check_flag,
     check_iteration_limit,
@@ -49,7 +53,8 @@ class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelP
     stopping : {"gap", "gradient"}
         "gap" stops at the end of an epoch when the duality gap is small; the gap comes free of
         kernel evaluations. "gradient" is LIBLINEAR's rule: stop when the projected derivatives of
-        the dual, as they were met in an epoch over all points, are close to each other.
+        the dual are close to 0 and to each other, first as they were met in an epoch over all
+        points, and then, which LIBLINEAR does not ask, all at its end.
     shrinking : bool
         Whether to leave out points at their bounds whose derivative points outward by more than
         any did in the epoch before; all come back before the end (LIBLINEAR). It saves draws, not
@@ -57,7 +62,8 @@ class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelP
     tol : float >= 0
         Stop when the duality gap ("gap") is at most ``tol``, in units of the weighted mean of the
         losses: as a fraction of the objective at w = 0; or when the projected derivatives
-        ("gradient") lie within ``tol`` of each other. LIBLINEAR's own default is 0.1.
+        ("gradient") lie within ``tol`` of 0 and of each other, which implies the former.
+        LIBLINEAR's own default is 0.1.
     max_epochs : int >= 1
         Stop after this many epochs of n draws, fewer where points are left out.
 
@@ -105,19 +111,20 @@ class SDCA(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelP
             return monitor.due(problem.kernel_evals) and monitor.record(ascent.n_iter, snapshot)
 
         status: SolveStatus = "budget"
-        last = math.inf
         for _ in range(self.max_epochs):
             if ascent.epoch(self.order, pause):
                 status = "stopped"
                 break
-            spread = ascent.end_epoch(self.tol)
-            measure = ascent.gap() if self.stopping == "gap" else spread
-            # Infinite while points are left out, never in the first epoch.
-            last = measure if math.isfinite(measure) else last
+            met = ascent.end_epoch(self.tol)
+            if self.stopping == "gap":
+                measure = ascent.gap()
+            else:
+                measure = met if met > self.tol else ascent.violation()
             if measure <= self.tol:
                 status = "converged"
                 break
-        shortfall = ascent_short_of(self.stopping, last, self.tol, then=True)
+        measure = ascent.gap() if self.stopping == "gap" else ascent.violation()
+        shortfall = ascent_short_of(self.stopping, measure, self.tol)
         return Solution(snapshot(), ascent.n_iter, status, shortfall)
 
 
@@ -178,9 +185,13 @@ class _Ascent:
         Returns
         -------
         float
-            The largest less the smallest derivative of the epoch; infinite if a point was left out.
+            See :func:`end_epoch`; infinite if a point was left out.
         """
         return float(end_epoch(self._state, len(self._order), tol))
+
+    def violation(self) -> float:
+        """How far the projected derivatives of all points lie from 0 and from each other."""
+        return violation(self.alpha, self._bounds, self._margins)
 
     def gap(self) -> float:
         """Primal minus dual, over the sum of the bounds; of all points, those left out included."""

@@ -52,10 +52,15 @@ def twin(X, y, C, epochs, seed, *, order="permutation", shrinking=True, tol=0.0,
                 w = w + (target - alpha[i]) * y[i] * X[i]
                 alpha[i] = target
         complete = started_whole and active == whole
-        if highest - lowest <= tol:
-            if complete:
+        small = max(highest - lowest, highest, -lowest) <= tol
+        if small and complete:
+            products += n
+            slopes = 1 - y * (X @ w)
+            slopes[(alpha == 0) & (slopes < 0) | (alpha == bounds) & (slopes > 0)] = 0
+            if max(np.ptp(slopes), np.abs(slopes).max()) <= tol:
                 status = "converged"
                 break
+        if small and not complete:
             active, above, below = whole, np.inf, -np.inf
         else:
             above = highest if highest > 0 else np.inf
@@ -151,6 +156,46 @@ def test_converged_means_a_small_gap(linear_task, C, tol):
         solver.fit(X, y)
         assert solver.status_ == "converged"
         assert -1e-12 <= gap(solver, X, y, C) <= tol * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [
+        (LinearSDCA, {}),
+        (LinearSDCA, {"shrinking": False}),
+        (SDCA, {"kernel": "linear", "stopping": "gradient", "dtype": "float64"}),
+        (SDCA, {"kernel": "linear", "stopping": "gradient", "shrinking": True, "dtype": "float64"}),
+    ],
+    ids=str,
+)
+def test_converged_means_a_small_gap_on_tiny_problems(solver, options):
+    # Contradicting points keep all derivatives far from 0 and close to each other for long; points
+    # of very different size change those that an epoch met before.
+    rng = np.random.default_rng(0)
+    problems = [(np.ones((2, 1)), np.array([1.0, -1.0]), 1000.0)]
+    for _ in range(60):
+        n, d = rng.integers(2, 8), rng.integers(1, 4)
+        X = rng.normal(size=(n, d)).round(rng.integers(0, 3)) * 10.0 ** rng.integers(-1, 2, (n, 1))
+        y = np.where(np.arange(n) == 0, 1.0, np.where(np.arange(n) == 1, -1.0, rng.choice([-1, 1])))
+        problems.append((X, y, 10.0 ** rng.integers(-2, 4)))
+    converged = 0
+    for X, y, C in problems:
+        fitted = solver(**options, C=C, tol=1e-2, max_epochs=3000, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted.fit(X, y)
+        coef = np.zeros(len(y))
+        if solver is LinearSDCA:
+            w, alpha = fitted.coef_[0], fitted.model_.dual_coef * y
+        else:
+            coef[fitted.support_] = fitted.dual_coef_[0]
+            w, alpha = X.T @ coef, coef * y
+        primal = w @ w / 2 + C * np.maximum(0, 1 - y * (X @ w)).sum()
+        gap = (primal - alpha.sum() + w @ w / 2) / (C * len(y))
+        if fitted.status_ == "converged":
+            converged += 1
+            assert gap <= 1e-2 * (1 + 1e-6)
+    assert converged > 50
 
 
 def test_it_stops_at_the_first_epoch_within_the_gap(linear_task):
