@@ -111,11 +111,12 @@ class PrimalSearch:
         # Asked for more than once: the root finder starts with the slopes at both ends.
         @cache
         def at(length: float) -> LinePoint:
-            point = self._at(self._scores + length * change)
+            # Computed anew, the slope of the start could have the other sign where it is all rounding.
+            point = self._at(self._scores + length * change) if length else self._here
             along = float((point.subgradient * change).sum())
             return point._replace(slope=start + length * growth + along)
 
-        if start + float((self._here.subgradient * change).sum()) >= 0:
+        if at(0.0).slope >= 0:
             return 0.0, self._here
         near, far = 0.0, 1.0
         while at(far).slope < 0:
