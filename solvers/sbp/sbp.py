@@ -297,7 +297,7 @@ class _Run:
         found = []
         if self._tol > 0:
             upper = self.bound.value()
-            gap = (upper - self.margin()) / upper if math.isfinite(upper) else math.inf
+            gap = (upper - self.margin()) / upper if 0 < upper < math.inf else math.inf
             found.append(short_of(f"the certified gap is {gap:.3g} of its upper bound", self._tol))
         if self._stabilisation is not None:
             found.append(self._stabilisation.shortfall())

@@ -87,8 +87,9 @@ class EigenPro(Solver, SolverParameters, CachedKernelParameters):
     multiply-adds for each batch. Memory: s^2 and m n numbers and the cache. An iteration is a
     draw of a point. Returns the last f. Deviations: the power 0.95 of ``l_q / l_i`` replaces the
     ratio, as in the authors' code; q follows from ``max_batch_size`` and not from the memory of a
-    GPU; and an epoch is undone and the step halved if its residuals grow beyond twice those of
-    ``f = 0``.
+    GPU; the step is halved after an epoch whose residuals are larger than those of ``f = 0`` and of
+    the epoch before; and from one where they grow beyond twice those of ``f = 0``, it goes back to
+    the start of the epoch with the smallest residuals.
 
     References
     ----------
@@ -273,12 +274,14 @@ class Descent:
         self.batch_size = int(min(preconditioner.critical_size, max_batch_size, len(y)))
         self.step = preconditioner.step(self.batch_size)
         self.coef = np.zeros(len(y))
-        self.residual = 1.0
+        self.residual, self._before = 1.0, math.inf
+        # The start of the epoch that met the smallest residuals, and those.
+        self._best, self._smallest = self.coef.copy(), 1.0
         self.begin_epoch()
 
     def begin_epoch(self) -> None:
         """Keep the coefficients, and forget the residuals met so far."""
-        self._kept, self._squares, self._met = self.coef.copy(), 0.0, 0
+        self._start, self._squares, self._met = self.coef.copy(), 0.0, 0
 
     def batches(self, order: np.ndarray) -> Iterator[np.ndarray]:
         """The points of an epoch, batch by batch, as long as it does not diverge."""
@@ -299,11 +302,18 @@ class Descent:
         self.coef[self._preconditioner.points] += rate * correction
 
     def end_epoch(self) -> None:
-        """Note the residuals; undo an epoch that has diverged."""
+        """Note the residuals; halve the step if ``f = 0`` has smaller ones and they do not fall.
+
+        From an epoch that has diverged, go back to the best known start.
+        """
         self.residual = math.sqrt(self._squares / self._met)
-        if self._diverged:
-            self.coef = self._kept
+        if self._diverged or self.residual >= max(self._before, 1.0):
             self.step /= 2
+        self._before = self.residual
+        if self._diverged:
+            self.coef = self._best.copy()
+        elif self.residual < self._smallest:
+            self._best, self._smallest = self._start, self.residual
 
     @property
     def _diverged(self) -> bool:
