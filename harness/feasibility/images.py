@@ -24,7 +24,7 @@ from marginbench.harness.loading import load_class
 from marginbench.solvers.interface.convergence import without_convergence_warnings
 from marginbench.solvers.interface.one_vs_rest import OneVsRest
 from marginbench.solvers.kernels import make_kernel
-from marginbench.solvers.models.scoring import expansion_scores
+from marginbench.solvers.kernels.scoring import expansion_scores
 
 
 def classify(work: ImagesWork, send: Send) -> ImagesResult:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbench.solvers.kernels import Kernel, Points
-from marginbench.solvers.models.scoring import sum_of_rows
+from marginbench.solvers.kernels.scoring import sum_of_rows
 from marginbench.solvers.numeric.threads import in_parts
 
 Array = npt.NDArray[Any]

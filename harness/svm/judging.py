@@ -27,7 +27,7 @@ JUDGING = Judging(
         "solvers/numeric/matrices.py",
         "solvers/models/expansions.py",
         "solvers/models/objectives.py",
-        "solvers/models/scoring.py",
+        "solvers/kernels/scoring.py",
     ),
     neutral={
         **PLUMBING,

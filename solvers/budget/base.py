@@ -134,8 +134,7 @@ class BudgetSolver(Solver, SolverParameters, SoftMarginParameters, KernelParamet
         # A model of all points needs no room for more.
         budget = min(int(self.budget), problem.n)
         training = TrainingPoints(kernel, problem.X, np.dtype(self.dtype).name)
-        problem.counters.kernel_evals += len(training.squares)
-        problem.counters.kernel_evals_computed += len(training.squares)
+        problem.counters.charge(len(training.squares), len(training.squares))
         model = empty_state(
             problem.X.shape[1],
             budget,

@@ -10,7 +10,7 @@ import numpy as np
 from marginbench.solvers.kernels import Kernel
 from marginbench.solvers.models import BudgetExpansion
 from marginbench.solvers.models.objectives import primal_value
-from marginbench.solvers.models.scoring import expansion_scores
+from marginbench.solvers.kernels.scoring import expansion_scores
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 
 

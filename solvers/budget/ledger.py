@@ -48,8 +48,7 @@ class Ledger:
     def charge(self) -> None:
         """Charge what the compiled code evaluated since the last call."""
         spent = self._since(self._charged)
-        self._counters.kernel_evals += spent["margin_evals"] + spent["search_evals"]
-        self._counters.kernel_evals_computed += spent["computed"]
+        self._counters.charge(spent["margin_evals"] + spent["search_evals"], spent["computed"])
         self._charged = self._model.counts.copy()
 
     def close_epoch(self, objectives: BudgetObjectives | None) -> EpochRecord:

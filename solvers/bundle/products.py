@@ -8,7 +8,7 @@ import numpy as np
 from numba import get_num_threads
 from scipy import sparse
 
-from marginbench.solvers.models.scoring import linear_scores
+from marginbench.solvers.kernels.scoring import linear_scores
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 from marginbench.solvers.numeric.sample_loops import finite_squared_norms

@@ -13,8 +13,9 @@ from marginbench.solvers.kernels import Kernel, make_kernel
 from marginbench.solvers.kernels.prefetch import RowsAhead
 from marginbench.solvers.kernels.row_cache import RowCache
 from marginbench.solvers.kernels.row_parts import put_together
+from marginbench.solvers.kernels.scoring import expansion_scores
 from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.counters import SERVED, Counters
+from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix
 from marginbench.solvers.numeric.threads import in_parts
 
@@ -79,6 +80,7 @@ class KernelOracle:
         self.dtype = np.dtype(dtype)
         self.points = self.kernel.prepare(X, self.dtype)
         self.n = len(self.points)
+        self._X = X
         self.counters = Counters() if counters is None else counters
         self.cache_bytes = cache_bytes
         self._shared = shared
@@ -136,8 +138,7 @@ class KernelOracle:
 
     def row(self, i: int) -> np.ndarray:
         """k(x_i, x_j) for all j, shape (n,), read-only. Costs n entries."""
-        self.counters.kernel_evals += self.n
-        SERVED.asked += self.n
+        self.charge(self.n, 0)
         for cache in (self._cache, self._buffer):
             if cache is not None:
                 slot = cache.slot(i)
@@ -168,8 +169,7 @@ class KernelOracle:
         slots : ndarray of int64, shape (len(index),)
             ``storage[slots[p]]`` is the row of ``index[p]``. Costs n entries each.
         """
-        self.counters.kernel_evals += len(index) * self.n
-        SERVED.asked += len(index) * self.n
+        self.charge(len(index) * self.n, 0)
         if self._cache is None:
             rows = self._compute(index)
             rows.flags.writeable = False
@@ -288,8 +288,7 @@ class KernelOracle:
             return
         store.storage[store.reserve(index)] = self._compute(np.repeat(index, 2))[:1]
         # The second copy is no entry of its own.
-        self.counters.kernel_evals_computed -= self.n
-        SERVED.computed -= self.n
+        self.charge(0, -self.n)
 
     def block(self, index: Index, columns: Index | None = None) -> np.ndarray:
         """k(x_i, x_j) for i in the index and j in the columns (None: all), a fresh array.
@@ -300,8 +299,7 @@ class KernelOracle:
         index = np.asarray(index, dtype=np.int64)
         columns = None if columns is None else np.asarray(columns, dtype=np.int64)
         width = self.n if columns is None else len(columns)
-        self.counters.kernel_evals += len(index) * width
-        SERVED.asked += len(index) * width
+        self.charge(len(index) * width, 0)
         if self._cache is None:
             return self._compute(index, columns)
         if self._keeps_all:
@@ -337,8 +335,7 @@ class KernelOracle:
         """
         if self._keeps_all:
             return self.block(index, columns)
-        self.counters.kernel_evals += len(index) * len(columns)
-        SERVED.asked += len(index) * len(columns)
+        self.charge(len(index) * len(columns), 0)
         return self._compute(index, columns)
 
     @property
@@ -368,6 +365,31 @@ class KernelOracle:
         size = self.kernel.size_of_terms(self.points, self.diag()) if self.n else 0.0
         return size * float(np.finfo(self.dtype).eps) / 2
 
+    def exact_scores(
+        self, coef: np.ndarray, index: np.ndarray | None = None, *, charged: bool = True
+    ) -> np.ndarray:
+        """sum_j coef_j k(x_j, x_i) for i in the index (None: all), float64.
+
+        Costs an entry, float64 and computed anew, for each of them and each coefficient but 0.
+
+        Parameters
+        ----------
+        coef : ndarray of float64, shape (n,)
+        index : ndarray of int64, optional
+        charged : bool, default=True
+            Whether they are a part of the method; if not, whoever asks says what they cost.
+        """
+        support = np.flatnonzero(coef)
+        if self.kernel.evaluates:
+            points = self.kernel.prepare(self._X[support], "float64")
+        else:
+            points = self.points.take(support)
+        Z = self._X if index is None else self._X[index]
+        if charged:
+            entries = len(support) * Z.shape[0]
+            self.charge(entries, entries if self.kernel.evaluates else 0)
+        return expansion_scores(self.kernel, points, coef[support], Z, "float64")
+
     def against(self, Z: Matrix, columns: Index | None = None) -> np.ndarray:
         """k(z, x_j) for other points z and j in the columns (None: all), a fresh array.
 
@@ -382,11 +404,8 @@ class KernelOracle:
         return self.kernel.block(Z, points)
 
     def charge(self, kernel_evals: int, computed: int) -> None:
-        """Count entries that a compiled loop evaluated by itself."""
-        self.counters.kernel_evals += kernel_evals
-        SERVED.asked += kernel_evals
-        self.counters.kernel_evals_computed += computed
-        SERVED.computed += computed
+        """Count entries: those that were asked for, and those that were computed."""
+        self.counters.charge(kernel_evals, computed)
 
     def _fill(self, cache: RowCache, index: np.ndarray) -> np.ndarray:
         """Compute these distinct rows into the cache; their slots."""
@@ -403,8 +422,7 @@ class KernelOracle:
     ) -> np.ndarray:
         points = self.points if columns is None else self.points.take(columns)
         if self.kernel.evaluates:
-            self.counters.kernel_evals_computed += len(index) * len(points)
-            SERVED.computed += len(index) * len(points)
+            self.charge(0, len(index) * len(points))
         entries = self.kernel.block(self.points.take(index), points, out)
         if self.kernel.unit_diagonal:
             # Rounding may have put the distance of a point from itself far from 0.

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from marginbench.solvers.kernels import Kernel, Points, is_registered, kernel_of
-from marginbench.solvers.models.scoring import (
+from marginbench.solvers.kernels.scoring import (
     EntryScorer,
     LinearScorer,
     expansion_scorer,

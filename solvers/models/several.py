@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from marginbench.solvers.models.expansions import KernelExpansion, Model
-from marginbench.solvers.models.scoring import EntryScorer, LinearScorer, expansion_scorer
+from marginbench.solvers.kernels.scoring import EntryScorer, LinearScorer, expansion_scorer
 from marginbench.solvers.numeric.matrices import Matrix
 
 

@@ -48,6 +48,13 @@ class Counters:
         "Inner products", "inner products", evaluation=True, computed=True
     )
 
+    def charge(self, kernel_evals: int, computed: int) -> None:
+        """Count kernel entries here, and in what this process has served."""
+        self.kernel_evals += kernel_evals
+        self.kernel_evals_computed += computed
+        SERVED.asked += kernel_evals
+        SERVED.computed += computed
+
     @property
     def evaluations(self) -> int:
         """All that a textbook run asks for, one as one: kernel entries, inner products, ..."""
@@ -86,7 +93,7 @@ class FeasibilityCounters(Counters):
 
 @dataclass
 class Served:
-    """Kernel entries that the oracles of this process have handed out and computed, all together.
+    """Kernel entries that were asked for and computed in this process, all together.
 
     Nothing in a solver reads it; whoever watches a run compares its counters with it.
     """

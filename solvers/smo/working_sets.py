@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.models.scoring import expansion_scores
 from marginbench.solvers.numeric.threads import in_parts
 from marginbench.solvers.smo.inner import solve_pairs, solve_singles, subtract_rows
 from marginbench.solvers.smo.working_matrix import WorkingMatrix
@@ -236,12 +235,7 @@ def refresh(problem: Problem, dual: Dual, tol: float) -> None:
         dual.F[:] = dual.y
         _subtract(oracle, dual.F, support, dual.alpha[support] * dual.y[support])
         return
-    exact = replace(problem.expansion(dual.alpha * dual.y), dtype="float64")
-    dual.F[:] = dual.y - expansion_scores(
-        exact.kernel, exact.prepared(), exact.coef, problem.X, "float64"
-    )
-    entries = len(support) * problem.n
-    oracle.charge(entries, entries if oracle.kernel.evaluates else 0)
+    dual.F[:] = dual.y - oracle.exact_scores(dual.alpha * dual.y)
 
 
 def _rounding_matters(oracle: KernelOracle, alpha: np.ndarray, tol: float) -> bool:

@@ -17,7 +17,9 @@ from marginbench.solvers import (
     Perceptron,
     RandomFourierMap,
 )
+from marginbench.solvers.numeric.counters import SERVED
 from marginbench.solvers.numeric.water_level import water_level
+from marginbench.solvers.registration import registry
 from marginbench.solvers.sbp.two_basins import two_basin_level
 
 # lambda n = 1, 0.1, 0.01 with C = 1 / (lambda n).
@@ -257,6 +259,20 @@ def test_computed_evaluations_are_among_those_asked_for(task, name):
     for cache_size in (0.0, 0.01, 100.0):
         counters = solver.set_params(cache_size=cache_size).fit(task.X, task.y).counters_
         assert 0 < counters.kernel_evals_computed <= counters.kernel_evals
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, cls in registry().items() if ".peers." not in cls.__module__]
+)
+def test_one_tally_counts_the_entries_of_every_method(rbf_task, name):
+    asked, computed = SERVED.asked, SERVED.computed
+    solver = registry()[name]()
+    if "kernel" in solver.get_params():
+        solver.set_params(kernel="rbf", gamma=0.5)
+    solver.fit(rbf_task.X, rbf_task.y)
+    counters = solver.counters_
+    assert counters.kernel_evals == SERVED.asked - asked
+    assert counters.kernel_evals_computed == SERVED.computed - computed
 
 
 @pytest.mark.parametrize("name", kernel_methods())

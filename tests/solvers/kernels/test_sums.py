@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from marginbench.solvers import RBF, KernelExpansion, Linear, Polynomial
-from marginbench.solvers.models.scoring import expansion_scores
+from marginbench.solvers.kernels.scoring import expansion_scores
 from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.exponential import exponential
 from marginbench.solvers.numeric.matrices import products

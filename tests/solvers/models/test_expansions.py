@@ -19,7 +19,7 @@ from marginbench.solvers import (
     VotedExpansion,
 )
 from marginbench.solvers.kernels import base
-from marginbench.solvers.models import scoring
+from marginbench.solvers.kernels import scoring
 
 
 @pytest.fixture(scope="module")
