@@ -17,8 +17,8 @@ from marginbench.harness.errors import EvaluationError
 from marginbench.harness.svm.entries import KeptEntries
 from marginbench.harness.svm.plain import PlainModel
 from marginbench.solvers.kernels import Kernel, Linear, Points
-from marginbench.solvers.models.fourier import FourierExpansion
 from marginbench.solvers.kernels.scoring import linear_scores
+from marginbench.solvers.models.fourier import FourierExpansion
 from marginbench.solvers.models.voting import votes
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 

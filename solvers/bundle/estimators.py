@@ -29,8 +29,8 @@ from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.inputs import new_points, training_points
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.models import LinearModel
 from marginbench.solvers.kernels.scoring import linear_scores
+from marginbench.solvers.models import LinearModel
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.validation import check_flag, check_one_of, check_positive
 from marginbench.solvers.registration import register

@@ -111,7 +111,7 @@ class PrimalSearch:
         # Asked for more than once: the root finder starts with the slopes at both ends.
         @cache
         def at(length: float) -> LinePoint:
-            # Computed anew, the slope of the start could have the other sign where it is all rounding.
+            # Computed anew, a slope that is all rounding could have the other sign.
             point = self._at(self._scores + length * change) if length else self._here
             along = float((point.subgradient * change).sum())
             return point._replace(slope=start + length * growth + along)

@@ -198,8 +198,9 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
 
     def _forget(self) -> None:
         """Drop what an earlier fit, perhaps of another number of classes, has left."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        for name in set(vars(self)) - set(self.get_params(deep=False)):
+            if name.endswith("_"):
+                delattr(self, name)
 
     def _checked_solve(self, problem: Problem, monitor: Monitor) -> Solution:
         solution = self._solve(problem, monitor)

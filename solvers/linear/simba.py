@@ -13,8 +13,8 @@ from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import SolverParameters
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.models import LinearModel
 from marginbench.solvers.kernels.scoring import linear_scores
+from marginbench.solvers.models import LinearModel
 from marginbench.solvers.numeric.matrices import Matrix, matmul
 from marginbench.solvers.numeric.sample_loops import (
     finite_squared_norms,

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self, TypeGuard
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.models.expansions import KernelExpansion, Model
 from marginbench.solvers.kernels.scoring import EntryScorer, LinearScorer, expansion_scorer
+from marginbench.solvers.models.expansions import KernelExpansion, Model
 from marginbench.solvers.numeric.matrices import Matrix
 
 

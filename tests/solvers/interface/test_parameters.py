@@ -227,6 +227,21 @@ def test_a_constructor_written_by_hand_holds(rbf_task):
         np.testing.assert_array_equal(np.abs(fit.dual_coef_), 0.5)
 
 
+def test_fit_keeps_parameters_that_end_like_fitted_attributes(rbf_task):
+    @hyperparameters
+    class Shifted(Solver, SolverParameters):
+        lambda_: float = 1.0
+
+        def _solve(self, problem, monitor):
+            return Solution(problem.expansion(self.lambda_ * problem.y), 0, "converged")
+
+    solver = Shifted(lambda_=5.0)
+    for _ in range(2):
+        fit = solver.fit(rbf_task.X, rbf_task.y)
+        assert fit.lambda_ == 5.0
+        np.testing.assert_array_equal(np.abs(fit.dual_coef_), 5.0)
+
+
 def test_parameters_are_not_declared_on_top_of_a_constructor_written_by_hand():
     with pytest.raises(TypeError, match=r"Mixed: Plain\.__init__ is written by hand"):
 

@@ -18,8 +18,7 @@ from marginbench.solvers import (
     Model,
     VotedExpansion,
 )
-from marginbench.solvers.kernels import base
-from marginbench.solvers.kernels import scoring
+from marginbench.solvers.kernels import base, scoring
 
 
 @pytest.fixture(scope="module")
