@@ -238,18 +238,6 @@ class Kernel(ABC):
         """
         return math.inf
 
-    def size_of_terms(self, points: Points, diag: np.ndarray) -> float:
-        """About how large the numbers are that rounding is relative to, on the way to an entry.
-
-        Parameters
-        ----------
-        points : Points
-            At least one.
-        diag : ndarray, shape (len(points),)
-            The entries k(x, x).
-        """
-        return float(np.abs(diag).mean())
-
     def same_in_every_block(self, points: Points, dtype: Any) -> bool:
         """Whether an entry does not depend on which others are computed with it.
 

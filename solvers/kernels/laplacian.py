@@ -68,9 +68,6 @@ class Laplacian(Kernel):
         longest = float(_lengths(points.values).max(initial=0.0))
         return rounding_unit(dtype) * (1.0 + 2.0 * self.gamma * longest)
 
-    def size_of_terms(self, points: Points, diag: np.ndarray) -> float:
-        return 1.0 + 2.0 * self.gamma * float(_lengths(points.values).mean())
-
     def same_in_every_block(self, points: Points, dtype: Any) -> bool:
         return True
 

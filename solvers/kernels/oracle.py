@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.kernels import Kernel, make_kernel
+from marginbench.solvers.kernels import Kernel, Points, make_kernel
 from marginbench.solvers.kernels.prefetch import RowsAhead
 from marginbench.solvers.kernels.row_cache import RowCache
 from marginbench.solvers.kernels.row_parts import put_together
@@ -360,11 +360,6 @@ class KernelOracle:
                 self.charge(self.n, self.n if self.kernel.evaluates else 0)
         return self._diag
 
-    def rounding(self) -> float:
-        """About how far rounding puts an entry off."""
-        size = self.kernel.size_of_terms(self.points, self.diag()) if self.n else 0.0
-        return size * float(np.finfo(self.dtype).eps) / 2
-
     def exact_scores(
         self, coef: np.ndarray, index: np.ndarray | None = None, *, charged: bool = True
     ) -> np.ndarray:
@@ -377,18 +372,26 @@ class KernelOracle:
         coef : ndarray of float64, shape (n,)
         index : ndarray of int64, optional
         charged : bool, default=True
-            Whether they are a part of the method; if not, whoever asks says what they cost.
+            Whether a textbook run would ask for them; if not, they count as computed alone.
         """
         support = np.flatnonzero(coef)
-        if self.kernel.evaluates:
-            points = self.kernel.prepare(self._X[support], "float64")
-        else:
-            points = self.points.take(support)
-        Z = self._X if index is None else self._X[index]
-        if charged:
-            entries = len(support) * Z.shape[0]
-            self.charge(entries, entries if self.kernel.evaluates else 0)
-        return expansion_scores(self.kernel, points, coef[support], Z, "float64")
+        entries = len(support) * (self.n if index is None else len(index))
+        self.charge(entries if charged else 0, entries if self.kernel.evaluates else 0)
+        if index is None:
+            points = self._exact_points(support)
+            return expansion_scores(self.kernel, points, coef[support], self._X, "float64")
+        # Few points: they are prepared once, the many others block by block.
+        points, scores = self._exact_points(index), np.zeros(len(index))
+        for start in range(0, len(support), _CHUNK_ROWS_OF_LONG):
+            part = support[start : start + _CHUNK_ROWS_OF_LONG]
+            others = self.kernel.prepare(self._X[part], "float64", like=points)
+            scores += coef[part] @ self.kernel.block(others, points)
+        return scores
+
+    def _exact_points(self, index: np.ndarray) -> Points:
+        if not self.kernel.evaluates:
+            return self.points.take(index)
+        return self.kernel.prepare(self._X[index], "float64")
 
     def against(self, Z: Matrix, columns: Index | None = None) -> np.ndarray:
         """k(z, x_j) for other points z and j in the columns (None: all), a fresh array.

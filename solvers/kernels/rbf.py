@@ -100,10 +100,6 @@ class RBF(Kernel):
         assert points.norms is not None
         return rounding_unit(dtype) * (1.0 + 4.0 * _largest(points.norms))
 
-    def size_of_terms(self, points: Points, diag: np.ndarray) -> float:
-        assert points.norms is not None
-        return 1.0 + 2.0 * float(points.norms.mean(dtype=np.float64))
-
     def same_in_every_block(self, points: Points, dtype: Any) -> bool:
         return products_are_steady(points, dtype)
 

@@ -322,7 +322,7 @@ class _Run:
     def _fresh_responses(self, index: np.ndarray) -> np.ndarray:
         """Responses of these points from alpha alone, counted in ``drift_evals``."""
         coef = self.path.alpha.current() * self.split.y
-        self.drift_evals += len(index) * np.count_nonzero(coef)
+        self.drift_evals += len(index) * int(np.count_nonzero(coef))
         scores = self.problem.oracle.exact_scores(
             self.split.restore(coef), self.split.positions(index), charged=False
         )

@@ -22,7 +22,7 @@ from marginbench.solvers.numeric.compiling import njit
 from marginbench.solvers.numeric.validation import check_positive, check_whole
 from marginbench.solvers.registration import register
 from marginbench.solvers.smo.inner import TAU, move_pair, single_step
-from marginbench.solvers.smo.working_sets import Dual, Gradient, refresh, solve_large
+from marginbench.solvers.smo.working_sets import Dual, Gradient, solve_large, start_from
 
 
 @register("svm")
@@ -37,15 +37,17 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
     By default large working sets are optimised at a time, an idea of [JOA99]_ in the form of
     [WEN18]_: the free variables and a scattered selection of violators, up to 6144, are solved for
     with the kernel entries among them, pair by pair; then one block of rows brings the gradient of
-    all points up to date. Before it says that it has converged, the gradient is recomputed from
-    alpha with float64 sums; with float64 entries too, if the rounding of float32 ones could matter
-    beside ``tol``. Later steps, if any, are then small, and so is what they round.
+    all points up to date.
 
     The textbook variants change one variable at a time without bias, the one with the largest
     exact clipped gain, as in the experiments of [SBP12]_; and two with bias, chosen by the
     second-order rule WSS 2 of [FCL05]_ (section 3; the first index wins a tie, in LIBSVM the last).
-    They keep the gradient in float64 and trust it, unless the rounding of float32 entries could
-    matter beside ``tol``: then it is recomputed in the same way before the end.
+
+    Sums are float64, entries float32 by default. Before it says that it has converged, it looks at
+    what their rounding has done to the gradient: if all errors together could be more than an
+    eighth of ``tol``, the gradient is computed from float64 entries at up to 96 points (those that
+    decide, the largest, some others), and if it is off by more than that at one of them, at all
+    points. Later steps, if any, are then small, and so is what they round.
 
     There is no shrinking: a working set already leaves out all that has come to rest.
 
@@ -77,17 +79,18 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
     alpha_ : ndarray of float64, shape (n,)
         The dual point, fit for ``alpha0``.
     violation_ : float
-        Largest violation of an optimality condition at the end, with float64 entries where the
-        rounding of float32 ones could matter beside ``tol``.
+        Largest violation of an optimality condition at the end, by a gradient that rounding has put
+        off by no more than ``tol / 8``, as far as that was looked at.
 
     Notes
     -----
     An iteration is a change of one variable (without bias) or of a pair (with bias). Kernel
     evaluations: n for each change of one variable and 2n for each pair with the textbook variants;
     with large working sets, the entries of the members that are new with the others, most of them
-    once for both ways, n for each variable that a round changed, and in the end n for each support
-    vector. Rows that enter the cache take over what the working set holds of them, if that is
-    faster. Memory: some 10n numbers and
+    once for both ways, and n for each variable that a round changed. n for each support vector
+    where the rounding of float32 entries mattered; the points that are looked at for that count as
+    computed alone. Rows that enter the cache take over what the working set holds of them, if
+    that is faster. Memory: some 10n numbers and
     the cache. Returns the last alpha.
 
     References
@@ -129,8 +132,7 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
             solve = solve_large
         else:
             solve = _solve_pairs if with_bias else _solve_singles
-        if alpha.any():
-            refresh(problem, dual, float(self.tol))
+        start_from(problem, dual)
         solution = solve(problem, monitor, dual, float(self.tol), limit)
         self.alpha_ = dual.alpha
         self.violation_ = dual.violation()

