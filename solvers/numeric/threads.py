@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from numba import get_num_threads
+from numba import config, get_num_threads
 
 
 def in_parts(
@@ -37,7 +37,7 @@ def in_parts(
         function(*arguments, 0, length)
         return
     bounds = [length * part // parts for part in range(parts + 1)]
-    pool = _pool(parts)
+    pool = _pool()
     running = [
         pool.submit(function, *arguments, start, stop) for start, stop in pairwise(bounds[1:])
     ]
@@ -47,8 +47,9 @@ def in_parts(
 
 
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads - 1, thread_name_prefix="marginbench")
+def _pool() -> ThreadPoolExecutor:
+    """The threads beside the calling one, as many as numba may ever use; each starts when needed."""
+    return ThreadPoolExecutor(config.NUMBA_NUM_THREADS - 1, thread_name_prefix="marginbench")
 
 
 # A forked process has the pool but none of its threads, and would wait for them forever.

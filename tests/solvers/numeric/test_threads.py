@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import subprocess
 import sys
 
 import numba
@@ -23,6 +25,29 @@ def test_every_element_is_visited_once(length):
     out = np.zeros(length)
     in_parts(_add_place, length, out)
     np.testing.assert_array_equal(out, np.arange(length))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows takes long to start a process")
+def test_work_of_every_length_shares_the_threads():
+    # As on a machine of eight cores.
+    code = (
+        "import threading, numba, numpy as np\n"
+        "from marginbench.solvers.numeric.threads import in_parts\n"
+        "def visit(out, start, stop): out[start:stop] += 1\n"
+        "for length in range(4096, 16 * 4096, 4096):\n"
+        "    out = np.zeros(length)\n"
+        "    in_parts(visit, length, out)\n"
+        "    assert (out == 1).all()\n"
+        "print(threading.active_count())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "NUMBA_NUM_THREADS": "8"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) <= 8
 
 
 def _visit_all(length):
