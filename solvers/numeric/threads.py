@@ -48,7 +48,7 @@ def in_parts(
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """The threads beside the calling one, as many as numba may ever use; each starts when needed."""
+    """The threads beside the calling one, as many as numba may use; each starts when needed."""
     return ThreadPoolExecutor(config.NUMBA_NUM_THREADS - 1, thread_name_prefix="marginbench")
 
 
