@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import eigh
 
@@ -16,6 +18,7 @@ from marginbench.solvers.interface.parameters import (
     SolverParameters,
 )
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
+from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.matrices import matmul
 from marginbench.solvers.numeric.validation import (
     check_flag,
@@ -119,22 +122,31 @@ class LowRankSVM(WeightedSolver, SolverParameters, SoftMarginParameters, KernelP
             shrinking=self.shrinking,
             rng=problem.rng,
         )
-        status = self._ascend(ascent)
+
+        def snapshot() -> KernelExpansion:
+            coef = np.zeros(problem.n)
+            coef[landmarks] = matmul(map_, ascent.w)
+            return problem.expansion(coef)
+
+        status = self._ascend(
+            ascent, lambda: monitor.after_epoch(problem.counters, ascent.n_iter, snapshot)
+        )
         self.landmarks_, self.rank_, self.gap_ = landmarks, features.shape[1], ascent.gap
-        coef = np.zeros(problem.n)
-        coef[landmarks] = matmul(map_, ascent.w)
         shortfall = ""
         if status == "budget" and self.tol:
             shortfall = f"the largest violation is {ascent.violation:.2g}, tol={self.tol!r}"
-        return Solution(problem.expansion(coef), ascent.n_iter, status, shortfall)
+        return Solution(snapshot(), ascent.n_iter, status, shortfall)
 
-    def _ascend(self, ascent: AdaptiveAscent) -> SolveStatus:
-        for _ in range(self.max_epochs):
+    def _ascend(self, ascent: AdaptiveAscent, asked_to_stop: Callable[[], bool]) -> SolveStatus:
+        for left in reversed(range(self.max_epochs)):
             ascent.epoch()
             if ascent.look_due(self.tol):
                 ascent.look(self.tol)
                 if ascent.violation <= self.tol:
                     return "converged"
+            if left and asked_to_stop():
+                ascent.look(self.tol)
+                return "stopped"
         ascent.look(self.tol)
         return "converged" if self.tol > 0 and ascent.violation <= self.tol else "budget"
 

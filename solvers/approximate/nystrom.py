@@ -19,7 +19,9 @@ from marginbench.solvers.interface.parameters import (
 from marginbench.solvers.interface.problem import Problem, Solution
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.linear.sdca import ascend
+from marginbench.solvers.models import KernelExpansion
 from marginbench.solvers.numeric.matrices import matmul
+from marginbench.solvers.numeric.memory import scratch
 from marginbench.solvers.numeric.validation import (
     check_iteration_limit,
     check_one_of,
@@ -104,13 +106,17 @@ class Nystrom(WeightedSolver, SolverParameters, SoftMarginParameters, KernelPara
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         landmarks, factor, features = problem.once("features", lambda: self._features(problem))
-        ascent, status, shortfall = ascend(
-            features, problem, float(self.C), self.tol, self.max_epochs
-        )
         self.landmarks_ = landmarks
-        coef = np.zeros(problem.n)
-        coef[landmarks] = solve_triangular(factor, ascent.w, lower=True, trans="T")
-        return Solution(problem.expansion(coef), ascent.n_iter, status, shortfall)
+
+        def model(w: np.ndarray) -> KernelExpansion:
+            coef = np.zeros(problem.n)
+            coef[landmarks] = solve_triangular(factor, w, lower=True, trans="T")
+            return problem.expansion(coef)
+
+        ascent, status, shortfall = ascend(
+            features, problem, monitor, model, float(self.C), self.tol, self.max_epochs
+        )
+        return Solution(model(ascent.w), ascent.n_iter, status, shortfall)
 
     def _features(self, problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The landmarks, the factor of their Gram matrix, and the features of all points."""
@@ -189,7 +195,7 @@ def features_of(
         Makes features of the kernel entries, float64, of some points with the landmarks.
     """
     m = len(landmarks)
-    features = np.empty((oracle.n, own.shape[1]), dtype=oracle.dtype)
+    features = scratch((oracle.n, own.shape[1]), oracle.dtype)
     features[landmarks] = own
     others = np.setdiff1d(np.arange(oracle.n), landmarks)
     step = max(1, _BLOCK_ENTRIES // m)
@@ -223,7 +229,7 @@ def incomplete_cholesky(
     distances = oracle.diag().astype(np.float64)
     mean = float(distances.mean())
     smallest = jitter * (mean if mean > 0 else 1.0)
-    factor = np.zeros((oracle.n, m))
+    factor = scratch((oracle.n, m), np.float64)
     pivots: list[int] = []
     everything = np.arange(oracle.n)
     for j in range(m):

@@ -189,11 +189,14 @@ class RandomFourierFeatures(
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         frequencies, features = problem.once("features", lambda: self._features(problem))
+
+        def model(w: np.ndarray) -> FourierExpansion:
+            return FourierExpansion(frequencies, w.copy())
+
         ascent, status, shortfall = ascend(
-            features, problem, float(self.C), self.tol, self.max_epochs
+            features, problem, monitor, model, float(self.C), self.tol, self.max_epochs
         )
-        model = FourierExpansion(frequencies, ascent.w)
-        return Solution(model, ascent.n_iter, status, shortfall)
+        return Solution(model(ascent.w), ascent.n_iter, status, shortfall)
 
     def _features(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
         """Frequencies, and the features of all points."""

@@ -19,6 +19,7 @@ from marginbench.solvers.feasibility.spaces import ElementSpace
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.numeric.counters import FeasibilityCounters
 from marginbench.solvers.numeric.matrices import matmul
+from marginbench.solvers.numeric.memory import scratch
 
 # Rows of a Gram matrix are computed in blocks of at most this many bytes. One that is stored is
 # computed in a number of blocks, each from the diagonal on, if they are not too small for BLAS.
@@ -161,7 +162,7 @@ class FeatureSpace(ElementSpace):
             oracle.charge(n * n, 0)
             return
         index = np.arange(n) if self.index is None else self.index
-        matrix = np.empty((n, n), oracle.dtype)
+        matrix = scratch((n, n), oracle.dtype)
         step = min(self._rows_per_block, max(_LEAST_ROWS, n // _BLOCKS))
         for lo in range(0, n, step):
             hi = min(lo + step, n)

@@ -42,6 +42,12 @@ class Monitor:
         """An epoch of n iterations has ended and others follow: :meth:`record`, if wanted."""
         return False
 
+    def after_epoch(self, counters: Counters, n_iter: int, snapshot: Callable[[], Model]) -> bool:
+        """An epoch has ended that charges few evaluations, or none: :meth:`record` or its like."""
+        if self.due(counters.evaluations):
+            return self.record(n_iter, snapshot)
+        return self.epoch_ended(n_iter, snapshot)
+
     def paused(self) -> AbstractContextManager[None]:
         """What runs inside is not the solver's work (such as objectives for its own trace)."""
         return nullcontext()

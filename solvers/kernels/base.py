@@ -14,6 +14,7 @@ from scipy import sparse
 
 from marginbench.solvers.kernels.parameters import Parameter
 from marginbench.solvers.numeric.matrices import Matrix, better_dense
+from marginbench.solvers.numeric.memory import scratch
 
 # OpenBLAS has kernels of another order for up to 10^6 multiplications; with so many numbers in the
 # points two rows are more already.
@@ -254,7 +255,7 @@ def row_blocks(
     dtype = B.values.dtype if B.dtype is None else B.dtype
     step = max(_FEWEST_ROWS, BLOCK_BYTES // max(1, len(B) * dtype.itemsize))
     step -= step % TILE
-    room = np.empty((min(step, len(A)), len(B)), dtype=dtype)
+    room = scratch((min(step, len(A)), len(B)), dtype)
     for start in range(0, sums.shape[1], step):
         part = A if len(A) <= step else A.take(slice(start, start + step))
         yield part, sums[:, start : start + step], room[: len(part)]

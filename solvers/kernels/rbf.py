@@ -22,6 +22,7 @@ from marginbench.solvers.kernels.base import (
 )
 from marginbench.solvers.kernels.parameters import Width, parameter
 from marginbench.solvers.numeric.matrices import Matrix, as_dense, products, squared_norms, stored
+from marginbench.solvers.numeric.memory import scratch
 from marginbench.solvers.registration import register_kernel
 
 # Exponents that rounding lifts above 0 by less than this need no clipping.
@@ -130,7 +131,7 @@ def _centred(
     from marginbench.solvers.kernels.centring import centre
 
     width = len(frame.features)
-    values = np.empty((X.shape[0], width + 2), dtype=dtype)
+    values = scratch((X.shape[0], width + 2), dtype)
     norms = np.empty(X.shape[0])
     step = max(1, (_CHUNK if sparse.issparse(X) else X.size) // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):

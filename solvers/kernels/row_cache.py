@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from marginbench.solvers.numeric.memory import scratch
+
 
 class RowCache:
     """Kernel rows in one array; flat index arrays, no object per row.
@@ -31,7 +33,7 @@ class RowCache:
 
     def __init__(self, n: int, dtype: Any, max_bytes: int) -> None:
         slots = min(n, max_bytes // (n * np.dtype(dtype).itemsize))
-        self.storage = np.empty((slots, n), dtype=dtype)
+        self.storage = scratch((slots, n), dtype)
         self.rows = self.storage.view()
         self.rows.flags.writeable = False
         self.slot_of_row = np.full(n, -1, dtype=np.int64)

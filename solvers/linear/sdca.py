@@ -14,7 +14,7 @@ from marginbench.solvers.interface.declaration import hyperparameters
 from marginbench.solvers.interface.monitor import Monitor
 from marginbench.solvers.interface.parameters import SoftMarginParameters, SolverParameters
 from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.models import LinearModel
+from marginbench.solvers.models import LinearModel, Model
 from marginbench.solvers.models.objectives import hinge
 from marginbench.solvers.numeric.counters import Counters
 from marginbench.solvers.numeric.matrices import Matrix, matmul
@@ -153,7 +153,13 @@ class LinearSDCA(WeightedSolver, SolverParameters, SoftMarginParameters):
 
 
 def ascend(
-    features: Matrix, problem: Problem, C: float, tol: float, max_epochs: int
+    features: Matrix,
+    problem: Problem,
+    monitor: Monitor,
+    model: Callable[[np.ndarray], Model],
+    C: float,
+    tol: float,
+    max_epochs: int,
 ) -> tuple[DualAscent, SolveStatus, str]:
     """Solve the linear SVM on features of the points to a duality gap, at no charge.
 
@@ -162,6 +168,10 @@ def ascend(
     features : ndarray or csr_matrix, shape (n, n_features)
     problem : Problem
         Gives the labels, the weights of the losses and the draws.
+    monitor : Monitor
+        Asked after each epoch.
+    model : callable
+        The predictor of these weights of the features.
     C : float
     tol : float
         In units of the weighted mean of the losses.
@@ -170,7 +180,7 @@ def ascend(
     Returns
     -------
     ascent : DualAscent
-    status : {"converged", "budget"}
+    status : {"converged", "stopped", "budget"}
     shortfall : str
         Of a run that ended at its limit.
     """
@@ -183,11 +193,13 @@ def ascend(
         rng=problem.rng,
         counters=Counters(),
     )
-    for _ in range(max_epochs):
+    for left in reversed(range(max_epochs)):
         ascent.epoch(lambda: math.inf, lambda: False)
         ascent.end_epoch(tol)
         if ascent.complete and ascent.gap() <= tol:
             return ascent, "converged", ""
+        if left and monitor.after_epoch(problem.counters, ascent.n_iter, lambda: model(ascent.w)):
+            return ascent, "stopped", ""
     if tol == 0:
         return ascent, "budget", ""
     gap = ascent.gap()

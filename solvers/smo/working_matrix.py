@@ -8,6 +8,7 @@ import numpy as np
 
 from marginbench.solvers.kernels.oracle import KernelOracle
 from marginbench.solvers.numeric.compiling import njit
+from marginbench.solvers.numeric.memory import scratch
 from marginbench.solvers.numeric.threads import in_parts
 
 # Entries enter the working matrix in chunks of so many rows, and move in tiles of so many columns.
@@ -33,7 +34,7 @@ class WorkingMatrix:
         self.largest = largest
         self._oracle = oracle
         # A little wider than used: columns at a distance of a power of two share a place in caches.
-        self._entries = np.empty((largest, largest + _PADDING), dtype=oracle.dtype)
+        self._entries = scratch((largest, largest + _PADDING), oracle.dtype)
         self._members = np.empty(0, dtype=np.int64)
 
     def of(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
