@@ -302,8 +302,8 @@ def _parse_lines(text: bytes, dialect: _Dialect, origin: str, first: int) -> _Ro
     indices: list[int] = []
     values: list[float] = []
     for number, line in enumerate(text.split(b"\n")[:-1], start=first):
-        content, mark, _ = line.partition(b"#") if dialect.comments else (line, b"", b"")
-        if mark and not content.strip(b" \t\r"):
+        content = line.partition(b"#")[0] if dialect.comments else line
+        if not content.strip(b" \t\r"):
             continue
         try:
             label, pairs = _parse_line(content, dialect)
@@ -325,8 +325,6 @@ def _parse_line(line: bytes, dialect: _Dialect) -> tuple[float, dict[int, float]
     """The label and the pairs of a line; ValueError says what is wrong."""
     classes = dialect.classes
     label_text, *pair_texts = re.split(rb"[ \t\r]+", line.strip(b" \t\r"))
-    if not label_text:
-        raise ValueError("empty line; expected a label and index:value pairs")
     if not _NUMBER.fullmatch(label_text):
         raise ValueError(f"label {shown(label_text)} is not a finite number")
     label = float(label_text)

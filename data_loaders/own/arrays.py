@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,7 +65,9 @@ def read_parquet(path: Path, origin: str) -> Table:
         except (*_DAMAGE, MemoryError) as error:
             raise DataError(f"{origin}: cannot be read ({first_line(error)})") from None
 
-    return Table(origin, tuple(schema.names), batches(), nominal=_declared(schema))
+    return Table(
+        origin, tuple(schema.names), batches(), nominal=_declared(schema), index=_index(schema)
+    )
 
 
 def table_of_frame(frame: Any, origin: str) -> Table:
@@ -121,6 +125,24 @@ def rows_of_arrays(
     return _table_of_array(_array(X, origin), words, origin, names)
 
 
+def parts_of_arrays(
+    X_train: Any, y_train: Any, X_test: Any, y_test: Any, origin: str
+) -> tuple[Table | SparseRows, Table | SparseRows]:
+    """A training and a test part, as `rows_of_arrays`.
+
+    Raises
+    ------
+    DataError
+        As `rows_of_arrays`, and if sparse parts differ in width; of tables this is seen later.
+    """
+    other = f"{origin} (test part)"
+    if issparse(X_train) and issparse(X_test) and X_train.shape[1] != X_test.shape[1]:
+        raise DataError(
+            f"{other}: {X_test.shape[1]} columns, but the training part has {X_train.shape[1]}"
+        )
+    return rows_of_arrays(X_train, y_train, origin), rows_of_arrays(X_test, y_test, other)
+
+
 def read_npz(path: Path, origin: str) -> Parts:
     """Read a NumPy file: X and y, or X_train, y_train, X_test and y_test; nothing is unpickled.
 
@@ -157,8 +179,7 @@ def parts_of_mapping(found: Mapping[str, Any], origin: str) -> Parts:
         missing = [name for name in needed if name not in found]
         if missing:
             raise DataError(f"{origin}: has X_train but no {listed(missing)}")
-        train = rows_of_arrays(found["X_train"], found["y_train"], origin)
-        return train, rows_of_arrays(found["X_test"], found["y_test"], f"{origin} (test part)")
+        return parts_of_arrays(*(found[name] for name in needed), origin)
     points = next((name for name in _POINTS if found.get(name) is not None), None)
     classes = next((name for name in _CLASSES if found.get(name) is not None), None)
     if points is None or classes is None:
@@ -206,6 +227,20 @@ def _class_word(value: Any, origin: str) -> str | None:
     raise DataError(f"{origin}: the class {shown_word(str(value))} is neither a number nor a text")
 
 
+def _index(schema: Any) -> frozenset[str]:
+    """The columns that are the index of the data frame that was written."""
+    try:
+        described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
+    except (ValueError, LookupError, TypeError):
+        described = []
+    # An index that only counts is described by an object, and is no column.
+    return frozenset(
+        name
+        for name in schema.names
+        if name in described or re.fullmatch(r"__index_level_\d+__", name)
+    )
+
+
 def _declared(schema: Any) -> frozenset[str]:
     """The columns that are categories by their type, of numbers too."""
     return frozenset(field.name for field in schema if pa.types.is_dictionary(field.type))
@@ -231,6 +266,9 @@ def _plain_column(column: Any, name: str, origin: str) -> Any:
         return _plain_column(column.dictionary_decode(), name, origin)
     if pa.types.is_boolean(kind):
         return pc.cast(column, pa.string())
+    if kind in (pa.int64(), pa.uint64()):
+        # Classes above 2^53 would not be told apart in float64.
+        return column
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         values = pc.cast(column, pa.float64(), safe=False)
         return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
@@ -284,7 +322,7 @@ def _table_of_array(
             classes = pa.array(words[start : start + rows], pa.string())
             yield pa.RecordBatch.from_arrays([*arrays, classes], schema=schema)
 
-    return Table(origin, (*columns, target), batches(), target=target)
+    return Table(origin, (*columns, target), batches(), named=given, target=target)
 
 
 def _with_column(table: Table, name: str, words: list[str | None]) -> Table:

@@ -51,6 +51,8 @@ class Table:
         The column that the source itself says holds the classes; empty: none.
     nominal : frozenset of str
         Columns that the source itself says hold categories.
+    index : frozenset of str
+        Columns that the source itself says number or name the rows.
     """
 
     origin: str
@@ -60,6 +62,7 @@ class Table:
     named: bool = True
     target: str = ""
     nominal: frozenset[str] = frozenset()
+    index: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class Spooled:
     data : Table of Arrow
         Mapped: a column takes memory only while it is looked at.
     place : callable
-    named, target, nominal
+    named, target, nominal, index
         As of `Table`.
     """
 
@@ -109,6 +112,7 @@ class Spooled:
     named: bool = True
     target: str = ""
     nominal: frozenset[str] = frozenset()
+    index: frozenset[str] = frozenset()
 
     @property
     def names(self) -> list[str]:
@@ -174,7 +178,13 @@ def spool(source: Table | SparseRows, path: Path) -> Spooled:
     if isinstance(source, SparseRows):
         return Spooled(source.origin, data, source.place)
     return Spooled(
-        source.origin, data, source.place, source.named, source.target, frozenset(source.nominal)
+        source.origin,
+        data,
+        source.place,
+        source.named,
+        source.target,
+        source.nominal,
+        source.index,
     )
 
 

@@ -47,12 +47,17 @@ def choose(data: Spooled, options: Options) -> Chosen:
     dropped = [column_of(data, each, "drop") for each in options.drop]
     split = "" if options.split == "" else column_of(data, options.split, "split")
     left = [name for name in data.names if name not in (*dropped, split)]
+    # An index names the rows, unless a user says that it holds the classes.
+    index = [name for name in left if name in data.index]
     if options.target != "":
         target = column_of(data, options.target, "target")
     else:
-        target = _default_target(data, left)
+        target = _default_target(data, [name for name in left if name not in index])
     if target not in left:
         raise DataError(f"{data.origin}: the target {shown_word(target)} is dropped as well")
+    index = [name for name in index if name != target]
+    left = [name for name in left if name not in index]
+    dropped += [f"{name} (the index of the data frame)" for name in index]
     # A separator at the end of every line makes such a column.
     empty = [name for name in left if name != target and _is_empty(data, name)]
     dropped += [f"{name} (no values)" for name in empty]
@@ -88,12 +93,19 @@ def column_of(data: Spooled, column: str | int, option: str) -> str:
 
 
 def check_same_columns(train: Spooled, test: Spooled) -> None:
-    """Refuse a test table without a column of the training table.
+    """Refuse a test table without a column of the training table, or of another width.
+
+    A test table with names may have further columns, and they may stand in another order.
 
     Raises
     ------
     DataError
     """
+    if not train.named and not test.named and len(train.names) != len(test.names):
+        raise DataError(
+            f"{test.origin}: {len(test.names)} columns, but {train.origin} has "
+            f"{len(train.names)}; without names they must be the same ones"
+        )
     for name in train.names:
         if name not in test.names:
             raise DataError(

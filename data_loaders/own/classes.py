@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -19,6 +20,8 @@ from marginbench.data_loaders.own.numerals import in_words, is_number
 #: More of them are no classes, or whole numbers that stand for something else.
 MAX_CLASSES = 1000
 _MAX_FRACTIONS = 20
+#: A whole number without zeros before it, and none but zeros behind its point.
+_WHOLE = re.compile(r"([+-]?)(0|[1-9][0-9]*)(?:\.0*)?")
 #: Of two classes these words name the positive one, in any case.
 _YES = ("1", "yes", "true", "positive", "pos", "y", "t")
 
@@ -193,7 +196,7 @@ def _hint(word: str, words: Sequence[str]) -> str:
 
 
 def _is_integer(word: str) -> bool:
-    return is_number(word) and float(word).is_integer() and abs(float(word)) <= 2**53
+    return _WHOLE.fullmatch(word) is not None and abs(float(word)) <= 2**53
 
 
 def _is_fraction(value: Any) -> bool:
@@ -203,10 +206,18 @@ def _is_fraction(value: Any) -> bool:
 
 
 def _spelt(value: Any) -> str:
-    """The word of a class, the same for "1", "+1" and 1.0."""
-    if isinstance(value, str) and not is_number(value):
-        return value
-    return in_words(float(value))
+    """The word of a class, the same for "1", "+1", "1.0", "1e0" and 1.0.
+
+    Texts that are not the same whole number stay apart: "007" and "7", "1.1" and "1.10".
+    """
+    if not isinstance(value, str):
+        return in_words(value)
+    if whole := _WHOLE.fullmatch(value):
+        sign, digits = whole.groups()
+        return digits if sign != "-" or digits == "0" else f"-{digits}"
+    if is_number(value) and "e" in value.lower() and float(value).is_integer():
+        return in_words(float(value))
+    return value
 
 
 def _order(word: str) -> tuple[int, float, str]:

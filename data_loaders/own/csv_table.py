@@ -34,6 +34,8 @@ from marginbench.data_loaders.streams import reading
 #: blocks ahead.
 BLOCK_BYTES = 1 << 21
 _SEPARATORS = ",;\t|"
+#: What a target is called in a header; not "y", which is also a class.
+_TARGETS = ("target", "class", "label")
 #: How the first bytes of text in other encodings begin.
 _OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -154,13 +156,22 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _looks_like_names(first: list[str], second: list[str]) -> bool:
-    """Whether the first record holds names: no cell is a number, or one is above a number."""
-    if not any(is_number(cell.strip()) for cell in first):
+    """Whether the first record holds names.
+
+    It does if no cell is a number, or if one is above a number, or is what a target is called. So
+    do three numbers or more that count all columns, as those of a data frame without names.
+    """
+    above, below = ([cell.strip() for cell in record] for record in (first, second))
+    if not any(map(is_number, above)):
         return True
-    pairs = itertools.zip_longest(first, second, fillvalue="")
+    if above == below:
+        return False
+    if len(above) > 2 and above == [str(k) for k in range(len(above))]:
+        return True
+    pairs = itertools.zip_longest(above, below, fillvalue="")
     return any(
-        is_number(below.strip()) and above.strip() and not is_number(above.strip())
-        for above, below in pairs
+        cell and not is_number(cell) and (is_number(under) or cell.casefold() in _TARGETS)
+        for cell, under in pairs
     )
 
 

@@ -182,7 +182,7 @@ def _import_path(name: str, place: str, options: Mapping[str, Any], path: Path) 
 
 
 def _parts(name: str, X: Any, y: Any, X_test: Any, y_test: Any) -> Any:
-    from marginbench.data_loaders.own.arrays import rows_of_arrays
+    from marginbench.data_loaders.own.arrays import parts_of_arrays, rows_of_arrays
     from marginbench.data_loaders.own.making import parts_of
 
     if y is None:
@@ -191,6 +191,6 @@ def _parts(name: str, X: Any, y: Any, X_test: Any, y_test: Any) -> Any:
         return parts_of(X, name)
     if (X_test is None) != (y_test is None):
         raise DataError(f"{name}: give both X_test and y_test, or none of them")
-    train = rows_of_arrays(X, y, name)
-    test = None if X_test is None else rows_of_arrays(X_test, y_test, f"{name} (test part)")
-    return train, test
+    if X_test is None:
+        return rows_of_arrays(X, y, name), None
+    return parts_of_arrays(X, y, X_test, y_test, name)

@@ -41,8 +41,4 @@ def read_libsvm(file: LocalFile) -> SparseRows:
                 ) from None
             raise
 
-    return SparseRows(file.origin, batches(), _place)
-
-
-def _place(row: int) -> str:
-    return f"line {row + 1}"
+    return SparseRows(file.origin, batches())

@@ -20,6 +20,7 @@ from marginbench.data_loaders.own import sparse_rows, tables
 from marginbench.data_loaders.own.arff_table import read_arff
 from marginbench.data_loaders.own.arrays import (
     Parts,
+    parts_of_arrays,
     parts_of_mapping,
     read_npz,
     read_parquet,
@@ -123,8 +124,7 @@ def parts_of(result: Any, origin: str) -> Parts:
         if len(result) == 2:
             return rows_of_arrays(result[0], result[1], origin), None
         if len(result) == 4:
-            train = rows_of_arrays(result[0], result[1], origin)
-            return train, rows_of_arrays(result[2], result[3], f"{origin} (test part)")
+            return parts_of_arrays(*result, origin)
     elif hasattr(result, "columns") or hasattr(result, "__arrow_c_stream__"):
         return table_of_frame(result, origin), None
     raise DataError(
@@ -149,7 +149,7 @@ def write(path: Path, name: str, params: Mapping[str, Any], parts: Parts, option
     ------
     DataError
     """
-    given = [part for part in parts if part is not None]
+    given = [tables.with_numbers(part, options) for part in parts if part is not None]
     if len({isinstance(part, SparseRows) for part in given}) > 1:
         raise DataError(f"{given[1].origin}: one part is a table and the other one sparse rows")
     if len(given) > 1 and (options.test or options.split != ""):

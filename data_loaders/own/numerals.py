@@ -36,7 +36,7 @@ def numbers(texts: Any) -> NDArray[np.float64]:
     if pa.types.is_floating(texts.type):
         return _filled(texts)
     try:
-        return _filled(pc.cast(texts, pa.float64()))
+        return _filled(pc.cast(texts, pa.float64(), safe=False))
     except pa.ArrowInvalid:
         # A sign before, a point at the end: forms that Arrow does not know.
         return np.array(
@@ -50,6 +50,24 @@ def _filled(values: Any) -> NDArray[np.float64]:
     return filled
 
 
+def cleaned(texts: Any, decimal: str) -> Any:
+    """Texts as decimal numbers, without the signs around and within them; null for all others.
+
+    Parameters
+    ----------
+    texts : Array of Arrow
+        Such as "1,234.5", "45 %" or "$12".
+    decimal : {".", ","}
+        What stands before the decimals; the other one stands between thousands.
+    """
+    thousands = "," if decimal == "." else "."
+    plain = pc.replace_substring_regex(texts, rf"[\s\x{{a0}}\x{{202f}}%'$€£¥{thousands}]", "")
+    plain = pc.replace_substring(plain, decimal, ".")
+    return pc.if_else(numeric(plain), plain, pa.scalar(None, pa.string()))
+
+
 def in_words(value: float) -> str:
     """A number as the word for it in messages and class names: "1" for 1.0."""
+    if isinstance(value, int):
+        return str(value)
     return str(int(value)) if value.is_integer() and abs(value) < 2**63 else repr(value)

@@ -42,8 +42,11 @@ class Options:
     missing : str
         One of `MISSING`.
     missing_words : tuple of str
-    categorical, drop : tuple of str or int
-        Columns, as `target`.
+    categorical, numeric, drop : tuple of str or int
+        Columns, as `target`. Texts of numeric ones are numbers with signs around them, such as
+        "1,234" or "45 %"; others are missing.
+    decimal : str
+        What stands before the decimals in numeric columns, a point or a comma.
     scale : str
         One of `SCALES`; empty: "standard" for tables, "none" for LIBSVM text.
     test : str
@@ -66,6 +69,8 @@ class Options:
     missing: str = "error"
     missing_words: tuple[str, ...] = MISSING_WORDS
     categorical: tuple[str | int, ...] = ()
+    numeric: tuple[str | int, ...] = ()
+    decimal: str = "."
     drop: tuple[str | int, ...] = ()
     scale: str = ""
     test: str = ""
@@ -230,6 +235,8 @@ _CHECKS: Mapping[str, Any] = {
     "missing": _one_of(*MISSING),
     "missing_words": _words,
     "categorical": _columns,
+    "numeric": _columns,
+    "decimal": _one_of(".", ","),
     "drop": _columns,
     "scale": _one_of(*SCALES),
     "test": _word,

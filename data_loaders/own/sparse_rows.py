@@ -22,7 +22,7 @@ from marginbench.data_loaders.own.tables import unit_rows
 #: Features of data that are stored dense because they are scaled: zeros do not stay zeros.
 MAX_DENSE = 5000
 #: Options that say something of columns, which sparse rows do not have.
-_OF_COLUMNS = ("target", "categorical", "drop", "split")
+_OF_COLUMNS = ("target", "categorical", "numeric", "drop", "split")
 
 
 @dataclass(frozen=True, eq=False)

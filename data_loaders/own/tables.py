@@ -7,13 +7,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from marginbench.data_loaders.content import Labels, Matrix, Part
 from marginbench.data_loaders.errors import DataError
 from marginbench.data_loaders.own import columns, rows
-from marginbench.data_loaders.own.blocks import Spooled, listed, shown_word
+from marginbench.data_loaders.own.blocks import (
+    SparseRows,
+    Spooled,
+    Table,
+    listed,
+    row_place,
+    shown_word,
+)
 from marginbench.data_loaders.own.choosing import (
     Chosen,
     check_same_columns,
@@ -23,7 +32,7 @@ from marginbench.data_loaders.own.choosing import (
 )
 from marginbench.data_loaders.own.classes import read_target
 from marginbench.data_loaders.own.columns import Categorical, Encoder, Numeric
-from marginbench.data_loaders.own.numerals import is_number
+from marginbench.data_loaders.own.numerals import cleaned, is_number, numeric
 from marginbench.data_loaders.own.options import Options
 from marginbench.data_loaders.own.rows import Role, Source
 
@@ -35,6 +44,9 @@ MAX_FEATURES = 1_000_000
 _MANY_CLASSES = 20
 #: Categories of which more, in more than half of the rows, are perhaps none.
 _MANY_TEXTS = 20
+#: Texts are perhaps numbers if so many of them are plain ones and few words stand between them, or
+#: if so many are numbers with signs around them.
+_HALF, _FEW_WORDS, _MOST = 0.5, 5, 0.8
 #: Numbers of a block of features.
 _BLOCK_NUMBERS = 1 << 22
 
@@ -89,6 +101,24 @@ class Prepared:
         return found
 
 
+def with_numbers(source: Table | SparseRows, options: Options) -> Table | SparseRows:
+    """The same rows with numbers in place of the texts of numeric columns, null for other texts."""
+    if not options.numeric or isinstance(source, SparseRows):
+        return source
+    numeric = [column_of(source, each, "numeric") for each in options.numeric]
+
+    def batches() -> Iterator[Any]:
+        for batch in source.batches:
+            for name in numeric:
+                column = batch.column(name)
+                if pa.types.is_string(column.type):
+                    place = batch.schema.get_field_index(name)
+                    batch = batch.set_column(place, name, cleaned(column, options.decimal))
+            yield batch
+
+    return replace(source, batches=batches())
+
+
 def prepare(data: Sequence[Spooled], options: Options) -> Prepared:
     """Decide what the columns are and fit them to the training rows.
 
@@ -130,7 +160,7 @@ def prepare(data: Sequence[Spooled], options: Options) -> Prepared:
             *([f"dropped columns: {listed(chosen.dropped)}"] if chosen.dropped else []),
             f"missing values: {missing}",
             f"scale: {scale}{_SCALES[scale]}",
-            *_hints(sources[0], encoders),
+            *_hints(sources[0], encoders, options),
         ],
     )
 
@@ -175,15 +205,29 @@ def _fit(source: Source, kinds: Mapping[str, bool], missing: str, scale: str) ->
     return encoders
 
 
-def _hints(source: Source, encoders: Sequence[Encoder]) -> Iterator[str]:
+def _hints(source: Source, encoders: Sequence[Encoder], options: Options) -> Iterator[str]:
     """What is probably not meant."""
     data, target = source.data, source.target
-    if not data.named:
+    if not data.named and not data.target:
         yield "header: none; columns are numbered"
+    elif data.place is not row_place and all(map(is_number, data.names)):
+        yield "hint: the first line is read as names; set header = false if it is a row"
     if len(target.words) > _MANY_CLASSES and all(map(is_number, target.words)):
         yield f"hint: {len(target.words)} classes that are numbers; is it a regression target?"
+    listed_columns = {column_of(data, each, "categorical") for each in options.categorical}
+    perhaps = {
+        each.name: option
+        for each in encoders
+        if isinstance(each, Categorical) and each.name not in listed_columns | data.nominal
+        if (option := _read_as_numbers(data, each.name))
+    }
+    for option in dict.fromkeys(perhaps.values()):
+        names = [name for name, found in perhaps.items() if found == option]
+        yield f"hint: texts that look like numbers in {listed(names)}: {option.format(names)}"
     for encoder in encoders:
         name = shown_word(encoder.name)
+        if encoder.name in perhaps:
+            continue
         if isinstance(encoder, Numeric):
             if columns.numbers_rows(data, encoder.name):
                 yield f"hint: column {name} only numbers the rows; add it to drop"
@@ -192,6 +236,27 @@ def _hints(source: Source, encoders: Sequence[Encoder]) -> Iterator[str]:
                 f"hint: column {name} holds {encoder.n_features} distinct texts, such as "
                 f"{shown_word(encoder.categories[0])}; are they numbers, dates or identifiers?"
             )
+
+
+def _read_as_numbers(data: Spooled, name: str) -> str:
+    """The options that read a column of texts as numbers; empty if they are none."""
+    column = data.data.column(name)
+    if not pa.types.is_string(column.type):
+        return ""
+    texts = pc.drop_null(column)
+    odd = pc.unique(texts.filter(pc.invert(numeric(texts)))).to_pylist()
+    if len(odd) <= _FEW_WORDS and pc.mean(numeric(texts)).as_py() >= _HALF:
+        return f"add {', '.join(map(shown_word, odd))} to missing_words"
+    for decimal in ".,":
+        # In "1,234" the comma stands between thousands, in "1,5" before the decimals.
+        if pc.mean(pc.is_valid(cleaned(texts, decimal))).as_py() < _MOST:
+            continue
+        other = "." if decimal == "," else ","
+        groups = pc.match_substring_regex(texts, rf"\{other}\d{{3}}(\D|$)")
+        plain = pc.invert(pc.match_substring(texts, other))
+        if pc.all(pc.or_(groups, plain)).as_py():
+            return "set numeric = {}" + (", decimal = ','" if decimal == "," else "")
+    return ""
 
 
 def unit_rows(X: Any) -> Any:

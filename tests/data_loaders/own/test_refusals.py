@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy import sparse
 
 from marginbench.data_loaders import DataError, import_data, imported, load, remove_imported
 from marginbench.data_loaders.own import csv_table, making
@@ -109,7 +110,12 @@ def test_hints_name_what_is_probably_not_meant(here: Path) -> None:
     rows = [f"{k},5;{'np'[k % 2]}" for k in range(60)]
     Path("x.csv").write_text("price;y\n" + "\n".join(rows) + "\n")
     assert load("x.csv", {"test": "last 20"}).decided[-1] == (
-        "hint: column 'price' holds 40 distinct texts, such as '0,5'; are they numbers, dates or "
+        "hint: texts that look like numbers in price: set numeric = ['price'], decimal = ','"
+    )
+    rows = [f"{k}th;{'np'[k % 2]}" for k in range(60)]
+    Path("x.csv").write_text("price;y\n" + "\n".join(rows) + "\n")
+    assert load("x.csv", {"test": "last 20"}).decided[-1] == (
+        "hint: column 'price' holds 40 distinct texts, such as '0th'; are they numbers, dates or "
         "identifiers?"
     )
 
@@ -238,6 +244,12 @@ def test_a_test_file_has_the_columns_and_classes_of_the_training_file(here: Path
     Path("t.csv").write_text(GOOD.replace("31", "old"))
     with pytest.raises(DataError, match=r"t.csv, line 2: column 'age' is 'old', not a finite numb"):
         load("x.csv", {"test": "t.csv"})
+    # Without names nothing says which column is one too many.
+    Path("x.csv").write_text("1,2,no\n3,4,yes\n5,6,no\n7,8,yes\n")
+    Path("t.csv").write_text("1,2,5,no\n3,4,6,yes\n")
+    with pytest.raises(DataError, match=r"t.csv: 4 columns, but x.csv has 3; without names"):
+        load("x.csv", {"test": "t.csv"})
+    Path("x.csv").write_text(GOOD)
     # The order of the columns may differ.
     Path("t.csv").write_text("y,job,age\nno,a,31\nyes,b,42\n")
     np.testing.assert_array_equal(
@@ -319,6 +331,9 @@ def test_arrays_that_do_not_fit_together(here: Path) -> None:
     ]:
         with pytest.raises(DataError, match=message):
             import_data("mine", *given)
+    for kind in (np.asarray, sparse.csr_matrix):
+        with pytest.raises(DataError, match=r"mine \(test part\): \d columns, but"):
+            import_data("mine", kind(X), y, X_test=kind(np.eye(5)), y_test=[0, 1, 0, 1, 0])
     with pytest.raises(DataError, match="give both X_test and y_test, or none"):
         import_data("mine", X, y, X_test=X)
     assert not list(here.parent.glob("cache/datasets/imported/*.parquet"))

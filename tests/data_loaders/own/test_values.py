@@ -209,3 +209,79 @@ def test_many_categories_are_stored_as_sparse_rows(here: Path) -> None:
     )
     np.testing.assert_allclose(data.X_train.toarray(), columns.fit_transform(train), atol=1e-6)
     np.testing.assert_allclose(data.X_test.toarray(), columns.transform(test), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["subject", None])
+def test_the_index_of_a_data_frame_is_no_feature(
+    frame: pd.DataFrame, here: Path, name: str | None
+) -> None:
+    # In the order of the classes, after which it would give them away.
+    indexed = frame.sort_values("y").set_axis([f"s{k:02}" for k in range(60)]).rename_axis(name)
+    indexed.to_parquet("x.parquet")
+    data = load("x.parquet")
+    column = name or "__index_level_0__"
+    assert f"dropped columns: {column} (the index of the data frame)" in data.decided
+    indexed.to_parquet("plain.parquet", index=False)
+    np.testing.assert_array_equal(data.X_train, load("plain.parquet").X_train)
+    # An index that is the target is asked for by name.
+    frame.set_index("y").to_parquet("x.parquet")
+    assert load("x.parquet", {"target": "y"}).decided[0].startswith("target: column 'y'")
+    assert load("x.parquet", {"target": "job"}).n_features == 4
+
+
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        ("0,1,target", "5.1,3.5,setosa"),
+        ("0,1,2", "5.1,3.5,setosa"),
+        ("2001,2002,class", "5.1,3.5,setosa"),
+    ],
+)
+def test_a_header_of_numbers(here: Path, header: str, rows: str) -> None:
+    Path("x.csv").write_text(f"{header}\n" + f"{rows}\n5.0,3.1,virginica\n" * 20)
+    data = load("x.csv")
+    assert data.n_train + data.n_test == 21 + 19
+    assert "+1 = 'virginica'" in data.decided[0]
+
+
+@pytest.mark.parametrize("first", ["0,1,1", "1.2,0.3,y", "0,1,no"])
+def test_a_first_row_that_is_no_header(here: Path, first: str) -> None:
+    last = {"1": "0", "y": "n", "no": "yes"}[first.split(",")[2]]
+    Path("x.csv").write_text(f"{first}\n1.5,0.5,{last}\n" * 20)
+    assert load("x.csv").n_train + load("x.csv").n_test == 40
+
+
+@pytest.mark.parametrize(
+    ("words", "classes"),
+    [
+        (["7", "007"], 2),
+        (["1.1", "1.10"], 2),
+        ([str(2**53), str(2**53 + 1)], 2),
+        (["1", "2", "02"], 3),
+        (["1", "+1", "1.0", "1e0", "-1"], 2),
+    ],
+)
+def test_distinct_classes_stay_apart(here: Path, words: list[str], classes: int) -> None:
+    rows = "".join(f"{k % 13},{words[k % len(words)]}\n" for k in range(90))
+    Path("x.csv").write_text("x,y\n" + rows)
+    assert len(np.unique(load("x.csv").y_train)) == classes
+    if words[0].isdigit() and int(words[0]) > 2**50:
+        pd.read_csv("x.csv").to_parquet("x.parquet")
+        assert len(np.unique(load("x.parquet").y_train)) == classes
+
+
+def test_texts_are_read_as_numbers_where_asked(here: Path) -> None:
+    rows = [f"{k % 5} %;1.00{k % 7},{k % 10};{k if k % 5 else '-'};{k % 3}\n" for k in range(1, 61)]
+    Path("x.csv").write_text("share;price;size;y\n" + "".join(rows))
+    hints = [line for line in load("x.csv").decided if "look like numbers" in line]
+    assert hints == [
+        "hint: texts that look like numbers in share: set numeric = ['share']",
+        "hint: texts that look like numbers in price: set numeric = ['price'], decimal = ','",
+        "hint: texts that look like numbers in size: add '-' to missing_words",
+    ]
+    options = {"numeric": ["share", "price", "size"], "decimal": ",", "missing": "drop"}
+    data = load("x.csv", {**options, "scale": "none"})
+    assert data.n_train + data.n_test == 48
+    found = {tuple(row) for row in np.vstack([data.X_train, data.X_test]).tolist()}
+    price = [np.float32(1000 + k % 7 + (k % 10) / 10).item() for k in range(61)]
+    assert found == {(k % 5, price[k], k) for k in range(1, 61) if k % 5}
