@@ -109,7 +109,7 @@ class Verification:
 
 
 def load(
-    name: str | Source,
+    name: str | Path | Source,
     params: Mapping[str, object] | None = None,
     *,
     folder: str | Path | None = None,
@@ -119,7 +119,7 @@ def load(
 
     Parameters
     ----------
-    name : str or Source
+    name : str, Path or Source
         A name of :func:`sources`, or one's own data: an imported name, the path of a file or of a
         folder with a training and a test file, "file.py:name", or a source.
     params : mapping, optional
@@ -167,7 +167,7 @@ def load(
 
 
 def fetch(
-    name: str | Source,
+    name: str | Path | Source,
     params: Mapping[str, object] | None = None,
     *,
     folder: str | Path | None = None,
@@ -177,7 +177,7 @@ def fetch(
 
     Parameters
     ----------
-    name : str or Source
+    name : str, Path or Source
         As in `load`.
     params : mapping, optional
         As in `load`.
@@ -207,7 +207,7 @@ def fetch(
 
 
 def verify(
-    name: str | Source,
+    name: str | Path | Source,
     params: Mapping[str, object] | None = None,
     *,
     folder: str | Path | None = None,
@@ -217,7 +217,7 @@ def verify(
 
     Parameters
     ----------
-    name : str or Source
+    name : str, Path or Source
         As in `load`.
     params : mapping, optional
         As in `load`.
@@ -259,7 +259,7 @@ class _Entry:
     @classmethod
     def of(
         cls,
-        name: str | Source,
+        name: str | Path | Source,
         params: Mapping[str, object] | None,
         folder: str | Path | None,
         cache_dir: str | Path | None,
@@ -268,6 +268,8 @@ class _Entry:
         if isinstance(name, Source):
             return cls._of_source(name, params, datasets)
         registered = tuple(source.name for source in sources())
+        if isinstance(name, Path):
+            name = f"./{name}" if str(name) in registered else str(name)
         if name in registered:
             return cls._of_source(find(name), params, datasets)
         # Imported here: registered datasets need none of it.

@@ -80,7 +80,9 @@ def read_description(folder: Path) -> dict[str, Any] | None:
         found = json.loads(path.read_bytes().decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, RecursionError):
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (ValueError, RecursionError):
         raise _damaged(path, "it is not JSON") from None
     if not isinstance(found, dict):
         raise _damaged(path, "it holds no object")

@@ -113,7 +113,9 @@ def rows_of_arrays(
         If the shapes disagree, or X does not hold numbers.
     """
     words = class_words(y, origin)
-    n_rows = X.shape[0] if hasattr(X, "shape") and len(X.shape) else len(X)
+    if not hasattr(X, "__len__") or getattr(X, "shape", None) == ():
+        raise DataError(f"{origin}: X has the shape (); expected (rows, features)")
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != len(words):
         raise DataError(f"{origin}: {n_rows} rows in X but {len(words)} in y")
     if issparse(X):
@@ -214,7 +216,10 @@ def class_words(y: Any, origin: str) -> list[str | None]:
 
 
 def _class_word(value: Any, origin: str) -> str | None:
-    if value is None or value != value:
+    try:
+        if value is None or value != value:
+            return None
+    except TypeError:  # NA of pandas is neither equal to itself nor not
         return None
     if isinstance(value, str):
         return value.strip()
@@ -289,7 +294,7 @@ def _array(X: Any, origin: str) -> Any:
             raise ValueError("complex numbers")
         if values.dtype.kind not in "iubf":
             values = np.asarray(X, dtype=np.float64)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise DataError(
             f"{origin}: X does not hold numbers alone ({first_line(error)}); give a table with "
             "named columns instead"

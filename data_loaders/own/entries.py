@@ -13,7 +13,7 @@ from typing import Any
 
 from marginbench.data_loaders import store
 from marginbench.data_loaders.conversion import make_of_source
-from marginbench.data_loaders.errors import DataError, suggest
+from marginbench.data_loaders.errors import CacheError, DataError, suggest
 from marginbench.data_loaders.own.blocks import printable
 from marginbench.data_loaders.own.finding import Code, find_own, is_own
 from marginbench.data_loaders.own.options import VERSION, Options
@@ -117,7 +117,14 @@ def new_imported_path(name: str, datasets: Path, registered: tuple[str, ...]) ->
 
 def imported_names(datasets: Path) -> Iterator[str]:
     """The names of all imported data."""
-    for path in sorted((datasets / _IMPORTED).glob("*.parquet")):
+    try:
+        paths = sorted((datasets / _IMPORTED).glob("*.parquet"))
+    except OSError as error:
+        raise CacheError(
+            f"{datasets / _IMPORTED}: cannot be read ({error.strerror or error}); set "
+            "MARGINBENCH_CACHE to a folder that can be"
+        ) from None
+    for path in paths:
         if _NAME.fullmatch(path.stem):
             yield path.stem
 

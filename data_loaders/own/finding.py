@@ -6,6 +6,7 @@ import ast
 import difflib
 import hashlib
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,13 @@ class OwnFile:
         ------
         DataError
         """
-        if not self.path.is_file():
+        try:
+            is_file = stat.S_ISREG(self.path.stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            is_file = False
+        except OSError as error:
+            raise DataError(f"{self.name}: cannot be read ({error.strerror or error})") from None
+        if not is_file:
             raise DataError(f"{self.name}: no such file{_near_file(self.path)}")
         if not os.access(self.path, os.R_OK):
             raise DataError(f"{self.name}: cannot be read (permission denied)")
@@ -186,7 +193,7 @@ def find_own(
         raise DataError(f"{name}: name what makes the data in it too, as in {name}:load")
     options = Options.of(params or {}, name)
     path = _at(name, folder)
-    if path.is_dir():
+    if os.path.isdir(path):
         if options.test:
             raise DataError(f"{name}: is a folder with its own test file; remove test")
         train, test = (_file_in(name, path, role) for role in ("train", "test"))
@@ -205,7 +212,10 @@ def _at(name: str, folder: str | Path | None) -> Path:
 
 
 def _file_in(name: str, folder: Path, role: str) -> OwnFile:
-    found = sorted(path for path in folder.iterdir() if path.name.partition(".")[0] == role)
+    try:
+        found = sorted(path for path in folder.iterdir() if path.name.partition(".")[0] == role)
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read ({error.strerror or error})") from None
     if len(found) != 1:
         what = f"{len(found)} files" if found else "no file"
         raise DataError(f"{name}: {what} {role}.* in this folder; one {role} file is needed")
@@ -216,7 +226,7 @@ def _near_file(path: Path) -> str:
     try:
         # By stems: all names with the same ending are alike.
         names = {each.stem: each.name for each in path.parent.iterdir() if each.is_file()}
-    except OSError:
+    except (OSError, ValueError):
         return ""
     near = difflib.get_close_matches(path.stem, names, n=1)
     return f" (did you mean '{names[near[0]]}'?)" if near else ""

@@ -158,11 +158,11 @@ def write(path: Path, name: str, params: Mapping[str, Any], parts: Parts, option
             raise DataError(f"{given[0].origin}: has a test part already; remove {option}")
     with contextlib.ExitStack() as stack:
         spooled = []
-        for part, role in zip(given, ("train", "test"), strict=False):
-            place = path.with_name(f"{store.partial_prefix(path)}{role}.arrow")
-            stack.callback(place.unlink, missing_ok=True)
-            spooled.append(spool(part, place))
         try:
+            for part, role in zip(given, ("train", "test"), strict=False):
+                place = path.with_name(f"{store.partial_prefix(path)}{role}.arrow")
+                stack.callback(place.unlink, missing_ok=True)
+                spooled.append(spool(part, place))
             _write_prepared(path, name, params, spooled, options)
         except MemoryError as error:
             raise DataError(f"{given[0].origin}: does not fit into memory ({error})") from None

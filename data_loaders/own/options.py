@@ -159,7 +159,9 @@ def _class_word(name: str, key: str, value: object) -> str:
     # Classes that are numbers are named by them: positive = 1.
     if isinstance(value, bool):
         return str(value)
-    if isinstance(value, numbers.Real) and not isinstance(value, str):
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
         number = float(value)
         return str(int(number)) if number.is_integer() else repr(number)
     return _word(name, key, value)
@@ -213,7 +215,7 @@ def _flag(name: str, key: str, value: object) -> bool:
 
 
 def _fraction(name: str, key: str, value: object) -> float:
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) < 1:
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < value < 1:
         return float(value)
     raise DataError(f"{name}: {key} must be a number between 0 and 1, got {value!r}")
 

@@ -334,6 +334,14 @@ def test_arrays_that_do_not_fit_together(here: Path) -> None:
     for kind in (np.asarray, sparse.csr_matrix):
         with pytest.raises(DataError, match=r"mine \(test part\): \d columns, but"):
             import_data("mine", kind(X), y, X_test=kind(np.eye(5)), y_test=[0, 1, 0, 1, 0])
+    for given, message in [
+        ((np.array(3.0), [1]), r"mine: X has the shape \(\); expected \(rows, features\)"),
+        ((X, np.array(1)), r"mine: y has the shape \(\); expected one class for each row"),
+        (([[10**400], [1], [2], [3]], y), "mine: X does not hold numbers alone .int too large"),
+        ((X, pd.Series([1, 0, pd.NA, 1], dtype=object)), "mine, row 3: column 'target' has no val"),
+    ]:
+        with pytest.raises(DataError, match=message):
+            import_data("mine", *given)
     with pytest.raises(DataError, match="give both X_test and y_test, or none"):
         import_data("mine", X, y, X_test=X)
     assert not list(here.parent.glob("cache/datasets/imported/*.parquet"))
@@ -354,6 +362,20 @@ def test_values_too_close_to_be_scaled_are_refused(here: Path) -> None:
     frame = pd.DataFrame({"x": np.arange(40) * 1e-200, "y": ["a", "b"] * 20})
     with pytest.raises(DataError, match="which cannot be scaled in double precision"):
         import_data("mine", frame, scale="standard")
+
+
+def test_paths_and_numbers_of_any_length(here: Path) -> None:
+    for name in ("x" * 300 + ".csv", "x" * 300 + "/a.csv"):
+        with pytest.raises(DataError, match="xxx: cannot be read .File name too long|csv: cannot"):
+            load(name)
+    Path("a\tb.csv").write_text(GOOD * 9)
+    assert load(Path("a\tb.csv"), {"drop": "age"}).fingerprint == load(
+        "a\tb.csv", {"drop": "age"}
+    ).fingerprint
+    with pytest.raises(DataError, match="test_fraction must be a number between 0 and 1"):
+        load(Path("a\tb.csv"), {"test_fraction": 10**400})
+    with pytest.raises(DataError, match="is no class"):
+        load(Path("a\tb.csv"), {"positive": 10**400})
 
 
 def test_a_name_that_is_a_number_comes_before_the_place_of_a_column(here: Path) -> None:
