@@ -15,15 +15,18 @@ from marginbench.harness.previewing import Preview, preview as preview_study
 from marginbench.harness.progress import PlainProgress, Progress, SilentProgress, choose_progress
 from marginbench.harness.progress_json import JsonProgress
 from marginbench.harness.remote.urls import StoreUrl, is_url
-from marginbench.harness.selection import select
+from marginbench.harness.selection import of_its_own, select
 from marginbench.harness.session import run_study
 from marginbench.harness.sharing import Sharing
 from marginbench.harness.study import StudyBase
 from marginbench.harness.study_file import completed_study, load_study
 
+#: What is run where no study is named.
+_DEFAULT = "quickstart"
+
 
 def run(
-    study: str | Path | StudyBase = "quickstart",
+    study: str | Path | StudyBase | None = None,
     out: str | Path | None = None,
     *,
     datasets: Sequence[str] | None = None,
@@ -45,8 +48,10 @@ def run(
 
     Parameters
     ----------
-    study : str, Path or StudyBase
-        A study that ships with marginbench, a TOML file, or a study as an object.
+    study : str, Path or StudyBase, optional
+        A study that ships with marginbench, a TOML file, or a study as an object. By default the
+        quickstart; with other ``datasets`` than its own, a study of these alone, with a name of its
+        own and with all defaults.
     out : str or Path, optional
         The results folder or the URL of one; ``results/NAME`` by default.
     datasets, solvers : sequence of str, optional
@@ -92,8 +97,9 @@ def run(
     InterruptedRunError
         If the user interrupts; what was recorded stays.
     """
-    whole = select(_loaded(study), timeout=timeout)
-    chosen = select(whole, datasets=datasets, solvers=solvers, seeds=seeds, where=where)
+    whole, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
+    if study is None and whole.name != _DEFAULT:
+        whole_command = command
     progress: Progress = SilentProgress() if quiet else choose_progress(jobs)
     if log_json:
         progress = JsonProgress(jobs, sys.stderr)
@@ -130,7 +136,7 @@ def _opened(
 
 
 def preview(
-    study: str | Path | StudyBase = "quickstart",
+    study: str | Path | StudyBase | None = None,
     out: str | Path | None = None,
     *,
     datasets: Sequence[str] | None = None,
@@ -159,14 +165,7 @@ def preview(
     UserError
         If the study or a solver is not usable.
     """
-    chosen = select(
-        _loaded(study),
-        datasets=datasets,
-        solvers=solvers,
-        seeds=seeds,
-        timeout=timeout,
-        where=where,
-    )
+    _, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
     progress: Progress = SilentProgress() if quiet else PlainProgress(jobs, sys.stderr)
     return preview_study(
         chosen,
@@ -175,6 +174,25 @@ def preview(
         retry_failed=retry_failed,
         say=progress.say,
     )
+
+
+def _chosen(
+    study: str | Path | StudyBase | None,
+    datasets: Sequence[str] | None,
+    solvers: Sequence[str] | None,
+    seeds: int | None,
+    timeout: float | None,
+    where: str | None,
+) -> tuple[StudyBase, StudyBase]:
+    """The whole study, and what is run of it."""
+    whole = select(_loaded(_DEFAULT if study is None else study), timeout=timeout)
+    own = {task.label for task in whole.tasks}
+    tasks = select(whole, datasets=datasets).tasks
+    if study is None and not own.issuperset(task.label for task in tasks):
+        whole = of_its_own(whole, tasks, solvers)
+        whole = select(whole, seeds=seeds, timeout=timeout)
+        return whole, select(whole, where=where)
+    return whole, select(whole, datasets=datasets, solvers=solvers, seeds=seeds, where=where)
 
 
 def _loaded(study: str | Path | StudyBase) -> StudyBase:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
 from marginbench.data_loaders import Source, sources, suggest
 from marginbench.harness.errors import StudyError
+from marginbench.harness.keys import hash_json
 from marginbench.harness.labels import label_of
+from marginbench.harness.places import Places
 from marginbench.harness.study import MAX_SEEDS, StudyBase
-from marginbench.harness.study_parts import SolverEntry, TaskEntry
+from marginbench.harness.study_parts import MAX_LABEL, SolverEntry, TaskEntry
 from marginbench.harness.svm.outside.templates import is_command, located_command
 from marginbench.harness.where import Selection, Where
 from marginbench.harness.words import visible
@@ -76,6 +80,37 @@ def select(
     if where is not None:
         study = study.restricted(_chosen_runs(study, where))
     return study
+
+
+def of_its_own(study: StudyT, tasks: Sequence[TaskEntry], solvers: Sequence[str] | None) -> StudyT:
+    """A study of these tasks alone, named after its tasks and solvers; all else is the default.
+
+    Parameters
+    ----------
+    study : StudyBase
+        One of its kind: nothing is taken from it but the solvers, if none are named.
+    tasks : sequence of TaskEntry
+    solvers : sequence of str, optional
+        As in `select`.
+    """
+    entries = study.solvers
+    if solvers is not None:
+        entries = tuple(_select_solvers(study.with_solvers(()), solvers))
+    data = [task.label for task in tasks]
+    methods = [entry.label for entry in entries]
+    words = [PurePath(name).stem for name in data] + (methods if solvers is not None else [])
+    plain = [re.sub(r"[^A-Za-z0-9._-]+", "-", word).strip(".-_") or "data" for word in words]
+    name = "-".join(plain)
+    if len(name) > MAX_LABEL:
+        name = f"{name[: MAX_LABEL - 9]}-{hash_json(name)[:8]}"
+    defaults = {
+        key: field.get_default(call_default_factory=True)
+        for key, field in type(study).model_fields.items()
+        if not field.is_required()
+    }
+    title = f"{', '.join(methods)} on {', '.join(data)}"
+    found = study.model_copy(update=defaults | {"name": name, "title": title})
+    return found.read_from(Places("study")).with_tasks(tasks).with_solvers(entries)
 
 
 def _chosen_runs(study: StudyBase, text: str) -> Selection:

@@ -60,8 +60,13 @@ def _add_run(
     @app.command("run", help="Run a study and write its report; finished runs are not repeated.")
     def run(
         study: Annotated[
-            str, typer.Argument(help="A study that ships with marginbench, or a TOML file.")
-        ] = "quickstart",
+            str | None,
+            typer.Argument(
+                help="A study that ships with marginbench, or a TOML file (default: quickstart; "
+                "with data that it lacks, a study of these alone).",
+                show_default=False,
+            ),
+        ] = None,
         dataset: Annotated[
             list[str] | None,
             typer.Option(help="Only these tasks or datasets (repeat, or separate by commas)."),
@@ -271,7 +276,7 @@ def _command_of(results: Path) -> str:
 
 
 def _command_line(
-    study: str,
+    study: str | None,
     dataset: list[str] | None,
     solver: list[str] | None,
     seeds: int | None,
@@ -282,7 +287,7 @@ def _command_line(
     share: bool = False,
 ) -> str:
     """The command that makes the same results."""
-    words = ["marginbench", "run", study]
+    words = ["marginbench", "run", *([study] if study else [])]
     for flag, values in (("--dataset", dataset), ("--solver", solver)):
         for value in values or []:
             words += [flag, value]

@@ -286,10 +286,13 @@ def test_a_file_on_the_command_line_from_end_to_end(
     assert "1 run: 1 converged" in told[0].out
     assert "1 of 1 runs already recorded" in told[1].err
     assert "bank.csv: target" not in told[1].err
-    (record,) = RecordStore(folder / "data" / "results" / "quickstart" / "runs").scan()
+    (record,) = RecordStore(folder / "data" / "results" / "bank-SMO" / "runs").scan()
     assert isinstance(record, Record)
     assert (record.dataset, record.n_train, record.n_test) == ("bank.csv", 42, 18)
     assert record.suboptimality is not None
+    described = json.loads((folder / "data" / "results" / "bank-SMO" / "study.json").read_text())
+    assert (described["title"], described["description"]) == ("SMO on bank.csv", "")
+    assert described["command"] == "marginbench run --dataset bank.csv --solver SMO --seeds 1"
 
 
 def test_the_commands_about_imported_data(

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from marginbench.harness.budget import Budget
 from marginbench.harness.errors import StudyError
-from marginbench.harness.selection import select
+from marginbench.harness.selection import of_its_own, select
 from marginbench.harness.study_file import load_study, parse_study
 from marginbench.harness.study_parts import SolverEntry
 from marginbench.harness.svm.study import Study
@@ -105,9 +106,34 @@ def test_selection_keeps_what_is_named() -> None:
     chosen = select(study, datasets=["Checkers"], solvers=["smo,SBP"], seeds=1, timeout=3)
     assert [task.label for task in chosen.task] == ["checkers"]
     assert chosen.task[0] in study.task
-    assert [entry.label for entry in chosen.solver] == ["SMO", "SBP"]
+    assert [entry.label for entry in chosen.solver] == ["SMO-textbook", "SBP"]
     assert (chosen.seeds, chosen.budget.timeout) == (1, 3.0)
     assert chosen.budget.memory == study.budget.memory
+
+
+def test_data_that_the_quickstart_lacks_make_a_study_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my data.csv").write_text("x,y\n" + "1,a\n2,b\n" * 9)
+    quickstart = load_study("quickstart")
+    tasks = select(quickstart, datasets=["my data.csv", "heart"]).tasks
+    study = of_its_own(quickstart, tasks, ["smo", "SBP"])
+    assert (study.name, study.title) == (
+        "my-data-heart-SMO-SBP",
+        "SMO, SBP on my data.csv, heart",
+    )
+    # The same as in a study file, not what the quickstart sets.
+    entries = [(entry.label, entry.params) for entry in study.solvers]
+    assert entries == [("SMO", {}), ("SBP", {})]
+    assert study.budget == Budget()
+    assert (study.description, study.cost) == ("", "")
+    assert type(study).model_validate(study.model_dump()).name == study.name
+    # Without solvers those of the quickstart, under their names there.
+    assert of_its_own(quickstart, tasks, None).solvers == quickstart.solvers
+    many = of_its_own(quickstart, tasks * 9, ["SMO"]).name
+    assert len(many) == 100
+    assert many != of_its_own(quickstart, tasks * 9, ["SBP"]).name
 
 
 def test_selection_takes_every_task_of_a_dataset() -> None:

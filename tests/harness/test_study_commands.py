@@ -77,7 +77,7 @@ def test_a_shipped_study_is_shown_as_it_runs(run: Run) -> None:
         "checkers           dataset=checkers, n_train=2000, n_test=2000, kernel=rbf, gamma=10, "
         "C=1, fit_intercept=false"
     ) in lines
-    assert "SBP         12 runs, nu=reference, max_epochs=10" in lines
+    assert "SBP           12 runs, nu=reference, max_epochs=10" in lines
     found = json.loads(run("study", "show", "quickstart", "--json")[1])
     assert (found["n_runs"], found["budget"]["timeout"]) == (56, 60.0)
     assert [entry["n_runs"] for entry in found["solvers"]] == [4, 12, 12, 12, 12, 4]

@@ -366,12 +366,13 @@ def test_values_too_close_to_be_scaled_are_refused(here: Path) -> None:
 
 def test_paths_and_numbers_of_any_length(here: Path) -> None:
     for name in ("x" * 300 + ".csv", "x" * 300 + "/a.csv"):
-        with pytest.raises(DataError, match="xxx: cannot be read .File name too long|csv: cannot"):
+        with pytest.raises(DataError, match=r"cannot be read .File name too long"):
             load(name)
     Path("a\tb.csv").write_text(GOOD * 9)
-    assert load(Path("a\tb.csv"), {"drop": "age"}).fingerprint == load(
-        "a\tb.csv", {"drop": "age"}
-    ).fingerprint
+    assert (
+        load(Path("a\tb.csv"), {"drop": "age"}).fingerprint
+        == load("a\tb.csv", {"drop": "age"}).fingerprint
+    )
     with pytest.raises(DataError, match="test_fraction must be a number between 0 and 1"):
         load(Path("a\tb.csv"), {"test_fraction": 10**400})
     with pytest.raises(DataError, match="is no class"):
