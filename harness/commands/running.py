@@ -224,7 +224,7 @@ def _page_of_a_part(
     try:
         with interrupted_after(_PAGE_SECONDS, f"marginbench: {error}"):
             page = pushed(write_page(results, _command_of(results)))
-    except (UserError, OSError) as problem:
+    except Exception as problem:  # noqa: BLE001 - a bug too: 'report' shows it in full
         say(f"no report: {first_line(problem)}")
         return None
     say(f"report: {page}")

@@ -40,14 +40,15 @@ def fronts(runs: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
         One row for each task and solver that is compared: task, solver, n (runs), the median of
         each measure, dominated_by (labels, separated by commas) and front (dominated by none).
     """
-    tables = [
-        _of_task(mine, measures)
+    rows = [
+        row
         for _, mine in runs[runs["status"] != "skipped"].groupby("task", sort=False)
+        for row in _of_task(mine, measures)
     ]
     columns = [*_KEYS, "n", *measures, "dominated_by", "front"]
-    return (
-        pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
-    )
+    # A table without a row has no types of its own.
+    types = {"n": int, "front": bool} | dict.fromkeys(measures, float)
+    return pd.DataFrame(rows, columns=columns).astype(types)
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class _Compared:
         return _ERROR in measures and _fewer_errors(self.errors, other.errors)
 
 
-def _of_task(runs: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+def _of_task(runs: pd.DataFrame, measures: Sequence[str]) -> list[dict[str, Any]]:
     found = {solver: _Compared.of(mine, measures) for _, solver, mine in by_solver(runs)}
     whole = {solver: mine for solver, mine in found.items() if mine is not None}
     rows: list[dict[str, Any]] = []
@@ -96,7 +97,7 @@ def _of_task(runs: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
             | dict(zip(measures, mine.medians, strict=True))
             | {"dominated_by": ", ".join(above), "front": not above}
         )
-    return pd.DataFrame(rows, columns=[*_KEYS, "n", *measures, "dominated_by", "front"])
+    return rows
 
 
 def _fewer_errors(first: SolverErrors | None, second: SolverErrors | None) -> bool:

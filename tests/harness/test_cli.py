@@ -497,6 +497,22 @@ def test_the_report_of_an_interrupted_study_takes_a_bounded_time(
 
 
 @pytest.mark.slow
+def test_a_report_that_fails_does_not_hide_how_to_resume(
+    script: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    broken = SCRIPT.replace("path.write_text(command)", "raise TypeError('a bug')")
+    (tmp_path / "command.py").write_text(broken)
+    records = RecordStore(tmp_path / "results" / "slow" / "runs")
+    process = script("run", "slow.toml")
+    wait_for(lambda: len(records.paths()) >= 1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.splitlines()[-2] == "no report: TypeError: a bug"
+    assert err.endswith("run the same command again to resume: marginbench run slow.toml\n")
+
+
+@pytest.mark.slow
 def test_json_goes_through_a_pipe(
     script: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -69,6 +70,17 @@ def test_a_page_of_failures_alone_can_be_written(make, write_results):
     assert "0 of 1 runs" in text
     assert "No run has anything to show here." in text
     assert "does not exist" in text
+
+
+def test_a_page_of_the_first_runs_alone_can_be_written(realistic, make, tmp_path, capsys):
+    # In an order of no meaning, as runs are planned: of no solver are all runs there.
+    first = sorted((realistic / "runs").iterdir(), key=lambda path: path.name.rsplit("-")[-1])[:9]
+    (tmp_path / "runs").mkdir()
+    for path in (realistic / "study.json", *first):
+        shutil.copy(path, tmp_path / path.relative_to(realistic))
+    words = "27 of 36 planned runs have no record"
+    assert words in make.page(write_report(tmp_path, "")).text
+    assert words in capsys.readouterr().out
 
 
 def test_asking_for_the_report_is_light():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from marginbench import report
 from marginbench.harness.study_file import load_study, study_names
 from marginbench.solvers.numeric.compiling import cache_folder
 
@@ -117,3 +119,37 @@ def test_a_second_call_repeats_nothing(quickstart):
     assert f"{len(runs)} of {len(runs)} runs already recorded" in second.stderr + second.stdout
     assert len(pd.read_parquet(folder / "runs")) == len(runs)
     assert (folder / "report.html").stat().st_size > 100_000
+
+
+GRID = """
+name = "grid"
+seeds = 2
+[[task]]
+label = "board"
+dataset = "checkers"
+dataset_params = { n_train = [60, 240], n_test = 100 }
+gamma = 10.0
+C = [0.1, 1.0]
+[[solver]]
+name = "SMO"
+[[solver]]
+name = "Pegasos"
+params = { max_epochs = [2, 5] }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", ["quickstart", "grid.toml"])
+def test_the_page_of_a_prefix_of_a_study_is_written(tmp_path, study):
+    (tmp_path / "grid.toml").write_text(GRID)
+    done = marginbench(tmp_path, "run", study, "--seeds", "2", "--out", "whole", "--quiet")
+    assert done.returncode == 0, done.stderr
+    records = sorted((tmp_path / "whole" / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
+    some = tmp_path / "some"
+    (some / "runs").mkdir(parents=True)
+    shutil.copy(tmp_path / "whole" / "study.json", some)
+    for n, path in enumerate(records, start=1):
+        shutil.copy(path, some / "runs")
+        # Tables are empty in early ones.
+        if n <= 16 or n % 5 == 0:
+            assert "</html>" in report(some).read_text(encoding="utf-8")
