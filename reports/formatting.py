@@ -16,6 +16,8 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
 FIXED = "\N{NO-BREAK SPACE}"
 #: Stands for a value that there is none of, and between two ends of a range.
 DASH = "\N{EN DASH}"
+#: Before a value that is only known to be at most, or at least, what is shown.
+AT_MOST, AT_LEAST = f"≤{THIN}", f"≥{THIN}"
 #: Stands for a cost of what never happened.
 NEVER = "never"
 TIMES = "\N{MULTIPLICATION SIGN}"

@@ -126,17 +126,25 @@ class StudyResults:
         import pandas as pd
 
         from marginbench.reports.derived import derived_measures
-        from marginbench.reports.formatting import say
+        from marginbench.reports.frames import records
+        from marginbench.reports.tables import measure_cell
 
         wide, measures = self.summary(), self._analysis.shown
         groups = {item.name: item.group for item in derived_measures(self._data.kind)}
         shown = pd.DataFrame(index=wide.index)
         runs = self.runs.groupby(["task", "solver"], sort=False)["ok"]
+        cells = {
+            (row["measure"], row["task"], row["solver"]): measure_cell(
+                row, measures[row["measure"]]
+            )
+            for row in records(self._analysis.table)
+        }
         shown["Runs"] = [f"{group.sum()} / {len(group)}" for _, group in runs]
         for name, measure in measures.items():
             group = f"{groups[name]}: " if groups.get(name) else ""
             shown[f"{group}{measure.title}"] = [
-                "" if math.isnan(value) else say(measure, value) for value in wide[name, "median"]
+                "" if math.isnan(value) else cells[name, *run].value
+                for run, value in wide[name, "median"].items()
             ]
         return shown.to_html(escape=True, border=0)
 

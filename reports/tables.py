@@ -189,7 +189,7 @@ def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
         notes.append(f"first at {first}")
     if row["claimed"]:
         notes.append("claimed")
-    bound = f"≤{formatting.THIN}" if row["upper_bound"] and value != formatting.NEVER else ""
+    bound = formatting.AT_MOST if row["upper_bound"] and value != formatting.NEVER else ""
     return Cell(
         value=bound + value,
         range=formatting.spread(low, high),

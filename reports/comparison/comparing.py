@@ -35,6 +35,8 @@ SOLVER_COLUMNS = [
 ]
 CELL_COLUMNS = ["task", "solver", "verdict", "n_compared", "outcomes"]
 
+_BOUNDED = "a cost is only an upper bound: at the target at the first checkpoint"
+
 
 @dataclass(frozen=True)
 class Side:
@@ -186,7 +188,7 @@ class Comparing:
         return pairing.paired(before, after)
 
     def _cell_rows(
-        self, pairs: pd.DataFrame, values: list[pd.DataFrame], runs: list[pd.DataFrame]
+        self, pairs: pd.DataFrame, values: list[dict[str, pd.DataFrame]], runs: list[pd.DataFrame]
     ) -> Iterator[dict[str, Any]]:
         """A row for each measure that some run of a solver on a task has."""
         task, solver = map(str, pairs[["task", "solver"]].iloc[0])
@@ -194,7 +196,7 @@ class Comparing:
         runs = [side[side["seed"].isin(mine)] for side, mine in zip(runs, seeds, strict=True)]
         distinct = min(len(side) for side in runs)
         for name, item in self.measures.items():
-            a, b = (side[name].to_numpy(np.float64)[pairs.index] for side in values)
+            a, b = (side["value"][name].to_numpy(np.float64)[pairs.index] for side in values)
             if np.isnan(a).all() and np.isnan(b).all():
                 continue
             barred = _barred(item, pairs, runs)
@@ -204,8 +206,11 @@ class Comparing:
                 found = self._errors(task, solver, runs, len(pairs))
             else:
                 found = self._change(solver, item, a, b, distinct)
+            bounds = [side["upper_bound"][name].eq(True).to_numpy()[pairs.index] for side in values]
+            # That one side gets there and the other never does is certain all the same.
+            bounded = ((bounds[0] | bounds[1]) & np.isfinite(a) & np.isfinite(b)).any()
             identity = {"task": task, "solver": solver, "measure": name, "barred": barred}
-            yield identity | {"change": found}
+            yield identity | {"change": found, "bounded": bounded and "_to_" in name}
 
     def _change(
         self,
@@ -245,7 +250,7 @@ class Comparing:
                 adjusted,
                 bound=item.bound if item.is_error or change.scale == "ratio" else 0.0,
                 band=item.band,
-                advice=self._advice(item),
+                advice=self._advice(item) or (_BOUNDED if row["bounded"] else ""),
                 incomplete=incomplete[row["task"], row["solver"]],
             )
             why = row["barred"] or found.why
@@ -294,12 +299,19 @@ class Comparing:
 
 def _wide(
     side: Side, measures: Mapping[str, Compared], pairs: pd.DataFrame, seed: str
-) -> pd.DataFrame:
-    """The values of the runs of each pair: a row for each, a column for each measure."""
+) -> dict[str, pd.DataFrame]:
+    """The values of the runs of each pair, and which are upper bounds.
+
+    Each has a row for each pair and a column for each measure.
+    """
     values = measured.values_of(side.results, measures)
-    wide = values.pivot(index=pairing.KEYS, columns="measure", values="value")
     keys = pd.MultiIndex.from_frame(pairs[["task", "solver", seed]], names=pairing.KEYS)
-    return wide.reindex(index=keys, columns=list(measures))
+    return {
+        column: values.pivot(index=pairing.KEYS, columns="measure", values=column).reindex(
+            index=keys, columns=list(measures)
+        )
+        for column in ("value", "upper_bound")
+    }
 
 
 def without_repeats(

@@ -202,7 +202,8 @@ def values_of(results: Results, measures: Mapping[str, Compared]) -> pd.DataFram
     Returns
     -------
     DataFrame
-        Columns task, solver, seed, measure and value.
+        Columns task, solver, seed, measure, value and upper_bound (the value is only known to be at
+        most this).
     """
     runs = results.runs[results.runs["ok"]]
     traces = results.traces
@@ -221,7 +222,7 @@ def values_of(results: Results, measures: Mapping[str, Compared]) -> pd.DataFram
             values = item.values(results.runs, traces).assign(measure=item.name)
             parts.append(values.merge(ended))
     found = pd.concat(parts, ignore_index=True)
-    return found[["task", "solver", "seed", "measure", "value"]].dropna(subset="value")
+    return found[summary.VALUE_COLUMNS].drop(columns="first").dropna(subset="value")
 
 
 def _without_unsolved(

@@ -137,8 +137,18 @@ def _solved_note(analysis: Analysis, found: pd.DataFrame, family: str, cost: str
         tasks = mine["task"].nunique()
         some = f" on {tasks} of {n_tasks} tasks" if tasks < n_tasks else ""
         parts.append(f"{label} {int(np.isfinite(mine['value']).sum())} of {len(mine)}{some}")
-    words = f"Solved: {', '.join(parts)}."
-    return f"{words} Not counted: {', '.join(absent)}." if absent else words
+    words = [f"Solved: {', '.join(parts)}."]
+    words += [f"Not counted: {', '.join(absent)}."] if absent else []
+    return " ".join([*words, *_bounds_note(found)])
+
+
+def _bounds_note(problems: pd.DataFrame) -> list[str]:
+    """How many costs are drawn at an upper bound, and whose; nothing without any."""
+    counts = problems[problems["upper_bound"]].groupby("solver", sort=False).size()
+    if counts.empty:
+        return []
+    listed = ", ".join(f"{solver} {count}" for solver, count in counts.items())
+    return [f"Drawn at an upper bound, the cost of the first checkpoint: {listed}."]
 
 
 def _why_absent(analysis: Analysis, label: str, family: str, cost: str) -> str:
@@ -159,7 +169,8 @@ def _performance_profiles(analysis: Analysis, asked: list[Question]) -> Gallery:
 
 
 def _performance_profile(analysis: Analysis, question: Question) -> PanelView:
-    middle = profiles.medians(answers(analysis, question))
+    found = answers(analysis, question)
+    middle = profiles.medians(found)
     ratios = profiles.performance_ratios(middle, analysis.ask(incomplete))
     known = set(ratios["solver"])
     shown = {label: style for label, style in analysis.styles.items() if label in known}
@@ -174,7 +185,7 @@ def _performance_profile(analysis: Analysis, question: Question) -> PanelView:
         draw_profile(
             profiles.performance_profile(ratios), shown, title, "ratio to the best of the task"
         ),
-        note=f"Solved: {', '.join(parts)}." if parts else "",
+        note=" ".join([f"Solved: {', '.join(parts)}."] * bool(parts) + _bounds_note(found)),
     )
 
 

@@ -274,14 +274,16 @@ def running_time_table(analysis: Analysis, question: Question) -> Table:
 def _running_time_cell(row: Mapping[str, Any] | None, measure: Measure) -> Cell:
     if row is None:
         return NONE
-    at_least = f"≥{formatting.THIN}" if row["lower_bound"] and row["n_reached"] else ""
+    signs = {(True, False): formatting.AT_LEAST, (False, True): formatting.AT_MOST}
+    signs[True, True] = f"~{formatting.THIN}"
+    sign = signs.get((row["lower_bound"], row["upper_bound"]), "") if row["n_reached"] else ""
     interval = ""
     if not math.isnan(row["low"]):
         ends = (formatting.say(measure, row[name]) for name in ("low", "high"))
         interval = formatting.spread(*ends)
     some = f"{row['n_reached']} of {plural(row['n'], 'run')}"
     return Cell(
-        at_least + formatting.say(measure, row["ert"]),
+        sign + formatting.say(measure, row["ert"]),
         range=interval,
         note="; ".join(filter(None, (some, row["censored"]))),
         absent=not row["n_reached"],

@@ -150,21 +150,24 @@ def _first_finding(analysis: Analysis, target: Target) -> Finding | None:
     # Such a solver does not compete, but it may get there all the same.
     whole = " without a failed or missing run" if (failed & there).any() else ""
     others = f"no other {'counted solver' if cost == 'evaluations' else 'solver'}{whole}"
-    firsts: dict[str, list[float]] = {}
-    undecided = reached = 0
+    firsts: dict[str, list[tuple[float, bool]]] = {}
+    overlapping = unknown = reached = 0
     for task in tasks:
         mine = of_task(table, task)
-        leaders = mine.loc[mine["first"], "solver"]
+        leaders = mine[mine["first"]]
+        bounded = bool(leaders["upper_bound"].any())
         reached += not leaders.empty
-        undecided += len(leaders) > 1
+        unknown += len(leaders) > 1 and bounded
+        overlapping += len(leaders) > 1 and not bounded
         if len(leaders) == 1:
-            firsts.setdefault(str(leaders.iloc[0]), []).append(_lead(mine))
+            firsts.setdefault(leaders["solver"].iloc[0], []).append((_lead(mine), bounded))
     if not reached:
         return Finding(question, f"no solver{whole} gets there on {_of_all(len(tasks))}")
     parts = [
         (len(leads), f"{name} is first on", _by(leads, others)) for name, leads in firsts.items()
     ]
-    parts += [(undecided, "runs of several solvers overlap on", "")]
+    parts += [(overlapping, "runs of several solvers overlap on", "")]
+    parts += [(unknown, "a cost known only as a bound leaves open who is first on", "")]
     parts += [(len(tasks) - reached, f"nobody{whole} stays there on", "")]
     return _ranked(question, [part for part in parts if part[0]], len(tasks))
 
@@ -183,16 +186,21 @@ def _lead(table: pd.DataFrame) -> float:
     return float(others.min()) if len(others) else math.inf
 
 
-def _by(leads: list[float], others: str) -> str:
-    """How far ahead: the factor of a lead with its range over the tasks, and where it is alone."""
-    known = [lead for lead in leads if math.isfinite(lead)]
+def _by(leads: list[tuple[float, bool]], others: str) -> str:
+    """How far ahead: the factor of a lead with its range over the tasks, and where it is alone.
+
+    Of one whose cost is only an upper bound the factor is a lower one.
+    """
+    known = [lead for lead, _ in leads if math.isfinite(lead)]
+    at_least = "at least " if any(bounded for lead, bounded in leads if lead in known) else ""
     alone = len(leads) - len(known)
     words = []
     if known:
         middle = f"{leading.geometric_mean(known):.2g}{formatting.TIMES}"
         spread = formatting.spread(f"{min(known):.2g}", f"{max(known):.2g}")
         ahead = f"{middle} ({spread}{formatting.TIMES})" if spread else middle
-        words.append(f"{ahead} ahead of the next" + (f" on {len(known)}" if alone else ""))
+        on = f" on {len(known)}" if alone else ""
+        words.append(f"{at_least}{ahead} ahead of the next{on}")
     if alone:
         words.append(f"{others} gets there" + (f" on {alone}" if known else ""))
     return f" ({', '.join(words)})"
@@ -272,7 +280,11 @@ def _best_costs(analysis: Analysis, table: pd.DataFrame, column: str) -> dict[st
     """What a ratio of 1 stands for on each task where some solver gets to the target."""
     measure = analysis.measures[column]
     reached = table[table["ratio"] == 1.0].drop_duplicates("task")
-    return {row["task"]: formatting.say(measure, row["median"]) for row in records(reached)}
+    return {
+        row["task"]: (formatting.AT_MOST if row["upper_bound"] else "")
+        + formatting.say(measure, row["median"])
+        for row in records(reached)
+    }
 
 
 def _with_ones(table: Table, best: Mapping[str, str]) -> tuple[Table, str]:
@@ -307,12 +319,17 @@ def _ratio_cell(row: Mapping[str, Any] | None, ranked: bool) -> Cell:
         return Cell(formatting.NEVER, note=failed or some, absent=True)
     if math.isnan(row["ratio"]):
         return Cell(formatting.DASH, note=failed, absent=True)
+    bounded, open_ended = row["upper_bound"], row["best_is_bound"] and row["ratio"] != 1
+    if bounded and open_ended:
+        return Cell(formatting.DASH, note="both costs are bounds", absent=True)
     value, low, high = (_ratio(row[name]) for name in ("ratio", "ratio_low", "ratio_high"))
+    at_most = bounded and not row["best_is_bound"]
+    sign = formatting.AT_MOST if at_most else formatting.AT_LEAST if open_ended else ""
     return Cell(
-        value=value,
+        value=sign + value,
         range=formatting.spread(low, high),
         note=failed,
-        best=bool(row["first"]) and ranked,
+        best=bool(row["first"]) and ranked and not bounded,
         number=row["ratio"],
         shade=int(np.searchsorted(_SHADES, row["ratio"] * (1 - 1e-9))),
     )

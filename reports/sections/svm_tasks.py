@@ -12,7 +12,11 @@ from rich.text import Text
 from marginbench.reports import formatting, wording
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.derived import derived_measures
-from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
+from marginbench.reports.derived.to_target import (
+    ERROR_TARGET,
+    OBJECTIVE_TARGET,
+    EvaluationsToError,
+)
 from marginbench.reports.described import SvmStudy, SvmTask
 from marginbench.reports.frames import first_known, of_task, other_problem_solvers, records
 from marginbench.reports.numbers import measured
@@ -27,12 +31,13 @@ _AT_THE_END = "At the end of the run"
 _WEIGHTS = {"test_error": 5, "cpu_s": 4, "evals_to_error": 3, "evaluations": 2, "suboptimality": 1}
 _NOTE = (
     "“Runs” counts those that ended as planned, of those planned. “≤” marks a suboptimality at "
-    "the resolution of the reference certificate, or a cost seen only at the end of the run."
+    "the resolution of the reference certificate, or the cost of a run that is at the target at "
+    "its first checkpoint, and may have been there before."
 )
 _CAPTION = (
     "Medians over the runs that ended as planned, with the range over these runs below; below a "
     "test error its 95 % interval. Bold: the best median of a column and all that cannot be told "
-    "from it."
+    "from it, except costs that are only known to be at most their value (≤)."
 )
 
 
@@ -79,7 +84,11 @@ class SvmTasks(Section):
             for sentence in _other_problems(analysis.runs, task.label):
                 yield Text(sentence, style="dim")
             yield Text()
-        yield Text("Medians over seeds of the runs that ended as planned.", style="dim")
+        words = "Medians over seeds of the runs that ended as planned."
+        table = analysis.table
+        if table.loc[table["measure"] == EvaluationsToError.name, "upper_bound"].any():
+            words += " ≤: at the target at the first checkpoint, perhaps before."
+        yield Text(words, style="dim")
 
 
 def results(analysis: Analysis, task: str, counts: pd.DataFrame) -> Table:

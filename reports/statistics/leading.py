@@ -1,7 +1,7 @@
 """Who is first: on each task to a fixed target, and at a fixed budget.
 
 Pure functions from DataFrame to DataFrame. Only solvers of which no run failed can be first, and
-two solvers whose runs overlap are both.
+two solvers whose runs overlap are both. A cost that is only an upper bound may be anything below.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pandas as pd
 from marginbench.reports.frames import of_task
 from marginbench.reports.statistics.curves import step_values, steps
 from marginbench.reports.statistics.outcomes import run_counts
-from marginbench.reports.statistics.targets import Target, costs_to_target
+from marginbench.reports.statistics.targets import Target, bounds_median, costs_to_target
 
 #: Why a solver has no cost on a task.
 SKIPPED, NO_TARGET, NOT_COUNTED, FAILED = "skipped", "no target", "not counted", "failed"
@@ -36,17 +36,26 @@ def costs(runs: pd.DataFrame, traces: pd.DataFrame, target: Target, cost: str) -
     -------
     DataFrame
         One row per task and solver: median, low and high cost over the runs (infinite: never), n,
-        n_reached, n_failed, n_missing, absent (why there is no cost; empty if there is one), ratio,
-        ratio_low and ratio_high (to the best median; NaN without one) and first (no run of the
-        best is cheaper than all of its runs).
+        n_reached, n_failed, n_missing, absent (why there is no cost; empty if there is one),
+        upper_bound (the median is only known to be at most this), ratio, ratio_low and ratio_high
+        (to the best median; NaN without one), best_is_bound (so is that median) and first (not
+        all of its runs are known to cost more than every run of the best).
     """
     counts = run_counts(runs)
     spent = costs_to_target(runs, traces, target, cost)
-    spent = spent.assign(reached=np.isfinite(spent["value"]), unknown=spent["value"].isna())
-    found = spent.groupby(["task", "solver"]).agg(
+    keys = ["task", "solver"]
+    spent = spent.assign(
+        reached=np.isfinite(spent["value"]),
+        unknown=spent["value"].isna(),
+        least=spent["value"].mask(spent["upper_bound"], 0.0),
+        upper_bound=bounds_median(spent, keys),
+    )
+    found = spent.groupby(keys).agg(
         median=("value", "median"),
         low=("value", "min"),
         high=("value", "max"),
+        least=("least", "min"),
+        upper_bound=("upper_bound", "any"),
         n_reached=("reached", "sum"),
         n_unknown=("unknown", "sum"),
     )
@@ -54,15 +63,16 @@ def costs(runs: pd.DataFrame, traces: pd.DataFrame, target: Target, cost: str) -
     has_target = runs.loc[target.levels(runs).notna(), "task"].unique()
     table["absent"] = _absent(table, table["task"].isin(has_target))
     known = table["absent"] == ""
-    for name in ("median", "low", "high"):
+    for name in ("median", "low", "high", "least"):
         table[name] = table[name].astype(np.float64).where(known)
+    table["upper_bound"] = known & table["upper_bound"].eq(True)
     table["n_reached"] = table["n_reached"].where(known, 0).astype(int)
     return _against_best(table[_COLUMNS])
 
 
 _COLUMNS = [
     *("task", "solver", "n", "n_failed", "n_missing", "n_reached"),
-    *("absent", "median", "low", "high"),
+    *("absent", "median", "low", "high", "least", "upper_bound"),
 ]
 
 
@@ -82,15 +92,16 @@ def _against_best(table: pd.DataFrame) -> pd.DataFrame:
     complete = (table["n_failed"] == 0) & (table["n_missing"] == 0)
     eligible = table[(table["absent"] == "") & complete]
     eligible = eligible[np.isfinite(eligible["median"]) & (eligible["median"] > 0)]
-    best = eligible.sort_values("median", kind="stable").groupby("task")[["median", "high"]].first()
-    of_best = table[["task"]].join(best, on="task")
+    best = eligible.sort_values(["median", "upper_bound"], kind="stable").groupby("task")
+    of_best = table[["task"]].join(best[["median", "high", "upper_bound"]].first(), on="task")
     ratios = {
         name: table[column] / of_best["median"]
         for name, column in (("ratio", "median"), ("ratio_low", "low"), ("ratio_high", "high"))
     }
-    overlaps = table["low"] <= of_best["high"]
+    overlaps = table["least"] <= of_best["high"]
     first = table.index.isin(eligible.index) & overlaps
-    return table.assign(**ratios, first=first)
+    best_is_bound = of_best["upper_bound"].eq(True)
+    return table.assign(**ratios, best_is_bound=best_is_bound, first=first).drop(columns="least")
 
 
 def leaders(

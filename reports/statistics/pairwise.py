@@ -27,9 +27,10 @@ def wins(problems: pd.DataFrame, datasets: Mapping[str, str]) -> pd.DataFrame:
     """How often each solver is cheaper than each other one to one target.
 
     On a task that is the share of all pairs of a run of one and a run of the other in which the
-    first is cheaper; equal costs, and runs that both never stay at the target, count half. Seeds of
-    different solvers have nothing in common, so runs are not paired by seed. The mean is over the
-    tasks on which both count.
+    first is cheaper; equal costs, and runs that both never stay at the target, count half, and so
+    does a pair in which an upper bound leaves open which is cheaper. Seeds of different solvers
+    have nothing in common, so runs are not paired by seed. The mean is over the tasks on which both
+    count.
 
     Parameters
     ----------
@@ -78,17 +79,23 @@ _COLUMNS = ["solver", "other", "share", "low", "high", "n_tasks", "n_datasets", 
 
 
 def _cost_matrix(problems: pd.DataFrame, solvers: Sequence[str]) -> Array:
-    """The costs of the runs of a task, shape (n_solvers, most runs); NaN beyond those there are."""
-    costs = {str(name): group.to_numpy() for name, group in problems.groupby("solver")["value"]}
-    found = np.full((len(solvers), max(map(len, costs.values()))), np.nan)
+    """The least and the most that the runs of a task may have cost.
+
+    Shape (2, n_solvers, most runs); NaN beyond the runs that there are.
+    """
+    ends = problems.assign(least=problems["value"].mask(problems["upper_bound"], 0.0))
+    costs = {
+        str(name): group[["least", "value"]].to_numpy().T for name, group in ends.groupby("solver")
+    }
+    found = np.full((2, len(solvers), max(mine.shape[1] for mine in costs.values())), np.nan)
     for place, solver in enumerate(solvers):
-        mine = costs.get(solver, np.empty(0))
-        found[place, : len(mine)] = mine
+        if solver in costs:
+            found[:, place, : costs[solver].shape[1]] = costs[solver]
     return found
 
 
 def _even_weights(costs: Array) -> Array:
-    known = ~np.isnan(costs)
+    known = ~np.isnan(costs[0])
     shares: Array = known / np.maximum(known.sum(axis=1, keepdims=True), 1)
     return shares
 
@@ -98,7 +105,8 @@ def _shares(costs: Array, weights: Array) -> Array:
 
     Parameters
     ----------
-    costs : array, shape (n_solvers, n_runs)
+    costs : array, shape (2, n_solvers, n_runs)
+        The least and the most that each run may have cost.
     weights : array, shape (n, n_solvers, n_runs)
         Of solvers that have runs, each sums to 1; 0 where there is no run.
 
@@ -107,25 +115,26 @@ def _shares(costs: Array, weights: Array) -> Array:
     array, shape (n, n_solvers, n_solvers)
         NaN for pairs of which one has no run.
     """
-    n_solvers, n_runs = costs.shape
-    flat = costs.ravel()
+    _, n_solvers, n_runs = costs.shape
+    least, most = costs
     found = np.full((len(weights), n_solvers, n_solvers), 0.5)
     for other in range(1, n_solvers):
-        theirs, mine = costs[other], flat[: other * n_runs, None]
-        cheaper = (mine < theirs) + 0.5 * (mine == theirs)
+        surely = most[:other].reshape(-1, 1) < least[other]
+        perhaps = least[:other].reshape(-1, 1) <= most[other]
+        cheaper = 0.5 * surely + 0.5 * perhaps
         against = (weights[:, other] @ cheaper.T).reshape(-1, other, n_runs)
         found[:, :other, other] = np.einsum("nsr,nsr->ns", weights[:, :other], against)
         found[:, other, :other] = 1 - found[:, :other, other]
-    absent = np.isnan(costs).all(axis=1)
+    absent = np.isnan(least).all(axis=1)
     found[:, absent], found[:, :, absent] = np.nan, np.nan
     return found
 
 
 def _resampled(costs: Array) -> Resampled:
-    numbers = (~np.isnan(costs)).sum(axis=1)
+    numbers = (~np.isnan(costs[0])).sum(axis=1)
 
     def resampled(n: int, rng: np.random.Generator) -> Array:
-        weights = np.zeros((n, *costs.shape))
+        weights = np.zeros((n, *costs.shape[1:]))
         for place, number in enumerate(numbers):
             if number:
                 weights[:, place, :number] = run_weights(int(number), n, rng)

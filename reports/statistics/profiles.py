@@ -48,7 +48,8 @@ def problems(
     Returns
     -------
     DataFrame
-        Columns task, solver, seed, target (its place) and value (infinite: never).
+        Columns task, solver, seed, target (its place), value (infinite: never) and upper_bound
+        (the value is only known to be at most this).
     """
     tried = runs[runs["status"] != "missing"]
     if cost not in _MEASURED:
@@ -63,7 +64,8 @@ def problems(
     ]
     found = pd.concat(parts, ignore_index=True)
     unknown = found["value"].isna().groupby([found[name] for name in _PAIR]).transform("any")
-    return found.loc[~unknown.astype(bool), [*_RUN, "target", "value"]].reset_index(drop=True)
+    columns = [*_RUN, "target", "value", "upper_bound"]
+    return found.loc[~unknown.astype(bool), columns].reset_index(drop=True)
 
 
 def in_squares(problems: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

@@ -21,7 +21,8 @@ Array = npt.NDArray[np.float64]
 
 _RUN = ["task", "solver", "seed"]
 _COLUMNS = [
-    *("task", "solver", "ert", "low", "high", "n", "n_reached", "censored", "lower_bound"),
+    *("task", "solver", "ert", "low", "high", "n", "n_reached", "censored"),
+    *("lower_bound", "upper_bound"),
 ]
 
 
@@ -49,7 +50,8 @@ def expected_running_time(
     DataFrame
         One row per task and solver: ert (infinite without a success), low and high (bootstrap
         interval over the runs; NaN of a single run), n, n_reached, censored (how the runs that did
-        not reach the target ended: "2 budget, 1 timeout") and lower_bound.
+        not reach the target ended: "2 budget, 1 timeout"), lower_bound and upper_bound (the cost
+        to the target of some run is one).
     """
     spent = _spent(problems, runs, traces, cost)
     reached = np.isfinite(spent["value"])
@@ -68,7 +70,8 @@ def expected_running_time(
         ert = costs.sum() / hits.sum() if hits.any() else np.inf
         counts = (len(mine), int(hits.sum()))
         ended = _ended(status[~hits])
-        rows.append((task, solver, ert, low, high, *counts, ended, bool(partial.any())))
+        bounds = bool(partial.any()), bool(mine["upper_bound"].any())
+        rows.append((task, solver, ert, low, high, *counts, ended, *bounds))
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 
 from marginbench.harness.measures import Measure
 from marginbench.reports.frames import by_solver, other_problem, records
+from marginbench.reports.statistics.targets import bounds_median
 
 #: Why a value is absent from the table, where its measure does not say.
 NO_RUN = "no run"
@@ -88,7 +89,8 @@ def results_table(
         (the median is only known to be at most this), absent (why there is no value), complete
         (all runs succeeded), claimed (only the solver's own process vouches for it) and best (the
         lowest median, where lower is better, among the complete solvers of the task, and all of
-        them whose range overlaps with that of the lowest).
+        them whose range overlaps with that of the lowest; no cost that is only known to be at most
+        its value).
     """
     found = _aggregates(values)
     rows: list[dict[str, Any]] = []
@@ -106,6 +108,8 @@ def results_table(
                 # Another problem has another number of them.
                 and (name != "n_support" or not facts.other_problem)
             )
+            # Unlike a suboptimality, which nobody knows better than the reference does.
+            row["open"] = row["upper_bound"] and measure.format in ("count", "seconds")
             row["claimed"] = facts.claims(name, measure)
             rows.append(row)
     return _mark_best(pd.DataFrame(rows, columns=_TABLE_COLUMNS), "high" if overlap else "median")
@@ -113,7 +117,7 @@ def results_table(
 
 _TABLE_COLUMNS = [
     *("task", "solver", "measure", "median", "low", "high", "n", "n_reached"),
-    *("first", "upper_bound", "absent", "complete", "ranked", "claimed"),
+    *("first", "upper_bound", "absent", "complete", "ranked", "open", "claimed"),
 ]
 
 
@@ -173,15 +177,10 @@ class _Facts:
 def _aggregates(values: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Any]]:
     """Median, range and counts of the known values, by task, solver and measure."""
     known = values[values["value"].notna()].astype({"value": np.float64, "first": np.float64})
-    keys = [known[name] for name in ("task", "solver", "measure")]
-    medians = known["value"].groupby(keys).transform("median")
+    keys = ["task", "solver", "measure"]
     found = (
-        known.assign(
-            reached=np.isfinite(known["value"]),
-            # A bound below the median leaves the median what it is.
-            upper_bound=known["upper_bound"].astype(bool) & (known["value"] >= medians),
-        )
-        .groupby(["task", "solver", "measure"])
+        known.assign(reached=np.isfinite(known["value"]), upper_bound=bounds_median(known, keys))
+        .groupby(keys)
         .agg(
             median=("value", "median"),
             low=("value", "min"),
@@ -228,5 +227,6 @@ def _mark_best(table: pd.DataFrame, end: str) -> pd.DataFrame:
     best = eligible.sort_values("median", kind="stable").groupby(keys)[end].first()
     reach = eligible.join(best.rename("reach"), on=keys)["reach"]
     # Runs of the best reach up to there: who has one below cannot be told from it.
-    marked = eligible["low" if end == "high" else "median"] <= reach
-    return table.assign(best=marked.reindex(table.index, fill_value=False)).drop(columns="ranked")
+    marked = (eligible["low" if end == "high" else "median"] <= reach) & ~eligible["open"]
+    best = marked.reindex(table.index, fill_value=False)
+    return table.assign(best=best).drop(columns=["ranked", "open"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,7 +77,8 @@ def costs_to_target(
         One row per planned run that was not skipped, of a task and a solver that have the target:
         task, solver, seed, value (infinite where the run never stayed there or failed, NaN where
         the count is unknown), first (the cost of the first checkpoint at the target, perhaps not
-        the one from which it stays) and upper_bound (there at the run's only checkpoint).
+        the one from which it stays) and upper_bound (it is there from its first checkpoint on:
+        when it got there is not known, only that it had by then).
     """
     tried = _tried(runs, target)
     reached = traces.loc[traces["ok"], [*_RUN, target.value, cost]]
@@ -89,14 +91,29 @@ def costs_to_target(
     np.maximum.at(last_above, run[~at], place[~at])
     stays = place > last_above[run]
     spent = states[cost].to_numpy(np.float64)
-    only = np.isin(np.arange(len(tried)), run[stays]) & (
-        np.bincount(run, minlength=len(tried)) == 1
-    )
+    value = _first(run[stays], spent[stays], len(tried))
     return tried[_RUN].assign(
-        value=_first(run[stays], spent[stays], len(tried)),
+        value=value,
         first=_first(run[at], spent[at], len(tried)),
-        upper_bound=only,
+        # Less than nothing cannot have been spent.
+        upper_bound=(last_above < 0) & np.isfinite(value) & (value > 0),
     )
+
+
+def bounds_median(costs: pd.DataFrame, by: Sequence[str]) -> pd.Series:
+    """Whether the cost of a run makes the median of its group an upper bound.
+
+    A bound below the median leaves the median what it is.
+
+    Parameters
+    ----------
+    costs : DataFrame
+        With the columns value and upper_bound, of values that are known.
+    by : sequence of str
+        The columns of the groups.
+    """
+    medians = costs.groupby([costs[name] for name in by])["value"].transform("median")
+    return costs["upper_bound"].astype(bool) & (costs["value"] >= medians)
 
 
 def _tried(runs: pd.DataFrame, target: Target) -> pd.DataFrame:

@@ -27,7 +27,8 @@ def problems(costs):
         for (task, solver), runs in costs.items()
         for seed, cost in enumerate(runs)
     ]
-    return pd.DataFrame(rows, columns=["task", "solver", "seed", "target", "value"])
+    found = pd.DataFrame(rows, columns=["task", "solver", "seed", "target", "value"])
+    return found.assign(upper_bound=False)
 
 
 def own_dataset(frame):
@@ -67,6 +68,14 @@ def analysis(make, write_results):
 
 def asked(analysis, cost="evaluations"):
     return profiles.problems(analysis.runs, analysis.traces, [OBJECTIVE_TARGET], cost)
+
+
+def test_a_bound_wins_only_where_it_is_the_lower_one():
+    found = problems({("a", "Bound"): [10, 30], ("a", "Exact"): [20]})
+    assert pairwise.wins(found, {"a": "a"})["share"].tolist() == [0.5, 0.5]
+    found["upper_bound"] = found["solver"] == "Bound"
+    # 10 or less is less than 20; 30 or less may be.
+    assert pairwise.wins(found, {"a": "a"})["share"].tolist() == [0.75, 0.25]
 
 
 def test_failed_runs_are_unsolved_and_untried_or_uncounted_ones_are_no_problems(analysis):

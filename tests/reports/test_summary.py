@@ -9,9 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from marginbench import export
 from marginbench.reports.analysis import Analysis
+from marginbench.reports.command import write_report
 from marginbench.reports.derived.late_spread import late_spreads
 from marginbench.reports.results import load_results
+from marginbench.reports.sections.findings import sentences
 from marginbench.reports.statistics import objective, outcomes
 from marginbench.reports.statistics.targets import Target, costs_to_target
 from marginbench.reports.tables import measure_cell
@@ -176,6 +179,56 @@ def test_a_cost_seen_only_at_the_end_is_an_upper_bound(mixed):
     assert value(table, "LIBSVM", "seconds_to_error") == 2.0
     assert value(table, "LIBSVM", "seconds_to_error", "upper_bound")
     assert not value(table, "SMO", "seconds_to_error", "upper_bound")
+
+
+@pytest.fixture
+def bounded(make, write_results):
+    """Late is at the targets at its first checkpoint; Exact at its second, at a given cost."""
+
+    def build(late, exact):
+        near = [100.5, 100.4]
+        records = [
+            make.finished("a", "Late", 0, make.trace([late, 9000], [0.01] * 2, near)),
+            make.finished("a", "Exact", 0, make.trace([10, exact], [0.4, 0.01], [200.0, 100.5])),
+        ]
+        return write_results(records, [make.task("a")], [make.solver(r.solver) for r in records])
+
+    return build
+
+
+def test_a_target_met_at_the_first_checkpoint_is_a_bound_and_never_bold(
+    bounded, make, tmp_path, capsys
+):
+    folder = bounded(late=800, exact=200)
+    table = Analysis(load_results(folder)).table
+    for measure in ("evals_to_error", "seconds_to_error", "evals_to_objective"):
+        assert value(table, "Late", measure, "upper_bound")
+        assert not value(table, "Late", measure, "best")
+        assert not value(table, "Exact", measure, "upper_bound")
+        assert value(table, "Exact", measure, "best")
+    page = make.page(write_report(folder, "")).text
+    assert "≤ 800" in page
+    assert "≤ 4.00" in page  # as a ratio
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "a cost known only as a bound leaves open who is first on 1 of 1 task" in printed
+    assert "≤ 800" in printed
+    export(folder, tmp_path / "out", tables=["results-a"], formats=["csv", "tex"])
+    tables = tmp_path / "out" / "tables"
+    assert r"$\leq$\,800" in (tables / "results-a.tex").read_text()
+    numbers = pd.read_csv(tables / "results-a.csv").set_index(["solver", "measure"])
+    assert numbers.loc[("Late", "evals_to_error"), ["upper_bound", "best"]].tolist() == [
+        True,
+        False,
+    ]
+
+
+def test_nothing_is_bold_where_a_bound_is_the_lowest(bounded):
+    analysis = Analysis(load_results(bounded(late=200, exact=800)))
+    table = analysis.table
+    assert not table.loc[
+        table["measure"].isin(["evals_to_error", "seconds_to_error"]), "best"
+    ].any()
+    assert "Late is first on 1 of 1 task (at least 4" in sentences(analysis)[0]
 
 
 def test_absent_values_say_why(mixed):

@@ -16,7 +16,8 @@ const Explorer = (() => {
     + "each is a thin line. A dashed line that ends in a cross is a failed run, in no median. A lone "
     + "marker is a solver that is seen only at its end. After its end a run keeps its final value.";
   const PROFILE_NOTE = "A run that failed, or never gets there, counts as not there. Runs without "
-    + "the target, and solvers without this cost, are left out: the legend says how many of how many.";
+    + "the target, and solvers without this cost, are left out: the legend says how many of how many. "
+    + "A run that is there at its first checkpoint may have been there before.";
 
   /** The places with one more, or one fewer. */
   function toggled(places, place) {

@@ -102,6 +102,19 @@ def test_a_folder_against_itself_is_identical(folder):
     assert repr(found).startswith("Comparison('identical': 0 worse")
 
 
+def test_a_bound_is_shown_and_not_judged(folder):
+    def at_once(record):
+        """At the target at its first checkpoint, which comes late."""
+        return replace(record, trace=record.trace[-1:]) if record.solver == "SMO" else record
+
+    a, b = folder("a"), folder("b", lambda record: at_once(scaled(record, 2, "SMO")))
+    row = value(compare(a, b), "evals_to_objective", solver="SMO")
+    assert (row["verdict"], row["mean"]) == ("advice", pytest.approx(2.0))
+    assert "only an upper bound" in row["why"]
+    assert value(compare(a, b), "evals_to_objective", solver="SBP")["verdict"] == "identical"
+    assert value(compare(b, b), "evals_to_objective", solver="SMO")["verdict"] == "identical"
+
+
 @pytest.mark.slow
 def test_failures_of_both_sides_are_told_and_are_no_difference(folder):
     failed = folder("failed", failing)
