@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Annotated, NoReturn
@@ -14,6 +18,14 @@ from marginbench.harness.commands.output import complain, data_code, help_only
 from marginbench.harness.commands.running import ReportWriter
 from marginbench.harness.errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
 
+_POWERS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+# The letters of our numbers and tables that not all encodings have; no quotes, which end JSON's.
+_PLAIN = str.maketrans(
+    dict(zip(_POWERS, "-0123456789", strict=True))
+    | {"\N{NARROW NO-BREAK SPACE}": " ", "\N{NO-BREAK SPACE}": " ", "\N{EN DASH}": "-"}
+    | {"\N{MINUS SIGN}": "-", "\N{MULTIPLICATION SIGN}": "x", "≤": "<=", "≥": ">="}
+    | {"·": "-", "→": "->", "“": "'", "”": "'"}
+)
 # What a shell reports for a command that wrote into a closed pipe: 128 + SIGPIPE.
 EXIT_PIPE = 141
 
@@ -62,6 +74,10 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> NoReturn:
         Those of the process by default.
     """
     _open_closed_streams()
+    codecs.register_error("marginbench", _spelled)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="marginbench")
     try:
         code = _run(app, sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
@@ -120,6 +136,18 @@ def _open_closed_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    """What is printed for letters that the encoding of the output lacks.
+
+    Those of numbers become plain ones, as in "1.5x10^-3", and others codes that JSON reads.
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    plain = re.sub(f"[{_POWERS}]+", r"^\g<0>", lacking).translate(_PLAIN)
+    return json.dumps(plain)[1:-1], error.end
 
 
 def _drop_what_cannot_be_printed() -> None:

@@ -274,8 +274,11 @@ def running_time_table(analysis: Analysis, question: Question) -> Table:
 def _running_time_cell(row: Mapping[str, Any] | None, measure: Measure) -> Cell:
     if row is None:
         return NONE
-    signs = {(True, False): formatting.AT_LEAST, (False, True): formatting.AT_MOST}
-    signs[True, True] = f"~{formatting.THIN}"
+    signs = {
+        (True, False): formatting.AT_LEAST,
+        (False, True): formatting.AT_MOST,
+        (True, True): f"~{formatting.THIN}",
+    }
     sign = signs.get((row["lower_bound"], row["upper_bound"]), "") if row["n_reached"] else ""
     interval = ""
     if not math.isnan(row["low"]):

@@ -9,8 +9,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from marginbench.harness.cli import build_app, run_app
 from marginbench.reports.analysis import Analysis
-from marginbench.reports.command import print_tables
+from marginbench.reports.command import print_tables, write_report
 from marginbench.reports.fitting import Column, Entry, fit
 from marginbench.reports.frames import records
 from marginbench.reports.results import load_results
@@ -121,6 +122,27 @@ def test_a_pipe_gets_a_fixed_width_and_no_colour(analysis, monkeypatch, capsys):
     assert not sys.stdout.isatty()
     assert 80 < max(map(cell_len, text.splitlines())) <= 110
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
+def test_an_output_that_lacks_letters_gets_plain_ones(make, write_results, monkeypatch, encoding):
+    near = make.trace([10, 200], [0.3, 0.01], [200.0, 100.5])
+    label = "SMO \N{SNOWMAN}"
+    folder = write_results(
+        [make.finished("a", label, 0, near), make.finished("a", "Late", 0, near[1:])],
+        [make.task("a")],
+        [make.solver(label), make.solver("Late")],
+    )
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", out)
+    with pytest.raises(SystemExit) as ended:
+        run_app(build_app(write_report), ["report", str(folder)])
+    assert ended.value.code == 0
+    # Other encodings than ASCII have these two.
+    shared = str.maketrans({"\N{MULTIPLICATION SIGN}": "x", "\N{SUPERSCRIPT THREE}": "3"})
+    words = out.buffer.getvalue().decode(encoding).translate(shared)
+    for part in ("5.0x10^-3", "<= 200", "1.00 %", "SMO \\u2603"):
+        assert part in words, part
 
 
 def test_page_and_terminal_show_the_same_cells(analysis, realistic_page, make):
