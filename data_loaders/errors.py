@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+# Of a URL: who asks, with a password, and what may hold a signature.
+_USER, _QUERY = re.compile(r"(?<=/)[^/]*@"), re.compile(r"\?.*", re.DOTALL)
 
 
 class DataError(Exception):
@@ -42,6 +46,11 @@ def suggest(name: str, known: Iterable[str]) -> str:
     if near:
         return f" (did you mean '{by_folded[near[0]]}'?)"
     return f" (known: {', '.join(by_folded.values())})" if by_folded else ""
+
+
+def without_credentials(url: str) -> str:
+    """A URL with dots for a user name, a password and a query, as it may be shown."""
+    return _QUERY.sub("?...", _USER.sub("...@", url))
 
 
 def first_line(error: BaseException) -> str:

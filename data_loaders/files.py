@@ -15,7 +15,7 @@ import pooch
 
 from marginbench.data_loaders import limits
 from marginbench.data_loaders.atomic import DISK_ERRORS
-from marginbench.data_loaders.errors import CacheError, DataError, first_line
+from marginbench.data_loaders.errors import CacheError, DataError, first_line, without_credentials
 
 MIRROR_VARIABLE = "MARGINBENCH_MIRROR"
 
@@ -79,7 +79,8 @@ class _Place:
     member: str | None = None
 
     def __str__(self) -> str:
-        return str(self.at) if self.member is None else f"{self.at}:{self.member}"
+        at = without_credentials(self.at) if isinstance(self.at, str) else str(self.at)
+        return at if self.member is None else f"{at}:{self.member}"
 
 
 def gather(
@@ -159,8 +160,9 @@ def _places(file: RemoteFile, folder: str) -> Iterator[_Place]:
 
 
 def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
-    if mirror.startswith(("http://", "https://")):
-        return f"{mirror.rstrip('/')}/{quote(folder)}/{quote(name)}"
+    if "://" in mirror:
+        address, mark, query = mirror.partition("?")
+        return f"{address.rstrip('/')}/{quote(folder)}/{quote(name)}{mark}{query}"
     return Path(mirror).expanduser() / folder / name
 
 

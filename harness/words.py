@@ -12,8 +12,6 @@ TRACEBACK_LIMIT = 10_000
 
 # All but the printable characters of ASCII.
 _SUSPECTS = re.compile(r"[^ -~]")
-# Of a URL: who asks, with a password, and what may hold a signature.
-_USER, _QUERY = re.compile(r"(?<=/)[^/]*@"), re.compile(r"\?.*", re.DOTALL)
 _BREAKS = re.compile(r"[ \t\n\v\f\r]*[\t\n\v\f\r][ \t\n\v\f\r]*")
 # Control and format characters, surrogates, private use, unassigned, line and paragraph separators.
 _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -79,11 +77,6 @@ def visible_lines(text: str, limit: int = TRACEBACK_LIMIT) -> str:
     room = max(0, limit - len(note))
     tail = _escaped(text[-limit:], "\t\n")
     return head[: room - room // 2] + note + tail[len(tail) - room // 2 :]
-
-
-def without_credentials(url: str) -> str:
-    """A URL with dots for a user name, a password and a query, as it may be shown."""
-    return _QUERY.sub("?...", _USER.sub("...@", url))
 
 
 def _escaped(text: str, kept: str) -> str:

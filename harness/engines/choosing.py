@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from marginbench.data_loaders import suggest
+from marginbench.data_loaders.errors import without_credentials
 from marginbench.harness.engines.engine import DaskEngine
 from marginbench.harness.errors import UserError
-from marginbench.harness.words import without_credentials
 
 #: What ``--cluster`` accepts: module and class that start such a cluster.
 CLUSTERS = {

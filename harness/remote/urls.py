@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from marginbench.harness.errors import UserError
-from marginbench.harness.words import without_credentials
 
 #: Scheme -> what a store of it is called.
 SCHEMES = {"s3": "Amazon S3", "gs": "Google Cloud Storage", "az": "Azure Blob Storage", "file": ""}
@@ -52,6 +51,9 @@ class StoreUrl:
         UserError
             If its scheme is unknown, its bucket is missing, or it holds credentials.
         """
+        # Imported here: whether a place is a URL is asked before anything heavy is needed.
+        from marginbench.data_loaders.errors import without_credentials
+
         text = os.fspath(text)
         shown = without_credentials(text)
         found = _URL.fullmatch(text)

@@ -19,6 +19,7 @@ from marginbench.data_loaders import (
     verify,
 )
 from marginbench.data_loaders.errors import CacheError
+from marginbench.data_loaders.files import RemoteFile
 
 TRAIN = b"+1 1:0.5 3:-2\n-1 2:1e-3\n+1\n-1 1:7 2:0 4:1\n"
 TEST = b"-1 3:1\n+1 1:2 2:3\n"
@@ -70,6 +71,22 @@ def test_when_no_place_has_the_file_every_place_is_named(tiny, server, tmp_path,
     assert f"{tmp_path / 'empty' / 'tiny' / 'tiny.trn'} (no such file)" in message
     assert f"{server}/elsewhere/tiny/tiny.trn (HTTP status 404)" in message
     assert "set MARGINBENCH_MIRROR=FOLDER" in message
+
+
+@pytest.mark.parametrize("scheme", ["http", "ftp"])
+def test_a_mirror_shows_its_password_and_token_to_nobody_but_the_server(
+    tiny, server, monkeypatch, scheme
+):
+    address = f"{scheme}{server[4:].replace('://', '://me:secret@')}"
+    monkeypatch.setenv("MARGINBENCH_MIRROR", f"{address}/elsewhere?token=secret")
+    message = refusal(tiny(files=(RemoteFile("tiny.trn", ()),)))
+    assert f"{scheme}://...@{server[7:]}/elsewhere/tiny/tiny.trn?... (" in message
+    assert "secret" not in message
+    monkeypatch.setenv("MARGINBENCH_MIRROR", f"{server}/?token=secret")
+    with pytest.raises(DataError, match=r"tiny\.trn\?\.\.\., ") as caught:
+        load(tiny(fingerprint="0" * 64))
+    assert "secret" not in str(caught.value)
+    assert load(tiny()).X_train.shape == (4, 4)
 
 
 def test_no_network_at_all(tiny):
