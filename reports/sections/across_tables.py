@@ -20,7 +20,7 @@ from marginbench.reports.frames import records
 from marginbench.reports.statistics import pairwise, profiles, ranks
 from marginbench.reports.statistics.integrity import times_compare
 from marginbench.reports.statistics.running_time import expected_running_time
-from marginbench.reports.statistics.targets import Target
+from marginbench.reports.statistics.targets import Target, bounds_median
 from marginbench.reports.tables import NONE, Cell, Heading, Table
 from marginbench.reports.wording import capitalised
 
@@ -217,6 +217,10 @@ def rank_sentence(analysis: Analysis, question: Question) -> str:
         parts.append("no solver has other ranks than the others, so pairs are not tested")
     else:
         parts.append("the tests of pairs are below")
+    found = answers(analysis, question)
+    bounded = found.loc[bounds_median(found, ["task", "solver"]), ["task", "solver"]]
+    if len(bounded):
+        parts.append(f"{plural(len(bounded.drop_duplicates()), 'median')} only known as a bound")
     return f"{question.words}, {_datasets(n_blocks)}: {'; '.join(parts)}."
 
 

@@ -166,3 +166,19 @@ def test_figures_draw_the_profiles_and_leave_out_times_that_do_not_compare(make,
     pd.testing.assert_frame_equal(panels[0].drawing.data, expected)  # 0.1 % is not reached
     assert "C: none." in panels[0].drawing.description
     assert panels[0].note.startswith("Solved: A 4 of 6, B 4 of 6, C 0 of 3 on 1 of 2 tasks.")
+
+
+def test_costs_that_are_bounds_are_told(make, study):
+    records = [run(make, task, name, 50) for task in "ab" for name in ("Exact", "Late")]
+    for record in records:
+        if record.solver == "Late":  # its first checkpoint is at the targets
+            record.trace = record.trace[1:]
+    analysis = study(records)
+    data = Across().data(analysis)
+    told = "Drawn at an upper bound, the cost of the first checkpoint: Late"
+    # 10 and 1 % of the optimum; 0.1 % is not reached.
+    assert f"{told} 4." in data["data_profiles"].panels[0].note
+    assert f"{told} 2." in data["performance_profiles"].panels[0].note
+    assert data["rank_sentences"][0].endswith("2 medians only known as a bound.")
+    cells = {row[0].value: row[1].value for row in data["asked"][0].running_time.rows}
+    assert cells == {"Exact": "50", "Late": "≤\N{NARROW NO-BREAK SPACE}50"}
