@@ -143,8 +143,8 @@ class StudyResults:
         for name, measure in measures.items():
             group = f"{groups[name]}: " if groups.get(name) else ""
             shown[f"{group}{measure.title}"] = [
-                "" if math.isnan(value) else cells[name, *run].value
-                for run, value in wide[name, "median"].items()
+                "" if math.isnan(value) else cells[name, task, solver].value
+                for (task, solver), value in zip(wide.index, wide[name, "median"], strict=True)
             ]
         return shown.to_html(escape=True, border=0)
 
