@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import marginbench
 from marginbench import export
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.command import write_report
@@ -212,6 +213,7 @@ def test_a_target_met_at_the_first_checkpoint_is_a_bound_and_never_bold(
     printed = " ".join(capsys.readouterr().out.split())
     assert "a cost known only as a bound leaves open who is first on 1 of 1 task" in printed
     assert "≤ 800" in printed
+    assert ">≤\N{NARROW NO-BREAK SPACE}800</td>" in marginbench.load_results(folder)._repr_html_()
     export(folder, tmp_path / "out", tables=["results-a"], formats=["csv", "tex"])
     tables = tmp_path / "out" / "tables"
     assert r"$\leq$\,800" in (tables / "results-a.tex").read_text()
