@@ -7,7 +7,7 @@ command line) is the same for every kind.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -173,7 +173,7 @@ class Kind(Protocol):
         """
         ...
 
-    def seeds(self, study: Any, task: Any, entry: Any, info: SolverInfo) -> list[int]:
+    def seeds(self, study: Any, task: Any, entry: Any, info: SolverInfo) -> Sequence[int]:
         """The seeds with which a solver runs on a task; empty if it does not fit the task."""
         ...
 

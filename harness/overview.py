@@ -28,12 +28,12 @@ class Overview:
     Attributes
     ----------
     study : StudyBase
-    seeds : mapping
-        Labels of a task and a solver -> the seeds with which the solver runs on the task.
+    n_seeds : mapping
+        Labels of a task and a solver -> with how many seeds the solver runs on the task.
     """
 
     study: StudyBase
-    seeds: Mapping[tuple[str, str], list[int]]
+    n_seeds: Mapping[tuple[str, str], int]
 
     @property
     def n_runs(self) -> int:
@@ -44,8 +44,8 @@ class Overview:
     def runs_of(self) -> Counter[str]:
         """How many runs each solver has, by label."""
         counts: Counter[str] = Counter()
-        for (_, solver), seeds in self.seeds.items():
-            counts[solver] += len(seeds)
+        for (_, solver), count in self.n_seeds.items():
+            counts[solver] += count
         return counts
 
     @property
@@ -53,7 +53,7 @@ class Overview:
         """ "3 tasks x 4 solvers x 5 seeds = 60 runs"; without a product where it is none."""
         study = self.study
         words = f"{plural(len(study.tasks), 'task')} x {plural(len(study.solvers), 'solver')}"
-        counts = {len(seeds) for seeds in self.seeds.values()}
+        counts = set(self.n_seeds.values())
         if len(counts) == 1:
             return f"{words} x {plural(counts.pop(), 'seed')} = {plural(self.n_runs, 'run')}"
         return f"{words}: {plural(self.n_runs, 'run')}"
@@ -92,7 +92,7 @@ def _counted(study: StudyBase, ask: Ask) -> Overview:
     return Overview(
         study,
         {
-            (task.label, entry.label): kind.seeds(study, task, entry, solvers[entry.label])
+            (task.label, entry.label): len(kind.seeds(study, task, entry, solvers[entry.label]))
             for task in study.tasks
             for entry in study.solvers
         },

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+from marginbench.harness.errors import UserError
 from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started, Waiting
 from marginbench.harness.platforms import check_can_run
 from marginbench.harness.process import WorkerProcess
@@ -27,6 +28,19 @@ _POLL = 0.05
 # Seconds in which messages gather before they are read. A solver that sends each as it goes would
 # wake this process for every one, which costs more than reading it.
 _GATHER = 0.001
+#: Runs at the same time; more worker processes than any one machine serves.
+MAX_JOBS = 1000
+
+
+def check_jobs(jobs: int) -> None:
+    """Check how many runs are to take place at the same time.
+
+    Raises
+    ------
+    UserError
+    """
+    if not 1 <= jobs <= MAX_JOBS:
+        raise UserError(f"the number of jobs must be from 1 to {MAX_JOBS}, not {jobs}")
 
 
 class LocalPool:

@@ -15,7 +15,7 @@ from marginbench.harness.errors import RecordError
 from marginbench.harness.forecast import Pair, span
 from marginbench.harness.jobs import Executor
 from marginbench.harness.kinds import Run, kind_named
-from marginbench.harness.pool import LocalPool
+from marginbench.harness.pool import LocalPool, check_jobs
 from marginbench.harness.records import RecordBase
 from marginbench.harness.reusing import is_repeated
 from marginbench.harness.store import RecordStore
@@ -105,8 +105,9 @@ def preview(
     Raises
     ------
     UserError
-        If a solver cannot be imported or does not take its parameters.
+        If a solver cannot be imported or does not take its parameters, or for too many jobs.
     """
+    check_jobs(jobs)
     limits = run_limits(study.budget)
     if executor is not None:
         runs = _planned(study, Ask(executor, limits, say, computes=False))

@@ -14,7 +14,7 @@ from marginbench.harness.errors import StudyError
 from marginbench.harness.keys import hash_json
 from marginbench.harness.labels import label_of
 from marginbench.harness.places import Places
-from marginbench.harness.study import MAX_SEEDS, StudyBase
+from marginbench.harness.study import MAX_RUNS, StudyBase
 from marginbench.harness.study_parts import MAX_LABEL, SolverEntry, TaskEntry
 from marginbench.harness.svm.outside.templates import is_command, located_command
 from marginbench.harness.where import Selection, Where
@@ -65,8 +65,8 @@ def select(
         that chooses no run.
     """
     if seeds is not None:
-        if not 1 <= seeds <= MAX_SEEDS:
-            raise StudyError(f"the number of seeds must be from 1 to {MAX_SEEDS}, not {seeds}")
+        if not 1 <= seeds <= MAX_RUNS:
+            raise StudyError(f"the number of seeds must be from 1 to {MAX_RUNS}, not {seeds}")
         study = study.with_seeds(seeds)
     if timeout is not None:
         if not 0 < timeout < float("inf"):
@@ -77,6 +77,7 @@ def select(
         study = study.with_tasks(_select_tasks(study, datasets))
     if solvers is not None:
         study = study.with_solvers(_select_solvers(study, solvers))
+    study.check_size()
     if where is not None:
         study = study.restricted(_chosen_runs(study, where))
     return study

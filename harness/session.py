@@ -17,7 +17,7 @@ from marginbench.harness.budget import run_limits
 from marginbench.harness.description import SCHEMA_VERSION, write_description
 from marginbench.harness.engines.engine import Engine
 from marginbench.harness.environment import environment, version
-from marginbench.harness.errors import InterruptedRunError, UserError
+from marginbench.harness.errors import InterruptedRunError
 from marginbench.harness.folders.earlier import described_before
 from marginbench.harness.folders.gathering import put_right, separate
 from marginbench.harness.folders.resuming import Resumption
@@ -30,7 +30,7 @@ from marginbench.harness.ordering import in_rounds
 from marginbench.harness.outcomes import Ending, RunSummary
 from marginbench.harness.plans import Scope, merged, planned_run
 from marginbench.harness.platforms import check_can_run
-from marginbench.harness.pool import LocalPool
+from marginbench.harness.pool import LocalPool, check_jobs
 from marginbench.harness.progress import Progress, SilentProgress
 from marginbench.harness.records import RecordBase
 from marginbench.harness.reusing import is_repeated
@@ -98,8 +98,7 @@ def run_study(
     InterruptedRunError
         If the user interrupts; what was recorded stays.
     """
-    if jobs < 1:
-        raise UserError(f"the number of jobs must be at least 1, not {jobs}")
+    check_jobs(jobs)
     if executor is None:
         # Before there is a results folder.
         check_can_run()

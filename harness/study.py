@@ -16,9 +16,10 @@ from marginbench.harness.labels import fill_in_labels
 from marginbench.harness.places import Places, key_path
 from marginbench.harness.study_parts import MAX_LABEL, SolverEntry, StudyPart, TaskEntry
 from marginbench.harness.where import Selection
+from marginbench.harness.words import plural
 
-#: More is a slip: a plan of so many runs takes minutes.
-MAX_SEEDS = 1_000_000
+#: More runs are a slip: the plan of so many takes a minute and a gigabyte.
+MAX_RUNS = 200_000
 #: The value of a parameter that is to be that of the reference optimum.
 REFERENCE = "reference"
 
@@ -86,7 +87,7 @@ class StudyBase(StudyPart):
 
     def seeds_of(
         self, task: Any, entry: SolverEntry, traits: Mapping[str, Any] = MappingProxyType({})
-    ) -> list[int]:
+    ) -> Sequence[int]:
         """The seeds with which a solver runs on a task.
 
         Parameters
@@ -99,11 +100,9 @@ class StudyBase(StudyPart):
         once = entry.seeds is None and self.repeats_itself(task, entry, traits)
         seeds = range(1 if once else self.n_seeds(task, entry))
         chosen = self._selection
-        return [
-            seed
-            for seed in seeds
-            if chosen is None or (task.label, entry.label, seed) in chosen.runs
-        ]
+        if chosen is None:
+            return seeds
+        return [seed for seed in seeds if (task.label, entry.label, seed) in chosen.runs]
 
     def repeats_itself(self, task: Any, entry: SolverEntry, traits: Mapping[str, Any]) -> bool:
         """Whether every seed gives the same run of a solver on a task."""
@@ -129,6 +128,27 @@ class StudyBase(StudyPart):
     def fits(self, task: Any, described: Mapping[str, Any]) -> bool:
         """Whether a solver, as ``study.json`` describes it, is run on a task."""
         return True
+
+    @model_validator(mode="after")
+    def check_size(self) -> Self:
+        """Check that there are not more runs than can be planned, without listing them.
+
+        Raises
+        ------
+        StudyError
+        """
+        tasks, solvers = self.tasks, self.solvers
+        n_runs, how = len(tasks) * len(solvers), "at least"
+        if n_runs <= MAX_RUNS:
+            how = "up to"
+            n_runs = sum(self.n_seeds(task, entry) for task in tasks for entry in solvers)
+        if n_runs > MAX_RUNS:
+            raise StudyError(
+                f"{plural(len(tasks), 'task')} x {plural(len(solvers), 'solver')} with their seeds "
+                f"make {how} {n_runs} runs; {MAX_RUNS} are possible: give fewer seeds, shorten the "
+                "lists of a grid or divide the study"
+            )
+        return self
 
     @property
     def selection(self) -> Selection | None:

@@ -127,8 +127,6 @@ def _add_run(
             bool, typer.Option("--timing", help="Only like machines of a cluster, one run on each.")
         ] = False,
     ) -> int:
-        if jobs < 1:
-            raise UserError(f"--jobs must be at least 1, not {jobs}")
         if quiet and log_json:
             raise UserError("--quiet shows nothing while --log-json logs events; give one")
         command = _command_line(study, dataset, solver, seeds, jobs, timeout, out, where, share)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from marginbench.harness.commands.output import complain
-from marginbench.harness.errors import EXIT_OK, UserError
+from marginbench.harness.errors import EXIT_OK
 
 
 def add(app: typer.Typer) -> None:
@@ -26,12 +26,12 @@ def _warm(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     from marginbench.harness import warming
+    from marginbench.harness.pool import check_jobs
     from marginbench.harness.progress import choose_progress
     from marginbench.harness.words import plural
 
     jobs = (os.cpu_count() or 1) if jobs is None else jobs
-    if jobs < 1:
-        raise UserError(f"--jobs must be at least 1, not {jobs}")
+    check_jobs(jobs)
     try:
         found = warming.warm(jobs, None if as_json else choose_progress(jobs))
     except warming.NotKeptError as error:

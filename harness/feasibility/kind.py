@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from marginbench.harness.asking import Ask, check_parameters
@@ -71,7 +71,7 @@ class FeasibilityKind:
 
     def seeds(
         self, study: FeasibilityStudy, task: Cell | Images, entry: SolverEntry, info: SolverInfo
-    ) -> list[int]:
+    ) -> Sequence[int]:
         fits = info.traits["takes"] == task.takes
         return study.seeds_of(task, entry, info.traits) if fits else []
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from marginbench.harness.datasets import LIST_OPTIONS, DatasetTask
 from marginbench.harness.errors import StudyError
 from marginbench.harness.grids import Axes
-from marginbench.harness.study import MAX_SEEDS, StudyBase
+from marginbench.harness.study import MAX_RUNS, StudyBase
 from marginbench.harness.study_parts import Label, Positive, SolverEntry, TaskEntry
 
 Count = Annotated[int, Field(ge=1)]
@@ -44,7 +44,7 @@ class Cell(TaskEntry):
     n: Annotated[int, Field(ge=2)]
     kappa: Positive = 1.0
     tol: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    instances: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 20
+    instances: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 20
     published: dict[str, float | str] = Field(default_factory=dict)
 
     #: The table of the study file, what its methods take, and which of their parameters it decides.
@@ -92,7 +92,7 @@ class Images(DatasetTask):
         1000,
     )
     unit_norm: bool = True
-    instances: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 1
+    instances: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 1
 
     table: ClassVar[str] = "images"
     takes: ClassVar[str] = "kernel"

@@ -123,7 +123,9 @@ class SVMKind:
             if entry not in own
         }
 
-    def seeds(self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> list[int]:
+    def seeds(
+        self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo
+    ) -> Sequence[int]:
         return study.seeds_of(task, entry, info.traits)
 
     def facts(self, study: Study, ask: Ask) -> SVMFacts:

@@ -15,7 +15,7 @@ from marginbench.harness.errors import StudyError
 from marginbench.harness.grids import Axes
 from marginbench.harness.keys import hash_json
 from marginbench.harness.sources import closure, code_hash, project_file
-from marginbench.harness.study import MAX_SEEDS, REFERENCE, StudyBase
+from marginbench.harness.study import MAX_RUNS, REFERENCE, StudyBase
 from marginbench.harness.study_parts import Finite, Positive, SolverEntry, StudyPart
 from marginbench.harness.svm.work import Fold, Problem
 from marginbench.solvers.kernels import Kernel, kernel_class, kernel_names
@@ -277,7 +277,7 @@ class Study(StudyBase):
     solver_table: ClassVar[str] = "solver"
 
     kind: Literal["svm"] = "svm"
-    seeds: Annotated[int, Field(ge=1, le=MAX_SEEDS)] = 3
+    seeds: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 3
     reference: ReferenceSettings = ReferenceSettings()
     tuning: Tuning = Tuning()
     task: Annotated[tuple[Task, ...], Field(min_length=1, strict=False)]

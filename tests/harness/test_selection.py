@@ -187,7 +187,7 @@ def test_selection_adds_what_the_study_does_not_have(tmp_path: Path) -> None:
     [
         ({"datasets": ["digist"]}, "unknown dataset 'digist' (did you mean 'digits'?)"),
         ({"solvers": ["Pegassos"]}, "unknown solver 'Pegassos' (did you mean 'Pegasos'?)"),
-        ({"seeds": 0}, "the number of seeds must be from 1 to 1000000, not 0"),
+        ({"seeds": 0}, "the number of seeds must be from 1 to 200000, not 0"),
         ({"timeout": -1.0}, "the timeout must be a number of seconds > 0, not -1"),
         ({"timeout": float("nan")}, "the timeout must be a number of seconds > 0, not nan"),
         ({"solvers": [","]}, "no solver is selected"),

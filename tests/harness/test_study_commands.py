@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,6 +109,39 @@ def test_a_product_is_said_as_one() -> None:
     )
     found = overview.overview(study, executor=InProcess())
     assert found.size == "2 tasks x 3 solvers x 5 seeds = 30 runs"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["study", "validate", "mine.toml"], "make up to 2500000000 runs; 200000 are possible"),
+        (["study", "show", "mine.toml"], "make up to 2500000000 runs; 200000 are possible"),
+        (["run", "mine.toml", "--dry-run"], "make up to 2500000000 runs; 200000 are possible"),
+        (
+            ["run", "--seeds", "40000", "--dry-run"],
+            "4 tasks x 6 solvers with their seeds make up to 960000 runs; 200000 are possible",
+        ),
+        (
+            ["run", "--seeds", "1000000", "--dry-run"],
+            "the number of seeds must be from 1 to 200000, not 1000000",
+        ),
+        (["run", "--jobs", "1000000000"], "jobs must be from 1 to 1000, not 1000000000"),
+        (["run", "--jobs", "1000000000", "--dry-run"], "jobs must be from 1 to 1000, not"),
+    ],
+)
+def test_more_runs_than_can_be_planned_are_refused_at_once(
+    run: Run, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'name = "huge"\nseeds = 100000\n[[task]]\ndataset = "digits"\n'
+        f"C = {[*range(1, 251)]}\n[[solver]]\n"
+        f'name = "Pegasos"\nparams = {{ max_epochs = {[*range(1, 101)]} }}\n'
+    )
+    began = time.process_time()
+    code, out, err = run(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert time.process_time() - began < 20.0, "nothing is listed to be counted"
 
 
 def test_methods_that_do_not_fit_a_task_do_not_count() -> None:

@@ -93,7 +93,7 @@ def test_jobs_must_be_positive():
     result = CliRunner().invoke(
         build_app(lambda results, command: results), ["warm", "--jobs", "0"]
     )
-    assert "--jobs must be at least 1, not 0" in str(result.exception)
+    assert "the number of jobs must be from 1 to 1000, not 0" in str(result.exception)
 
 
 @pytest.mark.slow
