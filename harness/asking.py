@@ -196,33 +196,31 @@ def check_parameters(
         For a parameter that the class does not have, one that is decided or refused, a missing
         one, and for values that the class itself refuses.
     """
+    # A mistake in a grid is one, in however many of its entries it is found.
+    wrong: dict[str, None] = {}
     for entry in entries:
         info = solvers[entry.label]
         for name in entry.params:
+            place = study.place(entry.label, "params", name)
             if name not in info.accepted:
                 free = sorted(info.accepted.difference(decided, refused))
-                raise StudyError(
-                    f"{study.place(entry.label, 'params', name)}unknown parameter {name!r}"
-                    f"{suggest(name, free)}"
-                )
-            if name in decided:
-                raise StudyError(
-                    f"{study.place(entry.label, 'params', name)}{name!r} is decided by the "
-                    f"{decides}, the same for all solvers; remove it from params"
-                )
-            if name in refused:
-                raise StudyError(
-                    f"{study.place(entry.label, 'params', name)}{name!r} {refused[name]}; remove "
-                    "it from params"
-                )
+                wrong[f"{place}unknown parameter {name!r}{suggest(name, free)}"] = None
+            elif name in decided:
+                wrong[
+                    f"{place}{name!r} is decided by the {decides}, the same for all solvers; "
+                    "remove it from params"
+                ] = None
+            elif name in refused:
+                wrong[f"{place}{name!r} {refused[name]}; remove it from params"] = None
         missing = set(info.required).difference(entry.params, decided, given)
         if missing:
-            raise StudyError(
-                f"{study.place(entry.label)}give a value for {', '.join(sorted(missing))} in params"
-            )
+            names = ", ".join(sorted(missing))
+            wrong[f"{study.place(entry.label)}give a value for {names} in params"] = None
         for refusal in filter(None, info.refusals):
             named = [name for name in entry.params if re.search(rf"\b{re.escape(name)}\b", refusal)]
-            raise StudyError(f"{study.place(entry.label, 'params', *named[:1])}{refusal}")
+            wrong[f"{study.place(entry.label, 'params', *named[:1])}{refusal}"] = None
+    if wrong:
+        raise StudyError(*wrong)
 
 
 def _hint(outcome: Outcome) -> str:

@@ -99,7 +99,9 @@ def _run(app: typer.Typer, arguments: list[str]) -> int:
     except typer.Exit as ended:
         return ended.exit_code
     except UserError as error:
-        return complain(str(error), error.exit_code)
+        for line in error.lines:
+            complain(line, error.exit_code)
+        return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return complain("interrupted", EXIT_INTERRUPTED)
     except OSError:

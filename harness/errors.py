@@ -22,9 +22,19 @@ EXIT_INCOMPLETE = 5
 
 
 class UserError(Exception):
-    """A mistake that the user can mend; the message is one line that says how."""
+    """A mistake that the user can mend; the message is one line that says how.
+
+    Parameters
+    ----------
+    *lines : str
+        The message; one line for each mistake where several were found together.
+    """
 
     exit_code = EXIT_USAGE
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
 
 
 class StudyError(UserError):
@@ -32,13 +42,14 @@ class StudyError(UserError):
 
     Parameters
     ----------
-    message : str
+    *lines : str
+        As of :class:`UserError`.
     at : tuple of str and int
         The way to the key in the study, by names and by places from 0; empty if it is about none.
     """
 
-    def __init__(self, message: str, at: tuple[str | int, ...] = ()) -> None:
-        super().__init__(message)
+    def __init__(self, *lines: str, at: tuple[str | int, ...] = ()) -> None:
+        super().__init__(*lines)
         self.at = at
 
 

@@ -116,7 +116,7 @@ def _expanded_table(table: str, entries: Sequence[Any], axes: Axes) -> list[tupl
                 raise StudyError(
                     f"the grid{'s' if found else ''} of [[{table}]] {'make' if found else 'makes'} "
                     f"{len(found) + grid.size} entries; at most {MAX_ENTRIES} are possible",
-                    (table, number),
+                    at=(table, number),
                 )
             found += [(number, made) for made in grid.entries()]
         else:
@@ -263,7 +263,7 @@ class _Grid:
         return f"{self.place[0]}[{self.place[1] + 1}].{'.'.join(address)}"
 
     def _error(self, message: str, address: _Address) -> StudyError:
-        return StudyError(message, (*self.place, *address))
+        return StudyError(message, at=(*self.place, *address))
 
 
 def _all_are(values: Any, kind: Any) -> bool:

@@ -46,9 +46,13 @@ class Places:
         known = self.origins.get(str(path[0]), ())
         return (path[0], known[path[1]], *path[2:]) if path[1] < len(known) else path
 
+    def line(self, path: Path) -> int | None:
+        """The line of a path in the file, if it is known."""
+        return line_of(self.lines, path)
+
     def at(self, path: Path) -> str:
         """ "study.toml:12" for a path in the file; without a line if that is not known."""
-        line = line_of(self.lines, path)
+        line = self.line(path)
         return self.where if line is None else f"{self.where}:{line}"
 
 
@@ -69,4 +73,6 @@ def shown(value: Any) -> str:
         text = repr(value)
     except ValueError:  # a number with more digits than Python writes out
         text = "a number with thousands of digits"
+    except Exception:  # noqa: BLE001 - a user's object may raise anything here
+        text = f"an object of type {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."

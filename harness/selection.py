@@ -13,7 +13,7 @@ from marginbench.data_loaders import Source, sources, suggest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.keys import hash_json
 from marginbench.harness.labels import label_of
-from marginbench.harness.places import Places
+from marginbench.harness.places import Places, shown
 from marginbench.harness.study import MAX_RUNS, StudyBase
 from marginbench.harness.study_parts import MAX_LABEL, SolverEntry, TaskEntry
 from marginbench.harness.svm.outside.templates import is_command, located_command
@@ -249,7 +249,7 @@ def _new_solver(name: str, label: str, taken: Sequence[SolverEntry]) -> SolverEn
     """
     label = _free(label or name.rsplit(":", 1)[-1], taken)
     try:
-        return SolverEntry(name=name, label=label)
+        return SolverEntry.model_validate({"name": name, "label": label})
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         what, words = problem["loc"][0], problem["msg"].removeprefix("Value error, ")
@@ -263,10 +263,19 @@ def split_names(names: Iterable[str], labels: Iterable[str] = ()) -> list[str]:
     """Names given one by one or separated by commas, without repetitions.
 
     A comma that is part of one of the ``labels`` separates nothing.
+
+    Raises
+    ------
+    StudyError
+        For what is no text.
     """
     whole = {label.casefold() for label in labels}
     parts: list[str] = []
-    for name in names:
+    for name in [names] if isinstance(names, str) else names:
+        if not isinstance(name, str):
+            raise StudyError(
+                f"{shown(name)} is no name; give a text, such as 'SMO' or 'file.py:Class'"
+            )
         parts += [name] if name.strip().casefold() in whole else name.split(",")
     return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
 

@@ -274,7 +274,7 @@ class StudyBase(StudyPart):
                     raise StudyError(
                         f"two entries of {written} have the label {entry.label!r}; give each its "
                         "own",
-                        (name, number, "label"),
+                        at=(name, number, "label"),
                     )
                 seen.add(entry.label.casefold())
         return self

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from marginbench.data_loaders import suggest
-from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.grids import ZIP, origins
+from marginbench.harness.errors import SolverError, StudyError, UserError
+from marginbench.harness.grids import origins
 from marginbench.harness.kinds import kind_named, kind_names
 from marginbench.harness.places import Places, key_path, shown
 from marginbench.harness.selection import dataset_names, find, resolve_solver_name
-from marginbench.harness.study import StudyBase, table_type
+from marginbench.harness.study import StudyBase
+from marginbench.harness.study_mistakes import mistakes
 from marginbench.harness.toml_lines import key_lines
 from marginbench.harness.words import visible
-
-#: What to write, by the type of the problem, where the checker's own words would not say it.
-_REMEDIES = {
-    "tuple_type": "write a list",
-    "model_type": "write it as a table [{}]",
-    "dict_type": "write it as a table, {{ key = value }}",
-    "string_pattern_mismatch": "may hold letters, digits, '.', '_' and '-', none of the last three "
-    "first",
-    "string_too_short": "must not be empty",
-}
 
 
 def study_names() -> list[str]:
@@ -99,7 +90,7 @@ def parse_study(content: bytes, *, where: str, folder: str | None = None) -> Stu
         return _parsed(content, where, folder)
     except (StudyError, SolverError) as error:
         # What the file holds may be of any length, and hold any characters.
-        raise type(error)(visible(str(error))) from None
+        raise type(error)(*map(visible, error.lines)) from None
 
 
 def _parsed(content: bytes, where: str, folder: str | None) -> StudyBase:
@@ -110,7 +101,7 @@ def _parsed(content: bytes, where: str, folder: str | None) -> StudyBase:
         places = replace(places, origins=origins(values, model.axes()))
         study = model.model_validate(values)
     except ValidationError as error:
-        raise StudyError(_explain(error, places, model)) from None
+        raise StudyError(*mistakes(error, places, model)) from None
     except StudyError as error:
         raise StudyError(f"{places.at(places.written(error.at))}: {error}") from None
     return completed_study(study, places, folder)
@@ -151,13 +142,19 @@ def completed_study(study: StudyBase, places: Places, folder: str | None = None)
     ------
     StudyError
     """
+    # A mistake in a grid is one, in however many of its entries it is found.
+    wrong: dict[str, type[UserError]] = {}
     tasks = []
     for table in study.task_tables:
         for number, task in enumerate(getattr(study, table)):
             path = places.written((table, number))
             known = find(getattr(task, "dataset", ""), dataset_names())
             key = "dataset" if known is None else "dataset_params"
-            tasks.append(task.completed(f"{places.at((*path, key))}: {key_path(path)}.", folder))
+            try:
+                task = task.completed(f"{places.at((*path, key))}: {key_path(path)}.", folder)
+            except StudyError as error:
+                wrong |= dict.fromkeys(error.lines, StudyError)
+            tasks.append(task)
     solvers = []
     paths = {}
     for number, entry in enumerate(study.solvers):
@@ -165,10 +162,14 @@ def completed_study(study: StudyBase, places: Places, folder: str | None = None)
         place = f"{places.at((*path, 'name'))}: {key_path(path)}"
         try:
             name = resolve_solver_name(entry.name, study.kind, where=f"{place}.name", folder=folder)
+            solvers.append(entry.model_copy(update={"name": name}))
+            study.check_entry(entry, f"{places.at((*path, 'params'))}: {key_path(path)}")
         except SolverError as error:
-            raise SolverError(f"{place}.name: {error}") from None
-        study.check_entry(entry, f"{places.at((*path, 'params'))}: {key_path(path)}")
-        solvers.append(entry.model_copy(update={"name": name}))
+            wrong[f"{place}.name: {error}"] = SolverError
+        except StudyError as error:
+            wrong |= dict.fromkeys(error.lines, StudyError)
+    if wrong:
+        raise next(iter(wrong.values()))(*wrong)
     placed = study.read_from(replace(places, solvers=paths))
     return placed.with_tasks(tasks).with_solvers(solvers)
 
@@ -178,90 +179,3 @@ def _not_found(name: str | Path, shipped: Mapping[str, Any]) -> str:
     if text.endswith(".toml") or os.sep in text:
         return f"no such study file: {text}"
     return f"unknown study {text!r}{suggest(text, sorted(shipped))}"
-
-
-def _explain(error: ValidationError, places: Places, model: type[StudyBase]) -> str:
-    """The first problem as one line, and how many more there are."""
-    # A list whose entries are wrong is also reported as too short; that is no news.
-    problems = [
-        problem
-        for problem in error.errors(include_url=False)
-        if not (problem["type"] == "too_short" and problem["input"])
-    ]
-    # A misspelt key is unknown, and the right one is missing: what was written tells more.
-    problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
-    line = _explain_one(problems[0], places, model)
-    # A mistake in a grid is one, in however many of its entries it is found.
-    written = {places.written(problem["loc"]) for problem in problems}
-    others = len(written) - 1
-    return line + (f" (and {others} more)" if others else "")
-
-
-def _explain_one(problem: Any, places: Places, model: type[StudyBase]) -> str:
-    location = places.written(problem["loc"])
-    where, path = places.at(location), key_path(location)
-    kind, value = problem["type"], problem["input"]
-    if kind == "extra_forbidden":
-        return f"{where}: {_unknown_key(location, value, model)}"
-    if kind == "missing":
-        if path in model.axes():
-            return f"{places.where}: a study needs at least one [[{path}]]"
-        return f"{where}: the key {path!r} is missing"
-    if kind == "literal_error":
-        known = [
-            part.strip(" '") for part in problem["ctx"]["expected"].replace(" or ", ",").split(",")
-        ]
-        return f"{where}: {path} = {shown(value)} is not known{suggest(str(value), known)}"
-    if kind == "too_short" and path in model.axes():
-        return f"{where}: {path} is empty; a study needs at least one [[{path}]]"
-    if kind == "tuple_type" and path in model.axes() and isinstance(value, dict):
-        return f"{where}: [{path}] is one table where a study has a list of them; write [[{path}]]"
-    message = _REMEDIES.get(kind, "").format(path) or problem["msg"]
-    message = message.removeprefix("Input ").removeprefix("Value error, ")
-    return f"{where}: {path} = {shown(value)}: {message}"
-
-
-def _unknown_key(location: Sequence[str | int], value: Any, model: type[StudyBase]) -> str:
-    """What is wrong with a key that there is not, and the nearest that there is."""
-    table = _table_at(location[:-1], model)
-    known = list(table.model_fields)
-    if table is not model and getattr(table, "axes", None):
-        known.append(ZIP)
-    name = str(location[-1])
-    hint = suggest(name, known)
-    if len(location) > 1 or not _is_table(value):
-        return f"unknown key {key_path(location)!r}{hint}"
-    for key in known:
-        hint = hint.replace(f"'{key}'", _bracketed(key, model))
-    written = f"[[{name}]]" if isinstance(value, list) else f"[{name}]"
-    return f"unknown table {written}{hint}"
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, dict) or (
-        isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
-    )
-
-
-def _bracketed(key: str, model: type[StudyBase]) -> str:
-    """A key of a study as its file writes it: [[task]], [budget], 'seeds'."""
-    if key in model.axes():
-        return f"[[{key}]]"
-    annotation = model.model_fields[key].annotation
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return f"[{key}]"
-    return repr(key)
-
-
-def _table_at(location: Sequence[str | int], model: type[StudyBase]) -> type[BaseModel]:
-    """The type of the table that stands at this place of a study."""
-    table: type[BaseModel] = model
-    for part in location:
-        if isinstance(part, int):
-            continue
-        annotation = table.model_fields[part].annotation
-        if get_origin(annotation) is tuple:
-            table = table_type(table, part)
-        elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            table = annotation
-    return table

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from marginbench.harness.errors import StudyError
 from marginbench.harness.grids import Axes
+from marginbench.harness.places import Places
 from marginbench.harness.words import visible
 
 #: Characters of a label: it stands in tables and figures.
@@ -38,9 +40,28 @@ Label = Annotated[Name, AfterValidator(_label)]
 
 
 class StudyPart(BaseModel):
-    """A table of a study file: no unknown keys, no values of another type."""
+    """A table of a study file: no unknown keys, no values of another type.
+
+    Raises
+    ------
+    StudyError
+        For values that make none; one line for each mistake.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    def __init__(self, /, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            from marginbench.harness.study_mistakes import mistakes
+
+            cls = type(self)
+            lines = mistakes(error, Places(cls.__name__), cls)
+            raise StudyError(*map(visible, lines)) from None
+
+    # Tables inside a study are checked with it, and told with their places in it.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
 class SolverEntry(StudyPart):

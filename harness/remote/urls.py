@@ -40,6 +40,9 @@ class StoreUrl:
     @classmethod
     def of_folder(cls, folder: Path) -> StoreUrl:
         """That of a folder of this machine."""
+        from marginbench.harness.storage import check_path
+
+        check_path(folder)
         return cls("file", "", str(folder.resolve()))
 
     @classmethod

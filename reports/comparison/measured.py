@@ -109,7 +109,7 @@ class Compared:
         return self.name == "suboptimality" or "_to_" in self.name
 
 
-def parsed_bounds(given: Iterable[str]) -> dict[str, float]:
+def parsed_bounds(given: Iterable[str] | str) -> dict[str, float]:
     """Bounds from texts such as ``cpu=1.2`` and ``error=0.5pt``, by the name of the measure.
 
     Raises
@@ -118,6 +118,7 @@ def parsed_bounds(given: Iterable[str]) -> dict[str, float]:
         If one is none; the message says what is.
     """
     found: dict[str, float] = {}
+    given = [given] if isinstance(given, str) else given
     for text in (part for item in given for part in item.split(",")):
         name, _, value = (part.strip() for part in text.partition("="))
         measure = ALIASES.get(name, name)

@@ -169,7 +169,7 @@ def compare(
     *,
     solver: str | None = None,
     against: str | None = None,
-    bounds: Iterable[str] = (),
+    bounds: Iterable[str] | str = (),
 ) -> Comparison:
     """Compare the runs of two results folders, or of two solvers in one, on the same problems.
 
@@ -181,7 +181,7 @@ def compare(
         Only this solver.
     against : str, optional
         The solver that is its baseline; by default the same one.
-    bounds : iterable of str, optional
+    bounds : str or iterable of str, optional
         Changes that are accepted, such as "cpu=1.2" or "error=0.5pt".
 
     Returns

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from pydantic import ValidationError
 
+from marginbench import Budget, run
 from marginbench.harness.errors import SolverError, StudyError, UserError
 from marginbench.harness.feasibility.study import FeasibilityStudy
 from marginbench.harness.study_file import load_study, parse_study, study_names
@@ -370,9 +372,63 @@ def test_parameters_of_a_dataset_are_checked() -> None:
         parse(VALID.replace('"digits"', '"checkers"\ndataset_params = { n_tran = 5 }'))
 
 
-def test_several_mistakes_are_counted() -> None:
-    with pytest.raises(StudyError, match=r"\(and 1 more\)$"):
-        parse(VALID.replace("seeds = 2", "seeds = 0").replace("C = 10", "C = 0"))
+@pytest.mark.parametrize(
+    "replaced",
+    [
+        {"seeds = 2": "seeds = 0", "C = 10": "C = 0", 'name = "SMO"': 'nam = "SMO"'},
+        {'"digits"': '"digit"', 'name = "SMO"': 'name = "SMOO"\n[[solver]]\nname = "SPB"'},
+    ],
+    ids=["keys", "names"],
+)
+def test_all_mistakes_are_told_a_line_each(replaced: dict[str, str]) -> None:
+    text = VALID
+    for old, new in replaced.items():
+        assert old in text
+        text = text.replace(old, new)
+    with pytest.raises(StudyError) as caught:
+        parse(text)
+    places = [int(line.split(":")[1]) for line in str(caught.value).splitlines()]
+    assert len(places) == 3
+    assert places == sorted(places)
+
+
+def test_no_more_mistakes_are_told_than_can_be_read() -> None:
+    with pytest.raises(StudyError) as caught:
+        parse(VALID + "".join(f"k{number} = 0\n" for number in range(30)))
+    assert len(caught.value.lines) == 21
+    assert caught.value.lines[-1].endswith(": 10 more mistakes")
+
+
+class OfTheirOwn:
+    """Stands for a solver's class."""
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (
+            lambda: Study(name="x", task=[{"dataset": "digits"}], solver=["SMO", OfTheirOwn]),
+            "Study: solver[1] = 'SMO': give a dictionary such as {'name': 'SMO'}",
+        ),
+        (
+            lambda: Study(name="x", task=[{"dataset": np.ones(3)}], solver=[{"name": "SMO"}]),
+            "Study: task[1].dataset = array([1., 1., 1.]): should be a valid string",
+        ),
+        (
+            lambda: Study(name="../x", task=[{"dataset": "digits"}], solver=[{"name": "SMO"}]),
+            "Study: name = '../x': may hold letters, digits,",
+        ),
+        (lambda: Task(dataset="digits", C=-1), "Task: C = -1: should be greater than 0"),
+        (lambda: Budget(timout=1), "Budget: unknown key 'timout' (did you mean 'timeout'?)"),
+        (lambda: run("quickstart", out="a\0b"), r"'a\x00b': no path can hold a NUL character"),
+        (lambda: run("quickstart", out="a\0b", share=True), r"'a\x00b': no path can hold a NUL"),
+        (lambda: run("quickstart", solvers=[OfTheirOwn]), "OfTheirOwn'> is no name; give a text"),
+    ],
+)
+def test_a_mistake_in_python_is_a_line(made: Callable[[], object], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        made()
+    assert message in caught.value.lines[0]
 
 
 def test_the_label_of_a_synthetic_dataset_says_that_it_is_one() -> None:
@@ -464,7 +520,7 @@ def test_a_misspelt_key_is_named_before_the_one_that_is_then_missing(
 @pytest.mark.parametrize("part", [SolverEntry, Task], ids=["solver", "task"])
 def test_a_label_that_no_table_could_show(part: Any, label: str, message: str) -> None:
     named = {"name": "SMO"} if part is SolverEntry else {"dataset": "digits"}
-    with pytest.raises(ValidationError, match=message):
+    with pytest.raises(StudyError, match=message):
         part(**named, label=label)
 
 

@@ -439,6 +439,7 @@ def test_bounds_are_ratios_or_points():
         "cpu_s": math.inf,
         "test_error": 0.005,
     }
+    assert parsed_bounds("evals=1.1") == parsed_bounds(["evals=1.1"])
 
 
 @pytest.mark.parametrize(
