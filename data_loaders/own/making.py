@@ -94,7 +94,9 @@ def result_of(code: Code) -> Any:
         description.loader.exec_module(module)
         found = getattr(module, code.attribute)
         return found() if callable(found) else found
-    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a user's code may raise anything, and exit
         raise DataError(
             f"{code.name}: raised {type(error).__name__}: {first_line(error)}"
         ) from None

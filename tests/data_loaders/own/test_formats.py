@@ -213,6 +213,10 @@ def test_code_of_ones_own(frame: pd.DataFrame, here: Path) -> None:
     assert load("mine.py:pair").fingerprint == load("plain.csv").fingerprint
     with pytest.raises(DataError, match=r"^mine.py:number: is a int; expected a table, a Bunch"):
         load("mine.py:number")
+    for ending, told in (("raise SystemExit(0)", "SystemExit: 0"), ("raise Odd", "Odd: Odd")):
+        (here / "ends.py").write_text(f"class Odd(BaseException): ...\ndef data():\n    {ending}\n")
+        with pytest.raises(DataError, match=rf"^ends\.py:data: raised {told}$"):
+            load("ends.py:data")
     with pytest.raises(DataError, match=r"defines no 'tabel' \(did you mean 'table'\?\)"):
         load("mine.py:tabel")
 
