@@ -89,9 +89,9 @@ def _new(
     solver, tests = write_solver(names, Path())
     typer.echo(f"wrote {solver} and {tests}; next:")
     for command in (
-        f"python -m pytest {tests}",
         f"marginbench check {names.solver}",
         f"marginbench run --solver {names.solver} --solver SMO",
+        f"python -m pip install pytest && python -m pytest {tests}",
     ):
         typer.echo(f"  {command}")
 

@@ -74,9 +74,9 @@ def test_the_command_names_what_it_wrote_and_three_commands(
     assert ended.value.code == 0
     assert capsys.readouterr().out.splitlines() == [
         "wrote abc_solver.py and test_abc_solver.py; next:",
-        "  python -m pytest test_abc_solver.py",
         "  marginbench check abc_solver.py:AbcSolver",
         "  marginbench run --solver abc_solver.py:AbcSolver --solver SMO",
+        "  python -m pip install pytest && python -m pytest test_abc_solver.py",
     ]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "abc_solver.py",
