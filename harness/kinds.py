@@ -177,6 +177,10 @@ class Kind(Protocol):
         """The seeds with which a solver runs on a task; empty if it does not fit the task."""
         ...
 
+    def skip_reason(self, study: Any, task: Any, entry: Any, info: SolverInfo) -> str:
+        """Why a solver will be skipped on a task, as far as this shows without the data; or ""."""
+        ...
+
     def facts(self, study: Any, ask: Ask) -> Facts:
         """What planning must know; found out in workers.
 

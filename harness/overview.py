@@ -30,10 +30,14 @@ class Overview:
     study : StudyBase
     n_seeds : mapping
         Labels of a task and a solver -> with how many seeds the solver runs on the task.
+    skipped : mapping
+        Labels of a task and a solver -> why its runs will be skipped, as far as this shows without
+        the data.
     """
 
     study: StudyBase
     n_seeds: Mapping[tuple[str, str], int]
+    skipped: Mapping[tuple[str, str], str]
 
     @property
     def n_runs(self) -> int:
@@ -54,9 +58,17 @@ class Overview:
         study = self.study
         words = f"{plural(len(study.tasks), 'task')} x {plural(len(study.solvers), 'solver')}"
         counts = set(self.n_seeds.values())
+        n_skipped = sum(self.n_seeds[labels] for labels in self.skipped)
+        runs = plural(self.n_runs, "run") + (f", {n_skipped} skipped" if n_skipped else "")
         if len(counts) == 1:
-            return f"{words} x {plural(counts.pop(), 'seed')} = {plural(self.n_runs, 'run')}"
-        return f"{words}: {plural(self.n_runs, 'run')}"
+            return f"{words} x {plural(counts.pop(), 'seed')} = {runs}"
+        return f"{words}: {runs}"
+
+    @property
+    def skips(self) -> Iterator[str]:
+        """A line for each solver and task whose runs will be skipped."""
+        for (task, solver), why in self.skipped.items():
+            yield f"skipped: {solver} on {task}: {why}"
 
 
 def overview(
@@ -89,14 +101,14 @@ def overview(
 def _counted(study: StudyBase, ask: Ask) -> Overview:
     kind = kind_named(study.kind)
     solvers = kind.solvers(study, ask)
-    return Overview(
-        study,
-        {
-            (task.label, entry.label): len(kind.seeds(study, task, entry, solvers[entry.label]))
-            for task in study.tasks
-            for entry in study.solvers
-        },
-    )
+    n_seeds, skipped = dict[tuple[str, str], int](), dict[tuple[str, str], str]()
+    for task in study.tasks:
+        for entry in study.solvers:
+            labels, info = (task.label, entry.label), solvers[entry.label]
+            n_seeds[labels] = len(kind.seeds(study, task, entry, info))
+            if n_seeds[labels] and (why := kind.skip_reason(study, task, entry, info)):
+                skipped[labels] = why
+    return Overview(study, n_seeds, skipped)
 
 
 def in_words(found: Overview) -> Iterator[str]:
@@ -112,6 +124,7 @@ def in_words(found: Overview) -> Iterator[str]:
     yield from _table("TASK", {task.label: _listed(task.facets) for task in study.tasks})
     yield ""
     yield from _table("SOLVER", {entry.label: _solver(found, entry) for entry in study.solvers})
+    yield from found.skips
 
 
 def as_json(found: Overview) -> str:
@@ -128,6 +141,10 @@ def as_json(found: Overview) -> str:
             entry.model_dump() | {"n_runs": found.runs_of[entry.label]} for entry in study.solvers
         ],
         "n_runs": found.n_runs,
+        "skipped": [
+            {"task": task, "solver": solver, "why": why}
+            for (task, solver), why in found.skipped.items()
+        ],
     }
     return json.dumps(content, indent=2, ensure_ascii=False, default=str)
 

@@ -169,7 +169,7 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
         found = found or _of_grid(study.tasks, key)
         if not found:
             # A label of the study stays that of the study's own task, chosen or not.
-            label = _free(label_of(name), [*chosen, *study.tasks])
+            label = _free(label_of(name)[: MAX_LABEL - 4], [*chosen, *study.tasks])
             new = kind_named(study.kind).new_task(study, name, label)
             found = [new]
         chosen.extend(task for task in found if task not in chosen)

@@ -55,6 +55,8 @@ class Options:
         A column that says "train" or "test"; empty: none.
     test_fraction : float
     split_seed : int
+    n_train : int
+        How many training rows are drawn; 0: all of them.
     stratify : bool
         Whether each class is split by itself.
     version : int
@@ -77,6 +79,7 @@ class Options:
     split: str | int = ""
     test_fraction: float = 0.3
     split_seed: int = 0
+    n_train: int = 0
     stratify: bool = True
     version: int = 1
 
@@ -245,6 +248,7 @@ _CHECKS: Mapping[str, Any] = {
     "split": _column,
     "test_fraction": _fraction,
     "split_seed": _count,
+    "n_train": _count,
     "stratify": _flag,
     "version": _count,
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from marginbench.data_loaders.own import classes
 from marginbench.data_loaders.own.blocks import Spooled, shown_word
 from marginbench.data_loaders.own.classes import Target
 from marginbench.data_loaders.own.options import Options
-from marginbench.data_loaders.own.splitting import draw_test_rows
+from marginbench.data_loaders.own.splitting import draw_rows
 
 Role = Literal["train", "test"]
 
@@ -94,6 +95,8 @@ def divide(
     else:
         chosen, told = _test_rows(data[0], targets[0], kept[0], options)
         sources = [Source(data[0], targets[0], kept[0] & ~chosen, kept[0] & chosen)]
+    if options.n_train:
+        sources[0], told = _fewer(sources[0], options, told)
     sizes = [sum(int(source.of(role).sum()) for source in sources) for role in ("train", "test")]
     for size, role in zip(sizes, ("training", "test"), strict=True):
         if not size:
@@ -140,6 +143,25 @@ def _counted(sources: Sequence[Source], role: Role) -> dict[str, int]:
     return found
 
 
+def _fewer(source: Source, options: Options, told: str) -> tuple[Source, str]:
+    """The source with no more training rows than asked for."""
+    rows = np.flatnonzero(source.train)
+    if options.n_train > len(rows):
+        raise DataError(
+            f"{source.data.origin}: n_train = {options.n_train}, but there are {len(rows)} "
+            "training rows"
+        )
+    if options.n_train == len(rows):
+        return source, told
+    train = np.zeros_like(source.train)
+    drawn = draw_rows(
+        source.target.codes[rows], options.n_train, options.split_seed, stratify=options.stratify
+    )
+    train[rows[drawn]] = True
+    told += f"; of {len(rows)} training rows {train.sum()} are drawn by seed {options.split_seed}"
+    return replace(source, train=train), told
+
+
 def _test_rows(
     data: Spooled, target: Target, kept: NDArray[np.bool_], options: Options
 ) -> tuple[NDArray[np.bool_], str]:
@@ -152,8 +174,9 @@ def _test_rows(
         return chosen, f"split: the last {last} rows are the test part"
     rows = np.flatnonzero(kept)
     fraction, seed = options.test_fraction, options.split_seed
-    drawn = draw_test_rows(target.codes[rows], fraction, seed, stratify=options.stratify)
-    chosen[rows[drawn]] = True
+    # As many as scikit-learn takes.
+    count = math.ceil(fraction * len(rows))
+    chosen[rows[draw_rows(target.codes[rows], count, seed, stratify=options.stratify)]] = True
     how = "of each class" if options.stratify else "of the rows"
     return chosen, f"split: {100 * fraction:g} % {how} drawn as the test part by seed {seed}"
 

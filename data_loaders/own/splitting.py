@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,17 +10,17 @@ _STEP = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
-def draw_test_rows(
-    codes: NDArray[np.int64], fraction: float, seed: int, *, stratify: bool
+def draw_rows(
+    codes: NDArray[np.int64], count: int, seed: int, *, stratify: bool
 ) -> NDArray[np.bool_]:
-    """Draw the rows of the test part.
+    """Draw the rows of a part.
 
     Parameters
     ----------
     codes : int64 ndarray, shape (n,)
         The class of each row, from 0.
-    fraction : float
-        In (0, 1). The test part has ``ceil(fraction * n)`` rows, as from scikit-learn.
+    count : int
+        How many rows, less than n.
     seed : int
     stratify : bool
         Whether each class gives its share, to within one row; a class never gives its only row.
@@ -30,29 +28,28 @@ def draw_test_rows(
     Returns
     -------
     bool ndarray, shape (n,)
-        Where the rows of the test part are.
+        Where the rows of the part are.
     """
-    n_test = math.ceil(fraction * len(codes))
     # Streams of neighbouring seeds would be shifts of each other: the first output is the seed.
     start = int(_stream(np.zeros(1, dtype=np.uint64), seed)[0])
     ranks = _stream(np.arange(len(codes), dtype=np.uint64), start)
-    test = np.zeros(len(codes), dtype=bool)
+    drawn = np.zeros(len(codes), dtype=bool)
     if not stratify:
-        test[np.argsort(ranks, kind="stable")[:n_test]] = True
-        return test
+        drawn[np.argsort(ranks, kind="stable")[:count]] = True
+        return drawn
     sizes = np.bincount(codes)
-    for code, size in enumerate(_shares(sizes, n_test)):
+    for code, size in enumerate(_shares(sizes, count)):
         rows = np.flatnonzero(codes == code)
-        test[rows[np.argsort(ranks[rows], kind="stable")[:size]]] = True
-    return test
+        drawn[rows[np.argsort(ranks[rows], kind="stable")[:size]]] = True
+    return drawn
 
 
-def _shares(sizes: NDArray[np.int64], n_test: int) -> list[int]:
-    """Rows of each class in the test part: proportional, by largest remainders."""
-    exact = sizes * (n_test / sizes.sum())
+def _shares(sizes: NDArray[np.int64], count: int) -> list[int]:
+    """Rows of each class in the part: proportional, by largest remainders."""
+    exact = sizes * (count / sizes.sum())
     shares = np.floor(exact).astype(np.int64)
     by_remainder = np.argsort(shares - exact, kind="stable")
-    shares[by_remainder[: n_test - shares.sum()]] += 1
+    shares[by_remainder[: count - shares.sum()]] += 1
     return [int(share) for share in np.minimum(shares, np.maximum(sizes - 1, 0))]
 
 

@@ -99,6 +99,8 @@ def _validate(file: _Study) -> None:
 
     found = overview.overview(load_study(file), say=_to_errors)
     typer.echo(f"ok: {found.size}")
+    for line in found.skips:
+        typer.echo(line)
 
 
 def _to_errors(line: str) -> None:

@@ -75,6 +75,11 @@ class FeasibilityKind:
         fits = info.traits["takes"] == task.takes
         return study.seeds_of(task, entry, info.traits) if fits else []
 
+    def skip_reason(
+        self, study: FeasibilityStudy, task: Any, entry: SolverEntry, info: SolverInfo
+    ) -> str:
+        return ""
+
     def facts(self, study: FeasibilityStudy, ask: Ask) -> Facts:
         return Facts(self.solvers(study, ask), ask.datasets(study.images))
 

@@ -28,7 +28,13 @@ from marginbench.harness.svm.judging import JUDGING, OUTSIDE
 from marginbench.harness.svm.outside.planning import check_outside, program_info
 from marginbench.harness.svm.outside.templates import is_command
 from marginbench.harness.svm.planned_tuning import with_first_values
-from marginbench.harness.svm.planning import DECIDED_BY_TASK, ReferenceKey, plan_runs, reference_key
+from marginbench.harness.svm.planning import (
+    DECIDED_BY_TASK,
+    ReferenceKey,
+    plan_runs,
+    reference_key,
+    skip_reason,
+)
 from marginbench.harness.svm.records import Record
 from marginbench.harness.svm.study import Study, Task
 from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
@@ -127,6 +133,9 @@ class SVMKind:
         self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo
     ) -> Sequence[int]:
         return study.seeds_of(task, entry, info.traits)
+
+    def skip_reason(self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> str:
+        return skip_reason(study, task, entry, info, None)
 
     def facts(self, study: Study, ask: Ask) -> SVMFacts:
         solvers = self.solvers(study, ask)

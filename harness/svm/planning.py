@@ -119,7 +119,7 @@ def _planned(
     if solved != problem:
         other = "; ".join(filter(None, (_bias_words(solved), other)))
     problem = solved
-    skipped = "" if dataset is None else _skip_reason(study, task, entry, info, dataset)
+    skipped = "" if dataset is None else skip_reason(study, task, entry, info, dataset)
     parts = key_parts(
         kind=study.kind,
         info=info,
@@ -282,10 +282,13 @@ def _given_parameters(
     return {name: value for name, value in values.items() if name in info.accepted}
 
 
-def _skip_reason(
-    study: Study, task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo
+def skip_reason(
+    study: Study, task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo | None
 ) -> str:
-    """Why this solver cannot be run on this task by its own account; empty if it can."""
+    """Why this solver cannot be run on this task by its own account; empty if it can.
+
+    Without a dataset by what the study says alone.
+    """
     if not info.traits["instrumented"]:
         counted = [name for name in ("kernel_evals", "iterations") if name in study.budget.rules]
         if counted:
@@ -293,7 +296,12 @@ def _skip_reason(
             return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
         if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
             return f"{entry.label} does not count, so kernel_evals of [tuning] cannot limit it"
-    if _several(dataset) and info.traits["scalarization"] == "S" and "nu" not in entry.params:
+    if (
+        dataset is not None
+        and _several(dataset)
+        and info.traits["scalarization"] == "S"
+        and "nu" not in entry.params
+    ):
         return (
             f"{entry.label} takes nu from the reference optimum, and each of the "
             f"{dataset.n_classes} classes has another one; give nu a number in params"
@@ -301,14 +309,20 @@ def _skip_reason(
     outside = "outside" in info.traits
     if not entry.other_problem and not (outside and _several(dataset)):
         if task.fit_intercept and not info.traits["supports_bias"]:
-            return f"{entry.label} has no unregularised bias, which the task asks for"
+            return (
+                f"{entry.label} has no unregularised bias, which the task asks for; set "
+                "fit_intercept = false there, or other_problem = true for the solver"
+            )
         if not task.fit_intercept and not info.traits["supports_no_bias"]:
-            return f"{entry.label} always fits a bias, which the task has not"
+            return (
+                f"{entry.label} always fits a bias, which the task has not; set "
+                "fit_intercept = true there, or other_problem = true for the solver"
+            )
     if outside and (task.tune or entry.tune):
         return f"{entry.label} cannot be tuned: it is of another library or program"
     if outside:
         return refusal(entry, info, task.kernel_description, _several(dataset))
-    if dataset.sparse and not info.traits["supports_sparse"]:
+    if dataset is not None and dataset.sparse and not info.traits["supports_sparse"]:
         return f"{entry.label} does not take sparse data"
     if task.kernel != "linear" and "kernel" not in info.accepted:
         return f"{entry.label} takes no kernel; the task has {task.kernel!r}"

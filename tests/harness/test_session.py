@@ -278,8 +278,10 @@ def test_unsupported_combinations_are_skipped_with_a_reason(
     store = RecordStore(tmp_path / "runs")
     reasons = {(r.task, r.solver): r.reason for r in map(store.read, store.paths()) if r.reason}
     assert reasons == {
-        ("digits", "LIBSVM"): "LIBSVM always fits a bias, which the task has not",
-        ("bias", "Pegasos"): "Pegasos has no unregularised bias, which the task asks for",
+        ("digits", "LIBSVM"): "LIBSVM always fits a bias, which the task has not; set "
+        "fit_intercept = true there, or other_problem = true for the solver",
+        ("bias", "Pegasos"): "Pegasos has no unregularised bias, which the task asks "
+        "for; set fit_intercept = false there, or other_problem = true for the solver",
     }
     assert summary.statuses == {"skipped": 2, "converged": 2}
     assert summary.exit_code == 0

@@ -73,7 +73,11 @@ def test_a_shipped_study_is_shown_as_it_runs(run: Run) -> None:
     assert code == 0
     assert lines[0] == "quickstart: Quickstart: five kernel solvers and LIBSVM on small data"
     # SMO and LIBSVM are deterministic: one seed of three.
-    assert "4 tasks x 6 solvers: 56 runs" in lines
+    assert "4 tasks x 6 solvers: 56 runs, 12 skipped" in lines
+    assert (
+        "skipped: LIBSVM on digits: LIBSVM always fits a bias, which the task has not; set "
+        "fit_intercept = true there, or other_problem = true for the solver"
+    ) in lines
     assert (
         "checkers           dataset=checkers, n_train=2000, n_test=2000, kernel=rbf, gamma=10, "
         "C=1, fit_intercept=false"
@@ -83,6 +87,41 @@ def test_a_shipped_study_is_shown_as_it_runs(run: Run) -> None:
     assert (found["n_runs"], found["budget"]["timeout"]) == (56, 60.0)
     assert [entry["n_runs"] for entry in found["solvers"]] == [4, 12, 12, 12, 12, 4]
     assert found["tasks"][3]["label"] == "digits, with bias"
+
+
+def test_validation_names_the_runs_that_will_be_skipped(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'name = "mine"\nseeds = 2\n[[task]]\ndataset = "digits"\n[[solver]]\nname = "SBP"\n'
+        '[[solver]]\nname = "sklearn.svm:SVC"\n'
+    )
+    code, out, err = run("study", "validate", "mine.toml")
+    assert (code, err) == (0, "")
+    assert out == (
+        "ok: 1 task x 2 solvers x 2 seeds = 4 runs, 2 skipped\n"
+        "skipped: SVC on digits: SVC always fits a bias, which the task has not; set "
+        "fit_intercept = true there, or other_problem = true for the solver\n"
+    )
+
+
+@pytest.mark.xfail(strict=True, reason="to come with one way of judging for all solvers")
+def test_solvers_of_other_libraries_are_tuned_as_well(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'name = "mine"\n[[task]]\ndataset = "digits"\nfit_intercept = true\n'
+        'tune = { C = [1.0, 10.0] }\n[[solver]]\nname = "sklearn.svm:SVC"\n'
+    )
+    assert "skipped" not in run("study", "validate", "mine.toml")[1]
+
+
+@pytest.mark.xfail(strict=True, reason="to come with one way of judging for all kernels")
+def test_a_kernel_in_a_file_of_ones_own(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from marginbench.solvers import Linear\n\n\nclass Mine(Linear):\n    pass\n"
+    )
+    (tmp_path / "mine.toml").write_text(
+        'name = "mine"\n[[task]]\ndataset = "digits"\nkernel = "mine.py:Mine"\n'
+        '[[solver]]\nname = "SMO"\n'
+    )
+    assert run("study", "validate", "mine.toml")[0] == 0
 
 
 def test_validation_says_what_is_wrong(run: Run, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, OneHotEncoder, StandardScaler
 
-from marginbench.data_loaders import Dataset, load
+from marginbench.data_loaders import DataError, Dataset, load
 
 SCALERS: dict[str, Any] = {
     "standard": StandardScaler(),
@@ -285,3 +285,21 @@ def test_texts_are_read_as_numbers_where_asked(here: Path) -> None:
     found = {tuple(row) for row in np.vstack([data.X_train, data.X_test]).tolist()}
     price = [np.float32(1000 + k % 7 + (k % 10) / 10).item() for k in range(61)]
     assert found == {(k % 5, price[k], k) for k in range(1, 61) if k % 5}
+
+
+def test_training_rows_can_be_fewer(here: Path) -> None:
+    rows = [f"{k},{k % 3},{'abb'[k % 3]}\n" for k in range(300)]
+    Path("x.csv").write_text("k,b,y\n" + "".join(rows))
+    whole, some, fewer = (load("x.csv", {"scale": "none", "n_train": n}) for n in (210, 60, 30))
+    np.testing.assert_array_equal(whole.X_train, load("x.csv", {"scale": "none"}).X_train)
+    for data in (some, fewer):
+        np.testing.assert_array_equal(data.X_test, whole.X_test)
+        assert (data.y_train == 1).sum() == data.n_train / 3
+        assert set(data.X_train[:, 0]) < set(whole.X_train[:, 0])
+    assert (some.n_train, fewer.n_train) == (60, 30)
+    assert set(fewer.X_train[:, 0]) < set(some.X_train[:, 0])
+    assert some.decided[1].endswith(
+        "; of 210 training rows 60 are drawn by seed 0 (60 training and 90 test rows)"
+    )
+    with pytest.raises(DataError, match="n_train = 211, but there are 210 training rows"):
+        load("x.csv", {"n_train": 211})

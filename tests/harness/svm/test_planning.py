@@ -192,14 +192,16 @@ def test_the_kernel_decides_who_runs(
             {"supports_bias": False},
             {},
             {"fit_intercept": True},
-            "mine has no unregularised bias, which the task asks for",
+            "mine has no unregularised bias, which the task asks for; set fit_intercept = false "
+            "there, or other_problem = true for the solver",
         ),
         ({"supports_no_bias": False}, {}, {"fit_intercept": True}, ""),
         (
             {"supports_no_bias": False},
             {},
             {},
-            "mine always fits a bias, which the task has not",
+            "mine always fits a bias, which the task has not; set fit_intercept = true there, or "
+            "other_problem = true for the solver",
         ),
         ({"supports_sparse": False}, {}, {}, ""),
         ({"supports_sparse": False}, {"sparse": True}, {}, "mine does not take sparse data"),

@@ -127,7 +127,10 @@ def test_a_solver_with_a_bias_runs_without_one_only_if_asked_to(
     name: str, plan: Callable[..., Run]
 ) -> None:
     skipped = plan(name)
-    assert skipped.skip_reason == "mine always fits a bias, which the task has not"
+    assert skipped.skip_reason == (
+        "mine always fits a bias, which the task has not; set fit_intercept = true there, or "
+        "other_problem = true for the solver"
+    )
     assert skipped.known["other_problem"] == ""
     run = plan(name, other_problem=True)
     assert (run.skip_reason, run.known["other_problem"]) == ("", BIAS)
