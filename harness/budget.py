@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -29,6 +30,9 @@ class Budget(StudyPart):
     ----------
     timeout : float
         Seconds of solving; data, compilation and evaluation do not count.
+    cpu_timeout : float or None
+        CPU seconds of solving, of all threads and child processes together. It does not depend on
+        what else the machine does; ``timeout`` holds as well.
     kernel_evals : float or None
         Evaluations that a run may ask for: kernel entries and what other methods have in their
         place, counted as in :class:`marginbench.Counters`. Looked at when a checkpoint is due.
@@ -51,6 +55,7 @@ class Budget(StudyPart):
     """
 
     timeout: Positive = 60.0
+    cpu_timeout: Positive | None = None
     kernel_evals: Positive | None = None
     iterations: Annotated[int, Field(ge=1)] | None = None
     stop: Stop | None = None
@@ -95,4 +100,5 @@ def run_limits(budget: Budget, grace: float = 0.0) -> Limits:
         },
         memory=budget.memory,
         total=budget.limits()["total_timeout"] + grace,
+        cpu=math.inf if budget.cpu_timeout is None else budget.cpu_timeout,
     )

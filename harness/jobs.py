@@ -98,11 +98,14 @@ class Limits:
         Megabytes resident, child processes included.
     total : float
         Longest time of all phases together.
+    cpu : float
+        Most CPU seconds in "solve", of all threads and child processes together.
     """
 
     seconds: Mapping[Phase, float]
     memory: float
     total: float = math.inf
+    cpu: float = math.inf
 
 
 @dataclass(frozen=True)

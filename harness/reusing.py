@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 
 from marginbench.harness.budget import Budget
 from marginbench.harness.kinds import Kind
 from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
 
 _TIMEOUTS = frozenset(
-    {"timeout", "compile_timeout", "data_timeout", "evaluation_timeout", "total_timeout"}
+    {
+        *("timeout", "cpu_timeout", "compile_timeout", "data_timeout", "evaluation_timeout"),
+        "total_timeout",
+    }
 )
+# Where a budget does not have it: there was none before, or the limit is not known.
+_ABSENT = {"cpu_timeout": math.inf}
 
 
 def wider_limits(kind: Kind, budget: Budget, record: RecordBase) -> list[str]:
@@ -22,7 +28,11 @@ def wider_limits(kind: Kind, budget: Budget, record: RecordBase) -> list[str]:
         limits |= {"memory"}
     before: dict[str, float] = json.loads(record.budget)
     now = budget.limits()
-    wider = {name for name in limits if now[name] > before.get(name, 0.0)}
+    wider = {
+        name
+        for name in limits
+        if now.get(name, math.inf) > before.get(name, _ABSENT.get(name, 0.0))
+    }
     if budget.total_timeout is None and len(wider) > 1:
         # It follows from the others.
         wider.discard("total_timeout")

@@ -93,6 +93,10 @@ class JobWatch:
         self._phase: Phase = "start" if fresh else "data"
         self._began = self._since = time.monotonic()
         self._spent: dict[str, float] = {}
+        # CPU seconds and time when the first timed phase began.
+        self._clocked: tuple[float, float] | None = None
+        # CPU seconds of solving, up to the last phase, and the clock then.
+        self._cpu_solved = self._cpu_since = 0.0
         self._peak = 0.0
         self._looked = -math.inf
         self._ready_mb = 0.0 if fresh else process.resident_mb()
@@ -159,6 +163,11 @@ class JobWatch:
         """Add the time since the last change to the phase that it was spent in."""
         self._spent[self._phase] = self._spent.get(self._phase, 0.0) + now - self._since
         self._since = now
+        if self.job.limits.cpu < math.inf:
+            cpu_s = self.process.cpu_s(fresh=False)
+            if self._phase == "solve":
+                self._cpu_solved += cpu_s - self._cpu_since
+            self._cpu_since = cpu_s
 
     def _drain(self) -> Outcome | None:
         until = time.monotonic() + _DRAIN
@@ -194,6 +203,8 @@ class JobWatch:
         phase = message.phase if isinstance(message, PhaseMessage) else None
         begins = phase in TIMED and not self._timed
         self._timed |= begins
+        if begins:
+            self._clocked = self.process.cpu_s(), arrived
         if begins or (self.job.foreign and phase != "idle"):
             self.process.acknowledge()
 
@@ -283,15 +294,30 @@ class JobWatch:
         spent, limit = self._spent_and_limit(now)
         if spent > limit:
             status = "crashed" if self._phase == "start" else "timeout"
-            return self._ended(status, f"{doing} took longer than {limit:g} s")
+            return self._ended(status, f"{doing} took longer than {limit:g} s{self._share(now)}")
         if now - self._began > limits.total:
-            return self._ended("timeout", f"all of the run took longer than {limits.total:g} s")
+            words = f"all of the run took longer than {limits.total:g} s{self._share(now)}"
+            return self._ended("timeout", words)
+        if self._phase == "solve" and limits.cpu < math.inf:
+            cpu_s = self._cpu_solved + self.process.cpu_s(fresh=False) - self._cpu_since
+            if cpu_s > limits.cpu:
+                return self._ended(
+                    "timeout", f"solving took more than {limits.cpu:g} s of CPU time"
+                )
         resident = self.process.resident_mb()
         self._peak = max(self._peak, resident)
         if resident > limits.memory:
             return self._ended("memory", f"more than {limits.memory:g} MB resident while {doing}")
         _bound(self.process.log)
         return None
+
+    def _share(self, now: float) -> str:
+        """How much of a core a job had that ran out of time: a busy machine gives it less."""
+        if self._clocked is None:
+            return ""
+        cpu_s, began = self._clocked
+        share = (self.process.cpu_s() - cpu_s) / max(now - began, _PAUSE)
+        return f"; it had {max(0.0, share):.0%} of a core".replace("%", " %")
 
     def _spent_and_limit(self, now: float) -> tuple[float, float]:
         """Seconds in the current phase, and the most that there may be."""

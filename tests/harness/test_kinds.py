@@ -26,6 +26,7 @@ from marginbench.harness.outcomes import RunSummary
 from marginbench.harness.progress import LiveProgress, PlainProgress
 from marginbench.harness.questions import DatasetInfo, DatasetWork
 from marginbench.harness.records import RecordBase
+from marginbench.harness.reusing import wider_limits
 from marginbench.harness.selection import select
 from marginbench.harness.session import run_study
 from marginbench.harness.store import RecordStore
@@ -369,6 +370,21 @@ def test_wider_limits_give_what_was_cut_off_another_chance(
         study = ran.study.model_copy(update={"budget": changed})
         assert again(study, results)[1] == done
     assert records_of(results)[ran.case.known, 1].status in ("converged", "budget")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "done"),
+    [(1.0, 2.0, 1), (1.0, None, 1), (1.0, 1.0, 0), (2.0, 1.0, 0), (None, 1.0, 0), (None, None, 0)],
+)
+def test_no_limit_of_cpu_time_is_the_widest(
+    ran: Ran, before: float | None, now: float | None, done: int
+) -> None:
+    budgets = [
+        ran.study.budget.model_copy(update={"cpu_timeout": limit}) for limit in (before, now)
+    ]
+    record = records_of(ran.results)[ran.case.known, 1]
+    cut_off = replace(record, status="timeout", budget=json.dumps(budgets[0].limits()))
+    assert len(wider_limits(kind_named(ran.study.kind), budgets[1], cut_off)) == done
 
 
 def test_the_live_display_shows_what_runs(ran: Ran, tmp_path: Path) -> None:

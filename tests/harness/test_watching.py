@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from marginbench.harness import watching
 from marginbench.harness.jobs import Job, Limits, Outcome
 from marginbench.harness.messages import message_of
 from marginbench.harness.process import WorkerProcess
@@ -50,6 +53,11 @@ class Worker:
     def resident_mb(self) -> float:
         return 1.0
 
+    def cpu_s(self, *, fresh: bool = True) -> float:
+        """Another two seconds whenever it is asked."""
+        self.cpu = getattr(self, "cpu", 0.0) + 2.0
+        return self.cpu
+
     def peak_mb(self) -> float:
         return 1.0
 
@@ -64,7 +72,8 @@ class Worker:
 
 
 def watched(work: FitWork, folder: Path, *messages: dict[str, Any], **more: float) -> JobWatch:
-    limits = Limits(cast("Any", {**SECONDS, **more}), 1000.0)
+    cpu = more.pop("cpu", math.inf)
+    limits = Limits(cast("Any", {**SECONDS, **more}), 1000.0, cpu=cpu)
     process = cast("WorkerProcess", Worker(list(messages), folder / "log"))
     return JobWatch(Job("k", work, limits), work, process, Spool(folder), fresh=False)
 
@@ -107,7 +116,23 @@ def test_the_end_of_a_job_is_read_at_once(tmp_path: Path) -> None:
 def test_tuning_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     outcome = watched(TUNED, tmp_path, phase("tune"), tune=0.0).check()
     assert outcome is not None
-    assert (outcome.status, outcome.reason) == ("timeout", "tuning took longer than 0 s")
+    assert outcome.status == "timeout"
+    # Of the fake's two seconds all count, in next to no time.
+    assert re.fullmatch(r"tuning took longer than 0 s; it had \d+ % of a core", outcome.reason)
+
+
+@pytest.mark.parametrize(
+    ("phases", "ends"),
+    [(["solve"], True), (["solve", "evaluate"], False), (["compile"], False)],
+)
+def test_only_the_cpu_time_of_solving_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phases: list[str], ends: bool
+) -> None:
+    monkeypatch.setattr(watching, "_PAUSE", 0.0)
+    watch = watched(PLAIN, tmp_path, *map(phase, phases), cpu=7.0)
+    outcomes = [outcome for outcome in (watch.check() for _ in range(4)) if outcome is not None]
+    told = {(outcome.status, outcome.reason) for outcome in outcomes}
+    assert told == ({("timeout", "solving took more than 7 s of CPU time")} if ends else set())
 
 
 def test_what_tuning_found_is_in_the_outcome_however_it_ends(tmp_path: Path) -> None:
