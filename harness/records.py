@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from marginbench.harness.errors import LaterRecordError, RecordError
 from marginbench.harness.measures import Column, Measure, column, columns_of
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 Status = Literal[
     "converged",
@@ -179,6 +179,9 @@ class RecordBase:
         if row.get("schema_version") == 6:
             # Version 7 has further columns in studies of SVM solvers.
             row["schema_version"] = 7
+        if row.get("schema_version") == 7:
+            # Version 8 has the system time of studies of SVM solvers.
+            row["schema_version"] = 8
         return row
 
     @classmethod

@@ -34,7 +34,8 @@ NEWEST = "newest"
 #: Columns in which two runs of the same key may differ: clocks, the machine, how it was limited.
 OF_THE_MACHINE = frozenset(
     {
-        *("started_at", "wall_s", "cpu_s", "compile_s", "evaluation_s", "data_s"),
+        *("started_at", "wall_s", "cpu_s", "system_s", "compile_s"),
+        *("evaluation_s", "data_s"),
         *("tuning_wall_s", "tuning_cpu_s", "peak_memory_mb", "environment", "jobs", "threads"),
         *("budget", "version", "traceback", "schema_version"),
     }

@@ -86,6 +86,7 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
         "compile_s": prepared.compile_s,
         "wall_s": monitor.clocks.wall_s,
         "cpu_s": monitor.clocks.cpu_s,
+        "system_s": monitor.clocks.system_s,
         "evaluation_s": monitor.evaluation_s,
         "epochs": epochs_of(estimator),
         **prepared.tuning,

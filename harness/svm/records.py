@@ -50,6 +50,13 @@ class Record(RecordBase):
     kind: ClassVar[str] = "svm"
     checkpoint: ClassVar[type[CheckpointBase]] = Checkpoint
 
+    # costs
+    system_s: float | None = column(
+        "the part of cpu_s that the system's kernel spent, as for new memory, to 0.01 s; null: not "
+        "measured",
+        default=None,
+        low=0,
+    )
     # the task
     dataset: str = column("name of the dataset")
     dataset_params: str = column("its parameters", default="{}", json="object")
@@ -129,7 +136,8 @@ class Record(RecordBase):
         """A stored row of an older version.
 
         Version 1 had no inner products, 2 no epochs, 3 a column for each counter, 5 no number of
-        classes, 6 no mistakes, no tuning, no runs of other problems or judged by their predictions.
+        classes, 6 no mistakes, no tuning, no runs of other problems or judged by their predictions,
+        7 no system time.
         """
         if row.get("schema_version") == 1:
             for place in (row, *filter(None, row.get("trace") or [])):
@@ -148,6 +156,7 @@ class Record(RecordBase):
         if row.get("schema_version") in (4, 5):
             row.setdefault("n_classes", None)
         row.setdefault("mistakes", "")
+        row.setdefault("system_s", None)
         if row.get("schema_version") in (4, 5, 6):
             row |= {"tuning": "[]"} | dict.fromkeys(TUNING_COSTS)
             row |= {"other_problem": "", "judged_by": "model"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,17 +57,21 @@ class Clocks:
     """Wall and CPU seconds of the solver alone.
 
     CPU time is that of the whole process (``time.process_time``), so the threads that a solver
-    starts count as well.
+    starts count as well. The part of it that the system's kernel spent, above all for new memory,
+    is known to a hundredth of a second.
     """
 
     wall_s: float = 0.0
     cpu_s: float = 0.0
+    system_s: float = 0.0
     _wall: float = math.nan
     _cpu: float = math.nan
+    _system: float = math.nan
     running: bool = False
 
     def resume(self) -> None:
         self.running = True
+        self._system = os.times().system
         self._cpu = process_time()
         self._wall = perf_counter()
 
@@ -74,6 +79,7 @@ class Clocks:
         if self.running:
             self.wall_s += perf_counter() - self._wall
             self.cpu_s += process_time() - self._cpu
+            self.system_s += os.times().system - self._system
             self.running = False
 
 

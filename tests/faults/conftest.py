@@ -39,8 +39,8 @@ params = { max_epochs = EPOCHS }
 """
 #: Columns that differ between two runs of the same.
 CLOCKS = {
-    "started_at", "wall_s", "cpu_s", "compile_s", "evaluation_s", "data_s", "peak_memory_mb",
-    "environment",
+    "started_at", "wall_s", "cpu_s", "system_s", "compile_s", "evaluation_s", "data_s",
+    "peak_memory_mb", "environment",
 }  # fmt: skip
 
 

@@ -55,8 +55,8 @@ name = "MPLFP"
 }
 #: Columns that differ between two runs of the same code on the same data.
 TIMINGS = frozenset({
-    "started_at", "wall_s", "cpu_s", "compile_s", "evaluation_s", "data_s", "peak_memory_mb",
-    "environment",
+    "started_at", "wall_s", "cpu_s", "system_s", "compile_s", "evaluation_s", "data_s",
+    "peak_memory_mb", "environment",
 })  # fmt: skip
 
 

@@ -160,8 +160,8 @@ def test_an_impossible_checkpoint_is_refused(tmp_path: Path, kind: str) -> None:
     ("changes", "complaint"),
     [
         ({"key_parts": '{"seed":1}'}, r"\(its key is not that of its key_parts\)"),
-        ({"schema_version": 8}, "schema version 8, this release reads 7"),
-        ({"schema_version": None}, "schema version None, this release reads 7"),
+        ({"schema_version": 9}, "schema version 9, this release reads 8"),
+        ({"schema_version": None}, "schema version None, this release reads 8"),
         ({"kind": "quantum"}, "a record of the kind 'quantum', this release knows svm and "),
         ({"another": 1}, "columns differ from the schema: another"),
         ({"seed": "zero"}, r"not a record of a run \(a value of another type: "),
@@ -285,8 +285,10 @@ def test_an_old_record_of_a_feasibility_method_keeps_its_values() -> None:
     assert len(found.trace) > 1
 
 
-@pytest.mark.parametrize("name", ["svm-4", "svm-5", "svm-6", "feasibility-4", "feasibility-5"])
-def test_a_record_of_versions_4_to_6_keeps_its_values(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["svm-4", "svm-5", "svm-6", "svm-7", "feasibility-4", "feasibility-5"]
+)
+def test_a_record_of_versions_4_to_7_keeps_its_values(name: str) -> None:
     row, found = old_row(name), old_record(name)
     assert row.pop("schema_version") == int(name[-1])
     assert found.schema_version == SCHEMA_VERSION

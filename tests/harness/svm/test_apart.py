@@ -34,6 +34,7 @@ CLOCKS = {
     "tuning_cpu_s",
     "wall_s",
     "cpu_s",
+    "system_s",
     "data_s",
     "compile_s",
     "evaluation_s",

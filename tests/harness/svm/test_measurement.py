@@ -204,6 +204,41 @@ def test_code_that_is_compiled_in_the_run_is_not_timed(tmp_path: Path) -> None:
     assert result["cpu_s"] < 0.02
 
 
+TOUCHES = """
+import mmap
+import os
+
+from marginbench import KernelParameters, Solution, Solver, hyperparameters
+
+
+def touch(seconds):
+    began = os.times().system
+    while os.times().system < began + seconds:
+        with mmap.mmap(-1, 1 << 24) as pages:
+            pages[:: mmap.PAGESIZE] = bytes(len(pages) // mmap.PAGESIZE)
+
+
+@hyperparameters
+class Touches(Solver, KernelParameters):
+    scalarization = None
+
+    def _solve(self, problem, monitor):
+        with monitor.paused():
+            touch(0.2)
+        if len(problem.y) > 100:  # the warm-up does not come here
+            touch(0.05)
+        return Solution(problem.expansion(problem.y.astype(float)), 1, "converged")
+"""
+
+
+def test_what_the_system_spends_is_told_apart(tmp_path: Path) -> None:
+    file = tmp_path / "touches.py"
+    file.write_text(TOUCHES)
+    result, _ = run(GAUSSIAN, f"{file}:Touches", gamma=3.0)
+    assert 0.05 <= result["system_s"] < 0.2
+    assert result["system_s"] <= result["cpu_s"] + 0.02
+
+
 def test_what_a_solver_notes_at_each_epoch_is_kept() -> None:
     result, trace = run(
         GAUSSIAN, "BSCA", gamma=3.0, budget=10, max_epochs=3, record_objectives=True, random_state=0
