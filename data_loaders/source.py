@@ -106,7 +106,10 @@ class Source:
             If a parameter is unknown or its value is not valid.
         """
         given = dict(params or {})
-        for key in given:
+        for key, value in given.items():
+            if isinstance(value, int) and abs(value) >= 2**63:
+                # Python does not even print some of them.
+                raise DataError(f"{self.name}: {key} is a number of more than 64 bits")
             if not self.parameters:
                 raise DataError(f"{self.name}: takes no parameters, got {key!r}")
             if key not in self.parameters:

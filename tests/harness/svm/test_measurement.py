@@ -101,14 +101,14 @@ def test_a_linear_method_is_measured_by_its_inner_products(
     assert (result["gap"] is not None) == (solver == "LinearSDCA")
 
 
-def test_random_features_are_measured_at_their_end() -> None:
+def test_random_features_are_measured_after_an_epoch_and_at_their_end() -> None:
     result, trace = run(GAUSSIAN, "RandomFourierFeatures", gamma=3.0, n_pairs=20, random_state=0)
     assert result["status"] == "converged"
     assert (result["counters"]["kernel_evals"], result["counters"]["inner_products"]) == (
         0,
         20 * 300,
     )
-    assert len(trace) == 1
+    assert [point.n_iter for point in trace] == [300, result["n_iter"]]
     assert result["test_error"] is not None
     assert result["test_error"] < 0.4
 
@@ -235,7 +235,7 @@ def test_what_the_system_spends_is_told_apart(tmp_path: Path) -> None:
     file = tmp_path / "touches.py"
     file.write_text(TOUCHES)
     result, _ = run(GAUSSIAN, f"{file}:Touches", gamma=3.0)
-    assert 0.05 <= result["system_s"] < 0.2
+    assert result["system_s"] >= 0.05
     assert result["system_s"] <= result["cpu_s"] + 0.02
 
 
