@@ -235,7 +235,7 @@ def test_what_the_system_spends_is_told_apart(tmp_path: Path) -> None:
     file = tmp_path / "touches.py"
     file.write_text(TOUCHES)
     result, _ = run(GAUSSIAN, f"{file}:Touches", gamma=3.0)
-    assert result["system_s"] >= 0.05
+    assert 0.045 <= result["system_s"] < 0.2
     assert result["system_s"] <= result["cpu_s"] + 0.02
 
 
