@@ -6,17 +6,17 @@
 (1198, 64)
 """
 
-from marginbench.data_loaders.cache import Dataset, Verification, fetch, load, verify
-from marginbench.data_loaders.errors import DataError, DataWarning, suggest
-from marginbench.data_loaders.feasibility import FeasibilityInstance, lap, ldfp
-from marginbench.data_loaders.own.importing import (
+from .cache import Dataset, Verification, fetch, load, verify
+from .errors import DataError, DataWarning, suggest
+from .feasibility import FeasibilityInstance, lap, ldfp
+from .own.importing import (
     Imported,
     import_data,
     imported,
     imported_info,
     remove_imported,
 )
-from marginbench.data_loaders.sources import Source, find, sources
+from .sources import Source, find, sources
 
 __all__ = [
     "DataError",

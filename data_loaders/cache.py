@@ -18,12 +18,12 @@ from typing import Any, Literal
 from filelock import FileLock
 from platformdirs import user_cache_dir
 
-from marginbench.data_loaders import store
-from marginbench.data_loaders.content import Labels, Matrix
-from marginbench.data_loaders.conversion import make_of_source
-from marginbench.data_loaders.errors import CacheError, DataError, DataWarning
-from marginbench.data_loaders.parameters import Parameters
-from marginbench.data_loaders.sources import Source, find, sources
+from . import store
+from .content import Labels, Matrix
+from .conversion import make_of_source
+from .errors import CacheError, DataError, DataWarning
+from .parameters import Parameters
+from .sources import Source, find, sources
 
 CACHE_VARIABLE = "MARGINBENCH_CACHE"
 #: Seconds that the files of an interrupted download are kept.
@@ -273,7 +273,7 @@ class _Entry:
         if name in registered:
             return cls._of_source(find(name), params, datasets)
         # Imported here: registered datasets need none of it.
-        from marginbench.data_loaders.own.entries import entry_of
+        from .own.entries import entry_of
 
         own = entry_of(name, params, folder, datasets, registered)
         options: dict[str, Any] = dict(params or {})

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from marginbench.data_loaders.errors import DataError
+from .errors import DataError
 
 Dense: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 #: Dense C-contiguous rows, or compressed sparse rows.

@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from marginbench.data_loaders import store
-from marginbench.data_loaders.content import check, fingerprint
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.files import LocalFile, gather
-from marginbench.data_loaders.parameters import Parameters
-from marginbench.data_loaders.source import Source
+from . import store
+from .content import check, fingerprint
+from .errors import DataError
+from .files import LocalFile, gather
+from .parameters import Parameters
+from .source import Source
 
 
 def make_of_source(

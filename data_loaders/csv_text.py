@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from marginbench.data_loaders.content import Content, Part, check_classes
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.parameters import Parameters
-from marginbench.data_loaders.streams import reading, shown, whole_lines
+from .content import Content, Part, check_classes
+from .errors import DataError
+from .files import LocalFile
+from .parameters import Parameters
+from .streams import reading, shown, whole_lines
 
 #: Bytes of text that are converted together.
 BLOCK_BYTES = 1 << 22

@@ -25,8 +25,8 @@ from urllib.parse import urljoin
 import requests
 import urllib3
 
-from marginbench.data_loaders import limits
-from marginbench.data_loaders.errors import first_line
+from . import limits
+from .errors import first_line
 
 #: Seconds that a server may keep silent, on connecting and between two pieces of the answer.
 TIMEOUT_S = 30.0

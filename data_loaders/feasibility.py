@@ -9,7 +9,7 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import NDArray
 
-from marginbench.data_loaders.errors import DataError
+from .errors import DataError
 
 Floats = NDArray[np.float64]
 

@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 import pooch
 
-from marginbench.data_loaders import limits
-from marginbench.data_loaders.atomic import DISK_ERRORS
-from marginbench.data_loaders.errors import CacheError, DataError, first_line, without_credentials
+from . import limits
+from .atomic import DISK_ERRORS
+from .errors import CacheError, DataError, first_line, without_credentials
 
 MIRROR_VARIABLE = "MARGINBENCH_MIRROR"
 
@@ -168,7 +168,7 @@ def _in_mirror(mirror: str, folder: str, name: str) -> Path | str:
 
 def _download(place: _Place, file: RemoteFile, downloads: Path) -> Path:
     # Imported here: requests would slow down every start of the command line.
-    from marginbench.data_loaders.downloads import Downloader
+    from .downloads import Downloader
 
     # Two files of one archive: pooch downloads it once.
     archive = file.archive if place.member is not None else None

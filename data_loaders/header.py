@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from marginbench.data_loaders.parameters import Value
+from .parameters import Value
 
 SCHEMA_VERSION = 2
 

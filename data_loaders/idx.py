@@ -9,11 +9,11 @@ from io import BufferedIOBase
 import numpy as np
 from numpy.typing import NDArray
 
-from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.parameters import Parameters
-from marginbench.data_loaders.streams import reading
+from .content import Content, Part
+from .errors import DataError
+from .files import LocalFile
+from .parameters import Parameters
+from .streams import reading
 
 #: The third byte of the magic number: entries are unsigned bytes. The fourth counts dimensions.
 _UNSIGNED_BYTE = 0x08

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy.sparse import csr_matrix, issparse
 
-from marginbench.data_loaders.content import Content, Labels, Part, canonical
+from .content import Content, Labels, Part, canonical
 
 #: Rows, and numbers of X, that are written and read together: Arrow needs several times the
 #: memory of what it decodes.

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from marginbench.data_loaders import splits
-from marginbench.data_loaders.content import Content, Part, check_classes
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.parameters import Parameters
-from marginbench.data_loaders.rows import joined
-from marginbench.data_loaders.streams import reading, shown, whole_lines
+from . import splits
+from .content import Content, Part, check_classes
+from .errors import DataError
+from .files import LocalFile
+from .parameters import Parameters
+from .rows import joined
+from .streams import reading, shown, whole_lines
 
 #: Bytes of text that are parsed together.
 BLOCK_BYTES = 1 << 21
@@ -284,7 +284,7 @@ def _labelled(text: bytes) -> bytes:
 def _parse_regular(text: bytes, dialect: _Dialect) -> _Rows | None:
     """Parse a block by compiled code; None if anything in it is irregular."""
     # Imported here: numba would slow down every start of the command line.
-    from marginbench.data_loaders.libsvm_tokens import tokens
+    from .libsvm_tokens import tokens
 
     found = tokens(text, dialect.width, dialect.comments)
     if found is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from marginbench.data_loaders.errors import DataError
+from .errors import DataError
 
 BYTES_VARIABLE = "MARGINBENCH_MAX_FILE_BYTES"
 SECONDS_VARIABLE = "MARGINBENCH_MAX_DOWNLOAD_SECONDS"

@@ -7,7 +7,7 @@ import numbers
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from marginbench.data_loaders.errors import DataError, suggest
+from .errors import DataError, suggest
 
 Value: TypeAlias = int | float | str
 Parameters: TypeAlias = Mapping[str, Value]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
-from marginbench.data_loaders.content import Content, Matrix, Part
+from .content import Content, Matrix, Part
 
 #: Entries that are drawn together.
 _BLOCK_ENTRIES = 1 << 20

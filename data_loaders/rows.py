@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_matrix
 
-from marginbench.data_loaders.content import Part
+from .content import Part
 
 
 def joined(parts: Iterator[Part], width: int) -> Part:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from marginbench.data_loaders.content import Content
-from marginbench.data_loaders.errors import DataError, suggest
-from marginbench.data_loaders.files import LocalFile, RemoteFile
-from marginbench.data_loaders.parameters import Checker, Parameters, Value
-from marginbench.data_loaders.transforms import unchanged
+from .content import Content
+from .errors import DataError, suggest
+from .files import LocalFile, RemoteFile
+from .parameters import Checker, Parameters, Value
+from .transforms import unchanged
 
 Reader: TypeAlias = Callable[[Mapping[str, LocalFile], Parameters], Content]
 Transform: TypeAlias = Callable[[Content, Parameters], Content]

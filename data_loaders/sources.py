@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from marginbench.data_loaders import datasets
-from marginbench.data_loaders.errors import DataError, suggest
-from marginbench.data_loaders.source import Source
+from . import datasets
+from .errors import DataError, suggest
+from .source import Source
 
 __all__ = ["Source", "find", "sources"]
 

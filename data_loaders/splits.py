@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.errors import DataError
+from .content import Content, Part
+from .errors import DataError
 
 
 def every(whole: Part, step: int, first: int) -> Content:

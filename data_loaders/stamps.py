@@ -16,7 +16,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from marginbench.data_loaders.atomic import replacing
+from .atomic import replacing
 
 #: A file that changed so short a time ago may change again within the same tick of its clock.
 _SETTLED_NS = 20_000_000

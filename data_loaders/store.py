@@ -21,11 +21,11 @@ import pyarrow.parquet as pq
 from numpy.typing import DTypeLike
 from scipy.sparse import issparse
 
-from marginbench.data_loaders import layout, stamps
-from marginbench.data_loaders.atomic import replacing
-from marginbench.data_loaders.content import Content, Fingerprint, Part, canonical, fingerprint
-from marginbench.data_loaders.errors import CacheError, first_line
-from marginbench.data_loaders.header import (
+from . import layout, stamps
+from .atomic import replacing
+from .content import Content, Fingerprint, Part, canonical, fingerprint
+from .errors import CacheError, first_line
+from .header import (
     SCHEMA_VERSION,
     Header,
     Unusable,

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from io import BufferedIOBase, BufferedReader, RawIOBase
 from typing import Any, cast
 
-from marginbench.data_loaders import limits
-from marginbench.data_loaders.errors import DataError, first_line
-from marginbench.data_loaders.files import LocalFile
+from . import limits
+from .errors import DataError, first_line
+from .files import LocalFile
 
 #: Bytes that the buffer of an unpacked file takes in at a time.
 _BUFFER_BYTES = 1 << 16

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from marginbench.data_loaders.content import Content, Labels, Matrix, Part
-from marginbench.data_loaders.parameters import Parameters, Value
+from .content import Content, Labels, Matrix, Part
+from .parameters import Parameters, Value
 
 #: Scales of a feature: to [-1, 1], to [0, 1], to mean 0 and standard deviation 1, as it is.
 SCALES = ("minmax", "unit", "standard", "none")

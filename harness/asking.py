@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from marginbench.data_loaders import suggest
-from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.jobs import Ended, Executor, Job, Limits, Outcome, Started
-from marginbench.harness.keys import canonical_json
-from marginbench.harness.questions import DatasetInfo, DatasetWork, DescribeWork, SolverInfo
-from marginbench.harness.selection import is_foreign
-from marginbench.harness.study import StudyBase
-from marginbench.harness.study_parts import SolverEntry
+from ..data_loaders import suggest
+from .errors import SolverError, StudyError
+from .jobs import Ended, Executor, Job, Limits, Outcome, Started
+from .keys import canonical_json
+from .questions import DatasetInfo, DatasetWork, DescribeWork, SolverInfo
+from .selection import is_foreign
+from .study import StudyBase
+from .study_parts import SolverEntry
 
 Say = Callable[[str], None]
 

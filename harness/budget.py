@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from marginbench.harness.jobs import Limits
-from marginbench.harness.study_parts import Positive, StudyPart
+from .jobs import Limits
+from .study_parts import Positive, StudyPart
 
 
 class Stop(StudyPart):

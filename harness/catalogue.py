@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from marginbench.harness.budget import Budget, run_limits
-from marginbench.harness.entry_points import Offer, offered, offers
-from marginbench.harness.errors import SolverError
-from marginbench.harness.kinds import kind_names
-from marginbench.harness.questions import SolverInfo
-from marginbench.harness.selection import is_foreign, resolve_solver_name
-from marginbench.harness.study_parts import SolverEntry
-from marginbench.harness.words import visible
+from .budget import Budget, run_limits
+from .entry_points import Offer, offered, offers
+from .errors import SolverError
+from .kinds import kind_names
+from .questions import SolverInfo
+from .selection import is_foreign, resolve_solver_name
+from .study_parts import SolverEntry
+from .words import visible
 
 #: Traits that a list of solvers shows.
 SUPPORTED = ("supports_bias", "supports_no_bias", "supports_sparse")
@@ -58,8 +58,8 @@ def listed_solvers() -> tuple[list[Listed], list[str]]:
 
 
 def _registered() -> list[Listed]:
-    from marginbench.solvers import registry
-    from marginbench.solvers.registration import entries
+    from ..solvers import registry
+    from ..solvers.registration import entries
 
     classes = {
         name: cls for kind in kind_names() for name, cls in registry(kind, missing=True).items()
@@ -79,7 +79,7 @@ def _registered() -> list[Listed]:
 
 def _not_installed(cls: type[Any]) -> str:
     """What to install before a solver can run, for the end of its summary; mostly nothing."""
-    from marginbench.solvers.registration import missing_package
+    from ..solvers.registration import missing_package
 
     package = missing_package(cls)
     return f" Needs {package}, which is not installed." if package else ""
@@ -103,8 +103,8 @@ def described(name: str) -> dict[str, SolverInfo]:
     UserError
         If there is no such class, or no kind of studies takes it.
     """
-    from marginbench.harness.asking import Ask
-    from marginbench.harness.pool import LocalPool
+    from .asking import Ask
+    from .pool import LocalPool
 
     found: dict[str, SolverInfo] = {}
     problem: SolverError | None = None
@@ -125,8 +125,8 @@ def described(name: str) -> dict[str, SolverInfo]:
 
 def _takes(name: str, kind: str) -> bool:
     """Whether a kind of studies may take the solver, as far as its name tells."""
-    from marginbench.harness.selection import find
-    from marginbench.solvers.registration import entries
+    from ..solvers.registration import entries
+    from .selection import find
 
     known = find(name, entries())
     return is_foreign(name) or known is None or kind in entries()[known].kinds
@@ -134,8 +134,8 @@ def _takes(name: str, kind: str) -> bool:
 
 def origin(name: str) -> str:
     """The package that a solver of this name comes from; empty for a file or a module."""
-    from marginbench.harness.selection import find
-    from marginbench.solvers.registration import entries
+    from ..solvers.registration import entries
+    from .selection import find
 
     if is_foreign(name):
         return ""

@@ -13,10 +13,10 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from marginbench.harness.commands import data, folders, running, solvers, studies, warming
-from marginbench.harness.commands.output import complain, data_code, help_only
-from marginbench.harness.commands.running import ReportWriter
-from marginbench.harness.errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
+from .commands import data, folders, running, solvers, studies, warming
+from .commands.output import complain, data_code, help_only
+from .commands.running import ReportWriter
+from .errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
 
 _POWERS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 # The letters of our numbers and tables that not all encodings have; no quotes, which end JSON's.
@@ -119,7 +119,7 @@ def _run(app: typer.Typer, arguments: list[str]) -> int:
 
 def _complain_of_storage(error: OSError) -> int:
     """A full disk where no code expected it, such as behind the output; other errors are bugs."""
-    from marginbench.harness.storage import unforeseen
+    from .storage import unforeseen
 
     known = unforeseen(error)
     if known is None:
@@ -172,7 +172,7 @@ def _main(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if version:
-        from marginbench.harness.environment import version as installed
+        from .environment import version as installed
 
         typer.echo(f"marginbench {installed()}")
         raise typer.Exit

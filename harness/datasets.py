@@ -9,11 +9,11 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr
 
-from marginbench.data_loaders import DataError, Source, suggest
-from marginbench.data_loaders.own.finding import find_own, is_own
-from marginbench.harness.errors import StudyError
-from marginbench.harness.selection import dataset_names, find, imported_names, source_of
-from marginbench.harness.study_parts import Name, TaskEntry
+from ..data_loaders import DataError, Source, suggest
+from ..data_loaders.own.finding import find_own, is_own
+from .errors import StudyError
+from .selection import dataset_names, find, imported_names, source_of
+from .study_parts import Name, TaskEntry
 
 #: Options of the user's own data that are lists.
 LIST_OPTIONS = ("categorical", "drop", "missing_words")

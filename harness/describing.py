@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from marginbench.harness.errors import SolverError
-from marginbench.harness.keys import hash_files, source_files
-from marginbench.harness.kinds import kind_named
-from marginbench.harness.loading import SolverSpec, load_named, shown_name, source_file
-from marginbench.harness.questions import DatasetInfo, DatasetWork, DescribeWork, SolverInfo
-from marginbench.harness.study import REFERENCE
-from marginbench.harness.versions import version_of
-from marginbench.harness.words import REASON_LIMIT, visible
+from .errors import SolverError
+from .keys import hash_files, source_files
+from .kinds import kind_named
+from .loading import SolverSpec, load_named, shown_name, source_file
+from .questions import DatasetInfo, DatasetWork, DescribeWork, SolverInfo
+from .study import REFERENCE
+from .versions import version_of
+from .words import REASON_LIMIT, visible
 
 if TYPE_CHECKING:
-    from marginbench.data_loaders import Dataset
+    from ..data_loaders import Dataset
 
 # Characters of the first line of a docstring: what a table of solvers has room for.
 _SUMMARY_LIMIT = 200
@@ -43,7 +43,7 @@ def describe_dataset(work: DatasetWork) -> DatasetInfo:
     DataError
         If it cannot be loaded.
     """
-    from marginbench.data_loaders import DataWarning, load
+    from ..data_loaders import DataWarning, load
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
@@ -68,7 +68,7 @@ def describe_dataset(work: DatasetWork) -> DatasetInfo:
 
 def _gamma(dataset: Dataset) -> float:
     """The registered kernel width, or the one that is computed from the training part."""
-    from marginbench.data_loaders.own.widths import scale_gamma
+    from ..data_loaders.own.widths import scale_gamma
 
     known = dataset.default_gamma
     return scale_gamma(dataset.X_train) if known is None else known

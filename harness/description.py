@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.errors import UserError
-from marginbench.harness.keys import hash_json
-from marginbench.harness.storage import storing
+from ..data_loaders.atomic import replacing
+from .errors import UserError
+from .keys import hash_json
+from .storage import storing
 
 #: Version 3 has a digest, the study's content, and plans that outlive the command that made them.
 SCHEMA_VERSION = 3

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import metadata
 
-from marginbench.harness.errors import SolverError
-from marginbench.harness.loading import SolverSpec
-from marginbench.harness.words import visible
-from marginbench.solvers.registration import entries
+from ..solvers.registration import entries
+from .errors import SolverError
+from .loading import SolverSpec
+from .words import visible
 
 GROUP = "marginbench.solvers"
 # Name and version of a package whose metadata cannot be read.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from marginbench.harness.interrupts import EXIT_INTERRUPTED as EXIT_INTERRUPTED
-from marginbench.harness.words import REASON_LIMIT, visible
+from .interrupts import EXIT_INTERRUPTED as EXIT_INTERRUPTED
+from .words import REASON_LIMIT, visible
 
 if TYPE_CHECKING:
-    from marginbench.harness.outcomes import RunSummary
+    from .outcomes import RunSummary
 
 EXIT_OK = 0
 #: Some run ended otherwise than planned.

@@ -14,22 +14,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from marginbench.harness.asking import Ask
-from marginbench.harness.budget import run_limits
-from marginbench.harness.description import read_description
-from marginbench.harness.errors import RecordError, UserError
-from marginbench.harness.jobs import Executor
-from marginbench.harness.kinds import Kind, Run, kind_named
-from marginbench.harness.plans import added_labels, restored_study
-from marginbench.harness.pool import LocalPool
-from marginbench.harness.questions import SolverInfo
-from marginbench.harness.records import RecordBase
-from marginbench.harness.reusing import wider_limits
-from marginbench.harness.store import RecordStore
-from marginbench.harness.study import StudyBase
-from marginbench.harness.superseded import FOLDER, files_by_stem, stem_of
-from marginbench.harness.versions import read_sources
-from marginbench.harness.words import plural
+from .asking import Ask
+from .budget import run_limits
+from .description import read_description
+from .errors import RecordError, UserError
+from .jobs import Executor
+from .kinds import Kind, Run, kind_named
+from .plans import added_labels, restored_study
+from .pool import LocalPool
+from .questions import SolverInfo
+from .records import RecordBase
+from .reusing import wider_limits
+from .store import RecordStore
+from .study import StudyBase
+from .superseded import FOLDER, files_by_stem, stem_of
+from .versions import read_sources
+from .words import plural
 
 #: "recorded": reused; "superseded": reused, taken back from the records of earlier versions;
 #: "repeated": its limit is wider now; "stale": recorded under another key; "missing": not recorded.

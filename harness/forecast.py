@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from marginbench.harness.kinds import Run
-from marginbench.harness.records import RecordBase
+from .kinds import Run
+from .records import RecordBase
 
 # A forecast whose ends differ by less, as a fraction or in seconds, is shown as one number.
 _NARROW = 0.25

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from marginbench.data_loaders import suggest
-from marginbench.harness.errors import StudyError
+from ..data_loaders import suggest
+from .errors import StudyError
 
 #: Entries that a table of a study may have.
 MAX_ENTRIES = 10_000

@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from marginbench.harness.errors import BusyError, StorageError, UserError
-from marginbench.harness.jobs import Ended, Event, Executor, Job, Waiting
-from marginbench.harness.locking import lock_file
-from marginbench.harness.storage import storing
+from .errors import BusyError, StorageError, UserError
+from .jobs import Ended, Event, Executor, Job, Waiting
+from .locking import lock_file
+from .storage import storing
 
 
 class Guarded:

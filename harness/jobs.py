@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 if TYPE_CHECKING:
-    from marginbench.harness.records import CheckpointBase
+    from .records import CheckpointBase
 
 #: What a worker is doing. Only "solve" is the solver's own time.
 Phase = Literal["start", "import", "data", "compile", "tune", "solve", "evaluate", "idle"]

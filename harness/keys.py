@@ -15,11 +15,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from marginbench.harness.judging import Judging
-from marginbench.harness.sources import closure, code_hash, project_file
+from .judging import Judging
+from .sources import closure, code_hash, project_file
 
 if TYPE_CHECKING:
-    from marginbench.harness.questions import SolverInfo
+    from .questions import SolverInfo
 
 
 def key_parts(

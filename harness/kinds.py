@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from marginbench.data_loaders import suggest
-from marginbench.harness.errors import RecordError, StudyError
-from marginbench.harness.jobs import Limits, Work
-from marginbench.harness.judging import Judging
-from marginbench.harness.questions import DatasetInfo, SolverInfo
-from marginbench.harness.records import RecordBase, file_name_of
-from marginbench.harness.study import StudyBase
-from marginbench.harness.study_parts import TaskEntry
+from ..data_loaders import suggest
+from .errors import RecordError, StudyError
+from .jobs import Limits, Work
+from .judging import Judging
+from .questions import DatasetInfo, SolverInfo
+from .records import RecordBase, file_name_of
+from .study import StudyBase
+from .study_parts import TaskEntry
 
 if TYPE_CHECKING:
-    from marginbench.harness.asking import Ask
+    from .asking import Ask
 
 #: The module of each kind; its ``KIND`` is the kind.
 _MODULES = {

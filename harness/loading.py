@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from marginbench.data_loaders import suggest
-from marginbench.harness.errors import SolverError, first_line
+from ..data_loaders import suggest
+from .errors import SolverError, first_line
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm"
 
 def _registered_class(name: str, kind: str) -> type[Any]:
     """The class of a registry name; no other solver is imported."""
-    from marginbench.solvers.registration import entries, solver_names
+    from ..solvers.registration import entries, solver_names
 
     known = solver_names(kind)
     if name not in known:

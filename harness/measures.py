@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, Literal
 
-from marginbench.solvers.numeric.counters import FeasibilityCounters
+from ..solvers.numeric.counters import FeasibilityCounters
 
 #: How a value reads: a fraction as a percentage, a count with a prefix, a whole number in full,
 #: a time, a power of ten, a plain number, megabytes.

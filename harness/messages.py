@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, get_args
 
-from marginbench.harness.jobs import (
+from .jobs import (
     CheckpointMessage,
     FoundMessage,
     Message,
@@ -17,7 +17,7 @@ from marginbench.harness.jobs import (
     Stamp,
     Work,
 )
-from marginbench.harness.wire import WireError, decode
+from .wire import WireError, decode
 
 _PHASES = get_args(Phase)
 # Bytes of text of all messages but results, whose notes and tracebacks may be long, and lists of

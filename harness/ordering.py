@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from marginbench.harness.kinds import Run
+from .kinds import Run
 
 
 def in_rounds(runs: Sequence[Run], name: str) -> list[Run]:

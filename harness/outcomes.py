@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from marginbench.harness.errors import EXIT_DATA, EXIT_OK, EXIT_RUNS
-from marginbench.harness.forecast import recorded_seconds
-from marginbench.harness.records import EXPECTED_STATUSES, RecordBase, Status
-from marginbench.harness.words import REASON_LIMIT, visible
+from .errors import EXIT_DATA, EXIT_OK, EXIT_RUNS
+from .forecast import recorded_seconds
+from .records import EXPECTED_STATUSES, RecordBase, Status
+from .words import REASON_LIMIT, visible
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,14 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from marginbench.harness.asking import Ask
-from marginbench.harness.budget import run_limits
-from marginbench.harness.grids import short
-from marginbench.harness.jobs import Executor
-from marginbench.harness.kinds import kind_named
-from marginbench.harness.pool import LocalPool
-from marginbench.harness.study import StudyBase
-from marginbench.harness.words import plural
+from .asking import Ask
+from .budget import run_limits
+from .grids import short
+from .jobs import Executor
+from .kinds import kind_named
+from .pool import LocalPool
+from .study import StudyBase
+from .words import plural
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from marginbench.harness.toml_lines import Path, line_of
+from .toml_lines import Path, line_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from marginbench.harness.keys import canonical_json
-from marginbench.harness.kinds import Run
-from marginbench.harness.selection import is_foreign
-from marginbench.harness.study import StudyBase, table_type
-from marginbench.harness.words import plural
+from .keys import canonical_json
+from .kinds import Run
+from .selection import is_foreign
+from .study import StudyBase, table_type
+from .words import plural
 
 # Keys of an entry that do not say what its runs are.
 _NOT_CONFIGURING = frozenset({"seeds", "instances", "published", "reference", "added"})

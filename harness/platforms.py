@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from marginbench.harness.errors import UserError
+from .errors import UserError
 
 
 class UnsupportedError(UserError):

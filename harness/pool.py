@@ -15,13 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from marginbench.harness.errors import UserError
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started, Waiting
-from marginbench.harness.platforms import check_can_run
-from marginbench.harness.process import WorkerProcess
-from marginbench.harness.spool import Spool
-from marginbench.harness.storage import storing
-from marginbench.harness.watching import JobWatch
+from .errors import UserError
+from .jobs import Ended, Event, Job, Outcome, Started, Waiting
+from .platforms import check_can_run
+from .process import WorkerProcess
+from .spool import Spool
+from .storage import storing
+from .watching import JobWatch
 
 # Seconds between two looks at memory and clocks.
 _POLL = 0.05

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from marginbench.harness.asking import Ask
-from marginbench.harness.budget import run_limits
-from marginbench.harness.errors import RecordError
-from marginbench.harness.forecast import Pair, span
-from marginbench.harness.jobs import Executor
-from marginbench.harness.kinds import Run, kind_named
-from marginbench.harness.pool import LocalPool, check_jobs
-from marginbench.harness.records import RecordBase
-from marginbench.harness.reusing import is_repeated
-from marginbench.harness.store import RecordStore
-from marginbench.harness.study import StudyBase
-from marginbench.harness.superseded import FOLDER
-from marginbench.harness.words import plural
+from .asking import Ask
+from .budget import run_limits
+from .errors import RecordError
+from .forecast import Pair, span
+from .jobs import Executor
+from .kinds import Run, kind_named
+from .pool import LocalPool, check_jobs
+from .records import RecordBase
+from .reusing import is_repeated
+from .store import RecordStore
+from .study import StudyBase
+from .superseded import FOLDER
+from .words import plural
 
 #: What would become of a run; one that "cannot start" is recorded as failed.
 Fate = Literal["recorded", "to do", "skipped", "cannot start"]

@@ -18,9 +18,9 @@ from typing import Any
 
 import psutil
 
-from marginbench.harness import guardian
-from marginbench.harness.descendants import Descendants
-from marginbench.harness.wire import FrameReader
+from . import guardian
+from .descendants import Descendants
+from .wire import FrameReader
 
 #: What the processes of one worker have in their environment, so that they can be found.
 MARK = "MARGINBENCH_WORKER"

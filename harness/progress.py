@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from marginbench.harness.forecast import (
+from .forecast import (
     Forecast,
     Interval,
     Pair,
@@ -21,10 +21,10 @@ from marginbench.harness.forecast import (
     recorded_seconds,
     span,
 )
-from marginbench.harness.kinds import Run, kind_named
-from marginbench.harness.outcomes import Ending
-from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
-from marginbench.harness.words import REASON_LIMIT, plural, visible
+from .kinds import Run, kind_named
+from .outcomes import Ending
+from .records import EXPECTED_STATUSES, RecordBase
+from .words import REASON_LIMIT, plural, visible
 
 # A forecast that took longer, in seconds, is made again only after so many times its own time.
 _QUICK, _REST = 0.001, 20

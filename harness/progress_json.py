@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from marginbench.harness.kinds import Run
-from marginbench.harness.outcomes import Ending
-from marginbench.harness.progress import Tally
-from marginbench.harness.records import RecordBase
-from marginbench.harness.words import REASON_LIMIT, visible
+from .kinds import Run
+from .outcomes import Ending
+from .progress import Tally
+from .records import RecordBase
+from .words import REASON_LIMIT, visible
 
 
 class JsonProgress:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from marginbench.harness.jobs import Outcome, PhaseMessage, Send, Work, described
+from .jobs import Outcome, PhaseMessage, Send, Work, described
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class DatasetWork(Work):
     folder: str | None = None
 
     def run(self, send: Send) -> DatasetInfo:
-        from marginbench.harness.describing import describe_dataset
+        from .describing import describe_dataset
 
         send(PhaseMessage("data"))
         return describe_dataset(self)
@@ -70,7 +70,7 @@ class DescribeWork(Work):
     params: tuple[dict[str, Any], ...] = ()
 
     def run(self, send: Send) -> SolverInfo:
-        from marginbench.harness.describing import describe_solver
+        from .describing import describe_solver
 
         send(PhaseMessage("import"))
         return describe_solver(self)
@@ -90,7 +90,7 @@ class DescribeApart(Work):
     work: DescribeWork
 
     def run(self, send: Send) -> SolverInfo:
-        from marginbench.harness.describing import describe_class
+        from .describing import describe_class
 
         send(PhaseMessage("import"))
         return describe_class(self.work)
@@ -110,7 +110,7 @@ class VersionWork(Work):
     info: SolverInfo
 
     def run(self, send: Send) -> SolverInfo:
-        from marginbench.harness.describing import with_version
+        from .describing import with_version
 
         return with_version(self.work, self.info)
 

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from marginbench.harness.errors import LaterRecordError, RecordError
-from marginbench.harness.measures import Column, Measure, column, columns_of
+from .errors import LaterRecordError, RecordError
+from .measures import Column, Measure, column, columns_of
 
 SCHEMA_VERSION = 8
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 
-from marginbench.harness.budget import Budget
-from marginbench.harness.kinds import Kind
-from marginbench.harness.records import EXPECTED_STATUSES, RecordBase
+from .budget import Budget
+from .kinds import Kind
+from .records import EXPECTED_STATUSES, RecordBase
 
 _TIMEOUTS = frozenset(
     {

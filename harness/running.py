@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from marginbench.harness.engines.engine import Engine
-from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.places import Places
-from marginbench.harness.previewing import Preview, preview as preview_study
-from marginbench.harness.progress import PlainProgress, Progress, SilentProgress, choose_progress
-from marginbench.harness.progress_json import JsonProgress
-from marginbench.harness.remote.urls import StoreUrl, is_url
-from marginbench.harness.selection import of_its_own, select
-from marginbench.harness.session import run_study
-from marginbench.harness.sharing import Sharing
-from marginbench.harness.study import StudyBase
-from marginbench.harness.study_file import completed_study, load_study
+from .engines.engine import Engine
+from .outcomes import RunSummary
+from .places import Places
+from .previewing import Preview, preview as preview_study
+from .progress import PlainProgress, Progress, SilentProgress, choose_progress
+from .progress_json import JsonProgress
+from .remote.urls import StoreUrl, is_url
+from .selection import of_its_own, select
+from .session import run_study
+from .sharing import Sharing
+from .study import StudyBase
+from .study_file import completed_study, load_study
 
 #: What is run where no study is named.
 _DEFAULT = "quickstart"
@@ -128,7 +128,7 @@ def _opened(
     if not share and not is_url(place):
         yield Path(place), None, ""
         return
-    from marginbench.harness.remote.opening import shared
+    from .remote.opening import shared
 
     url = StoreUrl.parsed(place) if is_url(place) else StoreUrl.of_folder(Path(place))
     with shared(url, str(place), say) as (results, sharing):
@@ -210,6 +210,6 @@ def _existing(place: str | Path) -> Path:
     """The results folder, perhaps an empty one, to be read."""
     if not is_url(place):
         return Path(place)
-    from marginbench.harness.remote.opening import fetched
+    from .remote.opening import fetched
 
     return fetched(place, is_new=True)

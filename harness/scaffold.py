@@ -11,8 +11,8 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from marginbench.harness.errors import UserError
-from marginbench.harness.storage import storing
+from .errors import UserError
+from .storage import storing
 
 _FOLDER = "scaffolds"
 # Boundaries between words: "MySolver", "SVMLight", "my_solver", "my-solver", "my solver".
@@ -68,7 +68,7 @@ def names_of(text: str, folder: Path) -> Names:
     UserError
         If no class or file can have the name, or it is taken by marginbench or by a module.
     """
-    from marginbench.solvers.registration import entries
+    from ..solvers.registration import entries
 
     if not _NAME.fullmatch(text):
         raise UserError(

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from marginbench.harness.errors import RecordError, first_line
+from .errors import RecordError, first_line
 
 #: The first version of the schema whose records are sealed.
 FIRST_SEALED_VERSION = 5

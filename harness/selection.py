@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from marginbench.data_loaders import Source, sources, suggest
-from marginbench.harness.errors import StudyError
-from marginbench.harness.keys import hash_json
-from marginbench.harness.labels import label_of
-from marginbench.harness.places import Places, shown
-from marginbench.harness.study import MAX_RUNS, StudyBase
-from marginbench.harness.study_parts import MAX_LABEL, SolverEntry, TaskEntry
-from marginbench.harness.svm.outside.templates import is_command, located_command
-from marginbench.harness.where import Selection, Where
-from marginbench.harness.words import visible
+from ..data_loaders import Source, sources, suggest
+from .errors import StudyError
+from .keys import hash_json
+from .labels import label_of
+from .places import Places, shown
+from .study import MAX_RUNS, StudyBase
+from .study_parts import MAX_LABEL, SolverEntry, TaskEntry
+from .svm.outside.templates import is_command, located_command
+from .where import Selection, Where
+from .words import visible
 
 if TYPE_CHECKING:
-    from marginbench.harness.entry_points import Offer
+    from .entry_points import Offer
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
 EntryT = TypeVar("EntryT", bound=TaskEntry | SolverEntry)
@@ -160,7 +160,7 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
     StudyError
         For a name that is neither.
     """
-    from marginbench.harness.kinds import kind_named
+    from .kinds import kind_named
 
     chosen: list[TaskEntry] = []
     for name in split_names(names, [task.label for task in study.tasks]):
@@ -297,7 +297,7 @@ def resolve_solver_name(name: str, kind: str, *, where: str = "", folder: str | 
     SolverError
         For a file that does not exist or does not define the class, or an offer of no use.
     """
-    from marginbench.harness.loading import SolverSpec
+    from .loading import SolverSpec
 
     if kind == "svm" and is_command(name):
         return located_command(name, folder)
@@ -315,7 +315,7 @@ def resolve_solver_name(name: str, kind: str, *, where: str = "", folder: str | 
 
 def registered(kind: str) -> list[str]:
     """Names of the registered solvers for a kind of studies."""
-    from marginbench.solvers.registration import solver_names
+    from ..solvers.registration import solver_names
 
     return solver_names(kind)
 
@@ -328,14 +328,14 @@ def _offered(name: str, kind: str) -> Offer | None:
     SolverError
         If the name is offered, but cannot be used.
     """
-    from marginbench.harness.entry_points import offered
+    from .entry_points import offered
 
     return None if _kind_of_registered(name, kind) else offered(name)
 
 
 def _kind_of_registered(name: str, kind: str) -> str:
     """The other kind of studies that a registered solver is for; empty if there is none."""
-    from marginbench.harness.kinds import kind_names
+    from .kinds import kind_names
 
     others = (other for other in kind_names() if other != kind)
     return next((other for other in others if find(name, registered(other)) is not None), "")
@@ -343,7 +343,7 @@ def _kind_of_registered(name: str, kind: str) -> str:
 
 def _unknown_solver(name: str, kind: str, labels: Iterable[str] = ()) -> str:
     """What is wrong with a solver's name: the nearest one, or where the name belongs."""
-    from marginbench.harness.entry_points import offers
+    from .entry_points import offers
 
     other = _kind_of_registered(name, kind)
     if other:
@@ -367,8 +367,8 @@ def dataset_names() -> list[str]:
 
 def imported_names() -> list[str]:
     """Names of the imported datasets."""
-    from marginbench.data_loaders.cache import datasets_folder
-    from marginbench.data_loaders.own.entries import imported_names as names_in
+    from ..data_loaders.cache import datasets_folder
+    from ..data_loaders.own.entries import imported_names as names_in
 
     return list(names_in(datasets_folder()))
 

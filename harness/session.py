@@ -11,36 +11,36 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from marginbench.data_loaders.atomic import UNFINISHED
-from marginbench.harness.asking import Ask
-from marginbench.harness.budget import run_limits
-from marginbench.harness.description import SCHEMA_VERSION, write_description
-from marginbench.harness.engines.engine import Engine
-from marginbench.harness.environment import environment, version
-from marginbench.harness.errors import InterruptedRunError
-from marginbench.harness.folders.earlier import described_before
-from marginbench.harness.folders.gathering import put_right, separate
-from marginbench.harness.folders.resuming import Resumption
-from marginbench.harness.guarding import Guarded, Meanwhile, check_folder_exists, exclusive
-from marginbench.harness.interrupts import interrupts_deferred
-from marginbench.harness.jobs import Ended, Executor, Job, Outcome, Started
-from marginbench.harness.keys import canonical_json
-from marginbench.harness.kinds import Details, Facts, Kind, Run, kind_named
-from marginbench.harness.ordering import in_rounds
-from marginbench.harness.outcomes import Ending, RunSummary
-from marginbench.harness.plans import Scope, merged, planned_run
-from marginbench.harness.platforms import check_can_run
-from marginbench.harness.pool import LocalPool, check_jobs
-from marginbench.harness.progress import Progress, SilentProgress
-from marginbench.harness.records import RecordBase
-from marginbench.harness.reusing import is_repeated
-from marginbench.harness.sharing import Alone, Sharing
-from marginbench.harness.storage import storing
-from marginbench.harness.store import RecordStore
-from marginbench.harness.study import StudyBase
-from marginbench.harness.superseded import Superseded
-from marginbench.harness.versions import content_version, write_sources
-from marginbench.harness.words import REASON_LIMIT, visible, visible_lines
+from ..data_loaders.atomic import UNFINISHED
+from .asking import Ask
+from .budget import run_limits
+from .description import SCHEMA_VERSION, write_description
+from .engines.engine import Engine
+from .environment import environment, version
+from .errors import InterruptedRunError
+from .folders.earlier import described_before
+from .folders.gathering import put_right, separate
+from .folders.resuming import Resumption
+from .guarding import Guarded, Meanwhile, check_folder_exists, exclusive
+from .interrupts import interrupts_deferred
+from .jobs import Ended, Executor, Job, Outcome, Started
+from .keys import canonical_json
+from .kinds import Details, Facts, Kind, Run, kind_named
+from .ordering import in_rounds
+from .outcomes import Ending, RunSummary
+from .plans import Scope, merged, planned_run
+from .platforms import check_can_run
+from .pool import LocalPool, check_jobs
+from .progress import Progress, SilentProgress
+from .records import RecordBase
+from .reusing import is_repeated
+from .sharing import Alone, Sharing
+from .storage import storing
+from .store import RecordStore
+from .study import StudyBase
+from .superseded import Superseded
+from .versions import content_version, write_sources
+from .words import REASON_LIMIT, visible, visible_lines
 
 
 def run_study(

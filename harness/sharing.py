@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from marginbench.harness.jobs import Event, Executor, Job
-from marginbench.harness.kinds import Run
-from marginbench.harness.records import RecordBase
+from .jobs import Event, Executor, Job
+from .kinds import Run
+from .records import RecordBase
 
 Look = Callable[[], None]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from marginbench.solvers.registration import entries
+from ..solvers.registration import entries
 
 #: Packages whose modules count; installed libraries count by version instead.
 PROJECT_PACKAGES = ("marginbench.data_loaders", "marginbench.solvers", "marginbench.harness")

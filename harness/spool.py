@@ -7,7 +7,7 @@ import os
 import uuid
 from pathlib import Path
 
-from marginbench.harness.storage import storing
+from .storage import storing
 
 # Where the parent's descriptors can be opened by the processes that it starts.
 _DESCRIPTORS = Path(f"/proc/{os.getpid()}/fd")

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from marginbench.data_loaders.atomic import DISK_ERRORS
-from marginbench.harness.errors import StorageError, UserError
+from ..data_loaders.atomic import DISK_ERRORS
+from .errors import StorageError, UserError
 
 _REMEDY = "make room there or allow writing, then run the same command again"
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.data_loaders.errors import first_line
-from marginbench.harness.errors import LaterRecordError, RecordError, UserError
-from marginbench.harness.folders.compacted import CompactedFile, is_compacted, newest_first
-from marginbench.harness.records import RecordBase, schema_of
-from marginbench.harness.sealing import sealed, unsealed
-from marginbench.harness.storage import storing
+from ..data_loaders.atomic import replacing
+from ..data_loaders.errors import first_line
+from .errors import LaterRecordError, RecordError, UserError
+from .folders.compacted import CompactedFile, is_compacted, newest_first
+from .records import RecordBase, schema_of
+from .sealing import sealed, unsealed
+from .storage import storing
 
 
 def read_record(path: Path | str) -> RecordBase:
@@ -70,7 +70,7 @@ def record_of(row: dict[str, Any]) -> RecordBase:
     RecordError
         If no run can have written it.
     """
-    from marginbench.harness.kinds import record_type
+    from .kinds import record_type
 
     try:
         return record_type(row).from_row(row)

@@ -9,14 +9,14 @@ from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
-from marginbench.harness.budget import Budget
-from marginbench.harness.errors import StudyError
-from marginbench.harness.grids import Axes, expanded
-from marginbench.harness.labels import fill_in_labels
-from marginbench.harness.places import Places, key_path
-from marginbench.harness.study_parts import MAX_LABEL, SolverEntry, StudyPart, TaskEntry
-from marginbench.harness.where import Selection
-from marginbench.harness.words import plural
+from .budget import Budget
+from .errors import StudyError
+from .grids import Axes, expanded
+from .labels import fill_in_labels
+from .places import Places, key_path
+from .study_parts import MAX_LABEL, SolverEntry, StudyPart, TaskEntry
+from .where import Selection
+from .words import plural
 
 #: More runs are a slip: the plan of so many takes a minute and a gigabyte.
 MAX_RUNS = 200_000
@@ -223,7 +223,7 @@ class StudyBase(StudyPart):
         StudyError
             If there is none, if it does not make sense, or if it is of another kind.
         """
-        from marginbench.harness.study_file import load_study
+        from .study_file import load_study
 
         study = load_study(path)
         if not isinstance(study, cls):
@@ -238,7 +238,7 @@ class StudyBase(StudyPart):
         StudyError
             For a value that TOML cannot express.
         """
-        from marginbench.harness.study_toml import to_toml
+        from .study_toml import to_toml
 
         return to_toml(self)
 

@@ -12,16 +12,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from marginbench.data_loaders import suggest
-from marginbench.harness.errors import SolverError, StudyError, UserError
-from marginbench.harness.grids import origins
-from marginbench.harness.kinds import kind_named, kind_names
-from marginbench.harness.places import Places, key_path, shown
-from marginbench.harness.selection import dataset_names, find, resolve_solver_name
-from marginbench.harness.study import StudyBase
-from marginbench.harness.study_mistakes import mistakes
-from marginbench.harness.toml_lines import key_lines
-from marginbench.harness.words import visible
+from ..data_loaders import suggest
+from .errors import SolverError, StudyError, UserError
+from .grids import origins
+from .kinds import kind_named, kind_names
+from .places import Places, key_path, shown
+from .selection import dataset_names, find, resolve_solver_name
+from .study import StudyBase
+from .study_mistakes import mistakes
+from .toml_lines import key_lines
+from .words import visible
 
 
 def study_names() -> list[str]:

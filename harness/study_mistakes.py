@@ -7,11 +7,11 @@ from typing import Any, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from marginbench.data_loaders import suggest
-from marginbench.harness.grids import ZIP, Axes
-from marginbench.harness.places import Places, key_path, shown
-from marginbench.harness.study import table_type
-from marginbench.harness.toml_lines import Path
+from ..data_loaders import suggest
+from .grids import ZIP, Axes
+from .places import Places, key_path, shown
+from .study import table_type
+from .toml_lines import Path
 
 #: Mistakes that are told of one study.
 MAX_MISTAKES = 20

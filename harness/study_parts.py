@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from marginbench.harness.errors import StudyError
-from marginbench.harness.grids import Axes
-from marginbench.harness.places import Places
-from marginbench.harness.words import visible
+from .errors import StudyError
+from .grids import Axes
+from .places import Places
+from .words import visible
 
 #: Characters of a label: it stands in tables and figures.
 MAX_LABEL = 100
@@ -54,7 +54,7 @@ class StudyPart(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            from marginbench.harness.study_mistakes import mistakes
+            from .study_mistakes import mistakes
 
             cls = type(self)
             lines = mistakes(error, Places(cls.__name__), cls)

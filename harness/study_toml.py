@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from marginbench.harness.errors import StudyError
-from marginbench.harness.grids import Axes
-from marginbench.harness.study import StudyBase
+from .errors import StudyError
+from .grids import Axes
+from .study import StudyBase
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 

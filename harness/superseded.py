@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 
-from marginbench.harness.errors import LaterRecordError, RecordError
-from marginbench.harness.folders.gathering import take_out
-from marginbench.harness.kinds import Run
-from marginbench.harness.records import RecordBase
-from marginbench.harness.storage import storing
-from marginbench.harness.store import RecordStore
-from marginbench.harness.words import plural
+from .errors import LaterRecordError, RecordError
+from .folders.gathering import take_out
+from .kinds import Run
+from .records import RecordBase
+from .storage import storing
+from .store import RecordStore
+from .words import plural
 
 FOLDER = "superseded"
 # How file names of records end: with the beginning of the key.

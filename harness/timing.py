@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from marginbench.harness.jobs import Stamp
+from .jobs import Stamp
 
 # By how much clocks inside a process may fall behind those outside: a part of the time; seconds for
 # sending each state, wall-clock and CPU, and for each byte of it; on a busy machine also the delays

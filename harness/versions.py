@@ -12,10 +12,10 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.keys import hash_files
-from marginbench.harness.questions import SolverInfo
-from marginbench.harness.storage import storing
+from ..data_loaders.atomic import replacing
+from .keys import hash_files
+from .questions import SolverInfo
+from .storage import storing
 
 _DIGITS = 10
 _FOLDER = "sources"

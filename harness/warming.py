@@ -18,17 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from marginbench.harness.errors import UserError
-from marginbench.harness.feasibility.study import FeasibilityStudy
-from marginbench.harness.keys import canonical_json, hash_json
-from marginbench.harness.progress import Progress, SilentProgress
-from marginbench.harness.session import run_study
-from marginbench.harness.study import StudyBase
-from marginbench.harness.study_file import load_study, study_names
-from marginbench.harness.study_parts import SolverEntry
-from marginbench.harness.svm.study import Study
-from marginbench.solvers.numeric.compiling import cache_folder
-from marginbench.solvers.registration import kernel_entries, registry
+from ..solvers.numeric.compiling import cache_folder
+from ..solvers.registration import kernel_entries, registry
+from .errors import UserError
+from .feasibility.study import FeasibilityStudy
+from .keys import canonical_json, hash_json
+from .progress import Progress, SilentProgress
+from .session import run_study
+from .study import StudyBase
+from .study_file import load_study, study_names
+from .study_parts import SolverEntry
+from .svm.study import Study
 
 # Says what was warmed; beside the machine code, so that it is gone with it.
 _STAMP = "warm.json"

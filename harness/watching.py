@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from marginbench.harness.jobs import (
+from .jobs import (
     TIMED,
     CheckpointMessage,
     FoundMessage,
@@ -27,10 +27,10 @@ from marginbench.harness.jobs import (
     Stamp,
     Work,
 )
-from marginbench.harness.messages import message_of
-from marginbench.harness.process import WorkerProcess
-from marginbench.harness.spool import Spool
-from marginbench.harness.wire import MAX_DATA, WireError, encode, frame_of
+from .messages import message_of
+from .process import WorkerProcess
+from .spool import Spool
+from .wire import MAX_DATA, WireError, encode, frame_of
 
 # A worker that does not even start is broken: no solver is running yet.
 _START_LIMIT = 120.0

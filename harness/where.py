@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from marginbench.data_loaders import suggest
-from marginbench.harness.errors import StudyError
-from marginbench.harness.places import shown
+from ..data_loaders import suggest
+from .errors import StudyError
+from .places import shown
 
 #: Characters of an expression.
 MAX_LENGTH = 2_000

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from marginbench.harness.asking import Ask
-from marginbench.harness.budget import run_limits
-from marginbench.harness.jobs import (
+from .asking import Ask
+from .budget import run_limits
+from .jobs import (
     CheckpointMessage,
     Ended,
     Event,
@@ -21,16 +21,16 @@ from marginbench.harness.jobs import (
     Outcome,
     Started,
 )
-from marginbench.harness.kinds import Run, kind_named
-from marginbench.harness.loading import load_class
-from marginbench.harness.records import CheckpointBase
-from marginbench.harness.selection import select
-from marginbench.harness.svm.study import Study
-from marginbench.harness.svm.verdict import load_task_data
+from .kinds import Run, kind_named
+from .loading import load_class
+from .records import CheckpointBase
+from .selection import select
+from .svm.study import Study
+from .svm.verdict import load_task_data
 
 if TYPE_CHECKING:
-    from marginbench.data_loaders import Dataset
-    from marginbench.solvers import Solver
+    from ..data_loaders import Dataset
+    from ..solvers import Solver
 
 
 class InProcess:

@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from marginbench.harness.jobs import (
+from .jobs import (
     TIMED,
     CheckpointMessage,
     FoundMessage,
@@ -32,7 +32,7 @@ from marginbench.harness.jobs import (
     ResultMessage,
     SnapshotMessage,
 )
-from marginbench.harness.wire import FrameReader, encode
+from .wire import FrameReader, encode
 
 _PR_SET_PDEATHSIG = 1
 _PIECE = 2**20
@@ -52,7 +52,7 @@ def main(descriptor: int) -> None:
     os.set_inheritable(descriptor, False)
     connection = _Connection(socket.socket(fileno=descriptor))
     # The imports of a run, done before the first job's clock starts.
-    import marginbench.harness.svm.measurement  # noqa: F401
+    from .svm import measurement  # noqa: F401
 
     pools = _ThreadPools()
     connection.send(PhaseMessage("idle"))
@@ -171,10 +171,10 @@ class _ThreadPools:
 
 def _serve(job: Job, send: Callable[[Message], None], pools: _ThreadPools) -> ResultMessage:
     """Do the job; whatever it raises becomes part of the result."""
-    from marginbench.data_loaders import DataError
-    from marginbench.data_loaders.errors import CacheError
-    from marginbench.harness.errors import StorageError, UserError, first_line
-    from marginbench.harness.words import visible_lines
+    from ..data_loaders import DataError
+    from ..data_loaders.errors import CacheError
+    from .errors import StorageError, UserError, first_line
+    from .words import visible_lines
 
     work = job.work.apart() if job.foreign else job.work
     try:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from marginbench.harness.remote.urls import is_url, local_folder
-from marginbench.reports.errors import ReportError as ReportError
+from ..harness.remote.urls import is_url, local_folder
+from .errors import ReportError as ReportError
 
 
 def report(folder: Path | str, command: str = "") -> Path:
@@ -34,13 +34,13 @@ def report(folder: Path | str, command: str = "") -> Path:
     ReportError
         If the folder is not a results folder.
     """
-    from marginbench.reports.analysis import Analysis
-    from marginbench.reports.page import write_page
-    from marginbench.reports.results import load_results
+    from .analysis import Analysis
+    from .page import write_page
+    from .results import load_results
 
     path = write_page(Analysis(load_results(local_folder(folder))), command).path
     if is_url(folder):
-        from marginbench.harness.remote.opening import pushed_page
+        from ..harness.remote.opening import pushed_page
 
         pushed_page(path)
     return path

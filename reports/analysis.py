@@ -9,15 +9,15 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 
-from marginbench.harness.kinds import kind_named
-from marginbench.harness.measures import Measure, counter_measures, measures_of
-from marginbench.reports import derived, wording
-from marginbench.reports.derived.to_target import ERROR_TARGET
-from marginbench.reports.described import SvmTask
-from marginbench.reports.drawing.styles import SolverStyle, solver_styles
-from marginbench.reports.naming import slugs
-from marginbench.reports.results import SUMS, Results
-from marginbench.reports.statistics import (
+from ..harness.kinds import kind_named
+from ..harness.measures import Measure, counter_measures, measures_of
+from . import derived, wording
+from .derived.to_target import ERROR_TARGET
+from .described import SvmTask
+from .drawing.styles import SolverStyle, solver_styles
+from .naming import slugs
+from .results import SUMS, Results
+from .statistics import (
     errors,
     highlights,
     integrity,

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from marginbench.harness.cli import build_app, run_app
-from marginbench.reports import report
-from marginbench.reports.commands import COMMANDS
+from ..harness.cli import build_app, run_app
+from . import report
+from .commands import COMMANDS
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -30,7 +30,7 @@ def write_report(results: Path, command: str) -> Path:
 
     Nothing is computed where both are known to be the same as before.
     """
-    from marginbench.reports.unchanged import PageStamp
+    from .unchanged import PageStamp
 
     console = _console()
     before = PageStamp.of(results, command, _settings(console))
@@ -48,7 +48,7 @@ def write_report(results: Path, command: str) -> Path:
 
 def write_page_only(results: Path, command: str) -> Path:
     """The same, but prints nothing."""
-    from marginbench.reports.unchanged import PageStamp
+    from .unchanged import PageStamp
 
     before = PageStamp.of(results, command)
     if before.printed() is None:
@@ -61,9 +61,9 @@ def import_report() -> None:
     """Import what a report needs, which takes seconds."""
     from importlib import import_module
 
-    from marginbench.reports.discovery import members
-    from marginbench.reports.panels import Panels
-    from marginbench.reports.sections import Section
+    from .discovery import members
+    from .panels import Panels
+    from .sections import Section
 
     for module in ("analysis", "page", "results", "terminal", "unchanged"):
         import_module(f"marginbench.reports.{module}")
@@ -74,10 +74,10 @@ def import_report() -> None:
 def _computed(results: Path, command: str, console: Console) -> tuple[Path, str, bool]:
     """Make the page; its path, the tables to print, and whether its file has changed."""
     # Imported here: the other commands write no report.
-    from marginbench.reports.analysis import Analysis
-    from marginbench.reports.page import write_page
-    from marginbench.reports.results import load_results
-    from marginbench.reports.terminal import summary
+    from .analysis import Analysis
+    from .page import write_page
+    from .results import load_results
+    from .terminal import summary
 
     analysis = Analysis(load_results(results))
     page = write_page(analysis, command)

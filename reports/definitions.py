@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from marginbench.harness.measures import Format, Measure
-from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.solved import solved
-from marginbench.reports.statistics import summary
-from marginbench.reports.wording import KindWords, capitalised
+from ..harness.measures import Format, Measure
+from . import formatting
+from .analysis import Analysis
+from .solved import solved
+from .statistics import summary
+from .wording import KindWords, capitalised
 
 
 @dataclass(frozen=True)

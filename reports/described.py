@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from marginbench.harness.description import (
+from ..harness.description import (
     SCHEMA_VERSION,
     read_description,
 )
-from marginbench.harness.errors import UserError
-from marginbench.harness.records import file_name_of
-from marginbench.reports.errors import ReportError
+from ..harness.errors import UserError
+from ..harness.records import file_name_of
+from .errors import ReportError
 
 
 class _Described(BaseModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marginbench.harness.errors import UserError
+from ..harness.errors import UserError
 
 
 class ReportError(UserError):

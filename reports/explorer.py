@@ -18,18 +18,18 @@ import numpy.typing as npt
 import pandas as pd
 from markupsafe import Markup
 
-from marginbench.harness.measures import Measure, counter_measures
-from marginbench.harness.words import visible
-from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import SvmTask
-from marginbench.reports.drawing.canvas import COLOR_VARIABLES
-from marginbench.reports.frames import other_problem_solvers, records
-from marginbench.reports.panels.traces import reference_of
-from marginbench.reports.solved import solved
-from marginbench.reports.statistics import integrity
-from marginbench.reports.statistics.epochs import epochs_frame
-from marginbench.reports.statistics.targets import Target, costs_to_target
+from ..harness.measures import Measure, counter_measures
+from ..harness.words import visible
+from . import formatting
+from .analysis import Analysis
+from .described import SvmTask
+from .drawing.canvas import COLOR_VARIABLES
+from .frames import other_problem_solvers, records
+from .panels.traces import reference_of
+from .solved import solved
+from .statistics import integrity
+from .statistics.epochs import epochs_frame
+from .statistics.targets import Target, costs_to_target
 
 #: Checkpoints of a run that the explorer gets at most.
 MOST_POINTS = 200

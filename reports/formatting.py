@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from marginbench.harness.measures import Format, Measure
-from marginbench.harness.words import plural as plural
+from ..harness.measures import Format, Measure
+from ..harness.words import plural as plural
 
 #: Narrow no-break space: between a number and its unit.
 THIN = "\N{NARROW NO-BREAK SPACE}"

@@ -9,23 +9,23 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from marginbench.harness.description import read_description
-from marginbench.harness.kinds import kind_named
-from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.plans import restored_study
-from marginbench.harness.remote.urls import local_folder
-from marginbench.harness.running import run as _run
-from marginbench.harness.words import plural
-from marginbench.reports import report as _report
-from marginbench.reports.errors import ReportError
-from marginbench.reports.exports import Exported, export
+from ..harness.description import read_description
+from ..harness.kinds import kind_named
+from ..harness.outcomes import RunSummary
+from ..harness.plans import restored_study
+from ..harness.remote.urls import local_folder
+from ..harness.running import run as _run
+from ..harness.words import plural
+from . import report as _report
+from .errors import ReportError
+from .exports import Exported, export
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from marginbench.harness.study import StudyBase
-    from marginbench.reports.analysis import Analysis
-    from marginbench.reports.results import Results
+    from ..harness.study import StudyBase
+    from .analysis import Analysis
+    from .results import Results
 
 _P = ParamSpec("_P")
 
@@ -112,7 +112,7 @@ class StudyResults:
 
     @cached_property
     def _analysis(self) -> Analysis:
-        from marginbench.reports.analysis import Analysis
+        from .analysis import Analysis
 
         return Analysis(self._data)
 
@@ -125,9 +125,9 @@ class StudyResults:
         """The medians of the summary, as the page formats them; everything is escaped."""
         import pandas as pd
 
-        from marginbench.reports.derived import derived_measures
-        from marginbench.reports.frames import records
-        from marginbench.reports.tables import measure_cell
+        from .derived import derived_measures
+        from .frames import records
+        from .tables import measure_cell
 
         wide, measures = self.summary(), self._analysis.shown
         groups = {item.name: item.group for item in derived_measures(self._data.kind)}
@@ -183,7 +183,7 @@ def load_results(folder: Path | str) -> StudyResults:
     ReportError
         If the folder has no ``study.json`` that this release can read.
     """
-    from marginbench.reports import results
+    from . import results
 
     return StudyResults(results.load_results(local_folder(folder)))
 

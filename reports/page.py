@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.interrupts import interrupts_deferred
-from marginbench.harness.storage import storing
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.definitions import glossary
-from marginbench.reports.links import csv_link, results_argument
-from marginbench.reports.sections import Section, sections_of
-from marginbench.reports.statistics import integrity
-from marginbench.reports.templating import environment, page, page_script, script_source
+from ..data_loaders.atomic import replacing
+from ..harness.interrupts import interrupts_deferred
+from ..harness.storage import storing
+from .analysis import Analysis
+from .definitions import glossary
+from .links import csv_link, results_argument
+from .sections import Section, sections_of
+from .statistics import integrity
+from .templating import environment, page, page_script, script_source
 
 
 @dataclass(frozen=True)

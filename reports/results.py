@@ -12,18 +12,18 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from marginbench.harness.errors import RecordError
-from marginbench.harness.kinds import kind_named
-from marginbench.harness.measures import counter_measures
-from marginbench.harness.records import EXPECTED_STATUSES, CheckpointBase, RecordBase, schema_of
-from marginbench.harness.store import RecordStore
-from marginbench.harness.words import REASON_LIMIT, visible, visible_lines
-from marginbench.reports.described import PlannedRun, Study, read_study
-from marginbench.solvers.numeric.counters import (
+from ..harness.errors import RecordError
+from ..harness.kinds import kind_named
+from ..harness.measures import counter_measures
+from ..harness.records import EXPECTED_STATUSES, CheckpointBase, RecordBase, schema_of
+from ..harness.store import RecordStore
+from ..harness.words import REASON_LIMIT, visible, visible_lines
+from ..solvers.numeric.counters import (
     FeasibilityCounters,
     computed_counters,
     evaluation_counters,
 )
+from .described import PlannedRun, Study, read_study
 
 Array = npt.NDArray[np.float64]
 

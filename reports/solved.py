@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from marginbench.harness.measures import Measure
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.derived import derived_measures
-from marginbench.reports.described import CellTask
-from marginbench.reports.formatting import plural
-from marginbench.reports.statistics import certificates
+from ..harness.measures import Measure
+from .analysis import Analysis
+from .derived import derived_measures
+from .described import CellTask
+from .formatting import plural
+from .statistics import certificates
 
 #: Where the counts of instances add up to more than there are.
 TIES = "; ties count for each"

@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from marginbench.harness.measures import Measure
-from marginbench.harness.words import visible
-from marginbench.reports import formatting
-from marginbench.reports.fitting import Column, Entry, FittedTable
-from marginbench.reports.statistics import summary
+from ..harness.measures import Measure
+from ..harness.words import visible
+from . import formatting
+from .fitting import Column, Entry, FittedTable
+from .statistics import summary
 
 # Tables with more columns than this have a row for each task instead.
 _MOST_COLUMNS = 9

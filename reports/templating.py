@@ -9,8 +9,8 @@ from pathlib import Path
 
 import jinja2
 
-from marginbench.harness.words import visible_lines
-from marginbench.reports.drawing.canvas import PALETTE
+from ..harness.words import visible_lines
+from .drawing.canvas import PALETTE
 
 #: Where they are.
 TEMPLATES = Path(__file__).parent / "templates"

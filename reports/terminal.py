@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.sections import sections_of
+from .analysis import Analysis
+from .sections import sections_of
 
 
 def summary(analysis: Analysis) -> RenderableType:

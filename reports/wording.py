@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from marginbench.reports import formatting
-from marginbench.reports.described import Study, SvmTask
-from marginbench.solvers.kernels import kernel_class, kernel_names
+from ..solvers.kernels import kernel_class, kernel_names
+from . import formatting
+from .described import Study, SvmTask
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import lazy_loader
 
-from marginbench.solvers.registration import entries, kernel_entries
+from .registration import entries, kernel_entries
 
 _stub_getattr, _, _stub_names = lazy_loader.attach_stub(__name__, __file__)
 

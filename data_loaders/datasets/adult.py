@@ -6,15 +6,15 @@ from functools import partial
 
 import numpy as np
 
-from marginbench.data_loaders import libsvm, transforms
-from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.files import RemoteFile
-from marginbench.data_loaders.limits import MIB
-from marginbench.data_loaders.parameters import Parameters, one_of
-from marginbench.data_loaders.sites import LIBSVM_SITE
-from marginbench.data_loaders.source import Source
-from marginbench.data_loaders.transforms import as_float32
+from .. import libsvm, transforms
+from ..content import Content, Part
+from ..errors import DataError
+from ..files import RemoteFile
+from ..limits import MIB
+from ..parameters import Parameters, one_of
+from ..sites import LIBSVM_SITE
+from ..source import Source
+from ..transforms import as_float32
 
 #: What the sample is tested on: the rows that were not drawn, or all rows, drawn ones included.
 TESTS = ("rest", "all")

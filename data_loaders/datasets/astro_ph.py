@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from marginbench.data_loaders import libsvm, transforms
-from marginbench.data_loaders.content import Content
-from marginbench.data_loaders.files import LocalFile, RemoteFile
-from marginbench.data_loaders.limits import MIB
-from marginbench.data_loaders.parameters import Parameters
-from marginbench.data_loaders.rows import joined
-from marginbench.data_loaders.source import Source
+from .. import libsvm, transforms
+from ..content import Content
+from ..files import LocalFile, RemoteFile
+from ..limits import MIB
+from ..parameters import Parameters
+from ..rows import joined
+from ..source import Source
 
 TRAIN, TEST = "train.dat", "test.dat"
 #: BMRM07 table 1.

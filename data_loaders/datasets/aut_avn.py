@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from marginbench.data_loaders import libsvm, splits, transforms
-from marginbench.data_loaders.content import Content, Part, check_classes
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.files import LocalFile, RemoteFile
-from marginbench.data_loaders.limits import MIB
-from marginbench.data_loaders.parameters import Parameters
-from marginbench.data_loaders.rows import joined
-from marginbench.data_loaders.source import Source
+from .. import libsvm, splits, transforms
+from ..content import Content, Part, check_classes
+from ..errors import DataError
+from ..files import LocalFile, RemoteFile
+from ..limits import MIB
+from ..parameters import Parameters
+from ..rows import joined
+from ..source import Source
 
 POINTS, LABELS = "aut-avn.examples", "aut-avn.labels"
 #: BMRM07 table 1.

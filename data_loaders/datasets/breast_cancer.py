@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from marginbench.data_loaders import splits
-from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.parameters import Parameters
-from marginbench.data_loaders.source import Source
-from marginbench.data_loaders.transforms import moments
+from .. import splits
+from ..content import Content, Part
+from ..files import LocalFile
+from ..parameters import Parameters
+from ..source import Source
+from ..transforms import moments
 
 
 def read_breast_cancer(files: Mapping[str, LocalFile], params: Parameters) -> Content:

@@ -10,11 +10,11 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.parameters import Parameters
-from marginbench.data_loaders.source import Source
+from ..content import Content, Part
+from ..errors import DataError
+from ..files import LocalFile
+from ..parameters import Parameters
+from ..source import Source
 
 N_CELLS = 16
 _MAX_POINTS = 10**8

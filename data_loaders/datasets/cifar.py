@@ -9,14 +9,14 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from marginbench.data_loaders import transforms
-from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.errors import DataError, first_line
-from marginbench.data_loaders.files import LocalFile, RemoteFile
-from marginbench.data_loaders.limits import MIB
-from marginbench.data_loaders.parameters import TEN_CLASSES, Parameters, one_of
-from marginbench.data_loaders.source import Source
-from marginbench.data_loaders.streams import reading
+from .. import transforms
+from ..content import Content, Part
+from ..errors import DataError, first_line
+from ..files import LocalFile, RemoteFile
+from ..limits import MIB
+from ..parameters import TEN_CLASSES, Parameters, one_of
+from ..source import Source
+from ..streams import reading
 
 N_CLASSES = 10
 _PIXELS = 3 * 32 * 32

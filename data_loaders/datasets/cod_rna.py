@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from marginbench.data_loaders import libsvm, transforms
-from marginbench.data_loaders.files import RemoteFile
-from marginbench.data_loaders.limits import MIB
-from marginbench.data_loaders.parameters import one_of
-from marginbench.data_loaders.sites import LIBSVM_SITE
-from marginbench.data_loaders.source import Source
+from .. import libsvm, transforms
+from ..files import RemoteFile
+from ..limits import MIB
+from ..parameters import one_of
+from ..sites import LIBSVM_SITE
+from ..source import Source
 
 _CITATION = """@article{uzilov2006detection,
   author = {Uzilov, Andrew V. and Keegan, Joshua M. and Mathews, David H.},

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from marginbench.data_loaders import splits, transforms
-from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.parameters import TEN_CLASSES, Parameters, one_of
-from marginbench.data_loaders.source import Source
+from .. import splits, transforms
+from ..content import Content, Part
+from ..files import LocalFile
+from ..parameters import TEN_CLASSES, Parameters, one_of
+from ..source import Source
 
 
 def read_digits(files: Mapping[str, LocalFile], params: Parameters) -> Content:

@@ -12,15 +12,15 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 
-from marginbench.data_loaders.content import Content, Part, check_classes
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.files import LocalFile, RemoteFile
-from marginbench.data_loaders.limits import MIB
-from marginbench.data_loaders.parameters import Parameters, one_of
-from marginbench.data_loaders.rows import joined
-from marginbench.data_loaders.sites import FIGSHARE, UCI_SITE
-from marginbench.data_loaders.source import Source
-from marginbench.data_loaders.streams import reading, shown, whole_lines
+from ..content import Content, Part, check_classes
+from ..errors import DataError
+from ..files import LocalFile, RemoteFile
+from ..limits import MIB
+from ..parameters import Parameters, one_of
+from ..rows import joined
+from ..sites import FIGSHARE, UCI_SITE
+from ..source import Source
+from ..streams import reading, shown, whole_lines
 
 TEST = "corrected.gz"
 #: 41 features and the label.

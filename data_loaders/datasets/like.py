@@ -10,13 +10,13 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
-from marginbench.data_loaders import prototypes
-from marginbench.data_loaders.content import Content
-from marginbench.data_loaders.datasets import random_text
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.parameters import Parameters, integer
-from marginbench.data_loaders.prototypes import Shape
-from marginbench.data_loaders.source import Source
+from .. import prototypes
+from ..content import Content
+from ..files import LocalFile
+from ..parameters import Parameters, integer
+from ..prototypes import Shape
+from ..source import Source
+from . import random_text
 
 _MAX_POINTS = 10**8
 

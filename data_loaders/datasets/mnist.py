@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from marginbench.data_loaders import idx, transforms
-from marginbench.data_loaders.files import RemoteFile
-from marginbench.data_loaders.idx import NAMES
-from marginbench.data_loaders.limits import MIB
-from marginbench.data_loaders.parameters import TEN_CLASSES, one_of
-from marginbench.data_loaders.source import Source
+from .. import idx, transforms
+from ..files import RemoteFile
+from ..idx import NAMES
+from ..limits import MIB
+from ..parameters import TEN_CLASSES, one_of
+from ..source import Source
 
 _SITES = (
     "https://ossci-datasets.s3.amazonaws.com/mnist",

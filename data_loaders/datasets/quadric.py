@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.parameters import Parameters, integer
-from marginbench.data_loaders.source import Source
+from ..content import Content, Part
+from ..errors import DataError
+from ..files import LocalFile
+from ..parameters import Parameters, integer
+from ..source import Source
 
 DEFAULTS: Parameters = MappingProxyType(
     {"n_train": 10_000, "n_test": 10_000, "n_features": 20, "flipped": 0.1, "seed": 0}

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.parameters import Parameters, integer
-from marginbench.data_loaders.source import Source
+from ..content import Content, Part
+from ..errors import DataError
+from ..files import LocalFile
+from ..parameters import Parameters, integer
+from ..source import Source
 
 #: Points, features and density of the abstracts in BMRM07 table 1 (astro-ph).
 DEFAULTS: Parameters = MappingProxyType(

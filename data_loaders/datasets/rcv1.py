@@ -8,15 +8,15 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from marginbench.data_loaders import libsvm, transforms
-from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.errors import DataError, suggest
-from marginbench.data_loaders.files import LocalFile, RemoteFile
-from marginbench.data_loaders.limits import MIB
-from marginbench.data_loaders.parameters import Parameters, one_of
-from marginbench.data_loaders.sites import FIGSHARE
-from marginbench.data_loaders.source import Source
-from marginbench.data_loaders.streams import reading, shown, whole_lines
+from .. import libsvm, transforms
+from ..content import Content, Part
+from ..errors import DataError, suggest
+from ..files import LocalFile, RemoteFile
+from ..limits import MIB
+from ..parameters import Parameters, one_of
+from ..sites import FIGSHARE
+from ..source import Source
+from ..streams import reading, shown, whole_lines
 
 TRAIN = ("lyrl2004_vectors_train.dat.gz",)
 TEST = tuple(f"lyrl2004_vectors_test_pt{part}.dat.gz" for part in range(4))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from marginbench.data_loaders import libsvm, transforms
-from marginbench.data_loaders.files import RemoteFile
-from marginbench.data_loaders.limits import MIB
-from marginbench.data_loaders.sites import TICK_SITE
-from marginbench.data_loaders.source import Source
+from .. import libsvm, transforms
+from ..files import RemoteFile
+from ..limits import MIB
+from ..sites import TICK_SITE
+from ..source import Source
 
 _CITATION = """@article{bordes2005fast,
   author = {Bordes, Antoine and Ertekin, Seyda and Weston, Jason and Bottou, L{\\'e}on},

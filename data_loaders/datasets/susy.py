@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from marginbench.data_loaders import csv_text, splits, transforms
-from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.files import RemoteFile
-from marginbench.data_loaders.limits import MIB
-from marginbench.data_loaders.parameters import one_of
-from marginbench.data_loaders.sites import UCI_SITE
-from marginbench.data_loaders.source import Source
+from .. import csv_text, splits, transforms
+from ..content import Content, Part
+from ..files import RemoteFile
+from ..limits import MIB
+from ..parameters import one_of
+from ..sites import UCI_SITE
+from ..source import Source
 
 
 def _last_rows(whole: Part, origin: str, n_test: int) -> Content:

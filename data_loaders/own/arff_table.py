@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.own.blocks import MAX_COLUMNS, Table, listed, row_place, shown_word
-from marginbench.data_loaders.own.numerals import is_number
-from marginbench.data_loaders.streams import reading, whole_lines
+from ..errors import DataError
+from ..files import LocalFile
+from ..streams import reading, whole_lines
+from .blocks import MAX_COLUMNS, Table, listed, row_place, shown_word
+from .numerals import is_number
 
 _BLOCK_BYTES = 1 << 20
 #: A quoted word with escapes, or a bare one.

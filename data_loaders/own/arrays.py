@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy.sparse import csr_matrix, issparse
 
-from marginbench.data_loaders.content import canonical
-from marginbench.data_loaders.errors import DataError, first_line
-from marginbench.data_loaders.own.blocks import (
+from ..content import canonical
+from ..errors import DataError, first_line
+from .blocks import (
     BLOCK_NUMBERS,
     BLOCK_ROWS,
     SPARSE_SCHEMA,
@@ -26,7 +26,7 @@ from marginbench.data_loaders.own.blocks import (
     listed,
     shown_word,
 )
-from marginbench.data_loaders.own.numerals import in_words
+from .numerals import in_words
 
 #: Names of the points and of the classes in a NumPy file.
 _POINTS = ("X", "data", "x")

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from marginbench.data_loaders.errors import CacheError, DataError
+from ..errors import CacheError, DataError
 
 #: Rows of a block that is made of arrays, and numbers of one.
 BLOCK_ROWS = 1 << 14

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from marginbench.data_loaders.errors import DataError, suggest
-from marginbench.data_loaders.own import columns
-from marginbench.data_loaders.own.blocks import Spooled, listed, shown_word
-from marginbench.data_loaders.own.options import Options
+from ..errors import DataError, suggest
+from . import columns
+from .blocks import Spooled, listed, shown_word
+from .options import Options
 
 #: Names of the column of the classes, the likeliest first; in any case.
 TARGET_NAMES = ("target", "class", "label", "y")

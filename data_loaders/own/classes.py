@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from marginbench.data_loaders.content import Labels
-from marginbench.data_loaders.errors import DataError, suggest
-from marginbench.data_loaders.own.blocks import listed, shown_word
-from marginbench.data_loaders.own.numerals import in_words, is_number
+from ..content import Labels
+from ..errors import DataError, suggest
+from .blocks import listed, shown_word
+from .numerals import in_words, is_number
 
 #: More of them are no classes, or whole numbers that stand for something else.
 MAX_CLASSES = 1000

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.own.blocks import Spooled, listed, shown_word
-from marginbench.data_loaders.own.numerals import in_words, is_number, numbers, numeric
+from ..errors import DataError
+from .blocks import Spooled, listed, shown_word
+from .numerals import in_words, is_number, numbers, numeric
 
 #: Categories of a column; more of them are names or numbers of rows.
 MAX_CATEGORIES = 1000

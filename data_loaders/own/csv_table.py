@@ -17,18 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from marginbench.data_loaders.errors import DataError, first_line
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.own.blocks import (
+from ..errors import DataError, first_line
+from ..files import LocalFile
+from ..streams import reading
+from .blocks import (
     MAX_COLUMNS,
     Table,
     check_names,
     row_place,
     shown_word,
 )
-from marginbench.data_loaders.own.numerals import is_number
-from marginbench.data_loaders.own.options import Options
-from marginbench.data_loaders.streams import reading
+from .numerals import is_number
+from .options import Options
 
 #: Bytes of text that are parsed together; a row must fit into them. Arrow reads some 30 of these
 #: blocks ahead.

@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from marginbench.data_loaders import store
-from marginbench.data_loaders.conversion import make_of_source
-from marginbench.data_loaders.errors import CacheError, DataError, suggest
-from marginbench.data_loaders.own.blocks import printable
-from marginbench.data_loaders.own.finding import Code, find_own, is_own
-from marginbench.data_loaders.own.options import VERSION, Options
-from marginbench.data_loaders.source import Source
+from .. import store
+from ..conversion import make_of_source
+from ..errors import CacheError, DataError, suggest
+from ..source import Source
+from .blocks import printable
+from .finding import Code, find_own, is_own
+from .options import VERSION, Options
 
 _FILES, _IMPORTED = "own", "imported"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
@@ -82,7 +82,7 @@ def entry_of(
         return OwnEntry(header, path, partial(_make_of_code, found, header, path))
 
     def make(downloads: Path) -> None:
-        from marginbench.data_loaders.own.making import make_of_files
+        from .making import make_of_files
 
         make_of_files(found, path, _FILES, identity)
 
@@ -147,7 +147,7 @@ def _imported_entry(name: str, params: Mapping[str, object] | None, datasets: Pa
 
 
 def _make_of_code(code: Code, header: store.Header, path: Path, downloads: Path) -> None:
-    from marginbench.data_loaders.own.making import parts_of, result_of, write
+    from .making import parts_of, result_of, write
 
     made_of: Any = header.params["made_of"]
     if [code.file.sha256()] != made_of:

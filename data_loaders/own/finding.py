@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from marginbench.data_loaders.errors import DataError, suggest
-from marginbench.data_loaders.own.blocks import listed
-from marginbench.data_loaders.own.options import VERSION, Options
+from ..errors import DataError, suggest
+from .blocks import listed
+from .options import VERSION, Options
 
 _PACKED = (".gz", ".bz2", ".xz")
 #: The format of a file by the end of its name.

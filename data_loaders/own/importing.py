@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from marginbench.data_loaders import stamps, store
-from marginbench.data_loaders.cache import datasets_folder, locked
-from marginbench.data_loaders.errors import DataError, suggest
-from marginbench.data_loaders.own.entries import (
+from .. import stamps, store
+from ..cache import datasets_folder, locked
+from ..errors import DataError, suggest
+from ..source import Source
+from ..sources import sources
+from .entries import (
     imported_names,
     imported_path,
     new_imported_path,
 )
-from marginbench.data_loaders.own.finding import Code, find_own
-from marginbench.data_loaders.own.options import Options
-from marginbench.data_loaders.source import Source
-from marginbench.data_loaders.sources import sources
+from .finding import Code, find_own
+from .options import Options
 
 
 def import_data(
@@ -88,7 +88,7 @@ def import_data(
             if checked.test_file:
                 raise DataError(f"{name}: give X_test and y_test instead of a test file")
             # Imported here, as below: loading registered datasets needs no readers of tables.
-            from marginbench.data_loaders.own.making import write
+            from .making import write
 
             parts = _parts(name, X, y, X_test, y_test)
             write(path, name, {"options": checked.identity()}, parts, checked)
@@ -167,7 +167,7 @@ def _existing(name: str, datasets: Path) -> Path:
 
 
 def _import_path(name: str, place: str, options: Mapping[str, Any], path: Path) -> None:
-    from marginbench.data_loaders.own.making import make_of_files, parts_of, result_of, write
+    from .making import make_of_files, parts_of, result_of, write
 
     found = find_own(place, options)
     identity = found.identity()
@@ -182,8 +182,8 @@ def _import_path(name: str, place: str, options: Mapping[str, Any], path: Path) 
 
 
 def _parts(name: str, X: Any, y: Any, X_test: Any, y_test: Any) -> Any:
-    from marginbench.data_loaders.own.arrays import parts_of_arrays, rows_of_arrays
-    from marginbench.data_loaders.own.making import parts_of
+    from .arrays import parts_of_arrays, rows_of_arrays
+    from .making import parts_of
 
     if y is None:
         if X_test is not None or y_test is not None:

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 from scipy.sparse import csr_matrix
 
-from marginbench.data_loaders import libsvm
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.own.arrays import sparse_batch
-from marginbench.data_loaders.own.blocks import SparseRows
+from .. import libsvm
+from ..errors import DataError
+from ..files import LocalFile
+from .arrays import sparse_batch
+from .blocks import SparseRows
 
 
 def read_libsvm(file: LocalFile) -> SparseRows:

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.data_loaders import store
-from marginbench.data_loaders.errors import DataError, first_line
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.own import sparse_rows, tables
-from marginbench.data_loaders.own.arff_table import read_arff
-from marginbench.data_loaders.own.arrays import (
+from .. import store
+from ..errors import DataError, first_line
+from ..files import LocalFile
+from ..streams import reading
+from . import sparse_rows, tables
+from .arff_table import read_arff
+from .arrays import (
     Parts,
     parts_of_arrays,
     parts_of_mapping,
@@ -27,12 +28,11 @@ from marginbench.data_loaders.own.arrays import (
     rows_of_arrays,
     table_of_frame,
 )
-from marginbench.data_loaders.own.blocks import SparseRows, Table, printable, spool
-from marginbench.data_loaders.own.csv_table import read_csv
-from marginbench.data_loaders.own.finding import Code, Files, OwnFile
-from marginbench.data_loaders.own.libsvm_rows import read_libsvm
-from marginbench.data_loaders.own.options import VERSION, Options
-from marginbench.data_loaders.streams import reading
+from .blocks import SparseRows, Table, printable, spool
+from .csv_table import read_csv
+from .finding import Code, Files, OwnFile
+from .libsvm_rows import read_libsvm
+from .options import VERSION, Options
 
 #: How files begin that are packed.
 _PACKED = (b"BZh", b"\x1f\x8b", b"\xfd7zXZ\x00")

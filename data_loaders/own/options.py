@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from marginbench.data_loaders.errors import DataError, suggest
+from ..errors import DataError, suggest
 
 FORMATS = ("csv", "tsv", "parquet", "npz", "arff", "libsvm")
 SCALES = ("standard", "minmax", "unit", "norm", "none")

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from marginbench.data_loaders.content import Labels
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.own import classes
-from marginbench.data_loaders.own.blocks import Spooled, shown_word
-from marginbench.data_loaders.own.classes import Target
-from marginbench.data_loaders.own.options import Options
-from marginbench.data_loaders.own.splitting import draw_rows
+from ..content import Labels
+from ..errors import DataError
+from . import classes
+from .blocks import Spooled, shown_word
+from .classes import Target
+from .options import Options
+from .splitting import draw_rows
 
 Role = Literal["train", "test"]
 

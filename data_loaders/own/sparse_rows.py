@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from marginbench.data_loaders.content import Labels, Matrix, Part
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.own import rows
-from marginbench.data_loaders.own.blocks import Spooled
-from marginbench.data_loaders.own.classes import read_target
-from marginbench.data_loaders.own.options import Options
-from marginbench.data_loaders.own.rows import Role, Source
-from marginbench.data_loaders.own.tables import unit_rows
+from ..content import Labels, Matrix, Part
+from ..errors import DataError
+from . import rows
+from .blocks import Spooled
+from .classes import read_target
+from .options import Options
+from .rows import Role, Source
+from .tables import unit_rows
 
 #: Features of data that are stored dense because they are scaled: zeros do not stay zeros.
 MAX_DENSE = 5000

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from marginbench.data_loaders.content import Labels, Matrix, Part
-from marginbench.data_loaders.errors import DataError
-from marginbench.data_loaders.own import columns, rows
-from marginbench.data_loaders.own.blocks import (
+from ..content import Labels, Matrix, Part
+from ..errors import DataError
+from . import columns, rows
+from .blocks import (
     SparseRows,
     Spooled,
     Table,
@@ -23,18 +23,18 @@ from marginbench.data_loaders.own.blocks import (
     row_place,
     shown_word,
 )
-from marginbench.data_loaders.own.choosing import (
+from .choosing import (
     Chosen,
     check_same_columns,
     choose,
     column_of,
     kept_rows,
 )
-from marginbench.data_loaders.own.classes import read_target
-from marginbench.data_loaders.own.columns import Categorical, Encoder, Numeric
-from marginbench.data_loaders.own.numerals import cleaned, is_number, numeric
-from marginbench.data_loaders.own.options import Options
-from marginbench.data_loaders.own.rows import Role, Source
+from .classes import read_target
+from .columns import Categorical, Encoder, Numeric
+from .numerals import cleaned, is_number, numeric
+from .options import Options
+from .rows import Role, Source
 
 #: Features of which fewer are not zero are stored as sparse rows.
 SPARSE_BELOW = 0.05

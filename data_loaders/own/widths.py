@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from marginbench.data_loaders.content import Matrix
+from ..content import Matrix
 
 #: Entries that are summed together.
 _CHUNK_ENTRIES = 1 << 20

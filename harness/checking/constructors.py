@@ -7,10 +7,10 @@ from typing import Any
 
 from sklearn.base import clone
 
-from marginbench.harness.checking.findings import MendError
-from marginbench.harness.checking.subject import Subject, raised
-from marginbench.harness.errors import first_line
-from marginbench.solvers.kernels import Kernel
+from ...solvers.kernels import Kernel
+from ..errors import first_line
+from .findings import MendError
+from .subject import Subject, raised
 
 
 class _Anything:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.harness.checking.findings import MendError, NotApplicableError
-from marginbench.harness.checking.subject import GAMMA, Subject, Watch, overlapping
-from marginbench.harness.svm.tracing import Served
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.models import LinearModel
+from ...solvers.interface.base import Solver
+from ...solvers.models import LinearModel
+from ..svm.tracing import Served
+from .findings import MendError, NotApplicableError
+from .subject import GAMMA, Subject, Watch, overlapping
 
 
 class _CountingKernel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from marginbench.harness.jobs import Send, Work, described
+from ..jobs import Send, Work, described
 
 Verdict = Literal["pass", "fail", "not applicable", "not run"]
 
@@ -60,7 +60,7 @@ class ImportWork(Work):
     kinds: tuple[str, ...]
 
     def run(self, send: Send) -> Imported:
-        from marginbench.harness.checking.performing import imported
+        from .performing import imported
 
         return imported(self, send)
 
@@ -78,7 +78,7 @@ class CheckWork(Work):
     check: str
 
     def run(self, send: Send) -> Finding:
-        from marginbench.harness.checking.performing import perform
+        from .performing import perform
 
         return perform(self, send)
 

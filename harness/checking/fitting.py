@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.harness.checking.findings import MendError
-from marginbench.harness.checking.subject import (
+from ...solvers.interface.base import Solver
+from .findings import MendError
+from .subject import (
     Points,
     Subject,
     Watch,
@@ -17,7 +18,6 @@ from marginbench.harness.checking.subject import (
     overlapping,
     plain_of,
 )
-from marginbench.solvers.interface.base import Solver
 
 _STATUSES = ("converged", "no_separator", "budget", "stopped")
 # Part of the points of two clusters far apart that any solver should classify.

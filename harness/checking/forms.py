@@ -12,8 +12,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginbench.harness.checking.findings import MendError, NotApplicableError
-from marginbench.harness.checking.subject import (
+from ...solvers.interface.base import WeightedSolver
+from ...solvers.interface.problem import Problem
+from ...solvers.interface.saving import load_solver
+from ..errors import first_line
+from .findings import MendError, NotApplicableError
+from .subject import (
     Fitted,
     Subject,
     clusters,
@@ -22,10 +26,6 @@ from marginbench.harness.checking.subject import (
     raised,
     three_classes,
 )
-from marginbench.harness.errors import first_line
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.problem import Problem
-from marginbench.solvers.interface.saving import load_solver
 
 # Rounding of inputs that are taken in float32.
 _SINGLE = 1e-4

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginbench.harness.checking.findings import MendError
-from marginbench.harness.checking.subject import Subject, overlapping, raised, unless_refused
+from .findings import MendError
+from .subject import Subject, overlapping, raised, unless_refused
 
 _NAN = math.nan
 #: Values out of range of parameters that have a common meaning.

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbench.data_loaders.feasibility import lap, ldfp
-from marginbench.harness.checking.findings import MendError, NotApplicableError
-from marginbench.harness.checking.subject import Subject, raised, unless_refused
-from marginbench.solvers.feasibility.checking import check_certificate
-from marginbench.solvers.feasibility.problem import FeasibilityProblem, as_problem
-from marginbench.solvers.feasibility.result import FeasibilityResult
+from ...data_loaders.feasibility import lap, ldfp
+from ...solvers.feasibility.checking import check_certificate
+from ...solvers.feasibility.problem import FeasibilityProblem, as_problem
+from ...solvers.feasibility.result import FeasibilityResult
+from .findings import MendError, NotApplicableError
+from .subject import Subject, raised, unless_refused
 
 Array = npt.NDArray[Any]
 

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.svm import SVC
 
-from marginbench.harness.checking.findings import MendError, NotApplicableError
-from marginbench.harness.checking.subject import Points, Subject, Watch, overlapping
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.svm.evaluation import Evaluation
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.models.objectives import dual_value, primal_value
+from ...solvers.interface.base import Solver
+from ...solvers.models.objectives import dual_value, primal_value
+from ..errors import EvaluationError
+from ..svm.evaluation import Evaluation
+from .findings import MendError, NotApplicableError
+from .subject import Points, Subject, Watch, overlapping
 
 Array = npt.NDArray[Any]
 

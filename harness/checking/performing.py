@@ -8,7 +8,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from marginbench.harness.checking.findings import (
+from ...solvers.interface.convergence import without_convergence_warnings
+from ..errors import SolverError, first_line
+from ..jobs import PhaseMessage, Send
+from ..kinds import kind_named
+from ..loading import load_class, source_file
+from ..words import REASON_LIMIT, visible
+from .findings import (
     CheckWork,
     Finding,
     Imported,
@@ -16,15 +22,9 @@ from marginbench.harness.checking.findings import (
     MendError,
     NotApplicableError,
 )
-from marginbench.harness.checking.fitting import trial_fit
-from marginbench.harness.checking.subject import Subject
-from marginbench.harness.checking.suite import CHECKS, Check, Sort
-from marginbench.harness.errors import SolverError, first_line
-from marginbench.harness.jobs import PhaseMessage, Send
-from marginbench.harness.kinds import kind_named
-from marginbench.harness.loading import load_class, source_file
-from marginbench.harness.words import REASON_LIMIT, visible
-from marginbench.solvers.interface.convergence import without_convergence_warnings
+from .fitting import trial_fit
+from .subject import Subject
+from .suite import CHECKS, Check, Sort
 
 _PACKAGE = "marginbench.harness.checking"
 

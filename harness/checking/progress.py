@@ -7,9 +7,9 @@ from itertools import pairwise
 
 from sklearn.exceptions import ConvergenceWarning
 
-from marginbench.harness.checking.findings import MendError, NotApplicableError
-from marginbench.harness.checking.subject import LIMITS, Fitted, Subject, Watch, overlapping
-from marginbench.harness.errors import EvaluationError
+from ..errors import EvaluationError
+from .findings import MendError, NotApplicableError
+from .subject import LIMITS, Fitted, Subject, Watch, overlapping
 
 _NO_CHECKPOINTS = (
     "it records no checkpoints (monitor.due, monitor.record): reports show only the end of a run"

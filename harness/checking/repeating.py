@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.harness.checking.findings import MendError
-from marginbench.harness.checking.subject import Fitted, Subject, clusters, overlapping
+from .findings import MendError
+from .subject import Fitted, Subject, clusters, overlapping
 
 
 def determinism(subject: Subject) -> None:

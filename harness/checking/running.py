@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from marginbench.harness.budget import Budget
-from marginbench.harness.checking.findings import CheckWork, Finding, Imported, ImportWork
-from marginbench.harness.checking.suite import CHECKS
-from marginbench.harness.errors import SolverError
-from marginbench.harness.jobs import Ended, Executor, Job, Limits, Outcome
-from marginbench.harness.pool import LocalPool
+from ..budget import Budget
+from ..errors import SolverError
+from ..jobs import Ended, Executor, Job, Limits, Outcome
+from ..pool import LocalPool
+from .findings import CheckWork, Finding, Imported, ImportWork
+from .suite import CHECKS
 
 # Checks that may run into their limits before the others are left out.
 _PATIENCE = 3

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from marginbench.harness.checking.findings import MendError
-from marginbench.harness.errors import EvaluationError, first_line
-from marginbench.harness.svm.evaluation import Evaluator
-from marginbench.harness.svm.plain import PlainModel, plain_model
-from marginbench.harness.svm.predictors import TaskPoints
-from marginbench.harness.words import visible
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.kernels import make_kernel
-from marginbench.solvers.models import Model
-from marginbench.solvers.numeric.counters import Counters
+from ...solvers.interface.base import Solver
+from ...solvers.interface.monitor import Monitor
+from ...solvers.kernels import make_kernel
+from ...solvers.models import Model
+from ...solvers.numeric.counters import Counters
+from ..errors import EvaluationError, first_line
+from ..svm.evaluation import Evaluator
+from ..svm.plain import PlainModel, plain_model
+from ..svm.predictors import TaskPoints
+from ..words import visible
+from .findings import MendError
 
 Array = npt.NDArray[Any]
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from marginbench.harness.commands.output import complain, data_code, help_only, print_table
-from marginbench.harness.errors import EXIT_DATA, UserError
+from ..errors import EXIT_DATA, UserError
+from .output import complain, data_code, help_only, print_table
 
 _Names = Annotated[list[str] | None, typer.Argument(metavar="NAME...", show_default=False)]
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of an imported dataset.")]
@@ -30,8 +30,8 @@ def add(app: typer.Typer) -> None:
 def _list(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    from marginbench.data_loaders import imported, sources
-    from marginbench.harness.words import visible
+    from ...data_loaders import imported, sources
+    from ..words import visible
 
     own = imported()
     if as_json:
@@ -48,8 +48,8 @@ def _list(
 
 
 def _fetch(names: _Names = None) -> int:
-    from marginbench.data_loaders import DataError, fetch
-    from marginbench.harness.interrupts import interrupts_raised
+    from ...data_loaders import DataError, fetch
+    from ..interrupts import interrupts_raised
 
     code = 0
     for name in _dataset_names(names or []):
@@ -64,8 +64,8 @@ def _fetch(names: _Names = None) -> int:
 
 
 def _verify(names: _Names = None) -> int:
-    from marginbench.data_loaders import imported, sources, verify
-    from marginbench.harness.words import visible
+    from ...data_loaders import imported, sources, verify
+    from ..words import visible
 
     every = [*(source.name for source in sources()), *(item.name for item in imported())]
     code = 0
@@ -96,10 +96,10 @@ def _import(
         bool, typer.Option("--replace", help="Replace what was imported under the name.")
     ] = False,
 ) -> None:
-    from marginbench.data_loaders import import_data, imported_info
-    from marginbench.data_loaders.own.options import option_from_text
-    from marginbench.harness.interrupts import interrupts_raised
-    from marginbench.harness.words import visible
+    from ...data_loaders import import_data, imported_info
+    from ...data_loaders.own.options import option_from_text
+    from ..interrupts import interrupts_raised
+    from ..words import visible
 
     options: dict[str, Any] = dict(option_from_text(text) for text in option or [])
     if format is not None:
@@ -118,7 +118,7 @@ def _info(
     names: _Names = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    from marginbench.harness.words import visible
+    from ..words import visible
 
     found = [_as_dict(name) for name in _dataset_names(names or [])]
     if as_json:
@@ -134,8 +134,8 @@ def _info(
 
 
 def _remove(names: _Names = None) -> int:
-    from marginbench.data_loaders import DataError, remove_imported
-    from marginbench.harness.selection import split_names
+    from ...data_loaders import DataError, remove_imported
+    from ..selection import split_names
 
     wanted = split_names(names or [])
     if not wanted:
@@ -153,8 +153,8 @@ def _remove(names: _Names = None) -> int:
 
 def _as_dict(name: str) -> dict[str, Any]:
     """What is known of a dataset without reading its points."""
-    from marginbench.data_loaders import imported_info
-    from marginbench.harness.datasets import registered_source
+    from ...data_loaders import imported_info
+    from ..datasets import registered_source
 
     source = registered_source(name)
     if source is None:
@@ -178,8 +178,8 @@ def _as_dict(name: str) -> dict[str, Any]:
 
 def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
     """Options of data: `import_data` itself takes other names too, which are none."""
-    from marginbench.data_loaders import suggest
-    from marginbench.data_loaders.own.options import Options
+    from ...data_loaders import suggest
+    from ...data_loaders.own.options import Options
 
     known = Options.__dataclass_fields__
     for key in options:
@@ -198,8 +198,8 @@ def _size(n_bytes: int) -> str:
 
 def _dataset_names(names: list[str]) -> list[str]:
     """Names in the datasets' own spelling."""
-    from marginbench.data_loaders import suggest
-    from marginbench.harness.selection import dataset_names, find, imported_names, split_names
+    from ...data_loaders import suggest
+    from ..selection import dataset_names, find, imported_names, split_names
 
     known = [*dataset_names(), *imported_names()]
     wanted = split_names(names)

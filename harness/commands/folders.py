@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from marginbench.harness.commands.output import complain
-from marginbench.harness.commands.stores import changeable
-from marginbench.harness.remote.urls import is_url, local_folder
+from ..remote.urls import is_url, local_folder
+from .output import complain
+from .stores import changeable
 
 if TYPE_CHECKING:
-    from marginbench.harness.folders.compacting import Compaction
+    from ..folders.compacting import Compaction
 
 _Json = Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")]
 
@@ -29,7 +29,7 @@ def _compact(
     ],
     as_json: _Json = False,
 ) -> int:
-    from marginbench.harness.folders.compacting import compact
+    from ..folders.compacting import compact
 
     with changeable(results, _say) as folder:
         done = compact(folder, say=_say)
@@ -44,7 +44,7 @@ def _compact(
 
 
 def _in_words(done: Compaction) -> str:
-    from marginbench.harness.words import plural
+    from ..words import plural
 
     gathered = (
         f"{plural(done.gathered, 'record')} gathered" if done.gathered else "nothing to gather"
@@ -75,8 +75,8 @@ def _merge(
     ] = "",
     as_json: _Json = False,
 ) -> int:
-    from marginbench.harness.folders.merging import merge
-    from marginbench.harness.words import plural
+    from ..folders.merging import merge
+    from ..words import plural
 
     sides = {text: local_folder(text) for text in folders}
     preferred = str(sides.get(prefer, prefer))

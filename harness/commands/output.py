@@ -7,12 +7,12 @@ import sys
 
 import typer
 
-from marginbench.harness.errors import EXIT_DATA, EXIT_STORAGE
+from ..errors import EXIT_DATA, EXIT_STORAGE
 
 
 def complain(message: str, code: int) -> int:
     """Print one line on the error stream; the exit code, for the caller to return."""
-    from marginbench.harness.words import visible
+    from ..words import visible
 
     # A message that cannot be printed either leaves the exit code.
     with contextlib.suppress(OSError):
@@ -22,7 +22,7 @@ def complain(message: str, code: int) -> int:
 
 def data_code(error: Exception) -> int:
     """The exit code for an error of data_loaders."""
-    from marginbench.data_loaders.errors import CacheError
+    from ...data_loaders.errors import CacheError
 
     return EXIT_STORAGE if isinstance(error, CacheError) else EXIT_DATA
 

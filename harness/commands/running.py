@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from marginbench.harness.commands.output import complain
-from marginbench.harness.commands.stores import Results, pushed
-from marginbench.harness.errors import EXIT_DATA, InterruptedRunError, UserError, first_line
+from ..errors import EXIT_DATA, InterruptedRunError, UserError, first_line
+from .output import complain
+from .stores import Results, pushed
 
 if TYPE_CHECKING:
-    from marginbench.harness.outcomes import RunSummary
-    from marginbench.harness.previewing import Preview
+    from ..outcomes import RunSummary
+    from ..previewing import Preview
 
 ReportWriter = Callable[[Path, str], Path]
 
@@ -141,8 +141,8 @@ def _add_run(
             "retry_failed": retry_failed,
             "quiet": quiet,
         }
-        from marginbench.harness import running
-        from marginbench.harness.engines.choosing import chosen_engine
+        from .. import running
+        from ..engines.choosing import chosen_engine
 
         engine = chosen_engine(scheduler, cluster, cluster_options, timing=timing, jobs=jobs)
         if dry_run:
@@ -172,7 +172,7 @@ def _add_run(
 
 def _show_lines(summary: RunSummary, report: str) -> None:
     """How the runs ended, and where the report is."""
-    from marginbench.harness.words import plural
+    from ..words import plural
 
     counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
     typer.echo(f"{plural(summary.planned, 'run')}: {counts}")
@@ -212,7 +212,7 @@ def _page_of_a_part(
     Another Ctrl-C ends the process at once. The user has asked for an end, so nothing that goes
     wrong here may hide how to resume.
     """
-    from marginbench.harness.interrupts import interrupted_after
+    from ..interrupts import interrupted_after
 
     assert error.summary is not None
     results = error.summary.results
@@ -249,7 +249,7 @@ def _explain(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    from marginbench.harness import explaining
+    from .. import explaining
 
     found = explaining.explain(results, say=lambda line: typer.echo(line, err=True))
     if run is not None:
@@ -263,7 +263,7 @@ def _explain(
 
 def _command_of(results: Path) -> str:
     """The command line that makes the results, from their study.json."""
-    from marginbench.harness.description import FILE_NAME, read_description
+    from ..description import FILE_NAME, read_description
 
     found = read_description(results)
     if found is None:

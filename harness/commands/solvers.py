@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from marginbench.harness.commands.output import complain, help_only, print_table
-from marginbench.harness.errors import EXIT_OK, EXIT_RUNS, UserError
+from ..errors import EXIT_OK, EXIT_RUNS, UserError
+from .output import complain, help_only, print_table
 
 
 def add(app: typer.Typer) -> None:
@@ -27,7 +27,7 @@ def add(app: typer.Typer) -> None:
 
 
 def _solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    from marginbench.harness.catalogue import SUPPORTED, listed_solvers
+    from ..catalogue import SUPPORTED, listed_solvers
 
     listed, problems = listed_solvers()
     if as_json:
@@ -56,8 +56,8 @@ def _solver(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    from marginbench.harness.catalogue import described, origin, plain
-    from marginbench.harness.words import visible
+    from ..catalogue import described, origin, plain
+    from ..words import visible
 
     found = {kind: plain(info) for kind, info in described(name).items()}
     if as_json:
@@ -83,7 +83,7 @@ def _new(
         str, typer.Argument(help="Its name, such as MySolver; the file is my_solver.py.")
     ],
 ) -> None:
-    from marginbench.harness.scaffold import names_of, write_solver
+    from ..scaffold import names_of, write_solver
 
     names = names_of(name, Path.cwd())
     solver, tests = write_solver(names, Path())
@@ -107,9 +107,9 @@ def _check(
     timeout: Annotated[float, typer.Option(help="Seconds that each check may take.")] = 30.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    from marginbench.harness.checking.running import check_solver
-    from marginbench.harness.kinds import kind_named
-    from marginbench.harness.selection import resolve_solver_name
+    from ..checking.running import check_solver
+    from ..kinds import kind_named
+    from ..selection import resolve_solver_name
 
     if not 0 < timeout < float("inf"):
         raise UserError(f"--timeout must be a number of seconds > 0, not {timeout:g}")
@@ -132,9 +132,9 @@ def _check(
 
 def _kinds_of(solver: str) -> tuple[str, ...]:
     """The kinds of studies that a registered solver is for; all of them for any other."""
-    from marginbench.harness.kinds import kind_names
-    from marginbench.harness.selection import find
-    from marginbench.solvers.registration import entries
+    from ...solvers.registration import entries
+    from ..kinds import kind_names
+    from ..selection import find
 
     known = entries()
     name = find(solver, known)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from marginbench.harness.remote.urls import StoreUrl, is_url, local_folder
+from ..remote.urls import StoreUrl, is_url, local_folder
 
 
 def results_folder(text: str) -> Path:
@@ -27,7 +27,7 @@ def changeable(text: str, say: Callable[[str], None]) -> Iterator[Path]:
     if not is_url(text):
         yield Path(text)
         return
-    from marginbench.harness.remote.opening import changing
+    from ..remote.opening import changing
 
     with changing(StoreUrl.parsed(text), say) as folder:
         yield folder
@@ -35,7 +35,7 @@ def changeable(text: str, say: Callable[[str], None]) -> Iterator[Path]:
 
 def pushed(page: Path) -> str:
     """Where a page is that has just been written: that of a mirror is pushed to its store."""
-    from marginbench.harness.remote.opening import pushed_page
+    from ..remote.opening import pushed_page
 
     return pushed_page(page)
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from marginbench.harness.commands.output import help_only
-from marginbench.harness.errors import UserError
+from ..errors import UserError
+from .output import help_only
 
 _Study = Annotated[str, typer.Argument(help="A study that ships with marginbench, or a TOML file.")]
 
@@ -58,7 +58,7 @@ def add(app: typer.Typer) -> None:
 
 
 def _new(name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)]) -> None:
-    from marginbench.harness.storage import storing
+    from ..storage import storing
 
     plain = name.removesuffix(".toml")
     if not _NAME.fullmatch(plain) or len(plain) > 100:
@@ -81,9 +81,9 @@ def _show(
     study: _Study,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    from marginbench.harness import overview
-    from marginbench.harness.study_file import load_study
-    from marginbench.harness.words import visible
+    from .. import overview
+    from ..study_file import load_study
+    from ..words import visible
 
     found = overview.overview(load_study(study), say=_to_errors)
     if as_json:
@@ -94,8 +94,8 @@ def _show(
 
 
 def _validate(file: _Study) -> None:
-    from marginbench.harness import overview
-    from marginbench.harness.study_file import load_study
+    from .. import overview
+    from ..study_file import load_study
 
     found = overview.overview(load_study(file), say=_to_errors)
     typer.echo(f"ok: {found.size}")

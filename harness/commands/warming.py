@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from marginbench.harness.commands.output import complain
-from marginbench.harness.errors import EXIT_OK
+from ..errors import EXIT_OK
+from .output import complain
 
 
 def add(app: typer.Typer) -> None:
@@ -25,10 +25,10 @@ def _warm(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    from marginbench.harness import warming
-    from marginbench.harness.pool import check_jobs
-    from marginbench.harness.progress import choose_progress
-    from marginbench.harness.words import plural
+    from .. import warming
+    from ..pool import check_jobs
+    from ..progress import choose_progress
+    from ..words import plural
 
     jobs = (os.cpu_count() or 1) if jobs is None else jobs
     check_jobs(jobs)

@@ -9,10 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from marginbench.data_loaders import suggest
-from marginbench.data_loaders.errors import without_credentials
-from marginbench.harness.engines.engine import DaskEngine
-from marginbench.harness.errors import UserError
+from ...data_loaders import suggest
+from ...data_loaders.errors import without_credentials
+from ..errors import UserError
+from .engine import DaskEngine
 
 #: What ``--cluster`` accepts: module and class that start such a cluster.
 CLUSTERS = {

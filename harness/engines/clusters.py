@@ -10,9 +10,9 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
-from marginbench.harness.engines.choosing import CLUSTERS
-from marginbench.harness.errors import EngineError, UserError, first_line
-from marginbench.harness.words import REASON_LIMIT, visible
+from ..errors import EngineError, UserError, first_line
+from ..words import REASON_LIMIT, visible
+from .choosing import CLUSTERS
 
 # What dask-jobqueue writes of a command of the batch system that failed, each under a heading.
 _PARTS = ("Exit code", "Command:", "stdout", "stderr")

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from marginbench.harness.engines.machines import Machine, Program
-from marginbench.harness.errors import EngineError
-from marginbench.harness.jobs import Ended, Job, Outcome, Started
-from marginbench.harness.words import plural
+from ..errors import EngineError
+from ..jobs import Ended, Job, Outcome, Started
+from ..words import plural
+from .machines import Machine, Program
 
 # Times that a job is begun again because its worker was lost.
 _RETRIES = 1

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from marginbench.harness.engines.dispatch import Dispatch
-from marginbench.harness.engines.machines import this_program
-from marginbench.harness.engines.news import Joined, Left, News, Replied, Unable
-from marginbench.harness.engines.parcels import Packer
-from marginbench.harness.errors import EngineError
-from marginbench.harness.jobs import Event, Executor, Job, Outcome, Waiting
+from ..errors import EngineError
+from ..jobs import Event, Executor, Job, Outcome, Waiting
+from .dispatch import Dispatch
+from .machines import this_program
+from .news import Joined, Left, News, Replied, Unable
+from .parcels import Packer
 
 if TYPE_CHECKING:
-    from marginbench.harness.engines.link import Link
+    from .link import Link
 
 # Seconds between two looks for Ctrl-C, and for what the display shows.
 _POLL = 0.1
@@ -66,7 +66,7 @@ class DaskEngine:
             If the class of the cluster does not take them.
         """
         if self.cluster:
-            from marginbench.harness.engines.clusters import check_options
+            from .clusters import check_options
 
             check_options(self.cluster, self.options)
 
@@ -82,7 +82,7 @@ class DaskEngine:
         """
         self.check_options()
         if self.scheduler:
-            from marginbench.harness.engines.link import check_answers
+            from .link import check_answers
 
             check_answers(self.scheduler)
 
@@ -95,8 +95,8 @@ class DaskEngine:
         EngineError
             If there is no scheduler, or the cluster cannot be started.
         """
-        from marginbench.harness.engines.clusters import started
-        from marginbench.harness.engines.link import Link
+        from .clusters import started
+        from .link import Link
 
         with contextlib.ExitStack() as stack:
             address, security, expected = self.scheduler, None, None

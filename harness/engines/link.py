@@ -22,10 +22,10 @@ from distributed import Client, Future
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from marginbench.harness.engines import serving
-from marginbench.harness.engines.news import Gone, Joined, Left, News, Replied, Reply, Unable
-from marginbench.harness.engines.parcels import Parcel
-from marginbench.harness.errors import EngineError, first_line
+from ..errors import EngineError, first_line
+from . import serving
+from .news import Gone, Joined, Left, News, Replied, Reply, Unable
+from .parcels import Parcel
 
 # Seconds between two looks at the workers, for an answer of the scheduler, and for a last word.
 _LOOK, _ANSWER, _FAREWELL = 0.5, 15.0, 5.0

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from marginbench.harness.environment import environment, version
-from marginbench.harness.keys import canonical_json, numeric_versions
-from marginbench.harness.sources import project_roots
+from ..environment import environment, version
+from ..keys import canonical_json, numeric_versions
+from ..sources import project_roots
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from marginbench.harness.engines.machines import Machine
-from marginbench.harness.jobs import Outcome
+from ..jobs import Outcome
+from .machines import Machine
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.jobs import Job, Work
-from marginbench.harness.keys import hash_files
-from marginbench.harness.loading import SolverSpec
-from marginbench.harness.sources import closure, code_hash, project_roots
-from marginbench.harness.storage import storing
-from marginbench.solvers.registration import entries
+from ...data_loaders.atomic import replacing
+from ...solvers.registration import entries
+from ..jobs import Job, Work
+from ..keys import hash_files
+from ..loading import SolverSpec
+from ..sources import closure, code_hash, project_roots
+from ..storage import storing
 
 
 class UnfitError(Exception):
@@ -99,7 +99,7 @@ def needs_of(work: Work) -> dict[str, str]:
     """What of this machine enters the key of a run besides the program: what -> version or hash."""
     fit: Any = getattr(work, "fit", None)
     if hasattr(fit, "command"):
-        from marginbench.harness.svm.outside.commands import programs
+        from ..svm.outside.commands import programs
 
         return {f"the program {name}": digest for name, digest in programs(fit.command).items()}
     spec = SolverSpec.parse(_solver_of(work))
@@ -153,7 +153,7 @@ def _is_project(path: Path) -> bool:
 
 def _version_of_module(spec: SolverSpec) -> str:
     """Version of the distribution that a solver is in, or the hash of its code; empty: no such."""
-    from marginbench.harness.describing import installed_version
+    from ..describing import installed_version
 
     package = (spec.module or "").partition(".")[0]
     file = spec.located()

@@ -20,12 +20,12 @@ from typing import cast
 from distributed import Worker, WorkerPlugin, get_worker
 from distributed.utils import sync
 
-from marginbench.harness.engines.machines import Machine, this_machine
-from marginbench.harness.engines.news import Reply
-from marginbench.harness.engines.parcels import Parcel, UnfitError
-from marginbench.harness.errors import StorageError
-from marginbench.harness.jobs import Ended, Event, Job, Outcome
-from marginbench.harness.pool import LocalPool
+from ..errors import StorageError
+from ..jobs import Ended, Event, Job, Outcome
+from ..pool import LocalPool
+from .machines import Machine, this_machine
+from .news import Reply
+from .parcels import Parcel, UnfitError
 
 #: Name of the plugin that holds the slot.
 NAME = "marginbench"

@@ -16,20 +16,20 @@ from typing import Any, get_args
 
 import numpy as np
 
-from marginbench.data_loaders.feasibility import FeasibilityInstance, lap, ldfp
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.feasibility.records import Stage
-from marginbench.harness.feasibility.work import CellResult, CellWork
-from marginbench.harness.jobs import CheckpointMessage, PhaseMessage, Send, Stamp
-from marginbench.harness.loading import load_class
-from marginbench.solvers.feasibility.checking import check_certificate
-from marginbench.solvers.feasibility.problem import FeasibilityProblem
-from marginbench.solvers.feasibility.result import (
+from ...data_loaders.feasibility import FeasibilityInstance, lap, ldfp
+from ...solvers.feasibility.checking import check_certificate
+from ...solvers.feasibility.problem import FeasibilityProblem
+from ...solvers.feasibility.result import (
     FeasibilityCounters,
     FeasibilityResult,
     FeasibilityStatus,
 )
-from marginbench.solvers.interface.convergence import without_convergence_warnings
+from ...solvers.interface.convergence import without_convergence_warnings
+from ..errors import EvaluationError
+from ..jobs import CheckpointMessage, PhaseMessage, Send, Stamp
+from ..loading import load_class
+from .records import Stage
+from .work import CellResult, CellWork
 
 # Bounds are recorded at numbers of iterations that grow by this.
 _HISTORY = 1.25

@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
-from marginbench.data_loaders import DataError, load
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.feasibility.records import Stage
-from marginbench.harness.feasibility.work import ImagesResult, ImagesWork, Votes
-from marginbench.harness.jobs import CheckpointMessage, PhaseMessage, Send
-from marginbench.harness.loading import load_class
-from marginbench.solvers.interface.convergence import without_convergence_warnings
-from marginbench.solvers.interface.one_vs_rest import OneVsRest
-from marginbench.solvers.kernels import make_kernel
-from marginbench.solvers.kernels.scoring import expansion_scores
+from ...data_loaders import DataError, load
+from ...solvers.interface.convergence import without_convergence_warnings
+from ...solvers.interface.one_vs_rest import OneVsRest
+from ...solvers.kernels import make_kernel
+from ...solvers.kernels.scoring import expansion_scores
+from ..errors import EvaluationError
+from ..jobs import CheckpointMessage, PhaseMessage, Send
+from ..loading import load_class
+from .records import Stage
+from .work import ImagesResult, ImagesWork, Votes
 
 
 def classify(work: ImagesWork, send: Send) -> ImagesResult:

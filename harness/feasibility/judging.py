@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marginbench.harness.judging import PLUMBING, Judging
+from ..judging import PLUMBING, Judging
 
 _NEUTRAL = {
     **PLUMBING,

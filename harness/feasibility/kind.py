@@ -6,20 +6,20 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from marginbench.harness.asking import Ask, check_parameters
-from marginbench.harness.budget import run_limits
-from marginbench.harness.datasets import is_users_file
-from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.feasibility.judging import CELLS, IMAGES
-from marginbench.harness.feasibility.records import FeasibilityRecord
-from marginbench.harness.feasibility.study import Cell, FeasibilityStudy, Images
-from marginbench.harness.feasibility.work import CellWork, ImagesWork
-from marginbench.harness.judging import Judging
-from marginbench.harness.keys import canonical_json, hash_json, key_parts
-from marginbench.harness.kinds import Details, Facts, Run
-from marginbench.harness.questions import DatasetInfo, SolverInfo
-from marginbench.harness.selection import is_foreign, unknown_task
-from marginbench.harness.study_parts import SolverEntry
+from ..asking import Ask, check_parameters
+from ..budget import run_limits
+from ..datasets import is_users_file
+from ..errors import SolverError, StudyError
+from ..judging import Judging
+from ..keys import canonical_json, hash_json, key_parts
+from ..kinds import Details, Facts, Run
+from ..questions import DatasetInfo, SolverInfo
+from ..selection import is_foreign, unknown_task
+from ..study_parts import SolverEntry
+from .judging import CELLS, IMAGES
+from .records import FeasibilityRecord
+from .study import Cell, FeasibilityStudy, Images
+from .work import CellWork, ImagesWork
 
 # A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
@@ -38,7 +38,7 @@ class FeasibilityKind:
         return CELLS if traits["takes"] == "columns" else IMAGES
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
-        from marginbench.solvers.feasibility.kernel_methods import KernelFeasibilityMethod
+        from ...solvers.feasibility.kernel_methods import KernelFeasibilityMethod
 
         if inspect.isclass(cls) and issubclass(cls, KernelFeasibilityMethod):
             return {"takes": "kernel"}

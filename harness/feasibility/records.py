@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from marginbench.harness.measures import Measure, column
-from marginbench.harness.records import CheckpointBase, RecordBase
+from ..measures import Measure, column
+from ..records import CheckpointBase, RecordBase
 
 _RENAMED = {
     "part": "task",

@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from marginbench.harness.datasets import LIST_OPTIONS, DatasetTask
-from marginbench.harness.errors import StudyError
-from marginbench.harness.grids import Axes
-from marginbench.harness.study import MAX_RUNS, StudyBase
-from marginbench.harness.study_parts import Label, Positive, SolverEntry, TaskEntry
+from ..datasets import LIST_OPTIONS, DatasetTask
+from ..errors import StudyError
+from ..grids import Axes
+from ..study import MAX_RUNS, StudyBase
+from ..study_parts import Label, Positive, SolverEntry, TaskEntry
 
 Count = Annotated[int, Field(ge=1)]
 

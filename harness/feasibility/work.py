@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from marginbench.harness.feasibility.records import FeasibilityRecord, Stage
-from marginbench.harness.jobs import Outcome, Send, Stamp, Work, described
-from marginbench.harness.records import CheckpointBase, parsed_columns
-from marginbench.harness.timing import agreed_times
+from ..jobs import Outcome, Send, Stamp, Work, described
+from ..records import CheckpointBase, parsed_columns
+from ..timing import agreed_times
+from .records import FeasibilityRecord, Stage
 
 #: What only the method's own process can know: bounds and times on the way, too.
 CLAIMED = "n_iter counters trace"
@@ -43,7 +43,7 @@ class CellWork(_Judged):
     tol: float | None = None
 
     def run(self, send: Send) -> dict[str, Any]:
-        from marginbench.harness.feasibility.cells import judge, separate
+        from .cells import judge, separate
 
         return judge(self, separate(self, send), send)
 
@@ -84,7 +84,7 @@ class CellApart(Work):
     cell: CellWork
 
     def run(self, send: Send) -> CellResult:
-        from marginbench.harness.feasibility.cells import separate
+        from .cells import separate
 
         return separate(self.cell, send)
 
@@ -111,7 +111,7 @@ class CellJudgement(_Judged):
     note: str
 
     def run(self, send: Send) -> dict[str, Any]:
-        from marginbench.harness.feasibility.cells import judge, timed
+        from .cells import judge, timed
 
         columns = judge(self.cell, timed(self.result, self.time), send)
         return _noted(columns, self.note, CLAIMED)
@@ -136,7 +136,7 @@ class ImagesWork(_Judged):
     fingerprint: str = ""
 
     def run(self, send: Send) -> dict[str, Any]:
-        from marginbench.harness.feasibility.images import classify, judge
+        from .images import classify, judge
 
         return judge(self, classify(self, send), send)
 
@@ -198,7 +198,7 @@ class ImagesApart(Work):
     images: ImagesWork
 
     def run(self, send: Send) -> ImagesResult:
-        from marginbench.harness.feasibility.images import classify
+        from .images import classify
 
         return classify(self.images, send)
 
@@ -229,7 +229,7 @@ class ImagesJudgement(_Judged):
     note: str
 
     def run(self, send: Send) -> dict[str, Any]:
-        from marginbench.harness.feasibility.images import judge
+        from .images import judge
 
         # Which classes are separated is not recomputed.
         columns = judge(self.images, self.result, send)

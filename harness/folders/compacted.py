@@ -21,8 +21,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from marginbench.harness.errors import RecordError, first_line
-from marginbench.harness.sealing import THRIFT_LIMITS, content_digest
+from ..errors import RecordError, first_line
+from ..sealing import THRIFT_LIMITS, content_digest
 
 #: Names of compacted files; the digits are the beginning of the seal.
 NAME = re.compile(r"compact-[0-9a-f]{16}\.parquet")

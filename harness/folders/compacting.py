@@ -10,15 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from marginbench.data_loaders.atomic import UNFINISHED
-from marginbench.harness.description import FILE_NAME, DamagedDescriptionError, read_description
-from marginbench.harness.errors import EXIT_OK, EXIT_RUNS, RecordError, UserError
-from marginbench.harness.folders.compacted import CompactedFile, Gathered
-from marginbench.harness.folders.gathering import put_right, remove, write_compacted
-from marginbench.harness.guarding import exclusive
-from marginbench.harness.interrupts import interrupts_deferred
-from marginbench.harness.sealing import content_digest, content_of, unsealed_table
-from marginbench.harness.store import RecordStore, record_of
+from ...data_loaders.atomic import UNFINISHED
+from ..description import FILE_NAME, DamagedDescriptionError, read_description
+from ..errors import EXIT_OK, EXIT_RUNS, RecordError, UserError
+from ..guarding import exclusive
+from ..interrupts import interrupts_deferred
+from ..sealing import content_digest, content_of, unsealed_table
+from ..store import RecordStore, record_of
+from .compacted import CompactedFile, Gathered
+from .gathering import put_right, remove, write_compacted
 
 #: Bounds on a compacted file; one with half as many records is not written again.
 FILE_ROWS, FILE_BYTES = 2048, 64 * 2**20

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from marginbench.harness.description import (
+from ..description import (
     DamagedDescriptionError,
     move_aside,
     read_description,
 )
-from marginbench.harness.errors import RecordError, UserError
-from marginbench.harness.store import RecordStore
+from ..errors import RecordError, UserError
+from ..store import RecordStore
 
 
 def described_before(

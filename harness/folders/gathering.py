@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.errors import RecordError
-from marginbench.harness.folders.compacted import CompactedFile, Gathered, compacted
-from marginbench.harness.sealing import content_digest, content_of, sealed, unsealed_table
-from marginbench.harness.storage import storing
-from marginbench.harness.store import RecordStore, record_of
-from marginbench.harness.words import plural
+from ...data_loaders.atomic import replacing
+from ..errors import RecordError
+from ..sealing import content_digest, content_of, sealed, unsealed_table
+from ..storage import storing
+from ..store import RecordStore, record_of
+from ..words import plural
+from .compacted import CompactedFile, Gathered, compacted
 
 Say = Callable[[str], None]
 

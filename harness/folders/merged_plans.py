@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from marginbench.harness.description import read_description
-from marginbench.harness.errors import UserError
-from marginbench.harness.kinds import kind_named
-from marginbench.harness.plans import (
+from ..description import read_description
+from ..errors import UserError
+from ..kinds import kind_named
+from ..plans import (
     Planned,
     Scope,
     configuration,

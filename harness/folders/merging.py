@@ -9,25 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from marginbench.data_loaders.atomic import UNFINISHED, replacing
-from marginbench.harness.description import write_description
-from marginbench.harness.errors import EXIT_OK, EXIT_RUNS, RecordError, UserError
-from marginbench.harness.folders.gathering import (
+from ...data_loaders.atomic import UNFINISHED, replacing
+from ..description import write_description
+from ..errors import EXIT_OK, EXIT_RUNS, RecordError, UserError
+from ..guarding import exclusive
+from ..interrupts import interrupts_deferred
+from ..plans import Planned
+from ..records import RecordBase
+from ..storage import storing
+from ..store import RecordStore
+from ..superseded import FOLDER as SUPERSEDED
+from ..words import plural
+from .gathering import (
     content_by_name,
     put_right,
     remove,
     separate,
     take_out,
 )
-from marginbench.harness.folders.merged_plans import Described, merged_study
-from marginbench.harness.guarding import exclusive
-from marginbench.harness.interrupts import interrupts_deferred
-from marginbench.harness.plans import Planned
-from marginbench.harness.records import RecordBase
-from marginbench.harness.storage import storing
-from marginbench.harness.store import RecordStore
-from marginbench.harness.superseded import FOLDER as SUPERSEDED
-from marginbench.harness.words import plural
+from .merged_plans import Described, merged_study
 
 #: Prefer the record that was made last.
 NEWEST = "newest"

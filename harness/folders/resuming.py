@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from marginbench.harness.description import FILE_NAME
-from marginbench.harness.errors import RecordError
-from marginbench.harness.folders.stamps import (
+from ..description import FILE_NAME
+from ..errors import RecordError
+from ..keys import hash_json, numeric_versions
+from ..kinds import Run
+from ..outcomes import RunSummary
+from ..plans import Scope
+from ..selection import dataset_names, is_foreign, registered
+from ..store import RecordStore
+from .stamps import (
     program_stamp,
     records_stamp,
     remember,
     remembered,
 )
-from marginbench.harness.keys import hash_json, numeric_versions
-from marginbench.harness.kinds import Run
-from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.plans import Scope
-from marginbench.harness.selection import dataset_names, is_foreign, registered
-from marginbench.harness.store import RecordStore
 
 _WHAT = "commands"
 # Commands that are kept for a results folder: the study, and parts of it.

@@ -14,11 +14,11 @@ from typing import Any
 
 from platformdirs import user_cache_dir
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.errors import RecordError
-from marginbench.harness.keys import hash_json
-from marginbench.harness.sealing import seal_of
-from marginbench.harness.store import RecordStore
+from ...data_loaders.atomic import replacing
+from ..errors import RecordError
+from ..keys import hash_json
+from ..sealing import seal_of
+from ..store import RecordStore
 
 _FOLDER = "remembered"
 # Of results folders and pages; the ones longest not written go first.

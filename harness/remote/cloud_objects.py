@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from marginbench.harness.errors import UserError
-from marginbench.harness.remote.objects import Entry, MissingObject, StoreError
-from marginbench.harness.remote.urls import SCHEMES, StoreUrl
-from marginbench.harness.words import REASON_LIMIT, visible
+from ..errors import UserError
+from ..words import REASON_LIMIT, visible
+from .objects import Entry, MissingObject, StoreError
+from .urls import SCHEMES, StoreUrl
 
 _T = TypeVar("_T")
 #: Of one request: an answer must come within so many seconds.

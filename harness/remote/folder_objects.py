@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from marginbench.data_loaders.atomic import UNFINISHED, replacing
-from marginbench.harness.remote.objects import Entry, MissingObject, StoreError
+from ...data_loaders.atomic import UNFINISHED, replacing
+from .objects import Entry, MissingObject, StoreError
 
 _T = TypeVar("_T")
 _ATTEMPTS = 5

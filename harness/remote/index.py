@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from marginbench.data_loaders.atomic import replacing
+from ...data_loaders.atomic import replacing
 
 Stamp = tuple[int, int]
 

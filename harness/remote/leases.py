@@ -25,7 +25,7 @@ from typing import Any
 
 import psutil
 
-from marginbench.harness.remote.objects import Entry, MissingObject, Objects, StoreError
+from .objects import Entry, MissingObject, Objects, StoreError
 
 #: Seconds between two signs of life, and after how many without one a command counts as gone.
 RENEW_S, EXPIRE_S = 20.0, 120.0

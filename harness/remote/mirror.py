@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from marginbench.data_loaders.atomic import UNFINISHED
-from marginbench.harness.description import FILE_NAME
-from marginbench.harness.errors import RecordError
-from marginbench.harness.folders.compacted import CompactedFile, is_compacted
-from marginbench.harness.remote.index import Common, Index, stamp_of
-from marginbench.harness.remote.objects import Entry, MissingObject, Objects
-from marginbench.harness.sealing import seal_of
-from marginbench.harness.storage import storing
-from marginbench.harness.store import read_record
+from ...data_loaders.atomic import UNFINISHED
+from ..description import FILE_NAME
+from ..errors import RecordError
+from ..folders.compacted import CompactedFile, is_compacted
+from ..sealing import seal_of
+from ..storage import storing
+from ..store import read_record
+from .index import Common, Index, stamp_of
+from .objects import Entry, MissingObject, Objects
 
 RUNS = "runs"
 #: The page of a results folder.

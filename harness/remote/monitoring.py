@@ -17,16 +17,16 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from marginbench.harness.description import DamagedDescriptionError, read_description
-from marginbench.harness.errors import RecordError, UserError
-from marginbench.harness.folders.compacted import CompactedFile, is_compacted
-from marginbench.harness.forecast import Forecast, Pair, eta_words
-from marginbench.harness.records import EXPECTED_STATUSES
-from marginbench.harness.remote.index import Stamp, stamp_of
-from marginbench.harness.remote.leases import CLAIMS, COMMANDS, EXPIRE_S
-from marginbench.harness.remote.mirror import RUNS
-from marginbench.harness.remote.objects import MissingObject, Objects
-from marginbench.harness.words import REASON_LIMIT, plural, visible
+from ..description import DamagedDescriptionError, read_description
+from ..errors import RecordError, UserError
+from ..folders.compacted import CompactedFile, is_compacted
+from ..forecast import Forecast, Pair, eta_words
+from ..records import EXPECTED_STATUSES
+from ..words import REASON_LIMIT, plural, visible
+from .index import Stamp, stamp_of
+from .leases import CLAIMS, COMMANDS, EXPIRE_S
+from .mirror import RUNS
+from .objects import MissingObject, Objects
 
 _COLUMNS = [
     *("key", "task", "solver", "seed", "status", "reason", "environment", "started_at"),

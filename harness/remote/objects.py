@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from marginbench.harness.errors import StorageError
-from marginbench.harness.remote.urls import StoreUrl
+from ..errors import StorageError
+from .urls import StoreUrl
 
 
 class StoreError(StorageError):
@@ -96,9 +96,9 @@ def opened(url: StoreUrl, place: str) -> Objects:
         If there are no credentials.
     """
     if url.scheme == "file":
-        from marginbench.harness.remote.folder_objects import FolderObjects
+        from .folder_objects import FolderObjects
 
         return FolderObjects(url.path, place)
-    from marginbench.harness.remote.cloud_objects import CloudObjects
+    from .cloud_objects import CloudObjects
 
     return CloudObjects(url)

@@ -16,19 +16,19 @@ from pathlib import Path
 
 from platformdirs import user_cache_dir
 
-from marginbench.harness.description import FILE_NAME
-from marginbench.harness.environment import environment
-from marginbench.harness.errors import BusyError, InterruptedRunError, UserError
-from marginbench.harness.guarding import shared_folder
-from marginbench.harness.locking import lock_file
-from marginbench.harness.remote.folder_objects import FolderObjects
-from marginbench.harness.remote.leases import Leases
-from marginbench.harness.remote.mirror import PAGE, RUNS, Mirror
-from marginbench.harness.remote.monitoring import Monitor, setting_words
-from marginbench.harness.remote.objects import Objects, StoreError, opened
-from marginbench.harness.remote.shared import Shared, folder_claimed
-from marginbench.harness.remote.urls import StoreUrl, is_url
-from marginbench.harness.storage import storing
+from ..description import FILE_NAME
+from ..environment import environment
+from ..errors import BusyError, InterruptedRunError, UserError
+from ..guarding import shared_folder
+from ..locking import lock_file
+from ..storage import storing
+from .folder_objects import FolderObjects
+from .leases import Leases
+from .mirror import PAGE, RUNS, Mirror
+from .monitoring import Monitor, setting_words
+from .objects import Objects, StoreError, opened
+from .shared import Shared, folder_claimed
+from .urls import StoreUrl, is_url
 
 Say = Callable[[str], None]
 _FOLDER = "stores"

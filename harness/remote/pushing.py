@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from marginbench.harness.remote.objects import StoreError
+from .objects import StoreError
 
 #: Records on their way at the same time.
 THREADS = 4

@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from marginbench.harness.jobs import Event, Executor, Job, Waiting
-from marginbench.harness.kinds import Run
-from marginbench.harness.ordering import in_rounds
-from marginbench.harness.records import RecordBase
-from marginbench.harness.remote.leases import Leases
-from marginbench.harness.remote.mirror import RUNS, Mirror
-from marginbench.harness.remote.pushing import Pusher
-from marginbench.harness.sharing import Look
-from marginbench.harness.words import plural
+from ..jobs import Event, Executor, Job, Waiting
+from ..kinds import Run
+from ..ordering import in_rounds
+from ..records import RecordBase
+from ..sharing import Look
+from ..words import plural
+from .leases import Leases
+from .mirror import RUNS, Mirror
+from .pushing import Pusher
 
 #: What all commands claim before they change more than records of their own.
 FOLDER = "folder"

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from marginbench.harness.errors import UserError
+from ..errors import UserError
 
 #: Scheme -> what a store of it is called.
 SCHEMES = {"s3": "Amazon S3", "gs": "Google Cloud Storage", "az": "Azure Blob Storage", "file": ""}
@@ -40,7 +40,7 @@ class StoreUrl:
     @classmethod
     def of_folder(cls, folder: Path) -> StoreUrl:
         """That of a folder of this machine."""
-        from marginbench.harness.storage import check_path
+        from ..storage import check_path
 
         check_path(folder)
         return cls("file", "", str(folder.resolve()))
@@ -55,7 +55,7 @@ class StoreUrl:
             If its scheme is unknown, its bucket is missing, or it holds credentials.
         """
         # Imported here: whether a place is a URL is asked before anything heavy is needed.
-        from marginbench.data_loaders.errors import without_credentials
+        from ...data_loaders.errors import without_credentials
 
         text = os.fspath(text)
         shown = without_credentials(text)
@@ -102,6 +102,6 @@ def local_folder(place: str | os.PathLike[str]) -> Path:
     """
     if not is_url(place):
         return Path(place)
-    from marginbench.harness.remote.opening import fetched
+    from .opening import fetched
 
     return fetched(place)

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import PhaseMessage, Send, SnapshotMessage, Stamp
-from marginbench.harness.svm.measurement import Prepared, epochs_of
-from marginbench.harness.svm.plain import PlainModel
-from marginbench.harness.svm.records import CLAIMED_TUNING
-from marginbench.harness.svm.tracing import Snapshot, check_count
-from marginbench.harness.svm.verdict import Judgement, is_epochs, load_task_data
-from marginbench.harness.svm.work import ApartWork, Claims, JudgeWork
-from marginbench.harness.wire import FrameReader, decode
-from marginbench.solvers.numeric.counters import Counters
+from ...solvers.numeric.counters import Counters
+from ..errors import EvaluationError
+from ..jobs import PhaseMessage, Send, SnapshotMessage, Stamp
+from ..wire import FrameReader, decode
+from .measurement import Prepared, epochs_of
+from .plain import PlainModel
+from .records import CLAIMED_TUNING
+from .tracing import Snapshot, check_count
+from .verdict import Judgement, is_epochs, load_task_data
+from .work import ApartWork, Claims, JudgeWork
 
 #: What only the solver's own process can know.
 CLAIMED = "n_iter counters epochs"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from marginbench.harness.svm.records import Record
-from marginbench.harness.svm.work import ReferenceInfo
+from .records import Record
+from .work import ReferenceInfo
 
 
 def fill_in_gap(record: Record) -> None:

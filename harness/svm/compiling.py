@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.core.event import Listener, install_listener
 
-from marginbench.harness.svm.tracing import TraceMonitor
+from .tracing import TraceMonitor
 
 
 @contextmanager

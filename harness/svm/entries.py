@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbench.solvers.kernels import Kernel, Points
-from marginbench.solvers.kernels.scoring import sum_of_rows
-from marginbench.solvers.numeric.threads import in_parts
+from ...solvers.kernels import Kernel, Points
+from ...solvers.kernels.scoring import sum_of_rows
+from ...solvers.numeric.threads import in_parts
 
 Array = npt.NDArray[Any]
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.svm.plain import SEVERAL, PlainModel, plain_model
-from marginbench.harness.svm.predictors import Predictor, TaskPoints, predictor_of
-from marginbench.solvers.models import Model
-from marginbench.solvers.models.objectives import dual_value, hinge, primal_value
+from ...solvers.models import Model
+from ...solvers.models.objectives import dual_value, hinge, primal_value
+from ..errors import EvaluationError
+from .plain import SEVERAL, PlainModel, plain_model
+from .predictors import Predictor, TaskPoints, predictor_of
 
 Array = npt.NDArray[Any]
 

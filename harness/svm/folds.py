@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from marginbench.data_loaders.errors import DataError
-from marginbench.harness.svm.work import Fold
+from ...data_loaders.errors import DataError
+from .work import Fold
 
 if TYPE_CHECKING:
-    from marginbench.data_loaders import Dataset
+    from ...data_loaders import Dataset
 
 
 def fold_data(dataset: Dataset, fold: Fold) -> Dataset:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marginbench.harness.judging import PLUMBING, Judging
+from ..judging import PLUMBING, Judging
 
 #: Warm-up, checkpoints, scores, objectives, the verdict, the suboptimality.
 JUDGING = Judging(

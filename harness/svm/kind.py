@@ -9,35 +9,35 @@ from dataclasses import dataclass, field, replace
 from importlib import metadata
 from typing import Any
 
-from marginbench.harness.asking import Ask, check_parameters
-from marginbench.harness.datasets import is_users_file
-from marginbench.harness.jobs import Job, Limits
-from marginbench.harness.judging import Judging
-from marginbench.harness.kinds import Facts, Run
-from marginbench.harness.questions import DatasetInfo, SolverInfo
-from marginbench.harness.selection import (
+from ..asking import Ask, check_parameters
+from ..datasets import is_users_file
+from ..jobs import Job, Limits
+from ..judging import Judging
+from ..kinds import Facts, Run
+from ..questions import DatasetInfo, SolverInfo
+from ..selection import (
     dataset_names,
     find,
     imported_names,
     is_foreign,
     unknown_task,
 )
-from marginbench.harness.study_parts import SolverEntry
-from marginbench.harness.svm.comparison import compare_with_reference, fill_in_gap
-from marginbench.harness.svm.judging import JUDGING, OUTSIDE
-from marginbench.harness.svm.outside.planning import check_outside, program_info
-from marginbench.harness.svm.outside.templates import is_command
-from marginbench.harness.svm.planned_tuning import with_first_values
-from marginbench.harness.svm.planning import (
+from ..study_parts import SolverEntry
+from .comparison import compare_with_reference, fill_in_gap
+from .judging import JUDGING, OUTSIDE
+from .outside.planning import check_outside, program_info
+from .outside.templates import is_command
+from .planned_tuning import with_first_values
+from .planning import (
     DECIDED_BY_TASK,
     ReferenceKey,
     plan_runs,
     reference_key,
     skip_reason,
 )
-from marginbench.harness.svm.records import Record
-from marginbench.harness.svm.study import Study, Task
-from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
+from .records import Record
+from .study import Study, Task
+from .work import ReferenceInfo, ReferenceWork
 
 # Traits of solvers that study.json tells.
 _DESCRIBED_TRAITS = ("scalarization", "certificate", "instrumented", "deterministic")
@@ -79,8 +79,8 @@ class SVMKind:
         return OUTSIDE if "outside" in traits else JUDGING
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
-        from marginbench.harness.svm.outside import estimators
-        from marginbench.solvers import Solver
+        from ...solvers import Solver
+        from .outside import estimators
 
         if not inspect.isclass(cls) or not issubclass(cls, Solver):
             estimators.check_maker(cls, name)
@@ -209,7 +209,7 @@ def _with_gammas(study: Study, datasets: Mapping[str, DatasetInfo | str]) -> Stu
 
 def _package_traits(cls: type[Any]) -> dict[str, Any]:
     """The version of the package that a solver needs, for its keys, or that it is missing."""
-    from marginbench.solvers.registration import missing_package
+    from ...solvers.registration import missing_package
 
     if not cls.requires:
         return {}

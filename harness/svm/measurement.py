@@ -20,20 +20,20 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import FoundMessage, PhaseMessage, Send
-from marginbench.harness.loading import load_class
-from marginbench.harness.svm.compiling import compiling_untimed
-from marginbench.harness.svm.search import Search
-from marginbench.harness.svm.tracing import Judge, TraceMonitor
-from marginbench.harness.svm.tuning import tune
-from marginbench.harness.svm.verdict import Judgement, compared_rows, load_task_data
-from marginbench.harness.svm.work import DEFAULT_TOL, Claims, FitWork
-from marginbench.solvers.interface.convergence import without_convergence_warnings
+from ...solvers.interface.convergence import without_convergence_warnings
+from ..errors import EvaluationError
+from ..jobs import FoundMessage, PhaseMessage, Send
+from ..loading import load_class
+from .compiling import compiling_untimed
+from .search import Search
+from .tracing import Judge, TraceMonitor
+from .tuning import tune
+from .verdict import Judgement, compared_rows, load_task_data
+from .work import DEFAULT_TOL, Claims, FitWork
 
 if TYPE_CHECKING:
-    from marginbench.data_loaders import Dataset
-    from marginbench.solvers import Solver
+    from ...data_loaders import Dataset
+    from ...solvers import Solver
 
 # Points of each class in the problem on which compilation is warmed up, and how many classes.
 _WARM_UP_POINTS = 20

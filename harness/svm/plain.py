@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbench.harness.errors import EvaluationError
-from marginbench.solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
-from marginbench.solvers.models.fourier import FourierExpansion
-from marginbench.solvers.models.several import OneVsRestModel
-from marginbench.solvers.models.voting import VotedExpansion
+from ...solvers.models import BudgetExpansion, KernelExpansion, LinearModel, Model
+from ...solvers.models.fourier import FourierExpansion
+from ...solvers.models.several import OneVsRestModel
+from ...solvers.models.voting import VotedExpansion
+from ..errors import EvaluationError
 
 Array = npt.NDArray[Any]
 

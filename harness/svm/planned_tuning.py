@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from marginbench.harness.budget import Budget
-from marginbench.harness.errors import StudyError
-from marginbench.harness.jobs import Limits
-from marginbench.harness.questions import SolverInfo
-from marginbench.harness.study_parts import SolverEntry
-from marginbench.harness.svm.search import MAX_CONFIGURATIONS, Search, configurations
-from marginbench.harness.svm.study import Study, Task
+from ..budget import Budget
+from ..errors import StudyError
+from ..jobs import Limits
+from ..questions import SolverInfo
+from ..study_parts import SolverEntry
+from .search import MAX_CONFIGURATIONS, Search, configurations
+from .study import Study, Task
 
 
 def plan_search(

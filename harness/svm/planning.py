@@ -7,26 +7,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from marginbench.harness.budget import Budget, run_limits
-from marginbench.harness.jobs import Limits
-from marginbench.harness.keys import canonical_json, hash_json, key_parts, numeric_versions
-from marginbench.harness.kinds import Details, Run
-from marginbench.harness.questions import DatasetInfo, SolverInfo
-from marginbench.harness.selection import is_foreign
-from marginbench.harness.study_parts import SolverEntry
-from marginbench.harness.svm.folds import fold_fingerprint, fold_sizes
-from marginbench.harness.svm.outside.planning import plan_outside, refusal
-from marginbench.harness.svm.outside.work import OutsideWork
-from marginbench.harness.svm.planned_tuning import (
+from ..budget import Budget, run_limits
+from ..jobs import Limits
+from ..keys import canonical_json, hash_json, key_parts, numeric_versions
+from ..kinds import Details, Run
+from ..questions import DatasetInfo, SolverInfo
+from ..selection import is_foreign
+from ..study_parts import SolverEntry
+from .folds import fold_fingerprint, fold_sizes
+from .outside.planning import plan_outside, refusal
+from .outside.work import OutsideWork
+from .planned_tuning import (
     plan_search,
     search_in_key,
     tuning_limits,
     with_first_values,
     with_search,
 )
-from marginbench.harness.svm.search import Search
-from marginbench.harness.svm.study import Study, Task, kernel_code
-from marginbench.harness.svm.work import (
+from .search import Search
+from .study import Study, Task, kernel_code
+from .work import (
     DEFAULT_TOL,
     FitWork,
     Fold,
@@ -36,7 +36,7 @@ from marginbench.harness.svm.work import (
 )
 
 if TYPE_CHECKING:
-    from marginbench.harness.svm.kind import SVMFacts
+    from .kind import SVMFacts
 
 #: Label of a task, with folds also the seed.
 ReferenceKey: TypeAlias = str | tuple[str, int]

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.svm.entries import KeptEntries
-from marginbench.harness.svm.plain import PlainModel
-from marginbench.solvers.kernels import Kernel, Linear, Points
-from marginbench.solvers.kernels.scoring import linear_scores
-from marginbench.solvers.models.fourier import FourierExpansion
-from marginbench.solvers.models.voting import votes
-from marginbench.solvers.numeric.matrices import Matrix, matmul
+from ...solvers.kernels import Kernel, Linear, Points
+from ...solvers.kernels.scoring import linear_scores
+from ...solvers.models.fourier import FourierExpansion
+from ...solvers.models.voting import votes
+from ...solvers.numeric.matrices import Matrix, matmul
+from ..errors import EvaluationError
+from .entries import KeptEntries
+from .plain import PlainModel
 
 Array = npt.NDArray[Any]
 

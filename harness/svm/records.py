@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from marginbench.harness.measures import Measure, column
-from marginbench.harness.records import (
+from ..measures import Measure, column
+from ..records import (
     CPU,
     TRAIN_ERROR,
     CheckpointBase,

@@ -20,20 +20,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from platformdirs import user_cache_dir
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.errors import ReferenceFailure
-from marginbench.harness.jobs import PhaseMessage, Send
-from marginbench.harness.keys import canonical_json, hash_json
-from marginbench.harness.storage import storing
-from marginbench.harness.svm.evaluation import Evaluation, Evaluator
-from marginbench.harness.svm.several import ClassesEvaluator
-from marginbench.harness.svm.verdict import build_evaluator, load_task_data
-from marginbench.harness.svm.work import Problem, ReferenceInfo, ReferenceWork
-from marginbench.solvers.interface.convergence import without_convergence_warnings
+from ...data_loaders.atomic import replacing
+from ...solvers.interface.convergence import without_convergence_warnings
+from ..errors import ReferenceFailure
+from ..jobs import PhaseMessage, Send
+from ..keys import canonical_json, hash_json
+from ..storage import storing
+from .evaluation import Evaluation, Evaluator
+from .several import ClassesEvaluator
+from .verdict import build_evaluator, load_task_data
+from .work import Problem, ReferenceInfo, ReferenceWork
 
 if TYPE_CHECKING:
-    from marginbench.data_loaders import Dataset
-    from marginbench.solvers import Model, Solver
+    from ...data_loaders import Dataset
+    from ...solvers import Model, Solver
 
 _VERSION = 1
 # Below this violation of the optimality conditions, float64 sums are mostly noise.
@@ -224,14 +224,14 @@ _SCHEMA = pa.schema(
 
 def _certify(work: ReferenceWork, dataset: Dataset, task: str, send: Send) -> Certificate:
     """Solve, tighter and tighter, until the recomputed gap is small enough; by SMO in general."""
-    from marginbench.solvers import SMO
-    from marginbench.solvers.kernels import kernel_of
+    from ...solvers import SMO
+    from ...solvers.kernels import kernel_of
 
     problem = work.problem
     attempts = _Attempts(build_evaluator(problem, dataset, certificate=True), dataset, work, send)
     if problem.kernel["name"] == "linear" and not problem.fit_intercept:
         # By dual coordinate ascent on w, which needs no kernel, unless that converges too slowly.
-        from marginbench.solvers import LinearSDCA
+        from ...solvers import LinearSDCA
 
         ascent = LinearSDCA(C=problem.C, stopping="gap", max_epochs=_LINEAR_EPOCHS, random_state=0)
         found = attempts.tighten(ascent, work.tol, most=_LINEAR_ATTEMPTS)

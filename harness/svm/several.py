@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.svm.evaluation import Evaluation, Evaluator, Scored
-from marginbench.harness.svm.plain import SEVERAL, PlainModel, plain_model
-from marginbench.solvers.models import Model
+from ...solvers.models import Model
+from ..errors import EvaluationError
+from .evaluation import Evaluation, Evaluator, Scored
+from .plain import SEVERAL, PlainModel, plain_model
 
 Array = npt.NDArray[Any]
 

@@ -10,16 +10,16 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from marginbench.harness.datasets import LIST_OPTIONS, DatasetTask, registered_source
-from marginbench.harness.errors import StudyError
-from marginbench.harness.grids import Axes
-from marginbench.harness.keys import hash_json
-from marginbench.harness.sources import closure, code_hash, project_file
-from marginbench.harness.study import MAX_RUNS, REFERENCE, StudyBase
-from marginbench.harness.study_parts import Finite, Positive, SolverEntry, StudyPart
-from marginbench.harness.svm.work import Fold, Problem
-from marginbench.solvers.kernels import Kernel, kernel_class, kernel_names
-from marginbench.solvers.registration import kernel_entries
+from ...solvers.kernels import Kernel, kernel_class, kernel_names
+from ...solvers.registration import kernel_entries
+from ..datasets import LIST_OPTIONS, DatasetTask, registered_source
+from ..errors import StudyError
+from ..grids import Axes
+from ..keys import hash_json
+from ..sources import closure, code_hash, project_file
+from ..study import MAX_RUNS, REFERENCE, StudyBase
+from ..study_parts import Finite, Positive, SolverEntry, StudyPart
+from .work import Fold, Problem
 
 MAX_FOLDS = 1000
 #: Parameters of kernels that every estimator with a kernel takes.

@@ -12,13 +12,13 @@ from numbers import Integral
 # By their own names: a solver that puts others in their place in the module changes nothing here.
 from time import perf_counter, process_time
 
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import PhaseMessage, Send
-from marginbench.harness.svm.plain import PlainModel, plain_model
-from marginbench.harness.svm.work import StoppingRules
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.models import Model
-from marginbench.solvers.numeric.counters import SERVED, Counters
+from ...solvers.interface.monitor import Monitor
+from ...solvers.models import Model
+from ...solvers.numeric.counters import SERVED, Counters
+from ..errors import EvaluationError
+from ..jobs import PhaseMessage, Send
+from .plain import PlainModel, plain_model
+from .work import StoppingRules
 
 _NO_RULES = StoppingRules()
 

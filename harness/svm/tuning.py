@@ -17,19 +17,19 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
-from marginbench.harness.errors import EvaluationError, first_line
-from marginbench.harness.svm.search import Round, Search
-from marginbench.harness.svm.tracing import Clocks
-from marginbench.harness.svm.verdict import build_evaluator
-from marginbench.harness.svm.work import FitWork, StoppingRules
-from marginbench.solvers.interface.convergence import without_convergence_warnings
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.models import Model
-from marginbench.solvers.numeric.counters import Counters
+from ...solvers.interface.convergence import without_convergence_warnings
+from ...solvers.interface.monitor import Monitor
+from ...solvers.models import Model
+from ...solvers.numeric.counters import Counters
+from ..errors import EvaluationError, first_line
+from .search import Round, Search
+from .tracing import Clocks
+from .verdict import build_evaluator
+from .work import FitWork, StoppingRules
 
 if TYPE_CHECKING:
-    from marginbench.data_loaders import Dataset
-    from marginbench.solvers import Solver
+    from ...data_loaders import Dataset
+    from ...solvers import Solver
 
 Rows = npt.NDArray[np.int64]
 

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import CheckpointMessage, Send
-from marginbench.harness.mistakes import packed
-from marginbench.harness.records import is_json
-from marginbench.harness.svm.evaluation import Evaluation, Evaluator
-from marginbench.harness.svm.folds import fold_data
-from marginbench.harness.svm.predictors import TaskPoints
-from marginbench.harness.svm.records import Checkpoint
-from marginbench.harness.svm.several import ClassesEvaluator
-from marginbench.harness.svm.tracing import Snapshot
-from marginbench.harness.svm.work import Claims, Problem, StoppingRules
-from marginbench.solvers.kernels import kernel_of
-from marginbench.solvers.numeric.counters import evaluation_counters
+from ...solvers.kernels import kernel_of
+from ...solvers.numeric.counters import evaluation_counters
+from ..errors import EvaluationError
+from ..jobs import CheckpointMessage, Send
+from ..mistakes import packed
+from ..records import is_json
+from .evaluation import Evaluation, Evaluator
+from .folds import fold_data
+from .predictors import TaskPoints
+from .records import Checkpoint
+from .several import ClassesEvaluator
+from .tracing import Snapshot
+from .work import Claims, Problem, StoppingRules
 
 if TYPE_CHECKING:
-    from marginbench.data_loaders import Dataset
+    from ...data_loaders import Dataset
 
 # Test points on which an estimator's own scores are compared with recomputed ones.
 _COMPARED_POINTS = 200
@@ -232,7 +232,7 @@ def load_task_data(problem: Problem) -> Dataset:
     DataError
         If it cannot be loaded, or is not the one that was planned with.
     """
-    from marginbench.data_loaders import DataError, load
+    from ...data_loaders import DataError, load
 
     dataset = load(problem.dataset, problem.dataset_params or None, folder=problem.folder)
     if problem.fingerprint and dataset.fingerprint != problem.fingerprint:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from marginbench.harness.jobs import Outcome, Send, Stamp, Work, described
-from marginbench.harness.records import CheckpointBase, parsed_columns
-from marginbench.harness.svm.records import CLAIMED_TUNING, TUNING_COSTS, Checkpoint, Record
-from marginbench.harness.svm.search import Search
-from marginbench.harness.timing import agreed_times
+from ..jobs import Outcome, Send, Stamp, Work, described
+from ..records import CheckpointBase, parsed_columns
+from ..timing import agreed_times
+from .records import CLAIMED_TUNING, TUNING_COSTS, Checkpoint, Record
+from .search import Search
 
 #: The accuracy of "converged" for an estimator without a parameter tol: scikit-learn's default.
 DEFAULT_TOL = 1e-3
@@ -101,7 +101,7 @@ class ReferenceWork(Work):
     lookup: bool = False
 
     def run(self, send: Send) -> ReferenceInfo:
-        from marginbench.harness.svm.reference import reference_optimum
+        from .reference import reference_optimum
 
         return reference_optimum(self, send)
 
@@ -152,7 +152,7 @@ class FitWork(Work):
     search: Search | None = None
 
     def run(self, send: Send) -> dict[str, Any]:
-        from marginbench.harness.svm.measurement import measure
+        from .measurement import measure
 
         return measure(self, send)
 
@@ -228,7 +228,7 @@ class ApartWork(Work):
     fit: FitWork
 
     def run(self, send: Send) -> dict[str, Any]:
-        from marginbench.harness.svm.apart import fit_apart
+        from .apart import fit_apart
 
         return fit_apart(self, send)
 
@@ -290,7 +290,7 @@ class JudgeWork(Work):
     tuned: bool = False
 
     def run(self, send: Send) -> dict[str, Any]:
-        from marginbench.harness.svm.apart import judge_apart
+        from .apart import judge_apart
 
         return judge_apart(self, send)
 

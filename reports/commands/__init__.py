@@ -9,7 +9,7 @@ from typing import Protocol
 
 import typer
 
-from marginbench.reports.commands import compare, export, publish, regressions, watch
+from . import compare, export, publish, regressions, watch
 
 
 class _Command(Protocol):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from marginbench.harness.commands.stores import results_folder
-from marginbench.harness.errors import UserError
+from ...harness.commands.stores import results_folder
+from ...harness.errors import UserError
 
 if TYPE_CHECKING:
-    from marginbench.reports.comparison.result import Comparison
+    from ..comparison.result import Comparison
 
 # Columns in a file or a pipe, where nothing says how wide a line may be.
 _WIDTH = 110
@@ -65,7 +65,7 @@ def _compare(
 ) -> None:
     if as_text and as_json:
         raise UserError("--text and --json are two forms of the same output; give one of them")
-    from marginbench.reports.comparison.result import compare
+    from ..comparison.result import compare
 
     found = compare(a, b, solver=solver, against=against, bounds=bound or ())
     if html is not None:
@@ -79,7 +79,7 @@ def _compare(
 def _text(found: Comparison, all_rows: bool) -> str:
     from rich.console import Console
 
-    from marginbench.reports.comparison.terminal import in_words
+    from ..comparison.terminal import in_words
 
     terminal = Console(file=sys.stdout)
     known = terminal.is_terminal or "COLUMNS" in os.environ

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from marginbench.reports.exports import DEFAULT_FORMATS, WIDTH, Exported
+from ..exports import DEFAULT_FORMATS, WIDTH, Exported
 
 # More paths than this are only counted.
 _MOST_SHOWN = 12
@@ -53,7 +53,7 @@ def _export(
         bool, typer.Option("--list", help="Only list what there is, by name.")
     ] = False,
 ) -> None:
-    from marginbench.reports.exports import export
+    from ..exports import export
 
     if list_:
         _show_names(results)
@@ -75,16 +75,16 @@ def _export(
 
 
 def _show_names(results: str) -> None:
-    from marginbench.harness.commands.output import print_table
-    from marginbench.harness.words import visible
-    from marginbench.reports.exports import listed
+    from ...harness.commands.output import print_table
+    from ...harness.words import visible
+    from ..exports import listed
 
     rows = [(item.what, item.name, visible(item.title)) for item in listed(results)]
     print_table([("KIND", "NAME", "TITLE"), *rows])
 
 
 def _show(done: Exported) -> None:
-    from marginbench.harness.words import plural
+    from ...harness.words import plural
 
     if len(done.written) <= _MOST_SHOWN:
         for path in done.written:

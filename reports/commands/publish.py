@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from marginbench.harness.commands.output import complain
-from marginbench.harness.commands.stores import results_folder
-from marginbench.harness.errors import EXIT_OK, EXIT_RUNS
-from marginbench.reports.errors import ReportError
+from ...harness.commands.output import complain
+from ...harness.commands.stores import results_folder
+from ...harness.errors import EXIT_OK, EXIT_RUNS
+from ..errors import ReportError
 
 
 def add(app: typer.Typer) -> None:
@@ -73,8 +73,8 @@ def _publish(
         ),
     ] = None,
 ) -> int:
-    from marginbench.harness.words import plural
-    from marginbench.reports.site import publish
+    from ...harness.words import plural
+    from ..site import publish
 
     if repository is not None and history is None:
         raise ReportError("--repository: is for the commits of --history; give that, too")

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from marginbench.harness.errors import UserError
-from marginbench.harness.words import visible
-from marginbench.reports.errors import ReportError
+from ...harness.errors import UserError
+from ...harness.words import visible
+from ..errors import ReportError
 
 if TYPE_CHECKING:
-    from marginbench.reports.regressions.annotations import Annotation
-    from marginbench.reports.regressions.repository import Commit, Repository
-    from marginbench.reports.regressions.values import Snapshot
-    from marginbench.reports.regressions.words import Pair
+    from ..regressions.annotations import Annotation
+    from ..regressions.repository import Commit, Repository
+    from ..regressions.values import Snapshot
+    from ..regressions.words import Pair
 
 # Columns in a file or a pipe, where nothing says how wide a line may be.
 _WIDTH = 110
@@ -84,8 +84,8 @@ def _regressions(
         raise UserError("--text and --json are two forms of the same output; give one of them")
     if results is not None and (suite or short or again):
         raise UserError("--results runs nothing; leave out --suite, --short and --again")
-    from marginbench.reports.regressions import annotations
-    from marginbench.reports.regressions.repository import Repository
+    from ..regressions import annotations
+    from ..regressions.repository import Repository
 
     repository = Repository(Path.cwd())
     judged = repository.commit(head)
@@ -98,7 +98,7 @@ def _regressions(
         before, after = _read(results, against, judged)
     pair = _compared(repository, (against, judged), (before, after), known, bound or [])
     if html is not None:
-        from marginbench.reports.regressions.pages import write_pair_page
+        from ..regressions.pages import write_pair_page
 
         write_pair_page(html, pair)
     typer.echo(_json(pair) if as_json else _text(pair, all_rows))
@@ -115,7 +115,7 @@ def _measured(
     short: bool,
     again: bool,
 ) -> tuple[Snapshot, Snapshot]:
-    from marginbench.reports.regressions import running
+    from ..regressions import running
 
     if suites and short:
         raise UserError("--suite and --short both choose benchmarks; give one of them")
@@ -131,7 +131,7 @@ def _tell(line: str) -> None:
 
 def _read(folder: Path, base: Commit, head: Commit) -> tuple[Snapshot, Snapshot]:
     """Two snapshots of one lane; of several lanes the first that has both."""
-    from marginbench.reports.regressions.asv_files import read_results
+    from ..regressions.asv_files import read_results
 
     by_lane: dict[object, dict[str, Snapshot]] = {}
     for each in read_results(folder):
@@ -152,9 +152,9 @@ def _compared(
     known: tuple[Annotation, ...],
     bounds: list[str],
 ) -> Pair:
-    from marginbench.reports.regressions.measures import parsed_bounds
-    from marginbench.reports.regressions.verdicts import compared
-    from marginbench.reports.regressions.words import Pair
+    from ..regressions.measures import parsed_bounds
+    from ..regressions.verdicts import compared
+    from ..regressions.words import Pair
 
     (base, head), (before, after) = commits, snapshots
     # What was cut short before would pass whatever comes after it: it "still fails" or is "mended".
@@ -172,7 +172,7 @@ def _compared(
 
 
 def _json(pair: Pair) -> str:
-    from marginbench.reports.regressions.document import as_json
+    from ..regressions.document import as_json
 
     return as_json(pair)
 
@@ -180,7 +180,7 @@ def _json(pair: Pair) -> str:
 def _text(pair: Pair, all_rows: bool) -> str:
     from rich.console import Console
 
-    from marginbench.reports.regressions.text import in_words
+    from ..regressions.text import in_words
 
     terminal = Console(file=sys.stdout)
     known = terminal.is_terminal or "COLUMNS" in os.environ

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from marginbench.harness.errors import UserError
+from ...harness.errors import UserError
 
 if TYPE_CHECKING:
-    from marginbench.harness.remote.monitoring import Standing
+    from ...harness.remote.monitoring import Standing
 
 _TEMPLATE = "watch.html"
 
@@ -40,8 +40,8 @@ def _watch(
 ) -> None:
     if not every > 0:
         raise UserError(f"--every must be more than 0 seconds, not {every:g}")
-    from marginbench.harness.interrupts import interrupts_raised
-    from marginbench.harness.remote.opening import monitored
+    from ...harness.interrupts import interrupts_raised
+    from ...harness.remote.opening import monitored
 
     show = _shown_as_json if as_json else _Lines(in_place=not once).show
     with interrupts_raised(), monitored(results) as monitor:
@@ -77,7 +77,7 @@ class _Lines:
 
     def show(self, standing: Standing) -> None:
         """Show how far the study is."""
-        from marginbench.harness.words import visible
+        from ...harness.words import visible
 
         lines = [visible(line) for line in standing.in_words()]
         if lines == self._last:
@@ -89,10 +89,10 @@ class _Lines:
 
 
 def _write_page(path: Path, standing: Standing, every: float) -> None:
-    from marginbench.data_loaders.atomic import replacing
-    from marginbench.harness.storage import storing
-    from marginbench.reports.comparison.page import check_target
-    from marginbench.reports.templating import environment, page
+    from ...data_loaders.atomic import replacing
+    from ...harness.storage import storing
+    from ..comparison.page import check_target
+    from ..templating import environment, page
 
     check_target(path, [])
     text = page(

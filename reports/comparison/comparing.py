@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from marginbench.data_loaders import suggest
-from marginbench.harness.measures import counter_measures
-from marginbench.reports.comparison import measured, pairing, ratios, settings, verdicts
-from marginbench.reports.comparison.measured import Compared
-from marginbench.reports.comparison.ratios import Change
-from marginbench.reports.described import SvmSolver, SvmTask
-from marginbench.reports.errors import ReportError
-from marginbench.reports.frames import by_solver, records
-from marginbench.reports.results import SUMS, Results, load_results
-from marginbench.reports.statistics.errors import SolverErrors
+from ...data_loaders import suggest
+from ...harness.measures import counter_measures
+from ..described import SvmSolver, SvmTask
+from ..errors import ReportError
+from ..frames import by_solver, records
+from ..results import SUMS, Results, load_results
+from ..statistics.errors import SolverErrors
+from . import measured, pairing, ratios, settings, verdicts
+from .measured import Compared
+from .ratios import Change
 
 #: Of the frame of measures.
 MEASURE_COLUMNS = [

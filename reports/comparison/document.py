@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from marginbench.reports.comparison import pairing, words
-from marginbench.reports.frames import records
+from ..frames import records
+from . import pairing, words
 
 if TYPE_CHECKING:
-    from marginbench.reports.comparison.comparing import Side
-    from marginbench.reports.comparison.result import Comparison
+    from .comparing import Side
+    from .result import Comparison
 
 #: Raised when a key changes its meaning or goes.
 SCHEMA_VERSION = 1

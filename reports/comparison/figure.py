@@ -10,14 +10,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from marginbench.reports.comparison import words
-from marginbench.reports.drawing.axes import padded, set_log_axis
-from marginbench.reports.drawing.canvas import FONT, INK, MUTED, RULE, Drawing, drawing
-from marginbench.reports.formatting import plural
-from marginbench.reports.frames import records
+from ..drawing.axes import padded, set_log_axis
+from ..drawing.canvas import FONT, INK, MUTED, RULE, Drawing, drawing
+from ..formatting import plural
+from ..frames import records
+from . import words
 
 if TYPE_CHECKING:
-    from marginbench.reports.comparison.result import Comparison
+    from .result import Comparison
 
 # Inches: as wide as the panels of a report.
 _WIDTH, _ROW, _BELOW, _ABOVE = 5.4, 0.26, 0.5, 0.12

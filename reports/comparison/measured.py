@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginbench.data_loaders import suggest
-from marginbench.harness.kinds import kind_named
-from marginbench.harness.measures import Measure, counter_measures, measures_of
-from marginbench.reports.derived import derived_measures
-from marginbench.reports.described import CellTask
-from marginbench.reports.errors import ReportError
-from marginbench.reports.results import SUMS, Results
-from marginbench.reports.statistics import certificates, objective, summary
+from ...data_loaders import suggest
+from ...harness.kinds import kind_named
+from ...harness.measures import Measure, counter_measures, measures_of
+from ..derived import derived_measures
+from ..described import CellTask
+from ..errors import ReportError
+from ..results import SUMS, Results
+from ..statistics import certificates, objective, summary
 
 #: Times and memory of two sessions on one machine differ by this factor in all runs at once, which
 #: seeds cannot show: less is not told.

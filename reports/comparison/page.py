@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.environment import version
-from marginbench.harness.errors import StorageError
-from marginbench.harness.interrupts import interrupts_deferred
-from marginbench.harness.storage import storing
-from marginbench.reports.comparison import settings, tables, words
-from marginbench.reports.comparison.figure import solver_figure
-from marginbench.reports.drawing.canvas import Drawing
-from marginbench.reports.templating import environment, page
+from ...data_loaders.atomic import replacing
+from ...harness.environment import version
+from ...harness.errors import StorageError
+from ...harness.interrupts import interrupts_deferred
+from ...harness.storage import storing
+from ..drawing.canvas import Drawing
+from ..templating import environment, page
+from . import settings, tables, words
+from .figure import solver_figure
 
 if TYPE_CHECKING:
-    from marginbench.reports.comparison.result import Comparison
+    from .result import Comparison
 
 
 @dataclass(frozen=True)

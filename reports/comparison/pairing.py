@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from marginbench.reports.frames import json_object, records
+from ..frames import json_object, records
 
 KEYS = ["task", "solver", "seed"]
 

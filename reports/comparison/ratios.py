@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm, t as student
 
-from marginbench.reports.statistics.errors import CONFIDENCE, SolverErrors, difference
+from ..statistics.errors import CONFIDENCE, SolverErrors, difference
 
 #: Fewer pairs than this have no interval: two seeds tell next to nothing of how others scatter.
 FEWEST_FOR_INTERVAL = 3

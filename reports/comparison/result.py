@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from marginbench.harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS
-from marginbench.harness.remote.urls import local_folder
-from marginbench.reports.comparison import pairing, settings, verdicts
-from marginbench.reports.comparison.comparing import (
+from ...harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS
+from ...harness.remote.urls import local_folder
+from . import pairing, settings, verdicts
+from .comparing import (
     Comparing,
     Side,
     Tables,
@@ -19,8 +19,8 @@ from marginbench.reports.comparison.comparing import (
     sides_of,
     without_repeats,
 )
-from marginbench.reports.comparison.measured import Compared, compared_measures, parsed_bounds
-from marginbench.reports.comparison.verdicts import Verdict
+from .measured import Compared, compared_measures, parsed_bounds
+from .verdicts import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +137,7 @@ class Comparison:
 
     def to_json(self) -> str:
         """All of it as JSON text, which docs/comparing.md describes; the same in any call."""
-        from marginbench.reports.comparison.document import as_json
+        from .document import as_json
 
         return as_json(self)
 
@@ -153,12 +153,12 @@ class Comparison:
         StorageError
             If it cannot be written.
         """
-        from marginbench.reports.comparison.page import write_page
+        from .page import write_page
 
         return write_page(self, Path(path))
 
     def __repr__(self) -> str:
-        from marginbench.reports.comparison.words import headline
+        from .words import headline
 
         return f"Comparison({self.verdict!r}: {headline(self)})"
 

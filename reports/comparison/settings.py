@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from marginbench.harness.versions import content_version, read_sources
-from marginbench.reports.described import SvmTask
-from marginbench.reports.frames import json_object, records
-from marginbench.reports.results import Results
-from marginbench.reports.statistics import integrity, objective
+from ...harness.versions import content_version, read_sources
+from ..described import SvmTask
+from ..frames import json_object, records
+from ..results import Results
+from ..statistics import integrity, objective
 
 #: Settings that name the code, which is what is compared; all others may change times.
 _CODE = frozenset({"marginbench", "commit", "dirty"})

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from marginbench.harness.words import visible
-from marginbench.reports.comparison import pairing
-from marginbench.reports.comparison.words import ARROW, bound, change, interval, medians
-from marginbench.reports.formatting import DASH, FIXED, TIMES
-from marginbench.reports.frames import records
-from marginbench.reports.tables import NONE, Cell, Heading, Table
+from ...harness.words import visible
+from ..formatting import DASH, FIXED, TIMES
+from ..frames import records
+from ..tables import NONE, Cell, Heading, Table
+from . import pairing
+from .words import ARROW, bound, change, interval, medians
 
 if TYPE_CHECKING:
-    from marginbench.reports.comparison.result import Comparison
-    from marginbench.reports.comparison.settings import Difference
+    from .result import Comparison
+    from .settings import Difference
 
 # More seeds than this are told by their number.
 _MANY_SEEDS = 8

@@ -10,12 +10,12 @@ from rich.console import Console, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from marginbench.harness.words import visible
-from marginbench.reports.comparison import settings, tables, words
-from marginbench.reports.tables import Cell, Table
+from ...harness.words import visible
+from ..tables import Cell, Table
+from . import settings, tables, words
 
 if TYPE_CHECKING:
-    from marginbench.reports.comparison.result import Comparison
+    from .result import Comparison
 
 
 def in_words(comparison: Comparison, width: int, *, all_rows: bool, color: bool = False) -> str:

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 from scipy.stats import binomtest, false_discovery_control
 
-from marginbench.reports.comparison.ratios import Change
-from marginbench.reports.formatting import plural
-from marginbench.reports.statistics.errors import CONFIDENCE
+from ..formatting import plural
+from ..statistics.errors import CONFIDENCE
+from .ratios import Change
 
 Verdict = Literal[
     "failed",

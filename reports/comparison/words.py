@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from marginbench.reports import formatting
-from marginbench.reports.comparison import pairing
-from marginbench.reports.comparison.measured import Compared
-from marginbench.reports.comparison.verdicts import FEWEST_TASKS, SEVERITY
-from marginbench.reports.formatting import DASH, THIN, TIMES, plural
-from marginbench.reports.frames import records
+from .. import formatting
+from ..formatting import DASH, THIN, TIMES, plural
+from ..frames import records
+from . import pairing
+from .measured import Compared
+from .verdicts import FEWEST_TASKS, SEVERITY
 
 if TYPE_CHECKING:
-    from marginbench.reports.comparison.result import Comparison
+    from .result import Comparison
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 _PLUS = "+"

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import pandas as pd
 
-from marginbench.harness.measures import Measure
-from marginbench.reports.discovery import members
+from ...harness.measures import Measure
+from ..discovery import members
 
 
 class Derived:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from marginbench.harness.measures import Measure
-from marginbench.reports.derived import Derived
+from ...harness.measures import Measure
+from . import Derived
 
 #: Epochs at whose ends the test error is compared.
 LATE_EPOCHS = 10

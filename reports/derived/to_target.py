@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import pandas as pd
 
-from marginbench.harness.measures import Measure
-from marginbench.reports.derived import Derived
-from marginbench.reports.statistics.targets import Target, costs_to_target
+from ...harness.measures import Measure
+from ..statistics.targets import Target, costs_to_target
+from . import Derived
 
 #: The targets that have columns in the table of results.
 ERROR_TARGET = Target("test_error", 0.01)

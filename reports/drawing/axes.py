@@ -10,8 +10,8 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullFormatter, NullLocator
 
-from marginbench.reports import formatting
-from marginbench.reports.drawing.canvas import FONT, length, text_width
+from .. import formatting
+from .canvas import FONT, length, text_width
 
 # Multiples of a power of ten that are tried in turn once powers alone are too few.
 _MULTIPLES = ((1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0))

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from marginbench.reports.drawing.svg import inline
+from .svg import inline
 
 INK, MUTED, RULE = "#1f2328", "#656a72", "#dcdcd6"
 GROUND = "#fdfdfb"

@@ -11,10 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from marginbench.harness.measures import Measure
-from marginbench.reports import formatting
-from marginbench.reports.drawing.axes import tick_label
-from marginbench.reports.drawing.canvas import (
+from ...harness.measures import Measure
+from .. import formatting
+from ..frames import FEWEST_FOR_QUARTILES, spread_of
+from .axes import tick_label
+from .canvas import (
     FONT,
     INK,
     MUTED,
@@ -25,9 +26,8 @@ from marginbench.reports.drawing.canvas import (
     dress,
     text_width,
 )
-from marginbench.reports.drawing.labels import shortened
-from marginbench.reports.drawing.styles import SolverStyle
-from marginbench.reports.frames import FEWEST_FOR_QUARTILES, spread_of
+from .labels import shortened
+from .styles import SolverStyle
 
 Array = npt.NDArray[np.float64]
 

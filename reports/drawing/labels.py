@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from marginbench.reports.drawing.canvas import (
+from .canvas import (
     FONT,
     LABEL,
     LEADER,
@@ -18,7 +18,7 @@ from marginbench.reports.drawing.canvas import (
     rule,
     text_width,
 )
-from marginbench.reports.drawing.styles import SolverStyle
+from .styles import SolverStyle
 
 Array = npt.NDArray[np.float64]
 

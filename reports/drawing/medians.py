@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from marginbench.harness.measures import Measure
-from marginbench.reports import formatting
-from marginbench.reports.drawing.axes import padded, set_log_axis
-from marginbench.reports.drawing.canvas import Drawing, drawing, dress, panel_axes
-from marginbench.reports.drawing.labels import end_labels, label_ends, reference_lines
-from marginbench.reports.drawing.styles import SolverStyle
-from marginbench.reports.wording import capitalised
+from ...harness.measures import Measure
+from .. import formatting
+from ..wording import capitalised
+from .axes import padded, set_log_axis
+from .canvas import Drawing, drawing, dress, panel_axes
+from .labels import end_labels, label_ends, reference_lines
+from .styles import SolverStyle
 
 Array = npt.NDArray[np.float64]
 

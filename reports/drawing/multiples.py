@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from marginbench.harness.measures import Measure
-from marginbench.reports import formatting
-from marginbench.reports.drawing.axes import padded, set_log_axis
-from marginbench.reports.drawing.canvas import Drawing, axes_of_size, drawing, dress, rule
-from marginbench.reports.drawing.styles import SolverStyle
-from marginbench.reports.drawing.traces import columns_by_solver
+from ...harness.measures import Measure
+from .. import formatting
+from .axes import padded, set_log_axis
+from .canvas import Drawing, axes_of_size, drawing, dress, rule
+from .styles import SolverStyle
+from .traces import columns_by_solver
 
 Array = npt.NDArray[np.float64]
 

@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from marginbench.reports import formatting
-from marginbench.reports.drawing.axes import padded, set_log_axis
-from marginbench.reports.drawing.canvas import Drawing, drawing, dress, panel_axes
-from marginbench.reports.drawing.styles import SolverStyle
+from .. import formatting
+from .axes import padded, set_log_axis
+from .canvas import Drawing, drawing, dress, panel_axes
+from .styles import SolverStyle
 
 _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _MARKERS_PER_CURVE = 6

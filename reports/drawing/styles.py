@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import Affine2D
 
-from marginbench.reports.drawing.canvas import COLOR_VARIABLES, GROUND, MUTED, PALETTE
+from .canvas import COLOR_VARIABLES, GROUND, MUTED, PALETTE
 
 _MARKERS = "os^DvPX<>p"
 _DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.4, 1.4), (6, 1.6, 1.4, 1.6))

@@ -11,19 +11,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from marginbench.harness.measures import Measure
-from marginbench.reports import formatting
-from marginbench.reports.drawing.axes import padded, set_log_axis
-from marginbench.reports.drawing.canvas import (
+from ...harness.measures import Measure
+from .. import formatting
+from ..frames import FEWEST_FOR_QUARTILES, of_task
+from .axes import padded, set_log_axis
+from .canvas import (
     GROUND,
     Drawing,
     drawing,
     dress,
     panel_axes,
 )
-from marginbench.reports.drawing.labels import end_labels, label_ends, reference_lines
-from marginbench.reports.drawing.styles import SolverStyle
-from marginbench.reports.frames import FEWEST_FOR_QUARTILES, of_task
+from .labels import end_labels, label_ends, reference_lines
+from .styles import SolverStyle
 
 Array = npt.NDArray[np.float64]
 

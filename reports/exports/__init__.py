@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from marginbench.harness.remote.urls import is_url, local_folder
-from marginbench.reports.errors import ReportError
+from ...harness.remote.urls import is_url, local_folder
+from ..errors import ReportError
 
 #: Formats that can be asked for, and those that are written unless others are.
 FORMATS = ("svg", "pdf", "png", "csv", "tex", "parquet")
@@ -99,8 +99,8 @@ def export(
     StorageError
         If something cannot be written.
     """
-    from marginbench.reports.exports.making import Request, made
-    from marginbench.reports.exports.writing import write_all
+    from .making import Request, made
+    from .writing import write_all
 
     if out is None and is_url(results):
         raise ReportError(f"{results}: is in a store; give --out, a folder of this machine")
@@ -129,10 +129,10 @@ def listed(results: Path | str) -> list[Listed]:
     ReportError
         If the folder is not a results folder.
     """
-    from marginbench.reports.analysis import Analysis
-    from marginbench.reports.exports.contents import contents
-    from marginbench.reports.exports.data import TITLES
-    from marginbench.reports.results import load_results
+    from ..analysis import Analysis
+    from ..results import load_results
+    from .contents import contents
+    from .data import TITLES
 
     found = contents(Analysis(load_results(local_folder(results))))
     return [

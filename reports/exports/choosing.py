@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from marginbench.data_loaders import suggest
-from marginbench.harness.selection import find, split_names
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.drawing.styles import SolverStyle
-from marginbench.reports.errors import ReportError
-from marginbench.reports.results import Results
+from ...data_loaders import suggest
+from ...harness.selection import find, split_names
+from ..analysis import Analysis
+from ..drawing.styles import SolverStyle
+from ..errors import ReportError
+from ..results import Results
 
 
 def chosen(what: str, names: Iterable[str], known: Iterable[str]) -> list[str]:

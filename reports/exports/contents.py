@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.naming import slug, unused
-from marginbench.reports.panels import Gallery, PanelView
-from marginbench.reports.sections import Part, sections_of
-from marginbench.reports.tables import Table
+from ..analysis import Analysis
+from ..naming import slug, unused
+from ..panels import Gallery, PanelView
+from ..sections import Part, sections_of
+from ..tables import Table
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from marginbench.harness.kinds import kind_named
-from marginbench.harness.measures import columns_of, counter_measures
-from marginbench.reports.analysis import Analysis
+from ...harness.kinds import kind_named
+from ...harness.measures import columns_of, counter_measures
+from ..analysis import Analysis
 
 #: Formats of runs and traces.
 STORED = ("parquet", "csv")

@@ -26,10 +26,10 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter, FixedLocator
 from matplotlib.transforms import Bbox, ScaledTranslation
 
-from marginbench.harness.words import visible, visible_lines
-from marginbench.reports.drawing.canvas import INK, Drawing
-from marginbench.reports.drawing.styles import SolverStyle
-from marginbench.reports.exports.contents import FoundFigure
+from ...harness.words import visible, visible_lines
+from ..drawing.canvas import INK, Drawing
+from ..drawing.styles import SolverStyle
+from .contents import FoundFigure
 
 #: Formats of figures that are drawn.
 DRAWN = ("svg", "pdf", "png")

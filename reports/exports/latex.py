@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from marginbench.harness.words import visible
-from marginbench.reports.tables import Cell, Heading, Table
+from ...harness.words import visible
+from ..tables import Cell, Heading, Table
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

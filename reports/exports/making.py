@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 import matplotlib as mpl
 
-from marginbench.harness.environment import version
-from marginbench.harness.remote.urls import local_folder
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.drawing.styles import SolverStyle
-from marginbench.reports.errors import ReportError
-from marginbench.reports.exports import DEFAULT_FORMATS, FORMATS, WIDTH, data, figures, tables
-from marginbench.reports.exports.choosing import chosen, selected
-from marginbench.reports.exports.contents import Contents, contents
-from marginbench.reports.exports.latex import tabular
-from marginbench.reports.exports.writing import Artefact, Origin
-from marginbench.reports.results import Results, load_results
-from marginbench.reports.statistics import integrity
+from ...harness.environment import version
+from ...harness.remote.urls import local_folder
+from ..analysis import Analysis
+from ..drawing.styles import SolverStyle
+from ..errors import ReportError
+from ..results import Results, load_results
+from ..statistics import integrity
+from . import DEFAULT_FORMATS, FORMATS, WIDTH, data, figures, tables
+from .choosing import chosen, selected
+from .contents import Contents, contents
+from .latex import tabular
+from .writing import Artefact, Origin
 
 
 @dataclass(frozen=True)

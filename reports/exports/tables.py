@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from marginbench.reports.tables import Cell, Table
+from ..tables import Cell, Table
 
 #: Formats of tables.
 WRITTEN = ("csv", "tex")

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.guarding import exclusive
-from marginbench.harness.interrupts import interrupts_deferred
-from marginbench.harness.storage import storing
-from marginbench.reports.errors import ReportError
+from ...data_loaders.atomic import replacing
+from ...harness.guarding import exclusive
+from ...harness.interrupts import interrupts_deferred
+from ...harness.storage import storing
+from ..errors import ReportError
 
 #: The file that lists the others.
 MANIFEST = "manifest.json"

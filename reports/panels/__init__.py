@@ -13,13 +13,13 @@ from typing import Any, ClassVar, Literal
 
 from markupsafe import Markup
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.discovery import members
-from marginbench.reports.drawing.canvas import Drawing
-from marginbench.reports.drawing.styles import GREY, swatch
-from marginbench.reports.formatting import plural
-from marginbench.reports.frames import of_task, other_problem_solvers, records
-from marginbench.reports.statistics.summary import OTHER_PROBLEM
+from ..analysis import Analysis
+from ..discovery import members
+from ..drawing.canvas import Drawing
+from ..drawing.styles import GREY, swatch
+from ..formatting import plural
+from ..frames import of_task, other_problem_solvers, records
+from ..statistics.summary import OTHER_PROBLEM
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.drawing.axes import padded, set_log_axis
-from marginbench.reports.drawing.canvas import Drawing, drawing, dress, panel_axes
-from marginbench.reports.drawing.labels import end_labels, label_ends
-from marginbench.reports.drawing.styles import SolverStyle
-from marginbench.reports.formatting import decimals
-from marginbench.reports.frames import by_solver, of_task, records
-from marginbench.reports.panels import Panels, PanelView
-from marginbench.reports.statistics.bundle_gaps import FIRST_OF_SLOPE, bundle_gaps, gap_slopes
+from .. import formatting
+from ..analysis import Analysis
+from ..drawing.axes import padded, set_log_axis
+from ..drawing.canvas import Drawing, drawing, dress, panel_axes
+from ..drawing.labels import end_labels, label_ends
+from ..drawing.styles import SolverStyle
+from ..formatting import decimals
+from ..frames import by_solver, of_task, records
+from ..statistics.bundle_gaps import FIRST_OF_SLOPE, bundle_gaps, gap_slopes
+from . import Panels, PanelView
 
 _GAMMA = "\N{GREEK SMALL LETTER GAMMA}"
 _PADDING = 1.25

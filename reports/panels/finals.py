@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.drawing.distributions import draw_distributions
-from marginbench.reports.frames import FEWEST_FOR_QUARTILES, of_task
-from marginbench.reports.panels import Panels, PanelView
-from marginbench.reports.panels.traces import reference_of
+from ..analysis import Analysis
+from ..drawing.distributions import draw_distributions
+from ..frames import FEWEST_FOR_QUARTILES, of_task
+from . import Panels, PanelView
+from .traces import reference_of
 
 #: Of fewer runs of each solver, medians with their range say all that there is to say.
 FEWEST_RUNS = 10

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import ImagesTask
-from marginbench.reports.drawing.medians import Against, draw_medians
-from marginbench.reports.frames import SPREAD, medians, of_task
-from marginbench.reports.panels import Panels, PanelView
+from .. import formatting
+from ..analysis import Analysis
+from ..described import ImagesTask
+from ..drawing.medians import Against, draw_medians
+from ..frames import SPREAD, medians, of_task
+from . import Panels, PanelView
 
 _AXES = {
     "n_iter": Against(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import CellTask
-from marginbench.reports.drawing.medians import Against, draw_medians
-from marginbench.reports.panels import Panels, PanelView
-from marginbench.reports.solved import solved
+from ..analysis import Analysis
+from ..described import CellTask
+from ..drawing.medians import Against, draw_medians
+from ..solved import solved
+from . import Panels, PanelView
 
 _FEWEST = 3
 _MEASURES = {

@@ -7,18 +7,18 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.drawing.canvas import Drawing, drawing, dress, panel_axes
-from marginbench.reports.drawing.labels import end_labels, label_ends, reference_lines
-from marginbench.reports.drawing.styles import SolverStyle
-from marginbench.reports.frames import by_solver, of_task, records
-from marginbench.reports.panels import Panels, PanelView
-from marginbench.reports.statistics.epochs import (
+from .. import formatting
+from ..analysis import Analysis
+from ..drawing.canvas import Drawing, drawing, dress, panel_axes
+from ..drawing.labels import end_labels, label_ends, reference_lines
+from ..drawing.styles import SolverStyle
+from ..frames import by_solver, of_task, records
+from ..statistics.epochs import (
     epochs_frame,
     maintenance_curves,
     predicted_fractions,
 )
+from . import Panels, PanelView
 
 # Which steps a class makes: the column of their prediction, and in words.
 _STEPS = {"BSGD": ("primal_steps", "subgradient"), "BSCA": ("dual_steps", "coordinate")}

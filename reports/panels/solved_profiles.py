@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import CellTask
-from marginbench.reports.drawing.profiles import draw_profile
-from marginbench.reports.formatting import plural
-from marginbench.reports.panels import Panels, PanelView
-from marginbench.reports.solved import solved
-from marginbench.reports.statistics.profiles import data_profile
+from ..analysis import Analysis
+from ..described import CellTask
+from ..drawing.profiles import draw_profile
+from ..formatting import plural
+from ..solved import solved
+from ..statistics.profiles import data_profile
+from . import Panels, PanelView
 
 _COSTS = ("n_iter", "matvecs")
 # Of one method, or one problem, the table says it all.

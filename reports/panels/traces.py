@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import SvmTask
-from marginbench.reports.drawing.traces import Quantities, Reference, TraceCurves, draw_traces
-from marginbench.reports.frames import of_task
-from marginbench.reports.panels import Panels, PanelView
-from marginbench.reports.statistics import curves, objective, summary
-from marginbench.reports.wording import capitalised
+from ..analysis import Analysis
+from ..described import SvmTask
+from ..drawing.traces import Quantities, Reference, TraceCurves, draw_traces
+from ..frames import of_task
+from ..statistics import curves, objective, summary
+from ..wording import capitalised
+from . import Panels, PanelView
 
 #: A value against a cost (columns of the traces), in reading order.
 PANELS = (

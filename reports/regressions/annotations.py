@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from marginbench.harness.words import visible
-from marginbench.reports.errors import ReportError
-from marginbench.reports.regressions.repository import Repository
-from marginbench.reports.regressions.values import Cell
+from ...harness.words import visible
+from ..errors import ReportError
+from .repository import Repository
+from .values import Cell
 
 #: Where the file is.
 FILE = "benchmarks/annotations.toml"

@@ -19,9 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from marginbench.harness.words import visible
-from marginbench.reports.errors import ReportError
-from marginbench.reports.regressions.values import Benchmark, Cell, Key, Lane, Snapshot, Value
+from ...harness.words import visible
+from ..errors import ReportError
+from .values import Benchmark, Cell, Key, Lane, Snapshot, Value
 
 #: The version of asv's files that is read.
 FORMAT = 2

@@ -6,11 +6,11 @@ import json
 import math
 from typing import Any
 
-from marginbench.reports.regressions import words
-from marginbench.reports.regressions.repository import Commit
-from marginbench.reports.regressions.values import Snapshot
-from marginbench.reports.regressions.verdicts import CellVerdict, Change
-from marginbench.reports.regressions.words import Pair
+from . import words
+from .repository import Commit
+from .values import Snapshot
+from .verdicts import CellVerdict, Change
+from .words import Pair
 
 #: Raised when a key changes its meaning or goes.
 SCHEMA_VERSION = 1

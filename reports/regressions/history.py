@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from marginbench.reports.errors import ReportError
-from marginbench.reports.formatting import plural
-from marginbench.reports.regressions.annotations import Annotation, later
-from marginbench.reports.regressions.measures import Watched, watched
-from marginbench.reports.regressions.repository import Commit, Repository
-from marginbench.reports.regressions.steps import Changes, Step, counted, noise, noisy
-from marginbench.reports.regressions.values import FAILED, Cell, Key, Lane, Snapshot
-from marginbench.reports.regressions.verdicts import CellVerdict, compared
-from marginbench.reports.regressions.words import Pair
+from ..errors import ReportError
+from ..formatting import plural
+from .annotations import Annotation, later
+from .measures import Watched, watched
+from .repository import Commit, Repository
+from .steps import Changes, Step, counted, noise, noisy
+from .values import FAILED, Cell, Key, Lane, Snapshot
+from .verdicts import CellVerdict, compared
+from .words import Pair
 
 BLIP, ACCEPTED = "blip", "accepted"
 

@@ -12,8 +12,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from marginbench.harness.words import visible
-from marginbench.reports.errors import ReportError
+from ...harness.words import visible
+from ..errors import ReportError
 
 
 def install(source: Path, folder: Path) -> Path:

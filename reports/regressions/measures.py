@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from marginbench.data_loaders import suggest
-from marginbench.reports import formatting
-from marginbench.reports.errors import ReportError
-from marginbench.reports.regressions.values import FAILED
+from ...data_loaders import suggest
+from .. import formatting
+from ..errors import ReportError
+from .values import FAILED
 
 _MEBIBYTE = 2.0**20
 

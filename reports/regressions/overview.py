@@ -8,21 +8,21 @@ from typing import Any
 
 from markupsafe import Markup
 
-from marginbench.reports.formatting import plural
-from marginbench.reports.naming import slug, unused
-from marginbench.reports.regressions import sentences, words
-from marginbench.reports.regressions.history import History, Neighbours, Series
-from marginbench.reports.regressions.pages import Navigation, page_of, render_pair
-from marginbench.reports.regressions.solver_page import solver_page
-from marginbench.reports.regressions.sparklines import KEY, Mark, ratio_figure
-from marginbench.reports.regressions.tracks import (
+from ..formatting import plural
+from ..naming import slug, unused
+from . import sentences, words
+from .history import History, Neighbours, Series
+from .pages import Navigation, page_of, render_pair
+from .solver_page import solver_page
+from .sparklines import KEY, Mark, ratio_figure
+from .tracks import (
     Address,
     Followed,
     failure_marks,
     followed,
     group_marks,
 )
-from marginbench.reports.regressions.values import Cell
+from .values import Cell
 
 #: The page to open.
 INDEX = "index.html"

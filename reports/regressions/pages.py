@@ -11,19 +11,19 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.environment import version
-from marginbench.harness.errors import StorageError
-from marginbench.harness.interrupts import interrupts_deferred
-from marginbench.harness.storage import storing
-from marginbench.reports.regressions import sentences, words
-from marginbench.reports.regressions.annotations import Annotation
-from marginbench.reports.regressions.history import Neighbours
-from marginbench.reports.regressions.values import Snapshot
-from marginbench.reports.regressions.verdicts import CellVerdict, Change
-from marginbench.reports.regressions.words import Pair
-from marginbench.reports.tables import NONE, Cell as Entry, Heading, Table
-from marginbench.reports.templating import environment, page, page_script, script_source
+from ...data_loaders.atomic import replacing
+from ...harness.environment import version
+from ...harness.errors import StorageError
+from ...harness.interrupts import interrupts_deferred
+from ...harness.storage import storing
+from ..tables import NONE, Cell as Entry, Heading, Table
+from ..templating import environment, page, page_script, script_source
+from . import sentences, words
+from .annotations import Annotation
+from .history import Neighbours
+from .values import Snapshot
+from .verdicts import CellVerdict, Change
+from .words import Pair
 
 #: The scripts of these pages: tables sort and filter.
 SCRIPTS = ("00_page", "10_hash", "20_tables")

@@ -8,8 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from marginbench.harness.words import visible
-from marginbench.reports.errors import ReportError
+from ...harness.words import visible
+from ..errors import ReportError
 
 #: Branches that others come from, the first that exists.
 _MAIN = ("origin/main", "origin/master", "main", "master")

@@ -19,11 +19,11 @@ from importlib import metadata
 from pathlib import Path
 from statistics import median
 
-from marginbench.harness.interrupts import interrupts_raised
-from marginbench.harness.storage import storing
-from marginbench.reports.errors import ReportError
-from marginbench.reports.regressions.repository import Commit, Repository
-from marginbench.reports.regressions.sides import (
+from ...harness.interrupts import interrupts_raised
+from ...harness.storage import storing
+from ..errors import ReportError
+from .repository import Commit, Repository
+from .sides import (
     CONFIG,
     MACHINE,
     Side,
@@ -31,7 +31,7 @@ from marginbench.reports.regressions.sides import (
     together,
     without_row,
 )
-from marginbench.reports.regressions.values import Lane, Snapshot, Value
+from .values import Lane, Snapshot, Value
 
 _KEPT = Path(".asv", "regressions")
 #: The kinds of benchmarks, by how asv names them, that are the same at any load.

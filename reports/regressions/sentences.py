@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from marginbench.reports.formatting import TIMES, plural
-from marginbench.reports.regressions import words
-from marginbench.reports.regressions.history import ACCEPTED, BLIP, Neighbours
-from marginbench.reports.regressions.verdicts import EXIT_FAILED, EXIT_SAME
-from marginbench.reports.wording import capitalised
+from ..formatting import TIMES, plural
+from ..wording import capitalised
+from . import words
+from .history import ACCEPTED, BLIP, Neighbours
+from .verdicts import EXIT_FAILED, EXIT_SAME
 
 #: What an overview calls cells, the worst first, and the heading of their numbers.
 KINDS: tuple[tuple[str, str], ...] = (

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import psutil
 from platformdirs import user_cache_dir
 
-from marginbench.data_loaders.cache import CACHE_VARIABLE
-from marginbench.reports.errors import ReportError
-from marginbench.reports.regressions.asv_files import read_results
-from marginbench.reports.regressions.installing import install
-from marginbench.reports.regressions.repository import Commit, Repository
-from marginbench.reports.regressions.values import Snapshot
+from ...data_loaders.cache import CACHE_VARIABLE
+from ..errors import ReportError
+from .asv_files import read_results
+from .installing import install
+from .repository import Commit, Repository
+from .values import Snapshot
 
 #: asv's configuration in a repository, and what a measurement calls its machine.
 CONFIG, MACHINE = "asv.conf.json", "here"

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from marginbench.reports.formatting import plural
-from marginbench.reports.regressions.annotations import chosen
-from marginbench.reports.regressions.history import History, Series, varies
-from marginbench.reports.regressions.measures import KNOWN, Watched
-from marginbench.reports.regressions.pages import page_of
-from marginbench.reports.regressions.repository import Commit
-from marginbench.reports.regressions.sparklines import KEY, sparkline
-from marginbench.reports.regressions.steps import Step
-from marginbench.reports.regressions.tracks import (
+from ..formatting import plural
+from .annotations import chosen
+from .history import History, Series, varies
+from .measures import KNOWN, Watched
+from .pages import page_of
+from .repository import Commit
+from .sparklines import KEY, sparkline
+from .steps import Step
+from .tracks import (
     Address,
     change_words,
     failure_marks,
@@ -24,7 +24,7 @@ from marginbench.reports.regressions.tracks import (
     series_marks,
     step_change,
 )
-from marginbench.reports.regressions.values import Cell, Key
+from .values import Cell, Key
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbench.reports.regressions.measures import Watched
+from .measures import Watched
 
 #: Pairs of neighbouring commits from which on a history tells its own noise.
 FEWEST_PAIRS = 8

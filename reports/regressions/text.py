@@ -8,13 +8,13 @@ from io import StringIO
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from marginbench.harness.words import visible
-from marginbench.reports.fitting import Column, Entry, FittedTable
-from marginbench.reports.formatting import DASH, plural
-from marginbench.reports.regressions import words
-from marginbench.reports.regressions.annotations import Annotation
-from marginbench.reports.regressions.verdicts import CellVerdict, Change, Verdict
-from marginbench.reports.regressions.words import Pair
+from ...harness.words import visible
+from ..fitting import Column, Entry, FittedTable
+from ..formatting import DASH, plural
+from . import words
+from .annotations import Annotation
+from .verdicts import CellVerdict, Change, Verdict
+from .words import Pair
 
 #: Rows of a table unless all are wanted.
 _FEW = 15

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from marginbench.reports.formatting import plural
-from marginbench.reports.regressions.annotations import chosen
-from marginbench.reports.regressions.history import History, Series
-from marginbench.reports.regressions.measures import Watched
-from marginbench.reports.regressions.sentences import ratio_words
-from marginbench.reports.regressions.sparklines import Mark, Numbers
-from marginbench.reports.regressions.steps import Step
-from marginbench.reports.regressions.values import Cell
+from ..formatting import plural
+from .annotations import chosen
+from .history import History, Series
+from .measures import Watched
+from .sentences import ratio_words
+from .sparklines import Mark, Numbers
+from .steps import Step
+from .values import Cell
 
 #: The page of the commit at a place.
 Address = Callable[[int], str]

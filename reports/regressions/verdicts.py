@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from marginbench.reports.regressions.annotations import Annotation, chosen
-from marginbench.reports.regressions.measures import Watched, watched
-from marginbench.reports.regressions.samples import Estimate, ratio
-from marginbench.reports.regressions.values import (
+from .annotations import Annotation, chosen
+from .measures import Watched, watched
+from .samples import Estimate, ratio
+from .values import (
     FAILED,
     Benchmark,
     Cell,

@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from marginbench.reports import formatting
-from marginbench.reports.formatting import plural
-from marginbench.reports.regressions.repository import Commit
-from marginbench.reports.regressions.values import Benchmark, Cell
-from marginbench.reports.regressions.verdicts import (
+from .. import formatting
+from ..formatting import plural
+from .repository import Commit
+from .values import Benchmark, Cell
+from .verdicts import (
     EXIT_FAILED,
     EXIT_WORSE,
     CellVerdict,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.discovery import members
+from ..analysis import Analysis
+from ..discovery import members
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

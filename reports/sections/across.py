@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.derived.to_target import ERROR_TARGET
-from marginbench.reports.drawing.profiles import draw_profile, draw_trade
-from marginbench.reports.formatting import plural
-from marginbench.reports.frames import records
-from marginbench.reports.panels import Gallery, PanelView, legend
-from marginbench.reports.sections import Section
-from marginbench.reports.sections.across_tables import (
+from ..analysis import Analysis
+from ..derived.to_target import ERROR_TARGET
+from ..drawing.profiles import draw_profile, draw_trade
+from ..formatting import plural
+from ..frames import records
+from ..panels import Gallery, PanelView, legend
+from ..statistics import pareto, profiles
+from ..statistics.pairwise import FEWEST_DATASETS
+from ..tables import Table
+from . import Section
+from .across_tables import (
     FAMILIES,
     FAMILY_WORDS,
     Question,
@@ -34,9 +37,6 @@ from marginbench.reports.sections.across_tables import (
     solved_table,
     wins_table,
 )
-from marginbench.reports.statistics import pareto, profiles
-from marginbench.reports.statistics.pairwise import FEWEST_DATASETS
-from marginbench.reports.tables import Table
 
 # Short names of costs and of families of targets, for anchors.
 _NAMES = {

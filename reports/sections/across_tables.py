@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginbench.harness.measures import Measure
-from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
-from marginbench.reports.described import SvmTask
-from marginbench.reports.formatting import plural
-from marginbench.reports.frames import records
-from marginbench.reports.statistics import pairwise, profiles, ranks
-from marginbench.reports.statistics.integrity import times_compare
-from marginbench.reports.statistics.running_time import expected_running_time
-from marginbench.reports.statistics.targets import Target, bounds_median
-from marginbench.reports.tables import NONE, Cell, Heading, Table
-from marginbench.reports.wording import capitalised
+from ...harness.measures import Measure
+from .. import formatting
+from ..analysis import Analysis
+from ..derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
+from ..described import SvmTask
+from ..formatting import plural
+from ..frames import records
+from ..statistics import pairwise, profiles, ranks
+from ..statistics.integrity import times_compare
+from ..statistics.running_time import expected_running_time
+from ..statistics.targets import Target, bounds_median
+from ..tables import NONE, Cell, Heading, Table
+from ..wording import capitalised
 
 #: Targets for the objective and for the test error; problems are tasks with one of them.
 FAMILIES: Mapping[str, tuple[Target, ...]] = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import SvmTask
-from marginbench.reports.frames import first_known, of_task
-from marginbench.reports.sections.across_tables import costs
-from marginbench.reports.statistics import leading
-from marginbench.reports.tables import NONE, Cell, Heading, Table, narrow
+from .. import formatting
+from ..analysis import Analysis
+from ..described import SvmTask
+from ..frames import first_known, of_task
+from ..statistics import leading
+from ..tables import NONE, Cell, Heading, Table, narrow
+from .across_tables import costs
 
 _SECONDS = (0.01, 0.1, 1.0, 10.0)
 _SQUARES = (0.1, 1.0)

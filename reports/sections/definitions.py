@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.definitions import glossary
-from marginbench.reports.sections import Section
+from ..analysis import Analysis
+from ..definitions import glossary
+from . import Section
 
 
 class Definitions(Section):

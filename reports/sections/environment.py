@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.frames import records
-from marginbench.reports.sections import Section
-from marginbench.reports.tables import Cell, Heading, Table
+from .. import formatting
+from ..analysis import Analysis
+from ..frames import records
+from ..tables import Cell, Heading, Table
+from . import Section
 
 _LABELS = {
     "cores_logical": "logical cores",

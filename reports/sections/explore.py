@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.explorer import explorer_data, explorer_json
-from marginbench.reports.sections import Section
+from ..analysis import Analysis
+from ..explorer import explorer_data, explorer_json
+from . import Section
 
 
 class Explore(Section):

@@ -9,14 +9,14 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import CellTask
-from marginbench.reports.formatting import plural
-from marginbench.reports.frames import by_solver
-from marginbench.reports.sections import Section
-from marginbench.reports.solved import TIES, solved
-from marginbench.reports.statistics import certificates
-from marginbench.reports.wording import Finding
+from ..analysis import Analysis
+from ..described import CellTask
+from ..formatting import plural
+from ..frames import by_solver
+from ..solved import TIES, solved
+from ..statistics import certificates
+from ..wording import Finding
+from . import Section
 
 
 class FeasibilityFindings(Section):

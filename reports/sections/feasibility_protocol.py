@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.sections import Section
-from marginbench.reports.solved import gap_sentence, solved
+from ..analysis import Analysis
+from ..solved import gap_sentence, solved
+from . import Section
 
 
 class FeasibilityProtocol(Section):

@@ -10,15 +10,15 @@ import pandas as pd
 from rich.console import RenderableType
 from rich.text import Text
 
-from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import CellTask, ImagesTask, Task
-from marginbench.reports.frames import by_solver, medians, of_task, records
-from marginbench.reports.numbers import measured
-from marginbench.reports.panels import gallery
-from marginbench.reports.sections import Part, Section
-from marginbench.reports.solved import fewest_sentence, gap_sentence, solved
-from marginbench.reports.tables import NONE, Cell, Heading, Table, measure_cell, terminal_table
+from .. import formatting
+from ..analysis import Analysis
+from ..described import CellTask, ImagesTask, Task
+from ..frames import by_solver, medians, of_task, records
+from ..numbers import measured
+from ..panels import gallery
+from ..solved import fewest_sentence, gap_sentence, solved
+from ..tables import NONE, Cell, Heading, Table, measure_cell, terminal_table
+from . import Part, Section
 
 # What a narrow terminal keeps: who solved what, then what it took.
 _WEIGHTS = {"solved": 5, "runs": 5, "stage_error": 4, "cpu_s": 3, "n_iter": 2, "proven": 2}

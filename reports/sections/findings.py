@@ -12,20 +12,20 @@ import pandas as pd
 from rich.console import RenderableType
 from rich.text import Text
 
-from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
-from marginbench.reports.described import SvmTask
-from marginbench.reports.formatting import plural
-from marginbench.reports.frames import of_task, records
-from marginbench.reports.naming import slug
-from marginbench.reports.sections import Section
-from marginbench.reports.sections.budgets import budget_table
-from marginbench.reports.statistics import leading
-from marginbench.reports.statistics.integrity import times_compare
-from marginbench.reports.statistics.targets import Target
-from marginbench.reports.tables import NONE, Cell, Heading, Table, narrow
-from marginbench.reports.wording import Finding, capitalised
+from .. import formatting
+from ..analysis import Analysis
+from ..derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET
+from ..described import SvmTask
+from ..formatting import plural
+from ..frames import of_task, records
+from ..naming import slug
+from ..statistics import leading
+from ..statistics.integrity import times_compare
+from ..statistics.targets import Target
+from ..tables import NONE, Cell, Heading, Table, narrow
+from ..wording import Finding, capitalised
+from . import Section
+from .budgets import budget_table
 
 _TARGETS = (
     OBJECTIVE_TARGET,

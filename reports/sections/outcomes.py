@@ -9,12 +9,12 @@ import pandas as pd
 from rich.console import RenderableType
 from rich.text import Text
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.formatting import plural
-from marginbench.reports.frames import records
-from marginbench.reports.sections import Section
-from marginbench.reports.tables import Cell, Heading, Table
-from marginbench.reports.wording import KindWords, capitalised
+from ..analysis import Analysis
+from ..formatting import plural
+from ..frames import records
+from ..tables import Cell, Heading, Table
+from ..wording import KindWords, capitalised
+from . import Section
 
 _NO_REASON = "no reason given"
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import SvmTask
-from marginbench.reports.drawing.multiples import Scale, draw_small, shared_scale
-from marginbench.reports.frames import first_known, of_task
-from marginbench.reports.panels import Gallery, PanelView, legend
-from marginbench.reports.panels.traces import reference_of, trace_curves
-from marginbench.reports.sections import Section
-from marginbench.reports.wording import capitalised
+from .. import formatting
+from ..analysis import Analysis
+from ..described import SvmTask
+from ..drawing.multiples import Scale, draw_small, shared_scale
+from ..frames import first_known, of_task
+from ..panels import Gallery, PanelView, legend
+from ..panels.traces import reference_of, trace_curves
+from ..wording import capitalised
+from . import Section
 
 # A study of one task shows it whole.
 _FEWEST_TASKS = 2

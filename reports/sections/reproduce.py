@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.sections import Section
-from marginbench.reports.statistics import integrity
+from ..analysis import Analysis
+from ..statistics import integrity
+from . import Section
 
 
 class Reproduce(Section):

@@ -9,17 +9,17 @@ from typing import Any
 
 import pandas as pd
 
-from marginbench.harness.measures import Measure
-from marginbench.reports import formatting, wording
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import SvmTask
-from marginbench.reports.drawing.medians import Against, draw_medians
-from marginbench.reports.frames import SPREAD, records
-from marginbench.reports.naming import slug, unused
-from marginbench.reports.panels import Gallery, PanelView, legend
-from marginbench.reports.sections import Section
-from marginbench.reports.statistics import scaling
-from marginbench.reports.tables import NONE, Cell, Heading, Table
+from ...harness.measures import Measure
+from .. import formatting, wording
+from ..analysis import Analysis
+from ..described import SvmTask
+from ..drawing.medians import Against, draw_medians
+from ..frames import SPREAD, records
+from ..naming import slug, unused
+from ..panels import Gallery, PanelView, legend
+from ..statistics import scaling
+from ..tables import NONE, Cell, Heading, Table
+from . import Section
 
 _DRAWN = ("cpu_s", "evaluations", "test_error", "train_error")
 _PER_ITERATION = Measure("CPU time per iteration", "CPU seconds per iteration", "seconds")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from marginbench.reports import wording
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import Solver
-from marginbench.reports.sections import Part, Section
-from marginbench.reports.tables import Cell, Heading, Table
+from .. import wording
+from ..analysis import Analysis
+from ..described import Solver
+from ..tables import Cell, Heading, Table
+from . import Part, Section
 
 _TERMS = {
     "Summary": "summary",

@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from marginbench.reports import formatting, wording
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import SvmTask
-from marginbench.reports.frames import first_known, of_task
-from marginbench.reports.sections import Section
-from marginbench.reports.statistics.objective import resolution
-from marginbench.reports.tables import NONE, Cell, Heading, Table
+from .. import formatting, wording
+from ..analysis import Analysis
+from ..described import SvmTask
+from ..frames import first_known, of_task
+from ..statistics.objective import resolution
+from ..tables import NONE, Cell, Heading, Table
+from . import Section
 
 _HEADINGS = (
     Heading("Task", term="task"),

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from marginbench.reports import wording
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import Study, SvmSolver, SvmTask
-from marginbench.reports.results import SUMS
-from marginbench.reports.sections import Section
-from marginbench.reports.statistics.curves import BAND
+from .. import wording
+from ..analysis import Analysis
+from ..described import Study, SvmSolver, SvmTask
+from ..results import SUMS
+from ..statistics.curves import BAND
+from . import Section
 
 
 class SvmProtocol(Section):

@@ -9,22 +9,22 @@ import pandas as pd
 from rich.console import RenderableType
 from rich.text import Text
 
-from marginbench.reports import formatting, wording
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.derived import derived_measures
-from marginbench.reports.derived.to_target import (
+from .. import formatting, wording
+from ..analysis import Analysis
+from ..derived import derived_measures
+from ..derived.to_target import (
     ERROR_TARGET,
     OBJECTIVE_TARGET,
     EvaluationsToError,
 )
-from marginbench.reports.described import SvmStudy, SvmTask
-from marginbench.reports.frames import first_known, of_task, other_problem_solvers, records
-from marginbench.reports.numbers import measured
-from marginbench.reports.panels import gallery
-from marginbench.reports.sections import Part, Section
-from marginbench.reports.statistics import summary
-from marginbench.reports.statistics.tuning import tuning_choices, tuning_sentences
-from marginbench.reports.tables import Cell, Heading, Table, measure_cell, terminal_table
+from ..described import SvmStudy, SvmTask
+from ..frames import first_known, of_task, other_problem_solvers, records
+from ..numbers import measured
+from ..panels import gallery
+from ..statistics import summary
+from ..statistics.tuning import tuning_choices, tuning_sentences
+from ..tables import Cell, Heading, Table, measure_cell, terminal_table
+from . import Part, Section
 
 _AT_THE_END = "At the end of the run"
 # What a narrow terminal keeps: errors first, then costs; CPU time says most of all costs.

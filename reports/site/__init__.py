@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from marginbench.harness.remote.urls import local_folder
+from ...harness.remote.urls import local_folder
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def publish(
     StorageError
         If something cannot be written.
     """
-    from marginbench.reports.site.build import Request, write_site
+    from .build import Request, write_site
 
     request = Request(
         [local_folder(folder) for folder in folders],

@@ -9,37 +9,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from marginbench.harness.description import FILE_NAME
-from marginbench.harness.guarding import exclusive
-from marginbench.harness.interrupts import interrupts_deferred, interrupts_raised
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import Study, read_study
-from marginbench.reports.errors import ReportError
-from marginbench.reports.formatting import plural
-from marginbench.reports.naming import slug
-from marginbench.reports.page import render
-from marginbench.reports.results import load_results
-from marginbench.reports.site import PublishedSite, timings_page
-from marginbench.reports.site.data import data_files
-from marginbench.reports.site.further import check_pages, files_of, folders_of
-from marginbench.reports.site.history import FOLDER, SiteHistory, read_history
-from marginbench.reports.site.index import index_page
-from marginbench.reports.site.manifest import (
+from ...harness.description import FILE_NAME
+from ...harness.guarding import exclusive
+from ...harness.interrupts import interrupts_deferred, interrupts_raised
+from ..analysis import Analysis
+from ..described import Study, read_study
+from ..errors import ReportError
+from ..formatting import plural
+from ..naming import slug
+from ..page import render
+from ..results import load_results
+from . import PublishedSite, timings_page
+from .data import data_files
+from .further import check_pages, files_of, folders_of
+from .history import FOLDER, SiteHistory, read_history
+from .index import index_page
+from .manifest import (
     clear_staging,
     read_manifest,
     replace_files,
     stage,
 )
-from marginbench.reports.site.naming import SolverClass, numbered, solver_slugs
-from marginbench.reports.site.solver_pages import solver_page
-from marginbench.reports.site.studies import (
+from .naming import SolverClass, numbered, solver_slugs
+from .solver_pages import solver_page
+from .studies import (
     StudyEntry,
     classes_of,
     damaged_records,
     study_entry,
     told_apart,
 )
-from marginbench.reports.site.timings import read_timings
+from .timings import read_timings
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from marginbench.harness.description import FILE_NAME
-from marginbench.reports.exports.data import parquet_bytes
-from marginbench.reports.results import Results
+from ...harness.description import FILE_NAME
+from ..exports.data import parquet_bytes
+from ..results import Results
 
 
 def data_files(results: Results) -> dict[str, bytes]:

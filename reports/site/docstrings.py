@@ -13,7 +13,7 @@ from docutils.core import publish_parts
 from docutils.utils import SystemMessage
 from markupsafe import Markup
 
-from marginbench.solvers.registration import entries
+from ...solvers.registration import entries
 
 _SETTINGS: Mapping[str, Any] = {
     # Warnings are errors here, so that none gets into a page unseen.

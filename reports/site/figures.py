@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from marginbench.reports import formatting
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.drawing.axes import padded, set_log_axis
-from marginbench.reports.drawing.canvas import (
+from .. import formatting
+from ..analysis import Analysis
+from ..drawing.axes import padded, set_log_axis
+from ..drawing.canvas import (
     FONT,
     INK,
     PALETTE,
@@ -20,9 +20,9 @@ from marginbench.reports.drawing.canvas import (
     dress,
     panel_axes,
 )
-from marginbench.reports.frames import of_task, records
-from marginbench.reports.panels import gallery
-from marginbench.reports.solved import solved
+from ..frames import of_task, records
+from ..panels import gallery
+from ..solved import solved
 
 
 @dataclass(frozen=True)

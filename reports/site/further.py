@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from marginbench.reports.errors import ReportError
-from marginbench.reports.naming import slug
+from ..errors import ReportError
+from ..naming import slug
 
 #: Folders of the site that are its own.
 _OWN = frozenset({"studies", "solvers", "timings"})

@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from marginbench.reports.errors import ReportError
-from marginbench.reports.regressions.asv_files import read_results
-from marginbench.reports.regressions.history import History, histories
-from marginbench.reports.regressions.overview import (
+from ..errors import ReportError
+from ..regressions.asv_files import read_results
+from ..regressions.history import History, histories
+from ..regressions.overview import (
     Places,
     Surroundings,
     history_pages,
     is_bad,
     newest_sentence,
 )
-from marginbench.reports.regressions.repository import Repository
-from marginbench.reports.regressions.values import Snapshot
-from marginbench.reports.site.naming import SolverClass
+from ..regressions.repository import Repository
+from ..regressions.values import Snapshot
+from .naming import SolverClass
 
 #: The folder of the site.
 FOLDER = "regressions"

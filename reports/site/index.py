@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from marginbench.reports import wording
-from marginbench.reports.formatting import plural
-from marginbench.reports.site.history import SiteHistory
-from marginbench.reports.site.naming import SolverClass
-from marginbench.reports.site.studies import StudyEntry, runs_words
-from marginbench.reports.templating import environment, page
+from .. import wording
+from ..formatting import plural
+from ..templating import environment, page
+from .history import SiteHistory
+from .naming import SolverClass
+from .studies import StudyEntry, runs_words
 
 _TITLE = "Benchmark results"
 _KINDS: Mapping[str, str] = {"svm": "Studies of SVM solvers", "feasibility": "Feasibility methods"}

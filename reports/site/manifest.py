@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.storage import storing
-from marginbench.reports.errors import ReportError
+from ...data_loaders.atomic import replacing
+from ...harness.storage import storing
+from ..errors import ReportError
 
 MANIFEST, SUMS = "manifest.json", "SHA256SUMS"
 #: Holds the new files until they are all there.

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from marginbench.reports.naming import slug
-from marginbench.solvers.registration import entries
+from ...solvers.registration import entries
+from ..naming import slug
 
 
 def numbered(bases: Sequence[str]) -> list[str]:

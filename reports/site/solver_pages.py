@@ -8,11 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from marginbench.reports.site.docstrings import bibtex, documentation
-from marginbench.reports.site.figures import SiteFigure
-from marginbench.reports.site.naming import SolverClass
-from marginbench.reports.site.studies import StudyEntry, StudySolver
-from marginbench.reports.templating import environment, page
+from ..templating import environment, page
+from .docstrings import bibtex, documentation
+from .figures import SiteFigure
+from .naming import SolverClass
+from .studies import StudyEntry, StudySolver
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ from typing import Any
 
 import pandas as pd
 
-from marginbench.harness.measures import Measure
-from marginbench.reports import wording
-from marginbench.reports.analysis import Analysis
-from marginbench.reports.described import Solver
-from marginbench.reports.formatting import plural
-from marginbench.reports.frames import of_task, records
-from marginbench.reports.sections.findings import Findings, sentences
-from marginbench.reports.site.figures import SiteFigure, figures_of
-from marginbench.reports.site.naming import SolverClass
-from marginbench.reports.solved import fewest_sentence, solved
-from marginbench.reports.statistics import integrity
-from marginbench.reports.tables import NONE, Cell, Heading, Table, measure_cell
+from ...harness.measures import Measure
+from .. import wording
+from ..analysis import Analysis
+from ..described import Solver
+from ..formatting import plural
+from ..frames import of_task, records
+from ..sections.findings import Findings, sentences
+from ..solved import fewest_sentence, solved
+from ..statistics import integrity
+from ..tables import NONE, Cell, Heading, Table, measure_cell
+from .figures import SiteFigure, figures_of
+from .naming import SolverClass
 
 # Columns of where a solver stands, of those that its study has.
 _STANDING = ("test_error", "suboptimality", "evaluations", "cpu_s", "n_iter", "matvecs")

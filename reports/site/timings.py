@@ -15,8 +15,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from marginbench.harness.words import visible
-from marginbench.reports.errors import ReportError
+from ...harness.words import visible
+from ..errors import ReportError
 
 #: A larger file is none of ours: one with all rounds of the suite has some megabytes.
 LARGEST_BYTES = 64 * 2**20

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from marginbench.reports.drawing.axes import padded, set_log_axis
-from marginbench.reports.drawing.canvas import (
+from ..drawing.axes import padded, set_log_axis
+from ..drawing.canvas import (
     FONT,
     GROUND,
     RULE,
@@ -19,9 +19,9 @@ from marginbench.reports.drawing.canvas import (
     dress,
     text_width,
 )
-from marginbench.reports.drawing.labels import shortened
-from marginbench.reports.drawing.styles import SolverStyle, solver_styles
-from marginbench.reports.site.timings import Timing
+from ..drawing.labels import shortened
+from ..drawing.styles import SolverStyle, solver_styles
+from .timings import Timing
 
 # In points; a row for each benchmark, as high as its files need.
 _WIDTH, _RIGHT, _BOTTOM, _TOP = 388.8, 14.0, 45.0, 6.0

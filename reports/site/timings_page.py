@@ -10,17 +10,17 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from marginbench.harness.words import visible
-from marginbench.reports import formatting
-from marginbench.reports.drawing.styles import solver_styles, swatch
-from marginbench.reports.formatting import plural
-from marginbench.reports.links import csv_link
-from marginbench.reports.naming import slug, unused
-from marginbench.reports.panels import LegendEntry
-from marginbench.reports.site.timings import Extra, Machine, Timing, TimingFile
-from marginbench.reports.site.timings_figure import draw_intervals
-from marginbench.reports.tables import NONE, Cell, Heading, Table
-from marginbench.reports.templating import environment, page
+from ...harness.words import visible
+from .. import formatting
+from ..drawing.styles import solver_styles, swatch
+from ..formatting import plural
+from ..links import csv_link
+from ..naming import slug, unused
+from ..panels import LegendEntry
+from ..tables import NONE, Cell, Heading, Table
+from ..templating import environment, page
+from .timings import Extra, Machine, Timing, TimingFile
+from .timings_figure import draw_intervals
 
 #: Its place in a site.
 FOLDER, TITLE = "timings", "Timings"

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 
-from marginbench.reports.frames import by_solver, is_number, records
+from ..frames import by_solver, is_number, records
 
 #: Slopes are taken from this iteration on: the first ones depend on the start.
 FIRST_OF_SLOPE = 10

@@ -13,10 +13,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from marginbench.harness.measures import Measure
-from marginbench.reports.described import CellTask, Task
-from marginbench.reports.frames import json_object, of_task
-from marginbench.reports.statistics.summary import results_table, run_values
+from ...harness.measures import Measure
+from ..described import CellTask, Task
+from ..frames import json_object, of_task
+from .summary import results_table, run_values
 
 #: What a method must have found to have solved a problem of each generator.
 _ANSWERS = {"ldfp": ("separable",), "lap": ("inseparable", "margin_at_most_tol")}

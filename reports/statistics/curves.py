@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from marginbench.reports.frames import FEWEST_FOR_QUARTILES, n_planned, spread_of
+from ..frames import FEWEST_FOR_QUARTILES, n_planned, spread_of
 
 Array = npt.NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import json
 
 import pandas as pd
 
-from marginbench.reports.frames import is_number, medians, records
+from ..frames import is_number, medians, records
 
 #: Columns of :func:`epochs_frame`, NaN for what a solver did not note.
 MEASURES = (

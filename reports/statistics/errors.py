@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from marginbench.harness.mistakes import unpacked
-from marginbench.reports.frames import by_solver
+from ...harness.mistakes import unpacked
+from ..frames import by_solver
 
 #: Of all intervals here.
 CONFIDENCE = 0.95

@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from marginbench.harness.versions import content_version
-from marginbench.reports.formatting import plural
-from marginbench.reports.frames import by_solver, json_object, records
-from marginbench.reports.statistics.objective import resolution
+from ...harness.versions import content_version
+from ..formatting import plural
+from ..frames import by_solver, json_object, records
+from .objective import resolution
 
 _UNKNOWN = "unknown"
 #: Below this share of CPU in wall-clock seconds something else had the processor.

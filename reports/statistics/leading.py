@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginbench.reports.frames import of_task
-from marginbench.reports.statistics.curves import step_values, steps
-from marginbench.reports.statistics.outcomes import run_counts
-from marginbench.reports.statistics.targets import Target, bounds_median, costs_to_target
+from ..frames import of_task
+from .curves import step_values, steps
+from .outcomes import run_counts
+from .targets import Target, bounds_median, costs_to_target
 
 #: Why a solver has no cost on a task.
 SKIPPED, NO_TARGET, NOT_COUNTED, FAILED = "skipped", "no target", "not counted", "failed"

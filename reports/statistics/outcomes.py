@@ -9,7 +9,7 @@ from collections import Counter
 
 import pandas as pd
 
-from marginbench.reports.frames import n_planned
+from ..frames import n_planned
 
 
 def run_counts(runs: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from marginbench.reports.statistics.resampling import (
+from .resampling import (
     Resampled,
     percentile_interval,
     resampled_means,

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from marginbench.reports.frames import by_solver
-from marginbench.reports.statistics.errors import SolverErrors, difference
+from ..frames import by_solver
+from .errors import SolverErrors, difference
 
 _ERROR = "test_error"
 _KEYS = ["task", "solver"]

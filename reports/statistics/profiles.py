@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from marginbench.reports.statistics.resampling import (
+from .resampling import (
     Resampled,
     percentile_interval,
     resampled_means,
     run_weights,
 )
-from marginbench.reports.statistics.targets import Target, costs_to_target
+from .targets import Target, costs_to_target
 
 Array = npt.NDArray[np.float64]
 

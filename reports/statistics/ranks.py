@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from marginbench.reports.statistics.resampling import (
+from .resampling import (
     RESAMPLES,
     dataset_counts,
     generator,

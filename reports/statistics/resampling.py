@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from marginbench.reports.statistics.errors import CONFIDENCE
+from .errors import CONFIDENCE
 
 #: How often all is drawn anew.
 RESAMPLES = 1000

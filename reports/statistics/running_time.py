@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from marginbench.reports.frames import by_solver
-from marginbench.reports.statistics.resampling import (
+from ..frames import by_solver
+from .resampling import (
     RESAMPLES,
     generator,
     percentile_interval,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from marginbench.reports.described import SvmTask
-from marginbench.reports.frames import medians, of_task
+from ..described import SvmTask
+from ..frames import medians, of_task
 
 #: Sizes that a family, and a fitted slope, must have.
 FEWEST_SIZES = 3

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginbench.harness.measures import Measure
-from marginbench.reports.frames import by_solver, other_problem, records
-from marginbench.reports.statistics.targets import bounds_median
+from ...harness.measures import Measure
+from ..frames import by_solver, other_problem, records
+from .targets import bounds_median
 
 #: Why a value is absent from the table, where its measure does not say.
 NO_RUN = "no run"

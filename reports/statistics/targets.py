@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from marginbench.reports import formatting
+from .. import formatting
 
 Array = npt.NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from marginbench.reports import formatting, wording
-from marginbench.reports.described import SvmStudy, SvmTask
-from marginbench.reports.frames import by_solver, json_object
+from .. import formatting, wording
+from ..described import SvmStudy, SvmTask
+from ..frames import by_solver, json_object
 
 _METHODS = {"grid": "grid search", "halving": "successive halving"}
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.matrices import matmul, squared_norms
-from marginbench.solvers.numeric.sample_loops import margins_of
-from marginbench.solvers.numeric.shrinking import NO_STEP
+from ..numeric.compiling import njit
+from ..numeric.matrices import matmul, squared_norms
+from ..numeric.sample_loops import margins_of
+from ..numeric.shrinking import NO_STEP
 
 # GD13: how fast preferences follow the gains, and their range.
 _RATE, _LEAST, _MOST = 0.2, 1.0 / 20.0, 20.0

@@ -7,27 +7,27 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import eigh
 
-from marginbench.solvers.approximate.adaptive_ascent import AdaptiveAscent
-from marginbench.solvers.approximate.nystrom import features_of, landmark_gram
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import (
+from ..interface.base import WeightedSolver
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import (
     KernelParameters,
     SoftMarginParameters,
     SolverParameters,
 )
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.validation import (
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..models import KernelExpansion
+from ..numeric.matrices import matmul
+from ..numeric.validation import (
     check_flag,
     check_iteration_limit,
     check_one_of,
     check_positive,
     check_whole,
 )
-from marginbench.solvers.registration import register
+from ..registration import register
+from .adaptive_ascent import AdaptiveAscent
+from .nystrom import features_of, landmark_gram
 
 # Eigenvalues up to this part of the largest are dropped: that of the released program for float32.
 _CUTOFF = {"float32": 1e-6, "float64": 1e-12}

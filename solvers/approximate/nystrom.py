@@ -8,27 +8,27 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import (
+from ..interface.base import WeightedSolver
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import (
     KernelParameters,
     SoftMarginParameters,
     SolverParameters,
 )
-from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.linear.sdca import ascend
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.memory import scratch
-from marginbench.solvers.numeric.validation import (
+from ..interface.problem import Problem, Solution
+from ..kernels.oracle import KernelOracle
+from ..linear.sdca import ascend
+from ..models import KernelExpansion
+from ..numeric.matrices import matmul
+from ..numeric.memory import scratch
+from ..numeric.validation import (
     check_iteration_limit,
     check_one_of,
     check_positive,
     check_whole,
 )
-from marginbench.solvers.registration import register
+from ..registration import register
 
 # What is added to the diagonal of the landmarks' Gram matrix, relative to its mean: entries are
 # known to so many digits, and noise in them grows by the root of its inverse.

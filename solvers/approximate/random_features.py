@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.inputs import generator, new_points, training_points
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import (
+from ..interface.base import WeightedSolver
+from ..interface.declaration import hyperparameters
+from ..interface.inputs import generator, new_points, training_points
+from ..interface.monitor import Monitor
+from ..interface.parameters import (
     SeedParameters,
     SoftMarginParameters,
     SolverParameters,
 )
-from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.kernels import RBF, Kernel, make_kernel
-from marginbench.solvers.linear.sdca import ascend
-from marginbench.solvers.models.fourier import FourierExpansion, draw_frequencies, fourier_features
-from marginbench.solvers.numeric.sample_loops import finite_squared_norms
-from marginbench.solvers.numeric.validation import (
+from ..interface.problem import Problem, Solution
+from ..kernels import RBF, Kernel, make_kernel
+from ..linear.sdca import ascend
+from ..models.fourier import FourierExpansion, draw_frequencies, fourier_features
+from ..numeric.sample_loops import finite_squared_norms
+from ..numeric.validation import (
     check_iteration_limit,
     check_positive,
     check_whole,
 )
-from marginbench.solvers.registration import register
+from ..registration import register
 
 
 @hyperparameters

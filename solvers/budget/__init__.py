@@ -1,16 +1,16 @@
 """SVM training on a budget: BSGD, BSCA, and the strategies that keep to it."""
 
-from marginbench.solvers.budget.bsca import BSCA
-from marginbench.solvers.budget.bsgd import BSGD
-from marginbench.solvers.budget.epochs import BudgetObjectives, EpochRecord
-from marginbench.solvers.budget.maintenance import (
+from .bsca import BSCA
+from .bsgd import BSGD
+from .epochs import BudgetObjectives, EpochRecord
+from .maintenance import (
     STRATEGIES,
     Maintenance,
     Merging,
     Projection,
     Removal,
 )
-from marginbench.solvers.budget.merging import Tables, merge_tables
+from .merging import Tables, merge_tables
 
 __all__ = [
     "BSCA",

@@ -14,9 +14,9 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from marginbench.solvers.budget.compiling import compiled
-from marginbench.solvers.kernels import RBF, Kernel, Linear, Polynomial
-from marginbench.solvers.numeric.exponential import exponential
+from ..kernels import RBF, Kernel, Linear, Polynomial
+from ..numeric.exponential import exponential
+from .compiling import compiled
 
 # 64 bytes: one AVX-512 register of float32, and one cache line.
 ALIGNMENT = 64

@@ -10,30 +10,30 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from marginbench.solvers.budget.epochs import BudgetObjectives, EpochRecord, budget_objectives
-from marginbench.solvers.budget.ledger import Ledger
-from marginbench.solvers.budget.maintenance import PAIRINGS, Maintenance, Rule, strategy_of
-from marginbench.solvers.budget.merging import SAME_LABEL
-from marginbench.solvers.budget.points import TrainingPoints
-from marginbench.solvers.budget.state import ModelState, empty_state
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import (
+from ..interface.base import Solver
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import (
     KernelParameters,
     SoftMarginParameters,
     SolverParameters,
 )
-from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.kernels import RBF, Kernel
-from marginbench.solvers.models import BudgetExpansion
-from marginbench.solvers.numeric.validation import (
+from ..interface.problem import Problem, Solution
+from ..kernels import RBF, Kernel
+from ..models import BudgetExpansion
+from ..numeric.validation import (
     check_flag,
     check_iteration_limit,
     check_one_of,
     check_positive,
     check_whole,
 )
+from .epochs import BudgetObjectives, EpochRecord, budget_objectives
+from .ledger import Ledger
+from .maintenance import PAIRINGS, Maintenance, Rule, strategy_of
+from .merging import SAME_LABEL
+from .points import TrainingPoints
+from .state import ModelState, empty_state
 
 # More kernel evaluations than any call makes.
 _NO_LIMIT = 2**62

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.budget.base import BudgetSolver
-from marginbench.solvers.budget.maintenance import Rule
-from marginbench.solvers.budget.points import TrainingPoints
-from marginbench.solvers.budget.state import ModelState
-from marginbench.solvers.budget.steps import DESCENT, Method, iterate
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.problem import Problem
-from marginbench.solvers.registration import register
+from ..interface.declaration import hyperparameters
+from ..interface.problem import Problem
+from ..registration import register
+from .base import BudgetSolver
+from .maintenance import Rule
+from .points import TrainingPoints
+from .state import ModelState
+from .steps import DESCENT, Method, iterate
 
 
 @register("svm")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from marginbench.solvers.numeric.compiling import Function, njit
+from ..numeric.compiling import Function, njit
 
 
 def compiled(**options: Any) -> Callable[[Function], Function]:

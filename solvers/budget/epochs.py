@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from marginbench.solvers.kernels import Kernel
-from marginbench.solvers.kernels.scoring import expansion_scores
-from marginbench.solvers.models import BudgetExpansion
-from marginbench.solvers.models.objectives import primal_value
-from marginbench.solvers.numeric.matrices import Matrix, matmul
+from ..kernels import Kernel
+from ..kernels.scoring import expansion_scores
+from ..models import BudgetExpansion
+from ..models.objectives import primal_value
+from ..numeric.matrices import Matrix, matmul
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from marginbench.solvers.budget.clock import HAS_TICKS
-from marginbench.solvers.budget.epochs import BudgetObjectives, EpochRecord
-from marginbench.solvers.budget.state import COUNTS, ModelState
-from marginbench.solvers.numeric.counters import Counters
+from ..numeric.counters import Counters
+from .clock import HAS_TICKS
+from .epochs import BudgetObjectives, EpochRecord
+from .state import COUNTS, ModelState
 
 
 class Ledger:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginbench.solvers.budget.merging import (
+from ..numeric.validation import check_one_of, check_positive, check_whole
+from .merging import (
     ANY_TWO,
     FIXED_POINT,
     GOLDEN,
@@ -19,7 +20,6 @@ from marginbench.solvers.budget.merging import (
     Search,
     merge_tables,
 )
-from marginbench.solvers.numeric.validation import check_one_of, check_positive, check_whole
 
 REMOVAL, PROJECTION, MERGING = range(3)
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbench.solvers.budget.arithmetic import smallest, squared_distances, width_of
-from marginbench.solvers.budget.compiling import compiled
-from marginbench.solvers.budget.pairs import (
+from .arithmetic import smallest, squared_distances, width_of
+from .compiling import compiled
+from .pairs import (
     best_weight,
     degradation,
     fill_tables,
@@ -19,7 +19,7 @@ from marginbench.solvers.budget.pairs import (
     interpolated,
     merged_coefficient,
 )
-from marginbench.solvers.budget.state import drop
+from .state import drop
 
 GOLDEN, FIXED_POINT, LOOKUP_WEIGHT, LOOKUP_COST = range(4)
 SAME_LABEL, ANY_TWO, SAME_SIGN = range(3)

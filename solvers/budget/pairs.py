@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from marginbench.solvers.budget.compiling import compiled
+from .compiling import compiled
 
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 # Beyond this weight an opposite pair is not extrapolated.

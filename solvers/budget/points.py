@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.budget.arithmetic import KernelCode, kernel_code
-from marginbench.solvers.budget.compiling import compiled
-from marginbench.solvers.budget.state import ModelState
-from marginbench.solvers.kernels import RBF, Kernel
-from marginbench.solvers.numeric.matrices import Matrix
+from ..kernels import RBF, Kernel
+from ..numeric.matrices import Matrix
+from .arithmetic import KernelCode, kernel_code
+from .compiling import compiled
+from .state import ModelState
 
 # A block of points stays in the second-level cache beside the model.
 _BLOCK_BYTES = 256 * 2**10

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from marginbench.solvers.budget.arithmetic import GAUSSIAN
-from marginbench.solvers.budget.compiling import compiled
+from .arithmetic import GAUSSIAN
+from .compiling import compiled
 
 # Added to the diagonal, as a fraction of it: points that depend on others are no obstacle.
 _RIDGE = 1e-10

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbench.solvers.budget.arithmetic import GAUSSIAN, aligned, padded, smallest
-from marginbench.solvers.budget.compiling import compiled
+from .arithmetic import GAUSSIAN, aligned, padded, smallest
+from .compiling import compiled
 
 # Points whose exponent is at most this (their kernel entry at least 1 less this) are one point.
 COINCIDENT = 5e-9

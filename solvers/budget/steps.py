@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbench.solvers.budget.arithmetic import GAUSSIAN, kernel_row, weighted_sum, width_of
-from marginbench.solvers.budget.clock import ticks
-from marginbench.solvers.budget.compiling import compiled
-from marginbench.solvers.budget.maintenance import MERGING, PROJECTION
-from marginbench.solvers.budget.merging import find_partners, merge_chosen
-from marginbench.solvers.budget.projection import extend_gram, project
-from marginbench.solvers.budget.state import coincident, distance_left, drop, lightest
+from .arithmetic import GAUSSIAN, kernel_row, weighted_sum, width_of
+from .clock import ticks
+from .compiling import compiled
+from .maintenance import MERGING, PROJECTION
+from .merging import find_partners, merge_chosen
+from .projection import extend_gram, project
+from .state import coincident, distance_left, drop, lightest
 
 ASCENT, DESCENT = range(2)
 

@@ -1,8 +1,8 @@
 """Bundle methods: regularised risks minimised by planes below them."""
 
-from marginbench.solvers.bundle.estimators import BundleClassifier, BundleRegressor
-from marginbench.solvers.bundle.loop import BundleResult, minimize_risk
-from marginbench.solvers.bundle.losses import (
+from .estimators import BundleClassifier, BundleRegressor
+from .loop import BundleResult, minimize_risk
+from .losses import (
     Hinge,
     Logistic,
     Loss,
@@ -11,10 +11,10 @@ from marginbench.solvers.bundle.losses import (
     PointwiseLoss,
     SquaredHinge,
 )
-from marginbench.solvers.bundle.ocas import OCAS
-from marginbench.solvers.bundle.rankings import F1, PrecisionAtK, ROCArea
-from marginbench.solvers.bundle.regression import EpsilonInsensitive, LeastSquares, Quantile
-from marginbench.solvers.bundle.regularizers import (
+from .ocas import OCAS
+from .rankings import F1, PrecisionAtK, ROCArea
+from .regression import EpsilonInsensitive, LeastSquares, Quantile
+from .regularizers import (
     L1,
     L2,
     Entropy,
@@ -22,7 +22,7 @@ from marginbench.solvers.bundle.regularizers import (
     Regularizer,
     SimplexEntropy,
 )
-from marginbench.solvers.bundle.trace import BundleTrace
+from .trace import BundleTrace
 
 __all__ = [
     "F1",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.exponentials import exponential, log_of_one_plus
+from ..numeric.compiling import njit
+from ..numeric.exponentials import exponential, log_of_one_plus
 
 _SUMS = {"error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract"}}
 

@@ -9,7 +9,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight
 
-from marginbench.solvers.bundle.loop import (
+from ..interface.base import WeightedSolver
+from ..interface.convergence import warn_unconverged
+from ..interface.declaration import hyperparameters
+from ..interface.inputs import new_points, training_points
+from ..interface.monitor import Monitor
+from ..interface.problem import Problem, Solution
+from ..kernels.scoring import linear_scores
+from ..models import LinearModel
+from ..numeric.counters import Counters
+from ..numeric.validation import check_flag, check_one_of, check_positive
+from ..registration import register
+from .loop import (
     BundleResult,
     Pause,
     check_bundle_parameters,
@@ -17,23 +28,12 @@ from marginbench.solvers.bundle.loop import (
     minimize_bundle,
     uses_search,
 )
-from marginbench.solvers.bundle.losses import Loss
-from marginbench.solvers.bundle.names import make_loss, make_regularizer
-from marginbench.solvers.bundle.products import check_norms
-from marginbench.solvers.bundle.regularizers import Regularizer
-from marginbench.solvers.bundle.risk import Risk
-from marginbench.solvers.bundle.search import PrimalSearch
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.convergence import warn_unconverged
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.inputs import new_points, training_points
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.kernels.scoring import linear_scores
-from marginbench.solvers.models import LinearModel
-from marginbench.solvers.numeric.counters import Counters
-from marginbench.solvers.numeric.validation import check_flag, check_one_of, check_positive
-from marginbench.solvers.registration import register
+from .losses import Loss
+from .names import make_loss, make_regularizer
+from .products import check_norms
+from .regularizers import Regularizer
+from .risk import Risk
+from .search import PrimalSearch
 
 
 @hyperparameters

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.bundle.lines import zero_of_slope
-from marginbench.solvers.bundle.risk import Risk
-from marginbench.solvers.bundle.search import LinePoint, PrimalSearch
-from marginbench.solvers.numeric.matrices import matmul
+from ..numeric.matrices import matmul
+from .lines import zero_of_slope
+from .risk import Risk
+from .search import LinePoint, PrimalSearch
 
 # Values of the risk that differ by this part are equal.
 _ROUNDING = 1e-14

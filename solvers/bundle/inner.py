@@ -12,9 +12,9 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import brentq, linprog
 
-from marginbench.solvers.bundle.regularizers import L2, Legendre
-from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.simplex_qp import SimplexQP
+from ..numeric.matrices import matmul
+from ..numeric.simplex_qp import SimplexQP
+from .regularizers import L2, Legendre
 
 # Variables of the QP below this count as 0 when idle planes are looked for.
 _INACTIVE = 1e-12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
+from ..numeric.compiling import njit
 
 # So few breakpoints are sorted; before, those on one side of a pivot are dropped, so often at most:
 # then the rest is sorted, whatever is left of it.

@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.bundle.inner import Inner, LineSearch, PlanesByLP, PlanesByQP
-from marginbench.solvers.bundle.losses import Loss, PointwiseLoss
-from marginbench.solvers.bundle.names import make_loss, make_regularizer
-from marginbench.solvers.bundle.regularizers import L2, Legendre, Regularizer
-from marginbench.solvers.bundle.risk import Risk
-from marginbench.solvers.bundle.search import PrimalSearch
-from marginbench.solvers.bundle.trace import BundleTrace
-from marginbench.solvers.interface.convergence import warn_unconverged
-from marginbench.solvers.interface.inputs import canonical, check_finite
-from marginbench.solvers.interface.problem import SolveStatus
-from marginbench.solvers.numeric.counters import Counters
-from marginbench.solvers.numeric.validation import (
+from ..interface.convergence import warn_unconverged
+from ..interface.inputs import canonical, check_finite
+from ..interface.problem import SolveStatus
+from ..numeric.counters import Counters
+from ..numeric.validation import (
     check_one_of,
     check_positive,
     check_whole,
 )
+from .inner import Inner, LineSearch, PlanesByLP, PlanesByQP
+from .losses import Loss, PointwiseLoss
+from .names import make_loss, make_regularizer
+from .regularizers import L2, Legendre, Regularizer
+from .risk import Risk
+from .search import PrimalSearch
+from .trace import BundleTrace
 
 #: Called after each iteration with its number and a function that gives the weights and the
 #: intercept of the best iterate; returns whether to stop.

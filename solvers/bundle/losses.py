@@ -7,18 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from marginbench.solvers.bundle.compiled import (
+from ..numeric.matrices import matmul
+from ..numeric.validation import check_positive
+from .compiled import (
     hinge_pass,
     logistic_pass,
     squared_hinge_pass,
 )
-from marginbench.solvers.bundle.offsets import (
+from .offsets import (
     BestOffset,
     best_offset_by_slope,
     best_offset_of_kinks,
 )
-from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.validation import check_positive
 
 
 class Loss(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from marginbench.solvers.bundle.losses import (
+from .losses import (
     Hinge,
     Logistic,
     Loss,
@@ -12,9 +12,9 @@ from marginbench.solvers.bundle.losses import (
     Novelty,
     SquaredHinge,
 )
-from marginbench.solvers.bundle.rankings import F1, PrecisionAtK, ROCArea
-from marginbench.solvers.bundle.regression import EpsilonInsensitive, LeastSquares, Quantile
-from marginbench.solvers.bundle.regularizers import L1, L2, Entropy, Regularizer, SimplexEntropy
+from .rankings import F1, PrecisionAtK, ROCArea
+from .regression import EpsilonInsensitive, LeastSquares, Quantile
+from .regularizers import L1, L2, Entropy, Regularizer, SimplexEntropy
 
 
 def make_loss(loss: Any) -> Loss:

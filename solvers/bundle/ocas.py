@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 
-from marginbench.solvers.bundle.estimators import recording, solution_of
-from marginbench.solvers.bundle.exact_search import ExactSearch
-from marginbench.solvers.bundle.inner import PlanesByQP
-from marginbench.solvers.bundle.loop import check_bundle_parameters, minimize_bundle
-from marginbench.solvers.bundle.losses import Hinge
-from marginbench.solvers.bundle.products import check_norms
-from marginbench.solvers.bundle.regularizers import L2
-from marginbench.solvers.bundle.risk import Risk
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import SoftMarginParameters
-from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.numeric.validation import check_one_of, check_positive
-from marginbench.solvers.registration import register
+from ..interface.base import WeightedSolver
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import SoftMarginParameters
+from ..interface.problem import Problem, Solution
+from ..numeric.validation import check_one_of, check_positive
+from ..registration import register
+from .estimators import recording, solution_of
+from .exact_search import ExactSearch
+from .inner import PlanesByQP
+from .loop import check_bundle_parameters, minimize_bundle
+from .losses import Hinge
+from .products import check_norms
+from .regularizers import L2
+from .risk import Risk
 
 
 @register("svm")

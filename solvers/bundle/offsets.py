@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
+from ..numeric.compiling import njit
 
 # A sample of this many values brackets the quantile.
 _SAMPLE = 512

@@ -8,11 +8,11 @@ import numpy as np
 from numba import get_num_threads
 from scipy import sparse
 
-from marginbench.solvers.kernels.scoring import linear_scores
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.matrices import Matrix, matmul
-from marginbench.solvers.numeric.sample_loops import finite_squared_norms
-from marginbench.solvers.numeric.threads import in_parts
+from ..kernels.scoring import linear_scores
+from ..numeric.compiling import njit
+from ..numeric.matrices import Matrix, matmul
+from ..numeric.sample_loops import finite_squared_norms
+from ..numeric.threads import in_parts
 
 # Rows of single precision are brought to double precision so many at a time.
 _BLOCK = 1024

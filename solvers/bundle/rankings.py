@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.bundle.losses import Loss
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.validation import check_positive, check_whole
+from ..numeric.compiling import njit
+from ..numeric.matrices import matmul
+from ..numeric.validation import check_positive, check_whole
+from .losses import Loss
 
 
 class ROCArea(Loss):

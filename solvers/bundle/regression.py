@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.bundle.losses import PiecewiseLinearLoss, PointwiseLoss
-from marginbench.solvers.bundle.offsets import BestOffset
-from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.validation import check_positive
+from ..numeric.matrices import matmul
+from ..numeric.validation import check_positive
+from .losses import PiecewiseLinearLoss, PointwiseLoss
+from .offsets import BestOffset
 
 
 class LeastSquares(PointwiseLoss):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from marginbench.solvers.numeric.matrices import matmul
+from ..numeric.matrices import matmul
 
 # exp of more would overflow in a sum of squares; no minimum lies there.
 _LARGEST_EXPONENT = 300.0

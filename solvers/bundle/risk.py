@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.bundle.lines import pieces_along
-from marginbench.solvers.bundle.losses import Loss, PiecewiseLinearLoss, PointwiseLoss
-from marginbench.solvers.bundle.products import combination_of, scores_of
-from marginbench.solvers.numeric.counters import Counters
-from marginbench.solvers.numeric.matrices import Matrix, matmul
+from ..numeric.counters import Counters
+from ..numeric.matrices import Matrix, matmul
+from .lines import pieces_along
+from .losses import Loss, PiecewiseLinearLoss, PointwiseLoss
+from .products import combination_of, scores_of
 
 
 class Risk:

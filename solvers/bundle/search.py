@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from marginbench.solvers.bundle.regularizers import L2
-from marginbench.solvers.bundle.risk import Risk
-from marginbench.solvers.numeric.matrices import matmul
+from ..numeric.matrices import matmul
+from .regularizers import L2
+from .risk import Risk
 
 # The next plane touches the risk this part of the way from the best point to the proposal.
 _SHARE = 0.1

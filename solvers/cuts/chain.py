@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.cuts.structure import StructuredProblem, Violations
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.validation import check_whole
+from ..numeric.compiling import njit
+from ..numeric.validation import check_whole
+from .structure import StructuredProblem, Violations
 
 
 class LinearChain(StructuredProblem):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from marginbench.solvers.cuts.structure import Violations
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.threads import in_parts
+from ..kernels.oracle import KernelOracle
+from ..numeric.compiling import njit
+from ..numeric.threads import in_parts
+from .structure import Violations
 
 # Blocks of entries are about this large: they stay in a cache of the processor between the steps
 # of their computation.

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.cuts.labels import TwoClasses
-from marginbench.solvers.cuts.loop import add_cuts, shortfall
-from marginbench.solvers.cuts.parameters import CutParameters
-from marginbench.solvers.cuts.structure import Examples
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import SolverParameters
-from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.validation import check_positive
-from marginbench.solvers.registration import register
+from ..interface.base import WeightedSolver
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import SolverParameters
+from ..interface.problem import Problem, Solution
+from ..models import KernelExpansion
+from ..numeric.validation import check_positive
+from ..registration import register
+from .labels import TwoClasses
+from .loop import add_cuts, shortfall
+from .parameters import CutParameters
+from .structure import Examples
 
 
 @register("svm")

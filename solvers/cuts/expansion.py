@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from marginbench.solvers.kernels import Kernel
-from marginbench.solvers.models import KernelExpansion, Model
-from marginbench.solvers.numeric.matrices import Matrix, matmul
+from ..kernels import Kernel
+from ..models import KernelExpansion, Model
+from ..numeric.matrices import Matrix, matmul
 
 # Blocks of float64 entries are at most this large while scores are computed.
 _BLOCK_BYTES = 16 * 2**20

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbench.solvers.cuts.cut import (
+from ..kernels.oracle import KernelOracle
+from .cut import (
     Cut,
     add_rows,
     average,
@@ -18,9 +19,8 @@ from marginbench.solvers.cuts.cut import (
     squared_norm,
     weighted_sums,
 )
-from marginbench.solvers.cuts.structure import Examples, StructuredProblem, Violations
-from marginbench.solvers.cuts.working_set import WorkingSet
-from marginbench.solvers.kernels.oracle import KernelOracle
+from .structure import Examples, StructuredProblem, Violations
+from .working_set import WorkingSet
 
 # After so many samples that make no violated cut the exact one is taken.
 _MAX_REDRAWS = 100

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.cuts.structure import StructuredProblem, Violations
-from marginbench.solvers.numeric.validation import check_positive, check_whole
+from ..numeric.validation import check_positive, check_whole
+from .structure import StructuredProblem, Violations
 
 
 class TwoClasses(StructuredProblem):

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from marginbench.solvers.cuts.finders import FINDERS, CutFinder
-from marginbench.solvers.cuts.structure import Examples, StructuredProblem
-from marginbench.solvers.cuts.working_set import WorkingSet
-from marginbench.solvers.interface.problem import SolveStatus
-from marginbench.solvers.kernels.oracle import KernelOracle
+from ..interface.problem import SolveStatus
+from ..kernels.oracle import KernelOracle
+from .finders import FINDERS, CutFinder
+from .structure import Examples, StructuredProblem
+from .working_set import WorkingSet
 
 
 def make_cuts(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.cuts.finders import FINDERS, CutFinder
-from marginbench.solvers.cuts.loop import make_cuts
-from marginbench.solvers.cuts.structure import Examples, StructuredProblem
-from marginbench.solvers.cuts.working_set import WorkingSet
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.parameters import CachedKernelParameters, SoftMarginParameters
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.numeric.validation import (
+from ..interface.declaration import hyperparameters
+from ..interface.parameters import CachedKernelParameters, SoftMarginParameters
+from ..kernels.oracle import KernelOracle
+from ..numeric.validation import (
     check_one_of,
     check_positive,
     check_whole,
 )
+from .finders import FINDERS, CutFinder
+from .loop import make_cuts
+from .structure import Examples, StructuredProblem
+from .working_set import WorkingSet
 
 # Fewer rows than this part of all would hardly ever hold the one that is wanted.
 _FEWEST_ROWS = 0.1

@@ -11,22 +11,22 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from marginbench.solvers.cuts.chain import LinearChain
-from marginbench.solvers.cuts.expansion import StructuredExpansion
-from marginbench.solvers.cuts.labels import MultiClass
-from marginbench.solvers.cuts.loop import add_cuts, shortfall
-from marginbench.solvers.cuts.parameters import CutParameters
-from marginbench.solvers.cuts.structure import Examples, StructuredProblem
-from marginbench.solvers.cuts.working_set import WorkingSet
-from marginbench.solvers.interface.convergence import warn_unconverged
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.inputs import dtype_name, generator, new_points, training_points
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import SeedParameters
-from marginbench.solvers.kernels import Kernel, make_kernel
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.numeric.counters import Counters
-from marginbench.solvers.numeric.validation import check_one_of, check_positive
+from ..interface.convergence import warn_unconverged
+from ..interface.declaration import hyperparameters
+from ..interface.inputs import dtype_name, generator, new_points, training_points
+from ..interface.monitor import Monitor
+from ..interface.parameters import SeedParameters
+from ..kernels import Kernel, make_kernel
+from ..kernels.oracle import KernelOracle
+from ..numeric.counters import Counters
+from ..numeric.validation import check_one_of, check_positive
+from .chain import LinearChain
+from .expansion import StructuredExpansion
+from .labels import MultiClass
+from .loop import add_cuts, shortfall
+from .parameters import CutParameters
+from .structure import Examples, StructuredProblem
+from .working_set import WorkingSet
 
 _NAMED = ("multiclass", "chain")
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from marginbench.solvers.cuts.cut import Cut, combined, cut_scores
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.simplex_qp import SimplexQP
+from ..kernels.oracle import KernelOracle
+from ..numeric.compiling import njit
+from ..numeric.matrices import matmul
+from ..numeric.simplex_qp import SimplexQP
+from .cut import Cut, combined, cut_scores
 
 # Multipliers up to this part of their sum count as zero.
 _INACTIVE = 1e-12

@@ -1,14 +1,14 @@
 """Feasibility problems: a y that separates, or a certificate that none does."""
 
-from marginbench.solvers.feasibility.checking import Verdict, check_certificate
-from marginbench.solvers.feasibility.cones import Cone, Orthant, PositiveSemidefinite, SecondOrder
-from marginbench.solvers.feasibility.kernel_methods import KPCT, KVN, MPKFP
-from marginbench.solvers.feasibility.kernel_smoothing import ISNKPVN, SNKP
-from marginbench.solvers.feasibility.methods import MPCFP, MPLFP, PCT, VN
-from marginbench.solvers.feasibility.problem import FeasibilityProblem
-from marginbench.solvers.feasibility.result import FeasibilityResult, HistoryPoint
-from marginbench.solvers.feasibility.smooth_methods import ISPVN, SPCT, SPVN
-from marginbench.solvers.numeric.counters import FeasibilityCounters
+from ..numeric.counters import FeasibilityCounters
+from .checking import Verdict, check_certificate
+from .cones import Cone, Orthant, PositiveSemidefinite, SecondOrder
+from .kernel_methods import KPCT, KVN, MPKFP
+from .kernel_smoothing import ISNKPVN, SNKP
+from .methods import MPCFP, MPLFP, PCT, VN
+from .problem import FeasibilityProblem
+from .result import FeasibilityResult, HistoryPoint
+from .smooth_methods import ISPVN, SPCT, SPVN
 
 __all__ = [
     "ISNKPVN",

@@ -8,12 +8,12 @@ from typing import Any, get_args
 
 import numpy as np
 
-from marginbench.solvers.feasibility.cones import least_spectral_value, unit_value
-from marginbench.solvers.feasibility.problem import FeasibilityProblem
-from marginbench.solvers.feasibility.proofs import proves_inseparable
-from marginbench.solvers.feasibility.result import FeasibilityResult, FeasibilityStatus
-from marginbench.solvers.feasibility.wide_products import product, transposed_product
-from marginbench.solvers.numeric.matrices import matmul, squared_norms
+from ..numeric.matrices import matmul, squared_norms
+from .cones import least_spectral_value, unit_value
+from .problem import FeasibilityProblem
+from .proofs import proves_inseparable
+from .result import FeasibilityResult, FeasibilityStatus
+from .wide_products import product, transposed_product
 
 _EPS = float(np.finfo(np.float64).eps)
 # Reported bounds come from running sums; float32 sums of a block are good to about 1e-6.

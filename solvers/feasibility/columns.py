@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.feasibility.checking import (
+from ..numeric.counters import FeasibilityCounters
+from ..numeric.matrices import matmul
+from .checking import (
     lower_bound,
     rounding_of_lower_bound,
     upper_bound,
 )
-from marginbench.solvers.feasibility.passes import (
+from .passes import (
     MirrorStep,
     SimplexSide,
     mirror_columns,
@@ -20,11 +22,9 @@ from marginbench.solvers.feasibility.passes import (
     smooth_rows,
     smooth_sparse,
 )
-from marginbench.solvers.feasibility.problem import FeasibilityProblem
-from marginbench.solvers.feasibility.products import block_width
-from marginbench.solvers.feasibility.spaces import ElementSpace
-from marginbench.solvers.numeric.counters import FeasibilityCounters
-from marginbench.solvers.numeric.matrices import matmul
+from .problem import FeasibilityProblem
+from .products import block_width
+from .spaces import ElementSpace
 
 _SPARSE_WIDTH = 256
 # Errors of the bounds from running sums, which come from products in A's own type.

@@ -17,9 +17,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
-from marginbench.solvers.feasibility.simplex import softmax
-from marginbench.solvers.numeric.matrices import Matrix, as_dense, matmul, squared_norms
-from marginbench.solvers.numeric.validation import check_whole
+from ..numeric.matrices import Matrix, as_dense, matmul, squared_norms
+from ..numeric.validation import check_whole
+from .simplex import softmax
 
 # Up to this many rows or columns the spectral norm comes from a dense eigenvalue problem.
 _EXACT_UP_TO = 500

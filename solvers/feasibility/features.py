@@ -11,15 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from marginbench.solvers.feasibility.checking import lower_bound, upper_bound
-from marginbench.solvers.feasibility.problem import FeasibilityProblem
-from marginbench.solvers.feasibility.products import dot2_columns, dot_columns
-from marginbench.solvers.feasibility.simplex import softmax
-from marginbench.solvers.feasibility.spaces import ElementSpace
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.numeric.counters import FeasibilityCounters
-from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.memory import scratch
+from ..kernels.oracle import KernelOracle
+from ..numeric.counters import FeasibilityCounters
+from ..numeric.matrices import matmul
+from ..numeric.memory import scratch
+from .checking import lower_bound, upper_bound
+from .problem import FeasibilityProblem
+from .products import dot2_columns, dot_columns
+from .simplex import softmax
+from .spaces import ElementSpace
 
 # Rows of a Gram matrix are computed in blocks of at most this many bytes. One that is stored is
 # computed in a number of blocks, each from the diagonal on, if they are not too small for BLAS.

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from marginbench.solvers.feasibility.progress import Progress
-from marginbench.solvers.feasibility.result import FeasibilityResult
-from marginbench.solvers.feasibility.spaces import ElementSpace
+from .progress import Progress
+from .result import FeasibilityResult
+from .spaces import ElementSpace
 
 # Running sums of von Neumann's algorithm are computed afresh after this many iterations.
 _REFRESH = 1000

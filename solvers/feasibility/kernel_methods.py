@@ -9,25 +9,25 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from marginbench.solvers.feasibility import greedy, mirror_prox
-from marginbench.solvers.feasibility.features import FeatureSpace
-from marginbench.solvers.feasibility.parameters import FeasibilityParameters
-from marginbench.solvers.feasibility.problem import FeasibilityProblem, as_problem
-from marginbench.solvers.feasibility.progress import Progress, check_limits
-from marginbench.solvers.feasibility.proofs import contradicting_points
-from marginbench.solvers.feasibility.result import FeasibilityResult
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import (
+from ..interface.base import Solver
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import (
     CachedKernelParameters,
     KernelParameters,
     SolverParameters,
 )
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.validation import check_one_of, check_positive
-from marginbench.solvers.registration import register
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..models import KernelExpansion
+from ..numeric.validation import check_one_of, check_positive
+from ..registration import register
+from . import greedy, mirror_prox
+from .features import FeatureSpace
+from .parameters import FeasibilityParameters
+from .problem import FeasibilityProblem, as_problem
+from .progress import Progress, check_limits
+from .proofs import contradicting_points
+from .result import FeasibilityResult
 
 
 @hyperparameters

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from marginbench.solvers.feasibility import smoothing
-from marginbench.solvers.feasibility.features import FeatureSpace
-from marginbench.solvers.feasibility.kernel_methods import GramMethod
-from marginbench.solvers.feasibility.parameters import RoundParameters
-from marginbench.solvers.feasibility.progress import Progress
-from marginbench.solvers.feasibility.result import FeasibilityResult
-from marginbench.solvers.feasibility.smooth_methods import check_rounds, first_mu
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.numeric.validation import check_positive
-from marginbench.solvers.registration import register
+from ..interface.declaration import hyperparameters
+from ..numeric.validation import check_positive
+from ..registration import register
+from . import smoothing
+from .features import FeatureSpace
+from .kernel_methods import GramMethod
+from .parameters import RoundParameters
+from .progress import Progress
+from .result import FeasibilityResult
+from .smooth_methods import check_rounds, first_mu
 
 
 @register("svm", "feasibility")

@@ -9,15 +9,15 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from marginbench.solvers.feasibility import greedy, mirror_prox
-from marginbench.solvers.feasibility.columns import ColumnSpace
-from marginbench.solvers.feasibility.parameters import FeasibilityParameters
-from marginbench.solvers.feasibility.problem import FeasibilityProblem, as_problem
-from marginbench.solvers.feasibility.progress import Progress, check_limits
-from marginbench.solvers.feasibility.result import FeasibilityResult
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.numeric.validation import check_one_of
-from marginbench.solvers.registration import register
+from ..interface.declaration import hyperparameters
+from ..numeric.validation import check_one_of
+from ..registration import register
+from . import greedy, mirror_prox
+from .columns import ColumnSpace
+from .parameters import FeasibilityParameters
+from .problem import FeasibilityProblem, as_problem
+from .progress import Progress, check_limits
+from .result import FeasibilityResult
 
 
 @hyperparameters

@@ -7,23 +7,23 @@ import math
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.feasibility.checking import (
+from ..numeric.compiling import njit
+from ..numeric.counters import FeasibilityCounters
+from ..numeric.matrices import Matrix, matmul
+from .checking import (
     lower_bound,
     rounding_of_lower_bound,
     upper_bound,
 )
-from marginbench.solvers.feasibility.columns import ColumnSpace
-from marginbench.solvers.feasibility.cones import geometry_of, unit_value
-from marginbench.solvers.feasibility.features import FeatureSpace
-from marginbench.solvers.feasibility.passes import MirrorStep, SimplexSide
-from marginbench.solvers.feasibility.problem import FeasibilityProblem
-from marginbench.solvers.feasibility.progress import Progress
-from marginbench.solvers.feasibility.result import FeasibilityResult
-from marginbench.solvers.feasibility.simplex import into_ball, softmax
-from marginbench.solvers.feasibility.spaces import Space
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.counters import FeasibilityCounters
-from marginbench.solvers.numeric.matrices import Matrix, matmul
+from .columns import ColumnSpace
+from .cones import geometry_of, unit_value
+from .features import FeatureSpace
+from .passes import MirrorStep, SimplexSide
+from .problem import FeasibilityProblem
+from .progress import Progress
+from .result import FeasibilityResult
+from .simplex import into_ball, softmax
+from .spaces import Space
 
 
 def step_sizes(diameter: float, lipschitz: float) -> tuple[float, float]:

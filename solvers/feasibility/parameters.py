@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from marginbench.solvers.feasibility.progress import Progress
-from marginbench.solvers.feasibility.result import FeasibilityResult
-from marginbench.solvers.feasibility.spaces import Space
-from marginbench.solvers.interface.convergence import warn_unconverged
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
+from ..interface.convergence import warn_unconverged
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from .progress import Progress
+from .result import FeasibilityResult
+from .spaces import Space
 
 
 @hyperparameters

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbench.solvers.feasibility.products import (
+from ..numeric.compiling import njit
+from ..numeric.exponentials import exponential
+from .products import (
     FAST,
     add2_columns,
     add2_rows,
@@ -27,8 +29,6 @@ from marginbench.solvers.feasibility.products import (
     dot_rows,
     dot_sparse,
 )
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.exponentials import exponential
 
 # Weights below this part of the largest one are lost in the rounding of any sum; without them there
 # are no denormal numbers, which some processors are slow at.

@@ -10,8 +10,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.feasibility.cones import Cone, Orthant
-from marginbench.solvers.numeric.matrices import Matrix
+from ..numeric.matrices import Matrix
+from .cones import Cone, Orthant
 
 
 @dataclass(frozen=True)

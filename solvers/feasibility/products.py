@@ -10,7 +10,7 @@ The type of the vectors decides in which type a block is summed.
 
 from __future__ import annotations
 
-from marginbench.solvers.numeric.compiling import njit
+from ..numeric.compiling import njit
 
 # Sums may be reordered, which vectorises them; NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz"}

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.feasibility.result import (
+from ..interface.monitor import Monitor
+from ..numeric.counters import FeasibilityCounters
+from ..numeric.validation import check_one_of, check_positive, check_whole
+from .result import (
     FeasibilityResult,
     FeasibilityStatus,
     HistoryPoint,
 )
-from marginbench.solvers.feasibility.spaces import Space
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.numeric.counters import FeasibilityCounters
-from marginbench.solvers.numeric.validation import check_one_of, check_positive, check_whole
+from .spaces import Space
 
 
 class Progress:

@@ -21,10 +21,10 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
-from marginbench.solvers.feasibility.cones import Orthant
-from marginbench.solvers.feasibility.problem import FeasibilityProblem
-from marginbench.solvers.feasibility.wide_products import product, transposed_product
-from marginbench.solvers.numeric.matrices import Matrix, as_dense, matmul, squared_norms
+from ..numeric.matrices import Matrix, as_dense, matmul, squared_norms
+from .cones import Orthant
+from .problem import FeasibilityProblem
+from .wide_products import product, transposed_product
 
 _EPS = float(np.finfo(np.float64).eps)
 # Rational arithmetic is for a few columns; weights below this share of the largest one are none.

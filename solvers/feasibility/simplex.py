@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.matrices import matmul
+from ..numeric.compiling import njit
+from ..numeric.matrices import matmul
 
 
 def softmax(exponents: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

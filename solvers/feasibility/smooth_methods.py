@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from marginbench.solvers.feasibility import smoothing
-from marginbench.solvers.feasibility.columns import ColumnSpace
-from marginbench.solvers.feasibility.methods import FeasibilityMethod
-from marginbench.solvers.feasibility.parameters import RoundParameters
-from marginbench.solvers.feasibility.progress import Progress
-from marginbench.solvers.feasibility.result import FeasibilityResult
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.numeric.validation import check_one_of, check_positive, check_whole
-from marginbench.solvers.registration import register
+from ..interface.declaration import hyperparameters
+from ..numeric.validation import check_one_of, check_positive, check_whole
+from ..registration import register
+from . import smoothing
+from .columns import ColumnSpace
+from .methods import FeasibilityMethod
+from .parameters import RoundParameters
+from .progress import Progress
+from .result import FeasibilityResult
 
 
 @register("feasibility")

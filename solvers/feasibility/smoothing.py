@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from marginbench.solvers.feasibility.progress import Progress
-from marginbench.solvers.feasibility.result import FeasibilityResult
-from marginbench.solvers.feasibility.simplex import blend, project_to_simplex
-from marginbench.solvers.feasibility.spaces import ElementSpace
+from .progress import Progress
+from .result import FeasibilityResult
+from .simplex import blend, project_to_simplex
+from .spaces import ElementSpace
 
 # The greatest eigenvalue is found from below, to this relative accuracy.
 _NORM_ACCURACY = 1e-3

@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from marginbench.solvers.feasibility.problem import FeasibilityProblem
-from marginbench.solvers.feasibility.proofs import inseparability_proof
-from marginbench.solvers.numeric.counters import Counters
+from ..numeric.counters import Counters
+from .problem import FeasibilityProblem
+from .proofs import inseparability_proof
 
 
 class Space(ABC):

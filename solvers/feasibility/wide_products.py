@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.numeric.matrices import Matrix, matmul
+from ..numeric.matrices import Matrix, matmul
 
 # float32 data are widened in blocks of about this many bytes.
 _BLOCK_BYTES = 16 * 2**20

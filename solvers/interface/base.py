@@ -13,23 +13,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from marginbench.solvers.interface.classes import ClassMonitor, together
-from marginbench.solvers.interface.convergence import warn_unconverged
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.inputs import (
+from ..kernels import Kernel, make_kernel
+from ..kernels.oracle import KernelOracle
+from ..numeric.counters import Counters
+from ..numeric.matrices import Matrix
+from ..numeric.validation import check_flag, check_one_of, check_positive
+from .classes import ClassMonitor, together
+from .convergence import warn_unconverged
+from .declaration import hyperparameters
+from .inputs import (
     class_weights,
     dtype_name,
     generator,
     new_points,
     training_points,
 )
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.kernels import Kernel, make_kernel
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.numeric.counters import Counters
-from marginbench.solvers.numeric.matrices import Matrix
-from marginbench.solvers.numeric.validation import check_flag, check_one_of, check_positive
+from .monitor import Monitor
+from .problem import Problem, Solution
 
 
 class Solver(ClassifierMixin, BaseEstimator, ABC):
@@ -283,7 +283,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             that are neither numbers, text nor arrays.
         """
         # Here, since a run never needs it.
-        from marginbench.solvers.interface.saving import save_solver
+        from .saving import save_solver
 
         save_solver(self, path)
 

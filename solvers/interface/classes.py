@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.problem import Solution, SolveStatus
-from marginbench.solvers.models import Model, OneVsRestModel
+from ..models import Model, OneVsRestModel
+from .monitor import Monitor
+from .problem import Solution, SolveStatus
 
 
 def together(solutions: list[Solution], n_classes: int) -> Solution:

@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from marginbench.solvers.numeric.matrices import Matrix
-from marginbench.solvers.numeric.validation import check_positive
+from ..numeric.matrices import Matrix
+from ..numeric.validation import check_positive
 
 # Types of points that are kept as they are.
 _FLOATS = [np.float64, np.float32]

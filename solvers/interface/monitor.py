@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
-from marginbench.solvers.models import Model
-from marginbench.solvers.numeric.counters import Counters
+from ..models import Model
+from ..numeric.counters import Counters
 
 
 class Monitor:

@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.inputs import new_points
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.models import Model, OneVsRestModel
-from marginbench.solvers.numeric.validation import check_whole
+from ..models import Model, OneVsRestModel
+from ..numeric.validation import check_whole
+from .base import Solver
+from .declaration import hyperparameters
+from .inputs import new_points
+from .monitor import Monitor
 
 
 class _Stages(Monitor):

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.kernels import Kernel
+from ..kernels import Kernel
+from .declaration import hyperparameters
 
 
 @hyperparameters

@@ -8,11 +8,11 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from marginbench.solvers.kernels import Kernel
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.models import KernelExpansion, Model
-from marginbench.solvers.numeric.counters import Counters
-from marginbench.solvers.numeric.matrices import Matrix
+from ..kernels import Kernel
+from ..kernels.oracle import KernelOracle
+from ..models import KernelExpansion, Model
+from ..numeric.counters import Counters
+from ..numeric.matrices import Matrix
 
 Shared = TypeVar("Shared")
 SolveStatus = Literal["converged", "no_separator", "budget", "stopped"]

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.models import (
+from ..models import (
     BudgetExpansion,
     KernelExpansion,
     LinearModel,
     Model,
     OneVsRestModel,
 )
-from marginbench.solvers.numeric.matrices import Matrix
+from ..numeric.matrices import Matrix
 
 
 def check_restored(solver: Any) -> None:

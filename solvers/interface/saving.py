@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.solvers.interface.restored import check_classes, check_restored
-from marginbench.solvers.kernels import Kernel, is_registered, kernel_of
-from marginbench.solvers.models import Model
-from marginbench.solvers.numeric.counters import Counters, FeasibilityCounters
-from marginbench.solvers.registration import entries
+from ...data_loaders.atomic import replacing
+from ..kernels import Kernel, is_registered, kernel_of
+from ..models import Model
+from ..numeric.counters import Counters, FeasibilityCounters
+from ..registration import entries
+from .restored import check_classes, check_restored
 
 _FORMAT = "marginbench solver"
 _VERSION = 1

@@ -4,19 +4,19 @@ Each kernel is one file, found by its name (:mod:`marginbench.solvers.kernels.ch
 nothing of counting or caching; that is the oracle's work.
 """
 
-from marginbench.solvers.kernels.base import Frame, Kernel, Points
-from marginbench.solvers.kernels.callable import CallableKernel
-from marginbench.solvers.kernels.choice import (
+from .base import Frame, Kernel, Points
+from .callable import CallableKernel
+from .choice import (
     is_registered,
     kernel_class,
     kernel_names,
     kernel_of,
     make_kernel,
 )
-from marginbench.solvers.kernels.linear import Linear
-from marginbench.solvers.kernels.polynomial import Polynomial
-from marginbench.solvers.kernels.precomputed import Precomputed
-from marginbench.solvers.kernels.rbf import RBF
+from .linear import Linear
+from .polynomial import Polynomial
+from .precomputed import Precomputed
+from .rbf import RBF
 
 __all__ = [
     "RBF",

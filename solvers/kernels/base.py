@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.kernels.parameters import Parameter
-from marginbench.solvers.numeric.matrices import Matrix, better_dense
-from marginbench.solvers.numeric.memory import scratch
+from ..numeric.matrices import Matrix, better_dense
+from ..numeric.memory import scratch
+from .parameters import Parameter
 
 # OpenBLAS has kernels of another order for up to 10^6 multiplications; with so many numbers in the
 # points two rows are more already.
@@ -67,7 +67,7 @@ class Points:
     @cached_property
     def chunks(self) -> np.ndarray | None:
         """Dense points with few features, packed for compiled sums; None for others."""
-        from marginbench.solvers.kernels.sums import SHORT, packed
+        from .sums import SHORT, packed
 
         if sparse.issparse(self.values) or self.features.shape[1] > SHORT:
             return None
@@ -200,7 +200,7 @@ class Kernel(ABC):
             Where to put them; ``n_sums <= len(A)``.
         """
         # Here, since numba takes long to import, and kernels are also there for their names.
-        from marginbench.solvers.kernels.sums import weighted_sums
+        from .sums import weighted_sums
 
         for part, own, room in row_blocks(A, B, sums):
             in_row_parts(weighted_sums, self.block(part, B, room), coef, own)
@@ -266,7 +266,7 @@ def in_row_parts(function: Callable[..., None], block: np.ndarray, *arguments: A
 
     ``function(block, *arguments, start, stop)``; the last argument has a column for each row.
     """
-    from marginbench.solvers.numeric.threads import in_parts
+    from ..numeric.threads import in_parts
 
     smallest = max(1, _FEWEST_ENTRIES // max(1, arguments[-2].shape[1]))
     in_parts(function, arguments[-1].shape[1], block, *arguments, smallest=smallest)

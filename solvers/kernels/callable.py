@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.kernels.base import Kernel, Points, placed
-from marginbench.solvers.numeric.matrices import Matrix
+from ..numeric.matrices import Matrix
+from .base import Kernel, Points, placed
 
 
 @dataclass(frozen=True)

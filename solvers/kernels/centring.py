@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.threads import in_parts
+from ..numeric.compiling import njit
+from ..numeric.threads import in_parts
 
 
 def centre(

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.kernels.base import Kernel
-from marginbench.solvers.kernels.callable import CallableKernel
-from marginbench.solvers.kernels.rbf import RBF
-from marginbench.solvers.numeric.matrices import Matrix
-from marginbench.solvers.registration import kernel_entries
+from ..numeric.matrices import Matrix
+from ..registration import kernel_entries
+from .base import Kernel
+from .callable import CallableKernel
+from .rbf import RBF
 
 
 def kernel_names() -> list[str]:

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.kernels.base import (
+from ..numeric.compiling import njit
+from ..numeric.matrices import Matrix, as_dense, stored
+from ..numeric.threads import in_parts
+from ..registration import register_kernel
+from .base import (
     Kernel,
     Points,
     check_range,
@@ -16,11 +20,7 @@ from marginbench.solvers.kernels.base import (
     placed,
     rounding_unit,
 )
-from marginbench.solvers.kernels.parameters import Width, parameter
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.matrices import Matrix, as_dense, stored
-from marginbench.solvers.numeric.threads import in_parts
-from marginbench.solvers.registration import register_kernel
+from .parameters import Width, parameter
 
 
 @register_kernel("laplacian")

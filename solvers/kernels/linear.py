@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.kernels.base import Points, rounding_unit
-from marginbench.solvers.kernels.products import ProductKernel
-from marginbench.solvers.numeric.matrices import matmul, squared_norms
-from marginbench.solvers.registration import register_kernel
+from ..numeric.matrices import matmul, squared_norms
+from ..registration import register_kernel
+from .base import Points, rounding_unit
+from .products import ProductKernel
 
 # Points are turned into float64 so many at a time.
 _ROWS = 1024

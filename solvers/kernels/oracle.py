@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.kernels import Kernel, Points, make_kernel
-from marginbench.solvers.kernels.prefetch import RowsAhead
-from marginbench.solvers.kernels.row_cache import RowCache
-from marginbench.solvers.kernels.row_parts import put_together
-from marginbench.solvers.kernels.scoring import expansion_scores
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.counters import Counters
-from marginbench.solvers.numeric.matrices import Matrix
-from marginbench.solvers.numeric.threads import in_parts
+from ..numeric.compiling import njit
+from ..numeric.counters import Counters
+from ..numeric.matrices import Matrix
+from ..numeric.threads import in_parts
+from . import Kernel, Points, make_kernel
+from .prefetch import RowsAhead
+from .row_cache import RowCache
+from .row_parts import put_together
+from .scoring import expansion_scores
 
 Index = Sequence[int] | np.ndarray
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.numeric.matrices import Matrix, variance
-from marginbench.solvers.numeric.validation import check_whole
+from ..numeric.matrices import Matrix, variance
+from ..numeric.validation import check_whole
 
 
 @dataclass(frozen=True)

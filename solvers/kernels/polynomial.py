@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from marginbench.solvers.kernels.base import Points, in_row_parts, rounding_unit, row_blocks
-from marginbench.solvers.kernels.parameters import FiniteNumber, WholeNumber, Width, parameter
-from marginbench.solvers.kernels.products import ProductKernel
-from marginbench.solvers.numeric.matrices import products, squared_norms
-from marginbench.solvers.registration import register_kernel
+from ..numeric.matrices import products, squared_norms
+from ..registration import register_kernel
+from .base import Points, in_row_parts, rounding_unit, row_blocks
+from .parameters import FiniteNumber, WholeNumber, Width, parameter
+from .products import ProductKernel
 
 
 @register_kernel("poly")
@@ -38,7 +38,7 @@ class Polynomial(ProductKernel):
         return rounding_unit(dtype) * self.degree * float(reach**self.degree)
 
     def weighted_sums(self, A: Points, B: Points, coef: np.ndarray, sums: np.ndarray) -> None:
-        from marginbench.solvers.kernels.sums import power_sums, short_power_sums
+        from .sums import power_sums, short_power_sums
 
         of_type = B.values.dtype.type
         power = of_type(self.gamma), of_type(self.coef0), self.degree

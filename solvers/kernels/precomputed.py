@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.kernels.base import Kernel, Points, placed, rounding_unit
-from marginbench.solvers.numeric.matrices import Matrix, stored
-from marginbench.solvers.registration import register_kernel
+from ..numeric.matrices import Matrix, stored
+from ..registration import register_kernel
+from .base import Kernel, Points, placed, rounding_unit
 
 
 @register_kernel("precomputed")

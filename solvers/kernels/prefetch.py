@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from marginbench.solvers.kernels.row_cache import RowCache
+from .row_cache import RowCache
 
 # Bounds on the rows at a time: fewer take BLAS nearly as long together, more are hardly cheaper
 # for each.

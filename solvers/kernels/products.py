@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.kernels.base import (
+from ..numeric.matrices import Matrix, products, squared_norms, stored
+from .base import (
     Kernel,
     Points,
     check_range,
@@ -15,7 +16,6 @@ from marginbench.solvers.kernels.base import (
     placed,
     products_are_steady,
 )
-from marginbench.solvers.numeric.matrices import Matrix, products, squared_norms, stored
 
 
 class ProductKernel(Kernel):

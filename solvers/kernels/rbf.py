@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.kernels.base import (
+from ..numeric.matrices import Matrix, as_dense, products, squared_norms, stored
+from ..numeric.memory import scratch
+from ..registration import register_kernel
+from .base import (
     Frame,
     Kernel,
     Points,
@@ -20,10 +23,7 @@ from marginbench.solvers.kernels.base import (
     rounding_unit,
     row_blocks,
 )
-from marginbench.solvers.kernels.parameters import Width, parameter
-from marginbench.solvers.numeric.matrices import Matrix, as_dense, products, squared_norms, stored
-from marginbench.solvers.numeric.memory import scratch
-from marginbench.solvers.registration import register_kernel
+from .parameters import Width, parameter
 
 # Exponents that rounding lifts above 0 by less than this need no clipping.
 _HARMLESS_EXPONENT = 1e-4
@@ -83,7 +83,7 @@ class RBF(Kernel):
         return placed(np.exp(exponent, out=exponent), out)
 
     def weighted_sums(self, A: Points, B: Points, coef: np.ndarray, sums: np.ndarray) -> None:
-        from marginbench.solvers.kernels.sums import exponential_sums, short_exponential_sums
+        from .sums import exponential_sums, short_exponential_sums
 
         if B.chunks is not None:
             arrays = A.values, B.chunks, A.norms, B.norms
@@ -128,7 +128,7 @@ def _centred(
     hence the least cancellation in ||x||^2 + ||z||^2 - 2 <x, z>. A feature that is the same in
     every training point counts in the norm of another point, but in no product.
     """
-    from marginbench.solvers.kernels.centring import centre
+    from .centring import centre
 
     width = len(frame.features)
     values = scratch((X.shape[0], width + 2), dtype)

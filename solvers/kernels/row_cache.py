@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.numeric.memory import scratch
+from ..numeric.memory import scratch
 
 
 class RowCache:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.kernels.base import Kernel, Points
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.threads import in_parts
+from ..numeric.compiling import njit
+from ..numeric.threads import in_parts
+from .base import Kernel, Points
 
 # So many columns are computed at a time.
 _COLUMNS = 4096

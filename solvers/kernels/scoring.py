@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.kernels import Kernel, Points
-from marginbench.solvers.kernels.base import TILE, in_row_parts
-from marginbench.solvers.kernels.sums import weighted_sums
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.matrices import Matrix
+from ..numeric.compiling import njit
+from ..numeric.matrices import Matrix
+from . import Kernel, Points
+from .base import TILE, in_row_parts
+from .sums import weighted_sums
 
 # Points are prepared so many bytes at a time.
 _BYTES = 16 * 2**20

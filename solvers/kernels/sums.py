@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.exponential import exponential
+from ..numeric.compiling import njit
+from ..numeric.exponential import exponential
 
 # Entries of a row that are looked at together.
 _CHUNK = 256

@@ -6,27 +6,27 @@ import math
 
 import numpy as np
 
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import SoftMarginParameters, SolverParameters
-from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.models import LinearModel
-from marginbench.solvers.numeric.draws import draw_by_weight
-from marginbench.solvers.numeric.sample_loops import (
+from ..interface.base import WeightedSolver
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import SoftMarginParameters, SolverParameters
+from ..interface.problem import Problem, Solution
+from ..models import LinearModel
+from ..numeric.draws import draw_by_weight
+from ..numeric.sample_loops import (
     finite_squared_norms,
     row_arrays,
     subgradient_state,
     subgradient_steps,
 )
-from marginbench.solvers.numeric.validation import (
+from ..numeric.validation import (
     check_flag,
     check_iteration_limit,
     check_one_of,
     check_positive,
     check_whole,
 )
-from marginbench.solvers.registration import register
+from ..registration import register
 
 
 @register("svm")

@@ -8,35 +8,35 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.convergence import ascent_short_of
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import SoftMarginParameters, SolverParameters
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.models import LinearModel, Model
-from marginbench.solvers.models.objectives import hinge
-from marginbench.solvers.numeric.counters import Counters
-from marginbench.solvers.numeric.matrices import Matrix, matmul
-from marginbench.solvers.numeric.sample_loops import (
+from ..interface.base import WeightedSolver
+from ..interface.convergence import ascent_short_of
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import SoftMarginParameters, SolverParameters
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..models import LinearModel, Model
+from ..models.objectives import hinge
+from ..numeric.counters import Counters
+from ..numeric.matrices import Matrix, matmul
+from ..numeric.sample_loops import (
     ascent_steps,
     finite_squared_norms,
     margins_of,
     row_arrays,
 )
-from marginbench.solvers.numeric.shrinking import (
+from ..numeric.shrinking import (
     ascent_state,
     begin_epoch,
     end_epoch,
     violation,
 )
-from marginbench.solvers.numeric.validation import (
+from ..numeric.validation import (
     check_flag,
     check_iteration_limit,
     check_one_of,
     check_positive,
 )
-from marginbench.solvers.registration import register
+from ..registration import register
 
 
 @register("svm")

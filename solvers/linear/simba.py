@@ -7,24 +7,24 @@ import math
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.interface.convergence import short_of
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import SolverParameters
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels.scoring import linear_scores
-from marginbench.solvers.models import LinearModel
-from marginbench.solvers.numeric.matrices import Matrix, matmul
-from marginbench.solvers.numeric.sample_loops import (
+from ..interface.base import Solver
+from ..interface.convergence import short_of
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import SolverParameters
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..kernels.scoring import linear_scores
+from ..models import LinearModel
+from ..numeric.matrices import Matrix, matmul
+from ..numeric.sample_loops import (
     finite_squared_norms,
     margins_of,
     primal_dual_steps,
     row_arrays,
 )
-from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
-from marginbench.solvers.numeric.water_level import water_level
-from marginbench.solvers.registration import register
+from ..numeric.validation import check_iteration_limit, check_positive
+from ..numeric.water_level import water_level
+from ..registration import register
 
 
 @register("svm")

@@ -14,15 +14,15 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.kernels import Kernel, Points, is_registered, kernel_of
-from marginbench.solvers.kernels.scoring import (
+from ..kernels import Kernel, Points, is_registered, kernel_of
+from ..kernels.scoring import (
     EntryScorer,
     LinearScorer,
     expansion_scorer,
     expansion_scores,
     linear_scores,
 )
-from marginbench.solvers.numeric.matrices import Matrix, matmul
+from ..numeric.matrices import Matrix, matmul
 
 _AnyModel = TypeVar("_AnyModel", bound="Model")
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.models.expansions import Model
-from marginbench.solvers.numeric.matrices import Matrix, matmul
+from ..numeric.matrices import Matrix, matmul
+from .expansions import Model
 
 # Blocks of float64 features are at most this large while scores are computed.
 _BLOCK_BYTES = 32 * 2**20

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self, TypeGuard
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.kernels.scoring import EntryScorer, LinearScorer, expansion_scorer
-from marginbench.solvers.models.expansions import KernelExpansion, Model
-from marginbench.solvers.numeric.matrices import Matrix
+from ..kernels.scoring import EntryScorer, LinearScorer, expansion_scorer
+from ..numeric.matrices import Matrix
+from .expansions import KernelExpansion, Model
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from marginbench.solvers.models.expansions import KernelExpansion, Model
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.matrices import Matrix
+from ..numeric.compiling import njit
+from ..numeric.matrices import Matrix
+from .expansions import KernelExpansion, Model
 
 # Blocks of kernel entries are at most this large.
 _BLOCK_BYTES = 32 * 2**20

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
+from .compiling import njit
 
 #: Exponents below this one count as this one, whose exponential is still a normal number.
 LEAST_EXPONENT = -708.0

@@ -75,7 +75,7 @@ def products(A: Matrix, B: Matrix, out: np.ndarray | None = None) -> np.ndarray:
     if not sparse.issparse(B):
         return matmul(A, B.T, out)
     # Here, since numba takes long to import, and kernels are also there for their names.
-    from marginbench.solvers.numeric.sparse_products import multiply_sparse, multiply_sparse_pair
+    from .sparse_products import multiply_sparse, multiply_sparse_pair
 
     # One dense factor makes the product dense at once; the smaller set is the cheaper one.
     if A.shape[0] == 1:

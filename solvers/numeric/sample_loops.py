@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.matrices import Matrix, squared_norms
-from marginbench.solvers.numeric.row_access import (
+from .compiling import njit
+from .matrices import Matrix, squared_norms
+from .row_access import (
     add,
     add_with_norm,
     dot,
@@ -19,7 +19,7 @@ from marginbench.solvers.numeric.row_access import (
     fetch_bounds,
     prefetch,
 )
-from marginbench.solvers.numeric.shrinking import NO_STEP
+from .shrinking import NO_STEP
 
 #: A dense matrix, or data, indices and indptr of a CSR matrix.
 Rows = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
+from .compiling import njit
 
 #: Differences from the optimal margin that are not worth a step (LIBLINEAR's constant).
 NO_STEP = 1e-12

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.validation import check_positive, check_whole
+from .compiling import njit
+from .matrices import matmul
+from .validation import check_positive, check_whole
 
 # Added to the diagonal of the systems solved, relative to the largest entry: planes repeat.
 _RIDGE = 1e-13

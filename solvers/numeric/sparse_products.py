@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.threads import in_parts
+from .compiling import njit
+from .threads import in_parts
 
 # Rows that are dense for a while: at most so many, in at most so many bytes of each thread.
 _WIDEST, _BUFFER_BYTES = 64, 16 * 2**20

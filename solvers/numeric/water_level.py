@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marginbench.solvers.numeric.compiling import njit
+from .compiling import njit
 
 # Newton's method ends within a few passes from a level of the iteration before. This many bound
 # the worst case, which the selection below then solves in linear expected time.

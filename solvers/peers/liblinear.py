@@ -8,16 +8,16 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.convergence import short_of
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import SoftMarginParameters, SolverParameters
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.models import LinearModel
-from marginbench.solvers.numeric.sample_loops import finite_squared_norms
-from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
-from marginbench.solvers.registration import register
+from ..interface.base import WeightedSolver
+from ..interface.convergence import short_of
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import SoftMarginParameters, SolverParameters
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..models import LinearModel
+from ..numeric.sample_loops import finite_squared_norms
+from ..numeric.validation import check_iteration_limit, check_positive
+from ..registration import register
 
 
 @register("svm")

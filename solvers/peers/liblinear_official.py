@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.interface.convergence import short_of
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import SoftMarginParameters, SolverParameters
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.models import LinearModel
-from marginbench.solvers.numeric.sample_loops import finite_squared_norms
-from marginbench.solvers.numeric.validation import check_positive
-from marginbench.solvers.registration import register
+from ..interface.base import Solver
+from ..interface.convergence import short_of
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import SoftMarginParameters, SolverParameters
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..models import LinearModel
+from ..numeric.sample_loops import finite_squared_norms
+from ..numeric.validation import check_positive
+from ..registration import register
 
 # `-s 3`: the dual of the hinge loss with half the squared norm.
 _HINGE_DUAL = 3

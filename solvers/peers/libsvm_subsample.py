@@ -7,11 +7,11 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.peers.libsvm import LIBSVM
-from marginbench.solvers.registration import register
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.problem import Problem, Solution
+from ..registration import register
+from .libsvm import LIBSVM
 
 
 @register("svm")

@@ -8,20 +8,20 @@ import numpy as np
 from numba import get_num_threads
 from scipy import sparse
 
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.interface.convergence import short_of
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import (
+from ..interface.base import Solver
+from ..interface.convergence import short_of
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import (
     CachedKernelParameters,
     SoftMarginParameters,
     SolverParameters,
 )
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels import Kernel
-from marginbench.solvers.numeric.validation import check_positive, check_whole
-from marginbench.solvers.peers.svc import svc_kernel
-from marginbench.solvers.registration import register
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..kernels import Kernel
+from ..numeric.validation import check_positive, check_whole
+from ..registration import register
+from .svc import svc_kernel
 
 
 @register("svm")

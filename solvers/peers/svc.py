@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from marginbench.solvers.kernels import RBF, Kernel, Linear, Polynomial
+from ..kernels import RBF, Kernel, Linear, Polynomial
 
 
 def svc_kernel(kernel: Kernel) -> dict[str, Any] | None:

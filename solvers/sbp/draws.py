@@ -6,10 +6,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.water_level import water_level
-from marginbench.solvers.sbp.two_basins import two_basin_level
-from marginbench.solvers.sbp.windows import TwoBasins, fill
+from ..numeric.compiling import njit
+from ..numeric.water_level import water_level
+from .two_basins import two_basin_level
+from .windows import TwoBasins, fill
 
 # So many points near the level are expected to be drawn some time.
 _NEIGHBOURS = 512

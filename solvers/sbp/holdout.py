@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from marginbench.solvers.kernels.oracle import KernelOracle
+from ..kernels.oracle import KernelOracle
 
 
 class Split:

@@ -6,24 +6,24 @@ import math
 
 import numpy as np
 
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.interface.convergence import short_of
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.validation import (
+from ..interface.base import Solver
+from ..interface.convergence import short_of
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import CachedKernelParameters, SolverParameters
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..models import KernelExpansion
+from ..numeric.validation import (
     check_iteration_limit,
     check_one_of,
     check_positive,
     check_whole,
 )
-from marginbench.solvers.registration import register
-from marginbench.solvers.sbp.draws import Draws, OneBasinDraws, TwoBasinDraws
-from marginbench.solvers.sbp.holdout import Split, Stabilisation
-from marginbench.solvers.sbp.state import DrawBound, Path
-from marginbench.solvers.sbp.stretches import advance
+from ..registration import register
+from .draws import Draws, OneBasinDraws, TwoBasinDraws
+from .holdout import Split, Stabilisation
+from .state import DrawBound, Path
+from .stretches import advance
 
 # A check of the responses looks at this many points.
 _CHECKED_POINTS = 32

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
+from ..numeric.compiling import njit
 
 
 class CoefficientState(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.sbp.draws import cover, first_covered
-from marginbench.solvers.sbp.state import add_draw, move_one, move_two
+from ..numeric.compiling import njit
+from .draws import cover, first_covered
+from .state import add_draw, move_one, move_two
 
 
 @njit(error_model="numpy")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
+from ..numeric.compiling import njit
 
 
 class Levels(NamedTuple):

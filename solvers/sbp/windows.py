@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.sbp.two_basins import Levels, levels_by_selection, stand
+from ..numeric.compiling import njit
+from .two_basins import Levels, levels_by_selection, stand
 
 # Windows with so many points are seldom missed and quickly sorted.
 _FEW = 128

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.numeric.compiling import njit
+from ..numeric.compiling import njit
 
 # LIBSVM's curvature floor for a pair whose kernel is not positive definite.
 TAU = 1e-12

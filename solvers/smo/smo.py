@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.convergence import short_of
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import (
+from ..interface.base import WeightedSolver
+from ..interface.convergence import short_of
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import (
     CachedKernelParameters,
     SoftMarginParameters,
     SolverParameters,
 )
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.validation import check_positive, check_whole
-from marginbench.solvers.registration import register
-from marginbench.solvers.smo.inner import TAU, move_pair, single_step
-from marginbench.solvers.smo.working_sets import Dual, Gradient, solve_large, start_from
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..models import KernelExpansion
+from ..numeric.compiling import njit
+from ..numeric.validation import check_positive, check_whole
+from ..registration import register
+from .inner import TAU, move_pair, single_step
+from .working_sets import Dual, Gradient, solve_large, start_from
 
 
 @register("svm")

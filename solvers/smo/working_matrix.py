@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.memory import scratch
-from marginbench.solvers.numeric.threads import in_parts
+from ..kernels.oracle import KernelOracle
+from ..numeric.compiling import njit
+from ..numeric.memory import scratch
+from ..numeric.threads import in_parts
 
 # Entries enter the working matrix in chunks of so many rows, and move in tiles of so many columns.
 _CHUNK, _TILE = 512, 64

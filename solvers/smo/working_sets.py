@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.matrices import squared_norms
-from marginbench.solvers.numeric.threads import in_parts
-from marginbench.solvers.smo.inner import solve_pairs, solve_singles, subtract_rows
-from marginbench.solvers.smo.working_matrix import WorkingMatrix
+from ..interface.monitor import Monitor
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..kernels.oracle import KernelOracle
+from ..models import KernelExpansion
+from ..numeric.matrices import squared_norms
+from ..numeric.threads import in_parts
+from .inner import solve_pairs, solve_singles, subtract_rows
+from .working_matrix import WorkingMatrix
 
 # A working set is as large as an eighth of the cache allows, within these bounds.
 _SMALLEST, _LARGEST = 256, 6144

@@ -9,18 +9,18 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.interface.convergence import short_of
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.validation import check_iteration_limit, check_whole
-from marginbench.solvers.registration import register
-from marginbench.solvers.squared.products import times, transposed_times
+from ..interface.base import Solver
+from ..interface.convergence import short_of
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import CachedKernelParameters, SolverParameters
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..kernels.oracle import KernelOracle
+from ..models import KernelExpansion
+from ..numeric.matrices import matmul
+from ..numeric.validation import check_iteration_limit, check_whole
+from ..registration import register
+from .products import times, transposed_times
 
 # The eigenvalues of a subsample are not quite those of all points: ratios of them are flattened by
 # this power, as in the authors' code.

@@ -7,22 +7,22 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.convergence import short_of
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import (
+from ..interface.base import WeightedSolver
+from ..interface.convergence import short_of
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import (
     CachedKernelParameters,
     SoftMarginParameters,
     SolverParameters,
 )
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.validation import check_positive, check_whole
-from marginbench.solvers.registration import register
-from marginbench.solvers.squared.products import Columns
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..kernels.oracle import KernelOracle
+from ..models import KernelExpansion
+from ..numeric.matrices import matmul
+from ..numeric.validation import check_positive, check_whole
+from ..registration import register
+from .products import Columns
 
 # What is added to the diagonal of the centres' Gram matrix, relative to its mean: entries are known
 # to so many digits, and noise in them grows by the root of its inverse.

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from marginbench.solvers.kernels.oracle import KernelOracle
-from marginbench.solvers.numeric.matrices import matmul
+from ..kernels.oracle import KernelOracle
+from ..numeric.matrices import matmul
 
 # Entries are multiplied so many at a time, as float64: a megabyte, which stays in the processor's
 # cache for the second of two products.

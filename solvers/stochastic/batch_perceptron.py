@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.validation import check_positive, check_whole
-from marginbench.solvers.registration import register
+from ..interface.base import Solver
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import CachedKernelParameters, SolverParameters
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..models import KernelExpansion
+from ..numeric.compiling import njit
+from ..numeric.validation import check_positive, check_whole
+from ..registration import register
 
 
 @register("svm")

@@ -11,9 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from marginbench.solvers.interface.problem import Problem
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.matrices import matmul
+from ..interface.problem import Problem
+from ..numeric.compiling import njit
+from ..numeric.matrices import matmul
 
 
 class Responses(Protocol):

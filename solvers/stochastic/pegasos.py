@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import math
 
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.convergence import short_of
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import (
+from ..interface.base import WeightedSolver
+from ..interface.convergence import short_of
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import (
     CachedKernelParameters,
     SoftMarginParameters,
     SolverParameters,
 )
-from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.draws import draw_by_weight
-from marginbench.solvers.numeric.validation import (
+from ..interface.problem import Problem, Solution
+from ..models import KernelExpansion
+from ..numeric.draws import draw_by_weight
+from ..numeric.validation import (
     check_iteration_limit,
     check_one_of,
     check_positive,
 )
-from marginbench.solvers.registration import register
-from marginbench.solvers.stochastic.mistakes import STRATEGIES
+from ..registration import register
+from .mistakes import STRATEGIES
 
 
 @register("svm")

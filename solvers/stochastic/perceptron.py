@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 
-from marginbench.solvers.interface.base import Solver
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
-from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.models import KernelExpansion, Model
-from marginbench.solvers.models.voting import VotedExpansion
-from marginbench.solvers.numeric.validation import check_iteration_limit, check_one_of
-from marginbench.solvers.registration import register
-from marginbench.solvers.stochastic.mistakes import STRATEGIES
+from ..interface.base import Solver
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import CachedKernelParameters, SolverParameters
+from ..interface.problem import Problem, Solution
+from ..models import KernelExpansion, Model
+from ..models.voting import VotedExpansion
+from ..numeric.validation import check_iteration_limit, check_one_of
+from ..registration import register
+from .mistakes import STRATEGIES
 
 
 @register("svm")

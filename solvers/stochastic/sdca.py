@@ -7,33 +7,33 @@ from functools import partial
 
 import numpy as np
 
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.convergence import ascent_short_of
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import (
+from ..interface.base import WeightedSolver
+from ..interface.convergence import ascent_short_of
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import (
     CachedKernelParameters,
     SoftMarginParameters,
     SolverParameters,
 )
-from marginbench.solvers.interface.problem import Problem, Solution, SolveStatus
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.models.objectives import hinge
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.matrices import matmul
-from marginbench.solvers.numeric.shrinking import (
+from ..interface.problem import Problem, Solution, SolveStatus
+from ..models import KernelExpansion
+from ..models.objectives import hinge
+from ..numeric.compiling import njit
+from ..numeric.matrices import matmul
+from ..numeric.shrinking import (
     ascent_state,
     begin_epoch,
     end_epoch,
     violation,
 )
-from marginbench.solvers.numeric.validation import (
+from ..numeric.validation import (
     check_flag,
     check_iteration_limit,
     check_one_of,
     check_positive,
 )
-from marginbench.solvers.registration import register
+from ..registration import register
 
 
 @register("svm")

@@ -6,16 +6,16 @@ from functools import partial
 
 import numpy as np
 
-from marginbench.solvers.interface.base import WeightedSolver
-from marginbench.solvers.interface.declaration import hyperparameters
-from marginbench.solvers.interface.monitor import Monitor
-from marginbench.solvers.interface.parameters import CachedKernelParameters, SolverParameters
-from marginbench.solvers.interface.problem import Problem, Solution
-from marginbench.solvers.models import KernelExpansion
-from marginbench.solvers.numeric.compiling import njit
-from marginbench.solvers.numeric.draws import draw_by_weight
-from marginbench.solvers.numeric.validation import check_iteration_limit, check_positive
-from marginbench.solvers.registration import register
+from ..interface.base import WeightedSolver
+from ..interface.declaration import hyperparameters
+from ..interface.monitor import Monitor
+from ..interface.parameters import CachedKernelParameters, SolverParameters
+from ..interface.problem import Problem, Solution
+from ..models import KernelExpansion
+from ..numeric.compiling import njit
+from ..numeric.draws import draw_by_weight
+from ..numeric.validation import check_iteration_limit, check_positive
+from ..registration import register
 
 
 @register("svm")

@@ -290,9 +290,12 @@ FOR_THE_SCRIPT = {
 def direct_imports(file: Path) -> set[str]:
     """The files of the project that define what a file imports."""
     found = set()
+    root = project_file("harness/__init__.py").parents[1]
+    package = ["marginbench", *file.relative_to(root).parts[:-1]]
     for node in ast.walk(ast.parse(file.read_bytes())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("marginbench."):
-            module = import_module(node.module or "")
+        if isinstance(node, ast.ImportFrom) and node.level:
+            above = package[: len(package) - node.level + 1]
+            module = import_module(".".join([*above, node.module] if node.module else above))
             for alias in node.names:
                 home = getattr(getattr(module, alias.name), "__module__", None) or ""
                 found.add(file_name(home if home.startswith("marginbench.") else module.__name__))

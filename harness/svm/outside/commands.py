@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from marginbench.data_loaders import suggest
-from marginbench.harness.errors import StudyError
-from marginbench.harness.svm.outside.templates import COMMAND, TEMPLATES
+from ....data_loaders import suggest
+from ...errors import StudyError
+from .templates import COMMAND, TEMPLATES
 
 #: Keys of ``params`` that are no values for the command lines, with their types.
 _KEYS: dict[str, type] = {

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbench.harness.errors import EvaluationError, SolverError
-from marginbench.harness.svm.plain import PlainModel
+from ...errors import EvaluationError, SolverError
+from ..plain import PlainModel
 
 Array = npt.NDArray[Any]
 

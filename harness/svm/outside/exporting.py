@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from marginbench.data_loaders.atomic import replacing
-from marginbench.harness.process import SCRATCH
-from marginbench.harness.storage import storing
+from ....data_loaders.atomic import replacing
+from ...process import SCRATCH
+from ...storage import storing
 
 _REMEDY = "choose another --out, on a disk with room"
 # Rows that are turned into text at a time.

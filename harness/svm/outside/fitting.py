@@ -19,21 +19,21 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import PhaseMessage, Send, SnapshotMessage, Stamp
-from marginbench.harness.loading import load_named
-from marginbench.harness.svm.measurement import warm_up_rows
-from marginbench.harness.svm.outside import libsvm_model
-from marginbench.harness.svm.outside.estimators import built, expansion_of, predicted
-from marginbench.harness.svm.outside.exporting import exported, scratch_folder
-from marginbench.harness.svm.outside.launching import Finished, Launch
-from marginbench.harness.svm.outside.work import Estimator, OutsideClaims, OutsideWork, Program
-from marginbench.harness.svm.tracing import Clocks
-from marginbench.harness.svm.verdict import compared_rows, load_task_data
+from ...errors import EvaluationError
+from ...jobs import PhaseMessage, Send, SnapshotMessage, Stamp
+from ...loading import load_named
+from ..measurement import warm_up_rows
+from ..tracing import Clocks
+from ..verdict import compared_rows, load_task_data
+from . import libsvm_model
+from .estimators import built, expansion_of, predicted
+from .exporting import exported, scratch_folder
+from .launching import Finished, Launch
+from .work import Estimator, OutsideClaims, OutsideWork, Program
 
 if TYPE_CHECKING:
-    from marginbench.data_loaders import Dataset
-    from marginbench.harness.svm.outside.commands import Command
+    from ....data_loaders import Dataset
+    from .commands import Command
 
 _Status = Literal["converged", "budget"]
 # Characters of a line of predictions, and of a reason.

@@ -16,9 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from marginbench.harness import guardian
-from marginbench.harness.errors import UserError
-from marginbench.harness.svm.outside import launcher
+from ... import guardian
+from ...errors import UserError
+from . import launcher
 
 # Of what a program prints, the last bytes that are kept; lines of it that a record shows.
 _TAIL = 4000

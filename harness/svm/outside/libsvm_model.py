@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.svm.plain import PlainModel
+from ...errors import EvaluationError
+from ..plain import PlainModel
 
 Array = npt.NDArray[Any]
 

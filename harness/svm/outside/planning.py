@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from marginbench.harness.asking import check_parameters
-from marginbench.harness.keys import hash_files, source_files
-from marginbench.harness.questions import SolverInfo
-from marginbench.harness.study import StudyBase
-from marginbench.harness.study_parts import SolverEntry
-from marginbench.harness.svm.judging import OUTSIDE
-from marginbench.harness.svm.outside.commands import (
+from ...asking import check_parameters
+from ...keys import hash_files, source_files
+from ...questions import SolverInfo
+from ...study import StudyBase
+from ...study_parts import SolverEntry
+from ...versions import version_digits
+from ..judging import OUTSIDE
+from ..work import DEFAULT_TOL, Problem
+from .commands import (
     Command,
     command_params,
     install_words,
@@ -22,10 +24,8 @@ from marginbench.harness.svm.outside.commands import (
     shown_name,
     summary_of,
 )
-from marginbench.harness.svm.outside.templates import taken_apart
-from marginbench.harness.svm.outside.work import Estimator, OutsideWork, Program
-from marginbench.harness.svm.work import DEFAULT_TOL, Problem
-from marginbench.harness.versions import version_digits
+from .templates import taken_apart
+from .work import Estimator, OutsideWork, Program
 
 #: What the task's problem is not.
 ONE_VERSUS_ONE = "it trains one classifier for each pair of classes"

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import CheckpointMessage, PhaseMessage, Send, Stamp
-from marginbench.harness.mistakes import packed
-from marginbench.harness.svm.outside.work import OutsideClaims, OutsideJudge
-from marginbench.harness.svm.plain import PlainModel
-from marginbench.harness.svm.records import Checkpoint
-from marginbench.harness.svm.tracing import Snapshot, check_count
-from marginbench.harness.svm.verdict import Judgement, compared_rows, load_task_data
-from marginbench.harness.svm.work import Claims, StoppingRules
+from ...errors import EvaluationError
+from ...jobs import CheckpointMessage, PhaseMessage, Send, Stamp
+from ...mistakes import packed
+from ..plain import PlainModel
+from ..records import Checkpoint
+from ..tracing import Snapshot, check_count
+from ..verdict import Judgement, compared_rows, load_task_data
+from ..work import Claims, StoppingRules
+from .work import OutsideClaims, OutsideJudge
 
 if TYPE_CHECKING:
-    from marginbench.data_loaders import Dataset
+    from ....data_loaders import Dataset
 
 Array = npt.NDArray[Any]
 

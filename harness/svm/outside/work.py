@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from marginbench.harness.jobs import Outcome, Send, Stamp, Work, described
-from marginbench.harness.records import CheckpointBase, parsed_columns
-from marginbench.harness.svm.outside.commands import Command
-from marginbench.harness.svm.records import Checkpoint, Record
-from marginbench.harness.svm.work import DEFAULT_TOL, Problem
-from marginbench.harness.timing import agreed_times
+from ...jobs import Outcome, Send, Stamp, Work, described
+from ...records import CheckpointBase, parsed_columns
+from ...timing import agreed_times
+from ..records import Checkpoint, Record
+from ..work import DEFAULT_TOL, Problem
+from .commands import Command
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class OutsideFit(Work):
     work: OutsideWork
 
     def run(self, send: Send) -> OutsideClaims:
-        from marginbench.harness.svm.outside.fitting import fit_outside
+        from .fitting import fit_outside
 
         return fit_outside(self.work, send)
 
@@ -146,7 +146,7 @@ class OutsideJudge(Work):
     claims: OutsideClaims
 
     def run(self, send: Send) -> dict[str, Any]:
-        from marginbench.harness.svm.outside.verdict import judge_outside
+        from .verdict import judge_outside
 
         return judge_outside(self, send)
 
