@@ -5,8 +5,8 @@ The ``track_`` numbers are deterministic for a seed, so any change of them is a 
 """
 
 from benchmarks.work import importable
-from marginbench.harness.study_file import load_study
-from marginbench.harness.workbench import estimator_and_data, planned_runs, watch
+from marginbench.harness.execution.workbench import estimator_and_data, planned_runs, watch
+from marginbench.harness.study.file import load_study
 
 _STUDY = load_study("quickstart")
 

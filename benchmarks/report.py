@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbench.harness.mistakes import packed
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.records import Checkpoint, Record
+from marginbench.harness.results.mistakes import packed
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.svm import Checkpoint, Record
 
 
 class Shape(NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..harness.remote.urls import is_url, local_folder
+from ..harness.results.remote.urls import is_url, local_folder
 from .errors import ReportError as ReportError
 
 
@@ -40,7 +40,7 @@ def report(folder: Path | str, command: str = "") -> Path:
 
     path = write_page(Analysis(load_results(local_folder(folder))), command).path
     if is_url(folder):
-        from ..harness.remote.opening import pushed_page
+        from ..harness.results.remote.opening import pushed_page
 
         pushed_page(path)
     return path

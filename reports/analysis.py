@@ -9,8 +9,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 
-from ..harness.kinds import kind_named
-from ..harness.measures import Measure, counter_measures, measures_of
+from ..harness.planning.kinds import kind_named
+from ..harness.results.measures import Measure, counter_measures, measures_of
 from . import derived, wording
 from .derived.to_target import ERROR_TARGET
 from .described import SvmTask

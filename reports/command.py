@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..harness.cli import build_app, run_app
+from ..harness.cli.app import build_app, run_app
 from . import report
 from .commands import COMMANDS
 

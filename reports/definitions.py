@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from ..harness.measures import Format, Measure
+from ..harness.results.measures import Format, Measure
 from . import formatting
 from .analysis import Analysis
 from .solved import solved

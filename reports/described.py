@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from ..harness.description import (
+from ..harness.errors import UserError
+from ..harness.results.description import (
     SCHEMA_VERSION,
     read_description,
 )
-from ..harness.errors import UserError
-from ..harness.records import file_name_of
+from ..harness.results.records import file_name_of
 from .errors import ReportError
 
 

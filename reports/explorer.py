@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 from markupsafe import Markup
 
-from ..harness.measures import Measure, counter_measures
+from ..harness.results.measures import Measure, counter_measures
 from ..harness.words import visible
 from . import formatting
 from .analysis import Analysis

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from ..harness.measures import Format, Measure
+from ..harness.results.measures import Format, Measure
 from ..harness.words import plural as plural
 
 #: Narrow no-break space: between a number and its unit.

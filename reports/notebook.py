@@ -9,12 +9,12 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from ..harness.description import read_description
-from ..harness.kinds import kind_named
-from ..harness.outcomes import RunSummary
-from ..harness.plans import restored_study
-from ..harness.remote.urls import local_folder
-from ..harness.running import run as _run
+from ..harness.execution.outcomes import RunSummary
+from ..harness.execution.running import run as _run
+from ..harness.planning.kinds import kind_named
+from ..harness.results.description import read_description
+from ..harness.results.plans import restored_study
+from ..harness.results.remote.urls import local_folder
 from ..harness.words import plural
 from . import report as _report
 from .errors import ReportError
@@ -23,7 +23,7 @@ from .exports import Exported, export
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..harness.study import StudyBase
+    from ..harness.study.model import StudyBase
     from .analysis import Analysis
     from .results import Results
 

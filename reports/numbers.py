@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from ..harness.measures import Format, Measure
+from ..harness.results.measures import Format, Measure
 
 #: The unit of the stored values of a measure, by the name of its format.
 UNITS: Mapping[Format, str] = MappingProxyType(

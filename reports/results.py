@@ -13,10 +13,10 @@ import pandas as pd
 import pyarrow as pa
 
 from ..harness.errors import RecordError
-from ..harness.kinds import kind_named
-from ..harness.measures import counter_measures
-from ..harness.records import EXPECTED_STATUSES, CheckpointBase, RecordBase, schema_of
-from ..harness.store import RecordStore
+from ..harness.planning.kinds import kind_named
+from ..harness.results.measures import counter_measures
+from ..harness.results.records import EXPECTED_STATUSES, CheckpointBase, RecordBase, schema_of
+from ..harness.results.store import RecordStore
 from ..harness.words import REASON_LIMIT, visible, visible_lines
 from ..solvers.numeric.counters import (
     FeasibilityCounters,

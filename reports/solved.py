@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ..harness.measures import Measure
+from ..harness.results.measures import Measure
 from .analysis import Analysis
 from .derived import derived_measures
 from .described import CellTask

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..harness.measures import Measure
+from ..harness.results.measures import Measure
 from ..harness.words import visible
 from . import formatting
 from .fitting import Column, Entry, FittedTable

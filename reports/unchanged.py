@@ -12,16 +12,16 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..harness.description import FILE_NAME
 from ..harness.errors import RecordError
-from ..harness.folders.stamps import (
+from ..harness.planning.keys import hash_json
+from ..harness.results.description import FILE_NAME
+from ..harness.results.folders.stamps import (
     program_stamp,
     records_stamp,
     remember,
     remembered,
 )
-from ..harness.keys import hash_json
-from ..harness.store import RecordStore
+from ..harness.results.store import RecordStore
 
 _WHAT = "page"
 #: Variables of the environment that can change the page or the tables.

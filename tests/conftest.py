@@ -36,7 +36,7 @@ LONGEST = (
     "solvers/feasibility/test_verdicts.py",
     "harness/test_cli.py",
     "harness/test_kinds.py",
-    "harness/svm/outside/test_document.py",
+    "harness/evaluation/outside/test_document.py",
     "harness/test_entry_points.py",
     "data_loaders/test_real.py",
     "harness/test_keys.py",
@@ -58,7 +58,7 @@ _LEFT_OUT = {
     ),
     "darwin": (
         "orphans of a worker are only adopted on Linux",
-        ["faults", "harness/test_process.py", "harness/svm/outside/test_launching.py"],
+        ["faults", "harness/test_process.py", "harness/evaluation/outside/test_launching.py"],
     ),
 }
 _REASON, collect_ignore = _LEFT_OUT.get(sys.platform, ("", []))

@@ -47,30 +47,30 @@ TESTS: dict[str, tuple[str, ...]] = {
         "data_loaders/test_archives.py",
         "faults/test_archives.py",
     ),
-    "harness/asking.py": ("harness/test_kinds.py",),
-    "harness/labels.py": ("harness/test_study_file.py", "harness/test_grids.py"),
-    "harness/overview.py": ("harness/test_study_commands.py",),
-    "harness/places.py": ("harness/test_study_file.py", "harness/test_grids.py"),
-    "harness/records.py": ("harness/test_records.py",),
+    "harness/planning/asking.py": ("harness/test_kinds.py",),
+    "harness/study/labels.py": ("harness/test_study_file.py", "harness/test_grids.py"),
+    "harness/planning/overview.py": ("harness/test_study_commands.py",),
+    "harness/study/places.py": ("harness/test_study_file.py", "harness/test_grids.py"),
+    "harness/results/records.py": ("harness/test_records.py",),
     **dict.fromkeys(
         [
-            f"harness/checking/{name}.py"
+            f"harness/conformance/{name}.py"
             for name in (
                 *("constructors", "counting", "fitting", "forms", "inputs", "methods"),
                 *("optimum", "performing", "progress", "repeating", "running", "subject"),
             )
         ],
-        ("harness/checking/test_broken_solvers.py", "harness/checking/test_checking.py"),
+        ("harness/conformance/test_broken_solvers.py", "harness/conformance/test_checking.py"),
     ),
-    "harness/svm/outside/estimators.py": (
-        "harness/svm/outside/test_runs.py",
-        "harness/svm/outside/test_planning.py",
+    "harness/evaluation/outside/estimators.py": (
+        "harness/evaluation/outside/test_runs.py",
+        "harness/evaluation/outside/test_planning.py",
     ),
-    "harness/svm/outside/fitting.py": ("harness/svm/outside/test_runs.py",),
-    "harness/svm/outside/verdict.py": ("harness/svm/outside/test_runs.py",),
-    "harness/svm/outside/work.py": ("harness/svm/outside/test_runs.py",),
-    "harness/svm/outside/launcher.py": ("harness/svm/outside/test_launching.py",),
-    "harness/svm/outside/templates.py": ("harness/svm/outside/test_commands.py",),
+    "harness/evaluation/outside/fitting.py": ("harness/evaluation/outside/test_runs.py",),
+    "harness/evaluation/outside/verdict.py": ("harness/evaluation/outside/test_runs.py",),
+    "harness/evaluation/outside/work.py": ("harness/evaluation/outside/test_runs.py",),
+    "harness/evaluation/outside/launcher.py": ("harness/evaluation/outside/test_launching.py",),
+    "harness/evaluation/outside/templates.py": ("harness/evaluation/outside/test_commands.py",),
     "reports/derived/to_target.py": ("reports/test_summary.py",),
     "reports/derived/late_spread.py": ("reports/test_summary.py",),
     "reports/statistics/summary.py": ("reports/test_summary.py",),

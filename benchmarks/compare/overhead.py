@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.compare.scheduling import Clocked
-from marginbench.harness.jobs import Ended, Event, Job
-from marginbench.harness.kinds import Run
-from marginbench.harness.outcomes import Ending
-from marginbench.harness.pool import LocalPool
-from marginbench.harness.session import run_study
-from marginbench.harness.svm.study import Study
+from marginbench.harness.execution.jobs import Ended, Event, Job
+from marginbench.harness.execution.local import LocalPool
+from marginbench.harness.execution.outcomes import Ending
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.planning.kinds import Run
+from marginbench.harness.study.svm import Study
 
 _PARTS = ("data_s", "compile_s", "wall_s", "evaluation_s")
 _TASKS = [

@@ -28,10 +28,18 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.compare.scheduling import Clocked, Instant
-from marginbench.harness.jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
-from marginbench.harness.pool import LocalPool
-from marginbench.harness.session import run_study
-from marginbench.harness.study_file import load_study
+from marginbench.harness.execution.jobs import (
+    Ended,
+    Event,
+    Executor,
+    Job,
+    Outcome,
+    Started,
+    Waiting,
+)
+from marginbench.harness.execution.local import LocalPool
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.study.file import load_study
 
 _STUDY = """
 name = "scale"

@@ -27,16 +27,24 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from marginbench.harness.engines.engine import DaskExecutor, Engine
-from marginbench.harness.engines.machines import Machine, this_program
-from marginbench.harness.engines.news import Joined, News, Replied, Reply
-from marginbench.harness.engines.parcels import Parcel
-from marginbench.harness.jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
-from marginbench.harness.kinds import Run
-from marginbench.harness.outcomes import Ending
-from marginbench.harness.progress import PlainProgress
-from marginbench.harness.session import run_study
-from marginbench.harness.svm.study import Study
+from marginbench.harness.execution.engines.engine import DaskExecutor, Engine
+from marginbench.harness.execution.engines.machines import Machine, this_program
+from marginbench.harness.execution.engines.news import Joined, News, Replied, Reply
+from marginbench.harness.execution.engines.parcels import Parcel
+from marginbench.harness.execution.jobs import (
+    Ended,
+    Event,
+    Executor,
+    Job,
+    Outcome,
+    Started,
+    Waiting,
+)
+from marginbench.harness.execution.outcomes import Ending
+from marginbench.harness.execution.progress import PlainProgress
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.planning.kinds import Run
+from marginbench.harness.study.svm import Study
 
 _OUTCOME = {"status": "budget", "n_iter": 5, "wall_s": 0.001, "test_error": 0.1}
 _TASK = {
@@ -77,8 +85,8 @@ class Dask:
     def opened(self, say: Callable[[str], None]) -> Iterator[Executor]:
         import psutil
 
-        from marginbench.harness.engines import serving
-        from marginbench.harness.engines.link import Link
+        from marginbench.harness.execution.engines import serving
+        from marginbench.harness.execution.engines.link import Link
 
         with contextlib.ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

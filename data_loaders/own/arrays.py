@@ -181,7 +181,8 @@ def parts_of_mapping(found: Mapping[str, Any], origin: str) -> Parts:
         missing = [name for name in needed if name not in found]
         if missing:
             raise DataError(f"{origin}: has X_train but no {listed(missing)}")
-        return parts_of_arrays(*(found[name] for name in needed), origin)
+        X_train, y_train, X_test, y_test = (found[name] for name in needed)
+        return parts_of_arrays(X_train, y_train, X_test, y_test, origin)
     points = next((name for name in _POINTS if found.get(name) is not None), None)
     classes = next((name for name in _CLASSES if found.get(name) is not None), None)
     if points is None or classes is None:

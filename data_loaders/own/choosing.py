@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError, suggest
 from . import columns
-from .blocks import Spooled, listed, shown_word
+from .blocks import Spooled, Table, listed, shown_word
 from .options import Options
 
 #: Names of the column of the classes, the likeliest first; in any case.
@@ -67,7 +67,7 @@ def choose(data: Spooled, options: Options) -> Chosen:
     return Chosen(target, split, features, dropped)
 
 
-def column_of(data: Spooled, column: str | int, option: str) -> str:
+def column_of(data: Spooled | Table, column: str | int, option: str) -> str:
     """The name of a column that is given by name or number, a name that is a number first.
 
     Raises

@@ -126,7 +126,8 @@ def parts_of(result: Any, origin: str) -> Parts:
         if len(result) == 2:
             return rows_of_arrays(result[0], result[1], origin), None
         if len(result) == 4:
-            return parts_of_arrays(*result, origin)
+            X_train, y_train, X_test, y_test = result
+            return parts_of_arrays(X_train, y_train, X_test, y_test, origin)
     elif hasattr(result, "columns") or hasattr(result, "__arrow_c_stream__"):
         return table_of_frame(result, origin), None
     raise DataError(

@@ -218,8 +218,9 @@ def _flag(name: str, key: str, value: object) -> bool:
 
 
 def _fraction(name: str, key: str, value: object) -> float:
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < value < 1:
-        return float(value)
+    number: Any = value
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < number < 1:
+        return float(number)
     raise DataError(f"{name}: {key} must be a number between 0 and 1, got {value!r}")
 
 

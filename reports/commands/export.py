@@ -75,7 +75,7 @@ def _export(
 
 
 def _show_names(results: str) -> None:
-    from ...harness.commands.output import print_table
+    from ...harness.cli.output import print_table
     from ...harness.words import visible
     from ..exports import listed
 

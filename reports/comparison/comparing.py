@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ...data_loaders import suggest
-from ...harness.measures import counter_measures
+from ...harness.results.measures import counter_measures
 from ..described import SvmSolver, SvmTask
 from ..errors import ReportError
 from ..frames import by_solver, records

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from ...data_loaders import suggest
-from ...harness.kinds import kind_named
-from ...harness.measures import Measure, counter_measures, measures_of
+from ...harness.planning.kinds import kind_named
+from ...harness.results.measures import Measure, counter_measures, measures_of
 from ..derived import derived_measures
 from ..described import CellTask
 from ..errors import ReportError

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pandas as pd
 
-from ...harness.measures import Measure
+from ...harness.results.measures import Measure
 from ..discovery import members
 
 

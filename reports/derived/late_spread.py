@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ...harness.measures import Measure
+from ...harness.results.measures import Measure
 from . import Derived
 
 #: Epochs at whose ends the test error is compared.

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pandas as pd
 
-from ...harness.measures import Measure
+from ...harness.results.measures import Measure
 from ..statistics.targets import Target, costs_to_target
 from . import Derived
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ...harness.measures import Measure
+from ...harness.results.measures import Measure
 from .. import formatting
 from ..frames import FEWEST_FOR_QUARTILES, spread_of
 from .axes import tick_label

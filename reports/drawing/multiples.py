@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from ...harness.measures import Measure
+from ...harness.results.measures import Measure
 from .. import formatting
 from .axes import padded, set_log_axis
 from .canvas import Drawing, axes_of_size, drawing, dress, rule

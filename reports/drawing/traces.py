@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...harness.measures import Measure
+from ...harness.results.measures import Measure
 from .. import formatting
 from ..frames import FEWEST_FOR_QUARTILES, of_task
 from .axes import padded, set_log_axis

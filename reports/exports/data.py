@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...harness.kinds import kind_named
-from ...harness.measures import columns_of, counter_measures
+from ...harness.planning.kinds import kind_named
+from ...harness.results.measures import columns_of, counter_measures
 from ..analysis import Analysis
 
 #: Formats of runs and traces.

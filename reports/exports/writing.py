@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...data_loaders.atomic import replacing
-from ...harness.guarding import exclusive
+from ...harness.execution.guarding import exclusive
 from ...harness.interrupts import interrupts_deferred
 from ...harness.storage import storing
 from ..errors import ReportError

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...harness.measures import Measure
+from ...harness.results.measures import Measure
 from .. import formatting
 from ..analysis import Analysis
 from ..derived.to_target import ERROR_TARGET, OBJECTIVE_TARGET

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...harness.description import FILE_NAME
+from ...harness.results.description import FILE_NAME
 from ..exports.data import parquet_bytes
 from ..results import Results
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...harness.measures import Measure
+from ...harness.results.measures import Measure
 from .. import wording
 from ..analysis import Analysis
 from ..described import Solver

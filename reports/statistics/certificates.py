@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ...harness.measures import Measure
+from ...harness.results.measures import Measure
 from ..described import CellTask, Task
 from ..frames import json_object, of_task
 from .summary import results_table, run_values

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...harness.measures import Measure
+from ...harness.results.measures import Measure
 from ..frames import by_solver, other_problem, records
 from .targets import bounds_median
 

@@ -27,19 +27,19 @@ if TYPE_CHECKING:
         ldfp as ldfp,
         load as load,
     )
-    from marginbench.harness.budget import Budget as Budget
     from marginbench.harness.errors import (
         InterruptedRunError as InterruptedRunError,
         RecordError as RecordError,
         StudyError as StudyError,
         UserError as UserError,
     )
-    from marginbench.harness.feasibility.study import FeasibilityStudy as FeasibilityStudy
-    from marginbench.harness.outcomes import RunSummary as RunSummary
-    from marginbench.harness.store import read_record as read_record
-    from marginbench.harness.study_file import load_study as load_study
-    from marginbench.harness.study_parts import SolverEntry as SolverEntry
-    from marginbench.harness.svm.study import Study as Study, Task as Task, Tuning as Tuning
+    from marginbench.harness.execution.outcomes import RunSummary as RunSummary
+    from marginbench.harness.results.store import read_record as read_record
+    from marginbench.harness.study.budget import Budget as Budget
+    from marginbench.harness.study.feasibility import FeasibilityStudy as FeasibilityStudy
+    from marginbench.harness.study.file import load_study as load_study
+    from marginbench.harness.study.parts import SolverEntry as SolverEntry
+    from marginbench.harness.study.svm import Study as Study, Task as Task, Tuning as Tuning
     from marginbench.reports import report as report
     from marginbench.reports.comparison.result import Comparison as Comparison, compare as compare
     from marginbench.reports.exports import export as export
@@ -64,15 +64,15 @@ _HOMES = {
     "RecordError": "harness.errors",
     "StudyError": "harness.errors",
     "UserError": "harness.errors",
-    "FeasibilityStudy": "harness.feasibility.study",
-    "RunSummary": "harness.outcomes",
-    "read_record": "harness.store",
-    "load_study": "harness.study_file",
-    "Budget": "harness.study",
-    "SolverEntry": "harness.study",
-    "Study": "harness.svm.study",
-    "Task": "harness.svm.study",
-    "Tuning": "harness.svm.study",
+    "FeasibilityStudy": "harness.study.feasibility",
+    "RunSummary": "harness.execution.outcomes",
+    "read_record": "harness.results.store",
+    "load_study": "harness.study.file",
+    "Budget": "harness.study.model",
+    "SolverEntry": "harness.study.model",
+    "Study": "harness.study.svm",
+    "Task": "harness.study.svm",
+    "Tuning": "harness.study.svm",
     "report": "reports",
     "Comparison": "reports.comparison.result",
     "compare": "reports.comparison.result",

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import typer
 
-from marginbench.harness.cli import build_app
+from marginbench.harness.cli.app import build_app
 from marginbench.reports.commands import COMMANDS
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")

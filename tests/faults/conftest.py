@@ -18,8 +18,8 @@ from typing import Any
 import psutil
 import pytest
 
-from marginbench.harness.records import RecordBase
-from marginbench.harness.store import RecordStore
+from marginbench.harness.results.records import RecordBase
+from marginbench.harness.results.store import RecordStore
 from marginbench.solvers.numeric.compiling import cache_folder
 
 LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from marginbench import RecordError, UserError, read_record
-from marginbench.harness.description import read_description
+from marginbench.harness.results.description import read_description
 
 #: A damaged length must not make the reader ask for all of the machine's memory.
 _ADDRESS_SPACE = 8 * 2**30

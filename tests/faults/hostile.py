@@ -319,7 +319,7 @@ class Hostile(SMO):
         np.mean = lambda *values, **options: 0.0
 
     def patches_the_evaluator(self):
-        from marginbench.harness.svm import evaluation
+        from marginbench.harness.evaluation import models as evaluation
 
         perfect = evaluation.Evaluation(0.0, 0.0, 1, 0.0, 0.0, 0.0, 0.0)
         evaluation.Evaluator.evaluate = lambda *given: perfect
@@ -370,7 +370,7 @@ class Hostile(SMO):
         self.problem.oracle.rows(np.arange(self.problem.n))
 
     def forgets_what_it_has_said(self):
-        from marginbench.harness.svm.tracing import Served
+        from marginbench.harness.evaluation.tracing import Served
 
         self.monitor.record(10**6, lambda: self.solution.model)
         self.monitor.last, self.monitor._served = None, Served()
@@ -401,7 +401,7 @@ class Hostile(SMO):
         burn(self.hidden)
         for name in ("perf_counter", "process_time", "time", "monotonic"):
             setattr(time, name, lambda: 0.0)
-        from marginbench.harness.svm import tracing
+        from marginbench.harness.evaluation import tracing
 
         tracing.perf_counter = tracing.process_time = lambda: 0.0
         self.monitor.clocks._wall = self.monitor.clocks._cpu = 0.0
@@ -486,7 +486,7 @@ class HostileMethod(MPLFP):
         return replace(self.result, phi_lo=1.0)
 
     def patches_the_check(self):
-        from marginbench.harness.feasibility import cells
+        from marginbench.harness.evaluation import cells
         from marginbench.solvers.feasibility.checking import Verdict
 
         cells.check_certificate = lambda *given: Verdict(True, (), 1.0, 1.0)

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
-from marginbench.harness.store import RecordStore
+from marginbench.harness.results.store import RecordStore
 
 from .conftest import LONG, Place, numbers, wait_for
 

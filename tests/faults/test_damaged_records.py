@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from marginbench import RecordError, read_record
-from marginbench.harness.store import RecordStore
+from marginbench.harness.results.store import RecordStore
 
 HERE = Path(__file__).parent
 OLD = HERE.parent / "harness" / "old_records"

@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from marginbench.harness.records import RecordBase
-from marginbench.harness.store import RecordStore
+from marginbench.harness.results.records import RecordBase
+from marginbench.harness.results.store import RecordStore
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent

@@ -20,7 +20,7 @@ SHORT = MOMENTS[::6]
 
 def before_the_command(err: str) -> bool:
     """Whether Python itself was still starting, or reading the first lines of the command."""
-    return "marginbench: " not in err and "reports" not in err and "harness/cli" not in err
+    return "marginbench: " not in err and "reports" not in err and "harness/cli/app" not in err
 
 
 @pytest.mark.parametrize(

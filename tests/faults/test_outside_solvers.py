@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
-from marginbench.harness.records import RecordBase
-from marginbench.harness.store import RecordStore
+from marginbench.harness.results.records import RecordBase
+from marginbench.harness.results.store import RecordStore
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent

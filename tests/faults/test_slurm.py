@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.store import RecordStore
+from marginbench.harness.results.store import RecordStore
 
 from .conftest import LONG, Place, numbers, wait_for
 

@@ -25,16 +25,16 @@ from typing import Any, Literal
 import pytest
 
 from marginbench.harness.errors import UserError
-from marginbench.harness.folders.compacting import compact
-from marginbench.harness.places import Places
-from marginbench.harness.remote import leases, opening
-from marginbench.harness.remote.cloud_objects import RETRY_VARIABLE
-from marginbench.harness.remote.objects import StoreError
-from marginbench.harness.remote.urls import StoreUrl
-from marginbench.harness.session import run_study
-from marginbench.harness.study_file import completed_study
-from marginbench.harness.svm.study import Study
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.results.folders.compacting import compact
+from marginbench.harness.results.remote import leases, opening
+from marginbench.harness.results.remote.cloud_objects import RETRY_VARIABLE
+from marginbench.harness.results.remote.objects import StoreError
+from marginbench.harness.results.remote.urls import StoreUrl
+from marginbench.harness.study.file import completed_study
+from marginbench.harness.study.places import Places
+from marginbench.harness.study.svm import Study
 from marginbench.reports.results import load_results
 from marginbench.solvers.numeric.compiling import cache_folder
 

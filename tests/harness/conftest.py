@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.svm.study import Study
+from marginbench.harness.study.svm import Study
 from marginbench.solvers.numeric.compiling import cache_folder
 
 SMALL_STUDY = {

@@ -15,13 +15,13 @@ import psutil
 import pytest
 
 from marginbench import data_loaders
-from marginbench.harness import session
-from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import ReferenceFailure
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.questions import DatasetWork
-from marginbench.harness.store import RecordStore
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.execution import session
+from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.planning.questions import DatasetWork
+from marginbench.harness.results.store import RecordStore
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -41,7 +41,7 @@ params = { max_epochs = 1500 }
 """
 SCRIPT = """
 from pathlib import Path
-from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.cli.app import build_app, run_app
 
 def write_report(results, command):
     path = results / "report.html"
@@ -130,7 +130,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         def __exit__(self, *error: object) -> None:
             pass
 
-    monkeypatch.setattr("marginbench.harness.session.LocalPool", Here)
+    monkeypatch.setattr("marginbench.harness.execution.session.LocalPool", Here)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(SMALL)
     return tmp_path
@@ -188,7 +188,7 @@ def test_json_is_one_object_on_the_output(run: Run, small: Path) -> None:
 def test_a_dry_run_runs_and_writes_nothing(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("marginbench.harness.previewing.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.planning.preview.LocalPool", session.LocalPool)
     arguments = ("run", "small.toml", "--dry-run", "--seeds", "2", "--timeout", "30")
     code, out, _ = run(*arguments, "--jobs", "4")
     assert (code, out.splitlines()) == (
@@ -227,7 +227,7 @@ def test_a_dry_run_checks_the_options_of_a_cluster(
 def test_a_dry_run_computes_no_reference_optimum(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("marginbench.harness.previewing.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.planning.preview.LocalPool", session.LocalPool)
     monkeypatch.setenv("MARGINBENCH_CACHE", str(small / "cache"))
     text = SMALL.replace("reference = false\n", "")
     (small / "small.toml").write_text(text)
@@ -252,7 +252,7 @@ def test_a_dry_run_computes_no_reference_optimum(
 
 def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("run", "small.toml", "--solver", "smo")
-    monkeypatch.setattr("marginbench.harness.explaining.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.planning.explain.LocalPool", session.LocalPool)
     code, out, _ = run("explain", "results/small")
     assert code == 0
     first, *lines = out.splitlines()
@@ -370,7 +370,7 @@ def test_a_damaged_description_is_said_so(run: Run, tmp_path: Path) -> None:
 
 def test_help_needs_no_heavy_module() -> None:
     code = (
-        "import sys, marginbench.harness.cli as c; c.build_app(lambda d, s: d); "
+        "import sys, marginbench.harness.cli.app as c; c.build_app(lambda d, s: d); "
         "print(sorted({'numpy', 'numba', 'sklearn', 'pyarrow', 'pydantic'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -485,7 +485,7 @@ def test_the_report_of_an_interrupted_study_takes_a_bounded_time(
     script: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     endless = SCRIPT.replace("path.write_text(command)", "import time; time.sleep(600)")
-    bounded = "import marginbench.harness.commands.running as r; r._PAGE_SECONDS = 0.5\n"
+    bounded = "import marginbench.harness.cli.running as r; r._PAGE_SECONDS = 0.5\n"
     (tmp_path / "command.py").write_text(bounded + endless)
     records = RecordStore(tmp_path / "results" / "slow" / "runs")
     process = script("run", "slow.toml")

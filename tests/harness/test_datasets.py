@@ -11,25 +11,25 @@ from typing import Any
 import pytest
 
 from marginbench.data_loaders import DataError, import_data
-from marginbench.harness.asking import Ask
-from marginbench.harness.budget import run_limits
-from marginbench.harness.cli import build_app, run_app
-from marginbench.harness.description import read_description
+from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import StudyError
-from marginbench.harness.explaining import explain
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.kinds import Run, kind_named
-from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.pool import LocalPool
-from marginbench.harness.progress import SilentProgress
-from marginbench.harness.selection import select
-from marginbench.harness.session import run_study
-from marginbench.harness.store import RecordStore
-from marginbench.harness.study_file import load_study, parse_study
-from marginbench.harness.svm.records import Record
-from marginbench.harness.svm.study import Study, Task
-from marginbench.harness.svm.verdict import load_task_data
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.evaluation.verdict import load_task_data
+from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.execution.local import LocalPool
+from marginbench.harness.execution.outcomes import RunSummary
+from marginbench.harness.execution.progress import SilentProgress
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.planning.asking import Ask
+from marginbench.harness.planning.explain import explain
+from marginbench.harness.planning.kinds import Run, kind_named
+from marginbench.harness.results.description import read_description
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.svm import Record
+from marginbench.harness.study.budget import run_limits
+from marginbench.harness.study.file import load_study, parse_study
+from marginbench.harness.study.select import select
+from marginbench.harness.study.svm import Study, Task
 from marginbench.reports.command import write_report
 
 BANK = "age,job,y\n" + "".join(

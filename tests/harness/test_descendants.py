@@ -12,8 +12,8 @@ from contextlib import ExitStack
 import psutil
 import pytest
 
-from marginbench.harness import descendants
-from marginbench.harness.descendants import Descendants
+from marginbench.harness.execution import descendants
+from marginbench.harness.execution.descendants import Descendants
 
 # Starts a process of its own, says its number, and waits.
 _PARENT = ["sh", "-c", "sleep 60 & echo $!; wait"]

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.description import (
+from marginbench.harness.errors import UserError
+from marginbench.harness.results.description import (
     SCHEMA_VERSION,
     DamagedDescriptionError,
     read_description,
     write_description,
 )
-from marginbench.harness.errors import UserError
 
 
 def test_that_of_a_later_release_is_not_taken_for_one_of_this(tmp_path: Path) -> None:

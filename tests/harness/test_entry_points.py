@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness import catalogue
-from marginbench.harness.cli import build_app, run_app
-from marginbench.harness.entry_points import offered, offers
+from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.questions import SolverInfo
-from marginbench.harness.selection import resolve_solver_name, select
-from marginbench.harness.store import RecordStore
-from marginbench.harness.study_file import load_study
-from marginbench.harness.svm.records import Record
+from marginbench.harness.planning import catalogue
+from marginbench.harness.planning.entry_points import offered, offers
+from marginbench.harness.planning.questions import SolverInfo
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.svm import Record
+from marginbench.harness.study.file import load_study
+from marginbench.harness.study.select import resolve_solver_name, select
 
 Run = Callable[..., tuple[int, str, str]]
 Install = Callable[..., Path]

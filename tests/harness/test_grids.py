@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from marginbench.harness.errors import StudyError
-from marginbench.harness.feasibility.study import FeasibilityStudy
-from marginbench.harness.grids import MAX_ENTRIES, short
-from marginbench.harness.study_file import parse_study
-from marginbench.harness.study_parts import SolverEntry
-from marginbench.harness.svm.study import Study
+from marginbench.harness.study.feasibility import FeasibilityStudy
+from marginbench.harness.study.file import parse_study
+from marginbench.harness.study.grid import MAX_ENTRIES, short
+from marginbench.harness.study.parts import SolverEntry
+from marginbench.harness.study.svm import Study
 
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
 

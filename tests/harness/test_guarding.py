@@ -1,7 +1,7 @@
 """Executors around an executor."""
 
-from marginbench.harness.guarding import Meanwhile
-from marginbench.harness.jobs import Ended, Job, Limits, Outcome, Started, Waiting
+from marginbench.harness.execution.guarding import Meanwhile
+from marginbench.harness.execution.jobs import Ended, Job, Limits, Outcome, Started, Waiting
 
 
 class Scripted:

@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
-import marginbench.harness.sources
+import marginbench.harness.planning.sources
 import marginbench.solvers.sbp.sbp
 import marginbench.solvers.smo.smo
 import marginbench.solvers.stochastic.pegasos
-from marginbench.harness.feasibility.judging import CELLS, IMAGES
-from marginbench.harness.judging import PLUMBING
-from marginbench.harness.keys import hash_json, key_parts, source_hash
-from marginbench.harness.questions import SolverInfo
-from marginbench.harness.sources import closure, project_file
-from marginbench.harness.svm.judging import JUDGING as SVM, OUTSIDE
+from marginbench.harness.planning.feasibility_judging import CELLS, IMAGES
+from marginbench.harness.planning.judging import PLUMBING
+from marginbench.harness.planning.keys import hash_json, key_parts, source_hash
+from marginbench.harness.planning.questions import SolverInfo
+from marginbench.harness.planning.sources import closure, project_file
+from marginbench.harness.planning.svm_judging import JUDGING as SVM, OUTSIDE
 from marginbench.solvers.registration import entries, solver_names
 
 INFO = SolverInfo("marginbench:SMO", "", {}, (), {}, source_hash="0" * 64)
@@ -96,11 +96,11 @@ def test_a_users_file_depends_on_the_solver_it_names(tmp_path: Path) -> None:
 def copied_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the packages of the project that is taken for the real one."""
     roots = []
-    for package, folder in marginbench.harness.sources.project_roots():
+    for package, folder in marginbench.harness.planning.sources.project_roots():
         copy = tmp_path / "copy" / package.rpartition(".")[2]
         shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("__pycache__"))
         roots.append((package, copy))
-    monkeypatch.setattr(marginbench.harness.sources, "project_roots", lambda: tuple(roots))
+    monkeypatch.setattr(marginbench.harness.planning.sources, "project_roots", lambda: tuple(roots))
     return tmp_path / "copy"
 
 
@@ -162,7 +162,12 @@ def test_code_that_judges_changes_the_keys_of_its_kind(copied_project: Path, kin
 @each_kind
 def test_code_that_only_conducts_changes_no_key(copied_project: Path, kind: str) -> None:
     before = keys_of_kinds(copied_project)
-    for name in (*KINDS[kind].neutral, "harness/session.py", "harness/cli.py", "harness/pool.py"):
+    for name in (
+        *KINDS[kind].neutral,
+        "harness/execution/session.py",
+        "harness/cli/app.py",
+        "harness/execution/local.py",
+    ):
         if name.startswith("harness/"):
             edit_code(copied_project / name)
     assert keys_of_kinds(copied_project) == before
@@ -198,9 +203,9 @@ def test_a_file_that_is_not_python_counts_by_its_bytes(tmp_path: Path) -> None:
 
 RUN_OF_A_KIND = """
 import sys
-from marginbench.harness import worker
-from marginbench.harness.feasibility.work import CellWork, ImagesWork
-from marginbench.harness.svm.work import FitWork, Problem
+from marginbench.harness.execution import worker
+from marginbench.harness.evaluation.feasibility import CellWork, ImagesWork
+from marginbench.harness.evaluation.svm import FitWork, Problem
 problem = Problem(
     "checkers", {"n_train": 50, "n_test": 20}, {"name": "rbf", "gamma": 10.0}, 1.0, False
 )
@@ -239,11 +244,11 @@ def test_every_module_of_a_run_judges_it_or_is_said_to_be_neutral(kind: str) -> 
 RUN_FROM_OUTSIDE = """
 import sys
 from pathlib import Path
-from marginbench.harness import worker
-from marginbench.harness.jobs import Outcome, SnapshotMessage
-from marginbench.harness.svm.outside.commands import parsed_command
-from marginbench.harness.svm.outside.work import Estimator, OutsideWork, Program
-from marginbench.harness.svm.work import Problem
+from marginbench.harness.execution import worker
+from marginbench.harness.execution.jobs import Outcome, SnapshotMessage
+from marginbench.harness.evaluation.outside.commands import parsed_command
+from marginbench.harness.evaluation.outside.work import Estimator, OutsideWork, Program
+from marginbench.harness.evaluation.svm import Problem
 data = {"n_train": 50, "n_test": 20}
 problem = Problem("checkers", data, {"name": "rbf", "gamma": 10.0}, 1.0, True)
 copy = f"{sys.executable} -c 'import shutil, sys; shutil.copy(*sys.argv[1:])'"
@@ -270,9 +275,9 @@ def test_every_module_of_a_run_from_outside_judges_it_or_is_said_to_be_neutral()
     )
     assert done.returncode == 0, done.stderr
     imported = {file_name(module) for module in done.stdout.split()}
-    assert "harness/svm/outside/fitting.py" in imported
+    assert "harness/evaluation/outside/fitting.py" in imported
     # A program of its own, not a module of the run.
-    assert project_file("harness/svm/outside/launcher.py").is_file()
+    assert project_file("harness/evaluation/outside/launcher.py").is_file()
     judged = set(OUTSIDE.harness) | set(closure(map(project_file, OUTSIDE.followed)))
     assert imported - judged - set(OUTSIDE.neutral) == set()
     own = {name for name in OUTSIDE.neutral if name not in SVM.neutral}
@@ -281,9 +286,11 @@ def test_every_module_of_a_run_from_outside_judges_it_or_is_said_to_be_neutral()
 
 
 #: What the script above imports of the other kind.
+_OF_SVM = {f"harness/{name}.py" for name in ("results/svm", "evaluation/svm", "evaluation/search")}
 FOR_THE_SCRIPT = {
-    kind: {f"harness/{other}/{name}.py" for name in ("__init__", "records", "search", "work")}
-    for kind, other in (("svm", "feasibility"), ("cells", "svm"), ("images", "svm"))
+    "svm": {"harness/results/feasibility.py", "harness/evaluation/feasibility.py"},
+    "cells": _OF_SVM,
+    "images": _OF_SVM,
 }
 
 

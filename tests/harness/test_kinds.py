@@ -16,23 +16,23 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from marginbench.harness.asking import Ask
-from marginbench.harness.budget import run_limits
 from marginbench.harness.errors import SolverError, StudyError, first_line
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.kinds import kind_named
-from marginbench.harness.measures import columns_of, measures_of
-from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.progress import LiveProgress, PlainProgress
-from marginbench.harness.questions import DatasetInfo, DatasetWork
-from marginbench.harness.records import RecordBase
-from marginbench.harness.reusing import wider_limits
-from marginbench.harness.selection import select
-from marginbench.harness.session import run_study
-from marginbench.harness.store import RecordStore
-from marginbench.harness.study import StudyBase
-from marginbench.harness.study_file import load_study, parse_study, study_names
-from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
+from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
+from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.execution.outcomes import RunSummary
+from marginbench.harness.execution.progress import LiveProgress, PlainProgress
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.planning.asking import Ask
+from marginbench.harness.planning.kinds import kind_named
+from marginbench.harness.planning.questions import DatasetInfo, DatasetWork
+from marginbench.harness.planning.reuse import wider_limits
+from marginbench.harness.results.measures import columns_of, measures_of
+from marginbench.harness.results.records import RecordBase
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.study.budget import run_limits
+from marginbench.harness.study.file import load_study, parse_study, study_names
+from marginbench.harness.study.model import StudyBase
+from marginbench.harness.study.select import select
 
 MISBEHAVE = """
 import mmap
@@ -412,7 +412,7 @@ EXPECTED = {
 def test_a_run_that_cannot_end_itself_is_ended(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("marginbench.harness.feasibility.kind._GRACE", 0.0)
+    monkeypatch.setattr("marginbench.harness.planning.feasibility._GRACE", 0.0)
     study = case.study(tmp_path, *EXPECTED, timeout=2.0, memory=700.0)
     summary = run_study(study, tmp_path / "results", jobs=2)
     records = records_of(tmp_path / "results")

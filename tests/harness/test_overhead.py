@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.kinds import Run
-from marginbench.harness.outcomes import Ending
-from marginbench.harness.progress import PlainProgress
-from marginbench.harness.records import RecordBase
-from marginbench.harness.session import run_study
-from marginbench.harness.svm.study import Study
+from marginbench.harness.execution.outcomes import Ending
+from marginbench.harness.execution.progress import PlainProgress
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.planning.kinds import Run
+from marginbench.harness.results.records import RecordBase
+from marginbench.harness.study.svm import Study
 
 _RUNS = 100
 # CPU time of a run in the parent, in units of the work below. Some 9 were measured with

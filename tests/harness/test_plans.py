@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.description import read_description, write_description
-from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.plans import restored_study
-from marginbench.harness.selection import select
-from marginbench.harness.session import run_study
-from marginbench.harness.svm.study import Study
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.execution.outcomes import RunSummary
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.results.description import read_description, write_description
+from marginbench.harness.results.plans import restored_study
+from marginbench.harness.study.select import select
+from marginbench.harness.study.svm import Study
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.results import load_results
 from marginbench.reports.sections.svm_protocol import SvmProtocol

@@ -14,15 +14,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from marginbench.harness import guardian
-from marginbench.harness.jobs import Job, Limits, Send, Work
-from marginbench.harness.process import MARK, WorkerProcess
-from marginbench.harness.wire import frame_of
+from marginbench.harness.execution import guardian
+from marginbench.harness.execution.jobs import Job, Limits, Send, Work
+from marginbench.harness.execution.process import MARK, WorkerProcess
+from marginbench.harness.execution.wire import frame_of
 
 TREE = """
 import os, subprocess, sys, time
 from pathlib import Path
-from marginbench.harness.jobs import Work
+from marginbench.harness.execution.jobs import Work
 from dataclasses import dataclass
 
 def sleeper(**options):
@@ -154,7 +154,7 @@ def test_a_worker_dies_with_the_process_that_wanted_it(tmp_path: Path) -> None:
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from marginbench.harness.process import WorkerProcess\n"
+        "from marginbench.harness.execution.process import WorkerProcess\n"
         f"process = WorkerProcess(Path({str(tmp_path / 'log')!r}), 1)\n"
         "while process.pid is None: time.sleep(0.01)\n"
         "print(process.pid, process._guardian.pid, flush=True)\n"

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from marginbench.harness.feasibility.records import FeasibilityRecord
-from marginbench.harness.forecast import Forecast, Interval, Pair, eta_words, span
-from marginbench.harness.jobs import Limits
-from marginbench.harness.kinds import Details, Run
-from marginbench.harness.ordering import in_rounds
-from marginbench.harness.outcomes import Ending
-from marginbench.harness.progress import LiveProgress, PlainProgress, outcome_line
-from marginbench.harness.questions import DatasetWork
-from marginbench.harness.svm.records import Record
+from marginbench.harness.execution.jobs import Limits
+from marginbench.harness.execution.outcomes import Ending
+from marginbench.harness.execution.progress import LiveProgress, PlainProgress, outcome_line
+from marginbench.harness.planning.forecast import Forecast, Interval, Pair, eta_words, span
+from marginbench.harness.planning.kinds import Details, Run
+from marginbench.harness.planning.ordering import in_rounds
+from marginbench.harness.planning.questions import DatasetWork
+from marginbench.harness.results.feasibility import FeasibilityRecord
+from marginbench.harness.results.svm import Record
 
 
 def planned(task: str, solver: str, seed: int) -> Run:

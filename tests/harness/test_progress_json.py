@@ -6,12 +6,12 @@ import io
 import json
 from typing import Any
 
-from marginbench.harness.jobs import Limits
-from marginbench.harness.kinds import Details, Run
-from marginbench.harness.progress import PlainProgress
-from marginbench.harness.progress_json import JsonProgress
-from marginbench.harness.questions import DatasetWork
-from marginbench.harness.svm.records import Record
+from marginbench.harness.execution.jobs import Limits
+from marginbench.harness.execution.progress import PlainProgress
+from marginbench.harness.execution.progress_json import JsonProgress
+from marginbench.harness.planning.kinds import Details, Run
+from marginbench.harness.planning.questions import DatasetWork
+from marginbench.harness.results.svm import Record
 
 
 def planned(seed: int) -> Run:

@@ -13,13 +13,13 @@ import pytest
 
 from marginbench.data_loaders.atomic import replacing
 from marginbench.harness.errors import RecordError
-from marginbench.harness.feasibility.records import FeasibilityRecord, Stage
-from marginbench.harness.kinds import kind_named, kind_names
-from marginbench.harness.measures import Column, Measure, columns_of, measures_of
-from marginbench.harness.records import SCHEMA_VERSION, RecordBase, schema_of
-from marginbench.harness.sealing import sealed
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.records import Checkpoint, Record
+from marginbench.harness.planning.kinds import kind_named, kind_names
+from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
+from marginbench.harness.results.measures import Column, Measure, columns_of, measures_of
+from marginbench.harness.results.records import SCHEMA_VERSION, RecordBase, schema_of
+from marginbench.harness.results.sealing import sealed
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.svm import Checkpoint, Record
 
 OLD = Path(__file__).parent / "old_records"
 COMMON: dict[str, Any] = {

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.budget import Budget
 from marginbench.harness.errors import StudyError
-from marginbench.harness.selection import of_its_own, select
-from marginbench.harness.study_file import load_study, parse_study
-from marginbench.harness.study_parts import SolverEntry
-from marginbench.harness.svm.study import Study
+from marginbench.harness.study.budget import Budget
+from marginbench.harness.study.file import load_study, parse_study
+from marginbench.harness.study.parts import SolverEntry
+from marginbench.harness.study.select import of_its_own, select
+from marginbench.harness.study.svm import Study
 
 VALID = """
 name = "mine"

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from marginbench.harness.describing import describe_class
 from marginbench.harness.errors import (
     BusyError,
     InterruptedRunError,
@@ -22,18 +21,19 @@ from marginbench.harness.errors import (
     StudyError,
     UserError,
 )
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.kinds import Details, Run
-from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.progress import SilentProgress
-from marginbench.harness.questions import DatasetInfo, DatasetWork, DescribeWork
-from marginbench.harness.selection import select
-from marginbench.harness.session import run_study
-from marginbench.harness.store import RecordStore
-from marginbench.harness.study_file import parse_study
-from marginbench.harness.svm.records import Record
-from marginbench.harness.svm.study import Study
-from marginbench.harness.svm.work import ReferenceInfo, ReferenceWork
+from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
+from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.execution.outcomes import RunSummary
+from marginbench.harness.execution.progress import SilentProgress
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.planning.describing import describe_class
+from marginbench.harness.planning.kinds import Details, Run
+from marginbench.harness.planning.questions import DatasetInfo, DatasetWork, DescribeWork
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.svm import Record
+from marginbench.harness.study.file import parse_study
+from marginbench.harness.study.select import select
+from marginbench.harness.study.svm import Study
 
 MakeStudy = Callable[..., Study]
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}

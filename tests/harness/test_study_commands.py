@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness import overview
-from marginbench.harness.cli import build_app, run_app
-from marginbench.harness.study_file import load_study, parse_study
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.cli.app import build_app, run_app
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.planning import overview
+from marginbench.harness.study.file import load_study, parse_study
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -31,8 +31,8 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
         def __exit__(self, *error: object) -> None:
             pass
 
-    monkeypatch.setattr("marginbench.harness.overview.LocalPool", Here)
-    monkeypatch.setattr("marginbench.harness.session.LocalPool", Here)
+    monkeypatch.setattr("marginbench.harness.planning.overview.LocalPool", Here)
+    monkeypatch.setattr("marginbench.harness.execution.session.LocalPool", Here)
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str) -> tuple[int, str, str]:

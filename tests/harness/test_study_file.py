@@ -13,10 +13,10 @@ import pytest
 
 from marginbench import Budget, run
 from marginbench.harness.errors import SolverError, StudyError, UserError
-from marginbench.harness.feasibility.study import FeasibilityStudy
-from marginbench.harness.study_file import load_study, parse_study, study_names
-from marginbench.harness.study_parts import SolverEntry
-from marginbench.harness.svm.study import Study, Task
+from marginbench.harness.study.feasibility import FeasibilityStudy
+from marginbench.harness.study.file import load_study, parse_study, study_names
+from marginbench.harness.study.parts import SolverEntry
+from marginbench.harness.study.svm import Study, Task
 
 VALID = """
 name = "mine"

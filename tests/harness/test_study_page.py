@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness import overview
-from marginbench.harness.budget import Budget
 from marginbench.harness.errors import StudyError
-from marginbench.harness.feasibility.study import Cell, Images
-from marginbench.harness.selection import select
-from marginbench.harness.study import StudyBase
-from marginbench.harness.study_file import parse_study
-from marginbench.harness.study_parts import SolverEntry
-from marginbench.harness.svm.study import ReferenceSettings, Study, Task
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.planning import overview
+from marginbench.harness.study.budget import Budget
+from marginbench.harness.study.feasibility import Cell, Images
+from marginbench.harness.study.file import parse_study
+from marginbench.harness.study.model import StudyBase
+from marginbench.harness.study.parts import SolverEntry
+from marginbench.harness.study.select import select
+from marginbench.harness.study.svm import ReferenceSettings, Study, Task
 
 PAGE = (Path(__file__).parents[2] / "docs" / "study-files.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from marginbench.harness.jobs import Stamp
-from marginbench.harness.timing import agreed_times
+from marginbench.harness.evaluation.timing import agreed_times
+from marginbench.harness.execution.jobs import Stamp
 
 
 def stamps(*times: float) -> list[Stamp]:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.study_file import _shipped, parse_study
-from marginbench.harness.toml_lines import Path, key_lines, line_of
+from marginbench.harness.study.file import _shipped, parse_study
+from marginbench.harness.study.toml_lines import Path, key_lines, line_of
 from marginbench.harness.words import MESSAGE_LIMIT
 
 FORMS = '''# a comment with [brackets] = "and quotes

@@ -17,19 +17,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from marginbench import Perceptron, report
-from marginbench.harness.description import read_description, write_description
 from marginbench.harness.errors import UserError
-from marginbench.harness.explaining import Explained, as_json, chosen, explain, in_words
-from marginbench.harness.jobs import Event, Job
-from marginbench.harness.keys import hash_files, hash_json, numeric_versions
-from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.progress import SilentProgress
-from marginbench.harness.selection import select
-from marginbench.harness.session import run_study
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.study import Study
-from marginbench.harness.versions import content_version, read_sources, version_of
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.execution.jobs import Event, Job
+from marginbench.harness.execution.outcomes import RunSummary
+from marginbench.harness.execution.progress import SilentProgress
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.planning.explain import Explained, as_json, chosen, explain, in_words
+from marginbench.harness.planning.keys import hash_files, hash_json, numeric_versions
+from marginbench.harness.planning.versions import content_version, read_sources, version_of
+from marginbench.harness.results.description import read_description, write_description
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.study.select import select
+from marginbench.harness.study.svm import Study
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.results import load_results
 
@@ -347,7 +347,7 @@ def test_each_other_part_of_a_key_is_named(folder: Folder, monkeypatch: pytest.M
     described["study"]["settings"]["budget"]["checkpoint_factor"] = 2.0
     write_description(folder.results, described)
     versions = numeric_versions() | {"numpy": "9.9"}
-    monkeypatch.setattr("marginbench.harness.svm.planning.numeric_versions", lambda: versions)
+    monkeypatch.setattr("marginbench.harness.planning.svm_runs.numeric_versions", lambda: versions)
     found = explained(folder)
     numpy = f"versions.numpy: {metadata.version('numpy')} -> 9.9"
     default = Perceptron().max_epochs

@@ -8,9 +8,9 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from marginbench.harness import warming
-from marginbench.harness.cli import build_app
-from marginbench.harness.outcomes import RunSummary
+from marginbench.harness.cli.app import build_app
+from marginbench.harness.execution import warming
+from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.solvers.registration import registry
 
 

@@ -11,15 +11,15 @@ from typing import Any, cast
 
 import pytest
 
-from marginbench.harness import watching
-from marginbench.harness.jobs import Job, Limits, Outcome
-from marginbench.harness.messages import message_of
-from marginbench.harness.process import WorkerProcess
-from marginbench.harness.spool import Spool
-from marginbench.harness.svm.search import Search, configurations
-from marginbench.harness.svm.work import FitWork, Problem
-from marginbench.harness.watching import JobWatch
-from marginbench.harness.wire import FrameReader, WireError, encode
+from marginbench.harness.evaluation.search import Search, configurations
+from marginbench.harness.evaluation.spool import Spool
+from marginbench.harness.evaluation.svm import FitWork, Problem
+from marginbench.harness.execution import watching
+from marginbench.harness.execution.jobs import Job, Limits, Outcome
+from marginbench.harness.execution.messages import message_of
+from marginbench.harness.execution.process import WorkerProcess
+from marginbench.harness.execution.watching import JobWatch
+from marginbench.harness.execution.wire import FrameReader, WireError, encode
 
 SECONDS = {"import": 9.0, "data": 9.0, "compile": 9.0, "solve": 9.0, "evaluate": 9.0}
 PROBLEM = Problem("checkers", {}, {"name": "rbf", "gamma": 1.0}, 1.0, False)

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.description import read_description
 from marginbench.harness.errors import StudyError
-from marginbench.harness.plans import Scope, merged
-from marginbench.harness.selection import select
-from marginbench.harness.session import run_study
-from marginbench.harness.study_file import load_study, parse_study
-from marginbench.harness.svm.study import Study
-from marginbench.harness.where import MAX_LENGTH, Where
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.results.description import read_description
+from marginbench.harness.results.plans import Scope, merged
+from marginbench.harness.study.file import load_study, parse_study
+from marginbench.harness.study.select import select
+from marginbench.harness.study.svm import Study
+from marginbench.harness.study.where import MAX_LENGTH, Where
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.results import load_results
 

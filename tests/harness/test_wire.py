@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from marginbench.harness.wire import MAX_TEXT, FrameReader, WireError, decode, encode
+from marginbench.harness.execution.wire import MAX_TEXT, FrameReader, WireError, decode, encode
 
 TREE: dict[str, Any] = {
     "none": None,

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from marginbench import report
-from marginbench.harness.feasibility.records import FeasibilityRecord, Stage
-from marginbench.harness.records import RecordBase
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.records import Checkpoint, Record
+from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
+from marginbench.harness.results.records import RecordBase
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.svm import Checkpoint, Record
 
 ENVIRONMENT = json.dumps(
     {

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import get_args
 
-from marginbench.harness.measures import Format
+from marginbench.harness.results.measures import Format
 from marginbench.reports.discovery import members
 from marginbench.reports.formatting import FORMATS
 from marginbench.reports.sections import Section
@@ -36,7 +36,7 @@ class Nothing(Panels):
         return [PanelView("nothing", f"Nothing of {task}", None)]
 """
 COLUMN = """
-from marginbench.harness.measures import Measure
+from marginbench.harness.results.measures import Measure
 from marginbench.reports.derived import Derived
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from marginbench import report
 from marginbench.harness.errors import StorageError
-from marginbench.harness.records import RecordBase
-from marginbench.harness.store import RecordStore
+from marginbench.harness.results.records import RecordBase
+from marginbench.harness.results.store import RecordStore
 from marginbench.reports.command import write_report
 from marginbench.reports.results import load_results
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from marginbench import report
-from marginbench.harness.store import RecordStore
+from marginbench.harness.results.store import RecordStore
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.command import write_report
 from marginbench.reports.frames import of_task

@@ -11,9 +11,9 @@ import pytest
 
 import marginbench
 from marginbench.harness.errors import StudyError
-from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.study_file import load_study, parse_study, study_names
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.execution.outcomes import RunSummary
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.study.file import load_study, parse_study, study_names
 from marginbench.reports.errors import ReportError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
@@ -141,7 +141,7 @@ def test_a_study_of_python_is_completed_as_one_of_a_file(tmp_path, monkeypatch):
         def __exit__(self, *error):
             pass
 
-    monkeypatch.setattr("marginbench.harness.session.LocalPool", Here)
+    monkeypatch.setattr("marginbench.harness.execution.session.LocalPool", Here)
     done = marginbench.run(marginbench.Study(**STUDY), tmp_path / "out", quiet=True)
     assert isinstance(done, RunSummary)
     assert re.fullmatch(r"RunResults\('.*out': 1 of 1 runs; 1 converged\)", repr(done))

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from marginbench import report
-from marginbench.harness.description import write_description
-from marginbench.harness.store import RecordStore
+from marginbench.harness.results.description import write_description
+from marginbench.harness.results.store import RecordStore
 from marginbench.reports import ReportError
 from marginbench.reports.results import load_results
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from marginbench import report
-from marginbench.harness.measures import Measure
+from marginbench.harness.results.measures import Measure
 from marginbench.reports.described import SvmTask
 from marginbench.reports.drawing.medians import Against, draw_medians
 from marginbench.reports.drawing.styles import solver_styles

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.cli.app import build_app, run_app
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.command import print_tables, write_report
 from marginbench.reports.fitting import Column, Entry, fit

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from marginbench.harness.folders.compacting import compact
-from marginbench.harness.store import RecordStore
+from marginbench.harness.results.folders.compacting import compact
+from marginbench.harness.results.store import RecordStore
 from marginbench.reports import command, results
 
 

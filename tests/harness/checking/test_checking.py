@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from marginbench.harness.checking import running
-from marginbench.harness.checking.findings import CheckWork, Finding, Imported, ImportWork
-from marginbench.harness.checking.optimum import certified_optimum
-from marginbench.harness.checking.performing import checked, imported
-from marginbench.harness.checking.running import check_solver
-from marginbench.harness.checking.suite import CHECKS
-from marginbench.harness.cli import build_app, run_app
+from marginbench.harness.cli.app import build_app, run_app
+from marginbench.harness.conformance import running
+from marginbench.harness.conformance.findings import CheckWork, Finding, Imported, ImportWork
+from marginbench.harness.conformance.optimum import certified_optimum
+from marginbench.harness.conformance.performing import checked, imported
+from marginbench.harness.conformance.running import check_solver
+from marginbench.harness.conformance.scaffold import Names, write_solver
+from marginbench.harness.conformance.suite import CHECKS
 from marginbench.harness.errors import SolverError
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.loading import load_class
-from marginbench.harness.scaffold import Names, write_solver
+from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.planning.solvers import load_class
 from marginbench.solvers import SMO, WeightedSolver
 from marginbench.solvers.registration import registry, solver_names
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.engines import choosing
-from marginbench.harness.engines.choosing import chosen_engine
-from marginbench.harness.engines.engine import DaskEngine
 from marginbench.harness.errors import EngineError, UserError
+from marginbench.harness.execution.engines import choosing
+from marginbench.harness.execution.engines.choosing import chosen_engine
+from marginbench.harness.execution.engines.engine import DaskEngine
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,7 @@ def test_the_classes_of_clusters_are_there_and_ctrl_c_stays_what_it_was() -> Non
     code = """
 import signal
 from importlib import import_module
-from marginbench.harness.engines import clusters
+from marginbench.harness.execution.engines import clusters
 from marginbench.harness.errors import EngineError
 
 before = signal.getsignal(signal.SIGINT)
@@ -140,7 +140,7 @@ def test_a_scheduler_that_does_not_answer_is_told_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("distributed", reason="needs marginbench[dask]")
-    from marginbench.harness.engines import link
+    from marginbench.harness.execution.engines import link
 
     monkeypatch.setattr(link, "_ANSWER", 0.2)
     with socket.socket() as taken:
@@ -167,7 +167,7 @@ def test_a_cluster_starts_without_a_word_where_the_port_of_dashboards_is_taken()
     pytest.importorskip("dask_jobqueue", reason="needs marginbench[dask]")
     code = """
 import contextlib, socket
-from marginbench.harness.engines import clusters
+from marginbench.harness.execution.engines import clusters
 
 with socket.socket() as taken:
     with contextlib.suppress(OSError):  # another process has it
@@ -183,7 +183,8 @@ with socket.socket() as taken:
 @pytest.mark.slow
 def test_nothing_of_dask_is_imported_until_it_is_asked_for() -> None:
     code = (
-        "import sys, marginbench.harness.session, marginbench.harness.engines.choosing; "
+        "import sys, marginbench.harness.execution.session; "
+        "import marginbench.harness.execution.engines.choosing; "
         "print(sorted({'dask', 'distributed', 'tornado'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.engines import dispatch
-from marginbench.harness.engines.dispatch import Dispatch, Order
-from marginbench.harness.engines.machines import Machine, Program
 from marginbench.harness.errors import EngineError
-from marginbench.harness.jobs import Ended, Job, Limits, Outcome
-from marginbench.harness.questions import DatasetWork
+from marginbench.harness.execution.engines import dispatch
+from marginbench.harness.execution.engines.dispatch import Dispatch, Order
+from marginbench.harness.execution.engines.machines import Machine, Program
+from marginbench.harness.execution.jobs import Ended, Job, Limits, Outcome
+from marginbench.harness.planning.questions import DatasetWork
 
 HERE = Program("1.0", "c0de", {"python": "3.13", "numpy": "2.0"})
 

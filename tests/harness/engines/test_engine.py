@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.engines.engine import DaskExecutor
-from marginbench.harness.engines.machines import Machine, this_program
-from marginbench.harness.engines.news import Gone, Joined, Left, News, Replied, Reply
-from marginbench.harness.engines.parcels import Parcel
 from marginbench.harness.errors import EngineError
-from marginbench.harness.jobs import Ended, Event, Executor, Job, Limits, Outcome, Started
-from marginbench.harness.questions import DatasetInfo, DatasetWork, DescribeWork
-from marginbench.harness.session import run_study
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.study import Study
+from marginbench.harness.execution.engines.engine import DaskExecutor
+from marginbench.harness.execution.engines.machines import Machine, this_program
+from marginbench.harness.execution.engines.news import Gone, Joined, Left, News, Replied, Reply
+from marginbench.harness.execution.engines.parcels import Parcel
+from marginbench.harness.execution.jobs import Ended, Event, Executor, Job, Limits, Outcome, Started
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.planning.questions import DatasetInfo, DatasetWork, DescribeWork
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.study.svm import Study
 
 SETTING = {"processor": "Xeon", "cores_logical": 8, "memory_mb": 32_000}
 FOUND = {"status": "budget", "n_iter": 5, "wall_s": 0.5, "test_error": 0.1}

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.engines.parcels import Packer, UnfitError, needs_of
-from marginbench.harness.jobs import Job, Limits
-from marginbench.harness.loading import load_class
-from marginbench.harness.svm.outside.commands import parsed_command
-from marginbench.harness.svm.outside.work import Estimator, OutsideWork, Program
-from marginbench.harness.svm.work import FitWork, Problem
+from marginbench.harness.evaluation.outside.commands import parsed_command
+from marginbench.harness.evaluation.outside.work import Estimator, OutsideWork, Program
+from marginbench.harness.evaluation.svm import FitWork, Problem
+from marginbench.harness.execution.engines.parcels import Packer, UnfitError, needs_of
+from marginbench.harness.execution.jobs import Job, Limits
+from marginbench.harness.planning.solvers import load_class
 
 PROBLEM = Problem("checkers", {}, {"name": "rbf", "gamma": 1.0}, 1.0, False)
 OWN = """

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.feasibility.records import Stage
-from marginbench.harness.feasibility.work import CellWork
-from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.harness.evaluation.feasibility import CellWork
+from marginbench.harness.execution.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.harness.results.feasibility import Stage
 from marginbench.solvers.feasibility.spaces import Space
 
 EASY = CellWork(

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from marginbench.data_loaders import DataError, load
-from marginbench.harness.feasibility.images import draw
-from marginbench.harness.feasibility.records import Stage
-from marginbench.harness.feasibility.work import ImagesWork
-from marginbench.harness.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.harness.evaluation.feasibility import ImagesWork
+from marginbench.harness.evaluation.images import draw
+from marginbench.harness.execution.jobs import CheckpointMessage, Message, PhaseMessage
+from marginbench.harness.results.feasibility import Stage
 
 WORK = ImagesWork(
     dataset="digits", dataset_params={}, n_train=100, n_validation=40, unit_norm=True,
@@ -32,7 +32,7 @@ def four_classes(monkeypatch: pytest.MonkeyPatch) -> Any:
         X_test = 0.5 * rng.standard_normal((80, 6)) + np.eye(4, 6)[y_test]
 
     monkeypatch.setattr(
-        "marginbench.harness.feasibility.images.load", lambda *given, **options: Data
+        "marginbench.harness.evaluation.images.load", lambda *given, **options: Data
     )
     return Data
 

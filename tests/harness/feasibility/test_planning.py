@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.asking import Ask
-from marginbench.harness.budget import run_limits
 from marginbench.harness.errors import StudyError
-from marginbench.harness.feasibility.kind import KIND
-from marginbench.harness.feasibility.records import FeasibilityRecord
-from marginbench.harness.feasibility.study import FeasibilityStudy
-from marginbench.harness.feasibility.work import CellWork, ImagesWork
-from marginbench.harness.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.kinds import Facts, Run
-from marginbench.harness.questions import DatasetInfo, DatasetWork
-from marginbench.harness.session import run_study
-from marginbench.harness.store import RecordStore
-from marginbench.harness.study_file import load_study
+from marginbench.harness.evaluation.feasibility import CellWork, ImagesWork
+from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.planning.asking import Ask
+from marginbench.harness.planning.feasibility import KIND
+from marginbench.harness.planning.kinds import Facts, Run
+from marginbench.harness.planning.questions import DatasetInfo, DatasetWork
+from marginbench.harness.results.feasibility import FeasibilityRecord
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.study.budget import run_limits
+from marginbench.harness.study.feasibility import FeasibilityStudy
+from marginbench.harness.study.file import load_study
 
 CELL = {"label": "easy", "generator": "ldfp", "m": 8, "n": 100, "kappa": 1.5, "tol": 0.0}
 IMAGES = {

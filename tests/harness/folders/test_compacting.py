@@ -16,14 +16,14 @@ import polars as pl
 import pytest
 
 import marginbench
-from marginbench.harness.description import write_description
 from marginbench.harness.errors import RecordError, UserError
-from marginbench.harness.folders import compacted, compacting, gathering
-from marginbench.harness.folders.compacted import CompactedFile
-from marginbench.harness.folders.compacting import compact
-from marginbench.harness.records import RecordBase
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.records import Checkpoint, Record
+from marginbench.harness.results.description import write_description
+from marginbench.harness.results.folders import compacted, compacting, gathering
+from marginbench.harness.results.folders.compacted import CompactedFile
+from marginbench.harness.results.folders.compacting import compact
+from marginbench.harness.results.records import RecordBase
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.svm import Checkpoint, Record
 
 OLD = Path(__file__).parents[1] / "old_records"
 

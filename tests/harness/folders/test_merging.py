@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.description import read_description
 from marginbench.harness.errors import UserError
-from marginbench.harness.folders import merging
-from marginbench.harness.folders.compacting import compact
-from marginbench.harness.folders.merging import merge
-from marginbench.harness.records import RecordBase
-from marginbench.harness.selection import select
-from marginbench.harness.session import run_study
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.study import Study
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.results.description import read_description
+from marginbench.harness.results.folders import merging
+from marginbench.harness.results.folders.compacting import compact
+from marginbench.harness.results.folders.merging import merge
+from marginbench.harness.results.records import RecordBase
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.study.select import select
+from marginbench.harness.study.svm import Study
 from marginbench.reports.results import load_results
 
 BOARD = {
@@ -37,8 +37,8 @@ MakeStudy = Callable[..., Study]
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One study, run whole and in two parts that share a task."""
-    from marginbench.harness.places import Places
-    from marginbench.harness.study_file import completed_study
+    from marginbench.harness.study.file import completed_study
+    from marginbench.harness.study.places import Places
 
     study = completed_study(
         Study.model_validate(
@@ -178,7 +178,7 @@ def test_what_cannot_be_merged_is_refused(folder: Path) -> None:
     refused("is none of the folders", one, two, out=out, prefer="three")
     values = read_description(two)
     assert values is not None
-    from marginbench.harness.description import write_description
+    from marginbench.harness.results.description import write_description
 
     changed = json.loads(json.dumps(values))
     changed["study"]["settings"]["budget"]["timeout"] = 7.0

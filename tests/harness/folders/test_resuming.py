@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness import session
-from marginbench.harness.folders import resuming, stamps
-from marginbench.harness.folders.compacting import compact
-from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.selection import select
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.study import Study
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.execution import session
+from marginbench.harness.execution.outcomes import RunSummary
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.results.folders import resuming, stamps
+from marginbench.harness.results.folders.compacting import compact
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.study.select import select
+from marginbench.harness.study.svm import Study
 
 BOARD = {
     "dataset": "checkers",

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.places import Places
-from marginbench.harness.remote.folder_objects import FolderObjects
-from marginbench.harness.remote.mirror import Mirror
-from marginbench.harness.session import run_study
-from marginbench.harness.study_file import completed_study
-from marginbench.harness.svm.study import Study
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.results.remote.folder_objects import FolderObjects
+from marginbench.harness.results.remote.mirror import Mirror
+from marginbench.harness.study.file import completed_study
+from marginbench.harness.study.places import Places
+from marginbench.harness.study.svm import Study
 
 BOARD = {
     "dataset": "checkers",

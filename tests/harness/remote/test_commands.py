@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.cli import build_app, run_app
-from marginbench.harness.remote.folder_objects import FolderObjects
-from marginbench.harness.remote.objects import StoreError
-from marginbench.harness.remote.opening import pushed_page
-from marginbench.harness.remote.urls import local_folder
+from marginbench.harness.cli.app import build_app, run_app
+from marginbench.harness.results.remote.folder_objects import FolderObjects
+from marginbench.harness.results.remote.objects import StoreError
+from marginbench.harness.results.remote.opening import pushed_page
+from marginbench.harness.results.remote.urls import local_folder
 from marginbench.reports.commands import watch
 
 Run = Callable[..., tuple[int, str, str]]

@@ -11,10 +11,10 @@ from threading import Barrier
 
 import pytest
 
-from marginbench.harness.remote import leases
-from marginbench.harness.remote.folder_objects import FolderObjects
-from marginbench.harness.remote.leases import EXPIRE_S, Leases
-from marginbench.harness.remote.objects import Entry
+from marginbench.harness.results.remote import leases
+from marginbench.harness.results.remote.folder_objects import FolderObjects
+from marginbench.harness.results.remote.leases import EXPIRE_S, Leases
+from marginbench.harness.results.remote.objects import Entry
 
 Begin = Callable[..., Leases]
 
@@ -90,8 +90,8 @@ def test_a_command_that_gives_no_sign_of_life_loses_its_claims_by_the_clock_of_t
 def test_a_command_of_this_machine_that_was_killed_is_not_waited_for(clock: Clock) -> None:
     script = (
         "import sys, os, signal\n"
-        "from marginbench.harness.remote.folder_objects import FolderObjects\n"
-        "from marginbench.harness.remote.leases import Leases\n"
+        "from marginbench.harness.results.remote.folder_objects import FolderObjects\n"
+        "from marginbench.harness.results.remote.leases import Leases\n"
         "leases = Leases(FolderObjects(sys.argv[1], ''))\n"
         "leases.begin(); leases.claim('run', {})\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"

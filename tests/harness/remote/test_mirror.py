@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.records import RecordBase
-from marginbench.harness.remote.folder_objects import FolderObjects
-from marginbench.harness.remote.mirror import Mirror
-from marginbench.harness.remote.objects import Entry
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.records import Record
+from marginbench.harness.results.records import RecordBase
+from marginbench.harness.results.remote.folder_objects import FolderObjects
+from marginbench.harness.results.remote.mirror import Mirror
+from marginbench.harness.results.remote.objects import Entry
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.svm import Record
 
 MakeMirror = Callable[..., Mirror]
 

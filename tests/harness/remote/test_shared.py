@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 
 from marginbench.harness.errors import BusyError, InterruptedRunError
-from marginbench.harness.folders.compacting import compact
-from marginbench.harness.folders.merging import OF_THE_MACHINE
-from marginbench.harness.guarding import exclusive
-from marginbench.harness.jobs import Event, Job, Started
-from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.remote import opening, shared as shared_module
-from marginbench.harness.remote.folder_objects import FolderObjects
-from marginbench.harness.remote.monitoring import Monitor
-from marginbench.harness.remote.objects import StoreError
-from marginbench.harness.remote.urls import StoreUrl
-from marginbench.harness.selection import select
-from marginbench.harness.session import run_study
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.study import Study
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.execution.guarding import exclusive
+from marginbench.harness.execution.jobs import Event, Job, Started
+from marginbench.harness.execution.outcomes import RunSummary
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.results.folders.compacting import compact
+from marginbench.harness.results.folders.merging import OF_THE_MACHINE
+from marginbench.harness.results.remote import opening, shared as shared_module
+from marginbench.harness.results.remote.folder_objects import FolderObjects
+from marginbench.harness.results.remote.monitoring import Monitor
+from marginbench.harness.results.remote.objects import StoreError
+from marginbench.harness.results.remote.urls import StoreUrl
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.study.select import select
+from marginbench.harness.study.svm import Study
 
 _ONE_RUN = threading.Lock()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from marginbench.harness.errors import UserError
-from marginbench.harness.remote.urls import StoreUrl, is_url, local_folder
+from marginbench.harness.results.remote.urls import StoreUrl, is_url, local_folder
 
 
 @pytest.mark.parametrize(

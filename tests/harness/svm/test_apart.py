@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import (
+from marginbench.harness.evaluation.plain import PlainModel
+from marginbench.harness.evaluation.search import Search, configurations
+from marginbench.harness.evaluation.svm import ApartWork, FitWork, JudgeWork, Problem, StoppingRules
+from marginbench.harness.execution.jobs import (
     CheckpointMessage,
     FoundMessage,
     Message,
@@ -19,10 +22,7 @@ from marginbench.harness.jobs import (
     SnapshotMessage,
     Stamp,
 )
-from marginbench.harness.svm.plain import PlainModel
-from marginbench.harness.svm.search import Search, configurations
-from marginbench.harness.svm.work import ApartWork, FitWork, JudgeWork, Problem, StoppingRules
-from marginbench.harness.wire import FrameReader, decode, encode
+from marginbench.harness.execution.wire import FrameReader, decode, encode
 
 DATA = {"n_train": 300, "n_test": 200}
 GAUSSIAN = Problem("checkers", DATA, {"name": "rbf", "gamma": 3.0}, 1.0, False)

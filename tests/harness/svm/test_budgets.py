@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from marginbench.harness.errors import StudyError
-from marginbench.harness.feasibility.study import FeasibilityStudy
-from marginbench.harness.jobs import CheckpointMessage, Message
-from marginbench.harness.svm.records import Checkpoint
-from marginbench.harness.svm.work import FitWork, Problem, StoppingRules
+from marginbench.harness.evaluation.svm import FitWork, Problem, StoppingRules
+from marginbench.harness.execution.jobs import CheckpointMessage, Message
+from marginbench.harness.results.svm import Checkpoint
+from marginbench.harness.study.feasibility import FeasibilityStudy
 
 N = 200
 DATA = {"n_train": N, "n_test": 100}

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginbench.harness.svm import entries
-from marginbench.harness.svm.evaluation import Evaluator
-from marginbench.harness.svm.predictors import TaskPoints
+from marginbench.harness.evaluation import entries
+from marginbench.harness.evaluation.models import Evaluator
+from marginbench.harness.evaluation.predictors import TaskPoints
 from marginbench.solvers import RBF, Kernel, KernelExpansion, Linear, Polynomial
 from marginbench.solvers.kernels import Points, Precomputed
 

@@ -13,15 +13,20 @@ from sklearn.model_selection import PredefinedSplit, cross_val_score
 
 from marginbench import SMO
 from marginbench.data_loaders import DataError, Dataset, load
-from marginbench.harness.selection import select
-from marginbench.harness.session import run_study
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.folds import fold_data, fold_fingerprint, fold_numbers, fold_sizes
-from marginbench.harness.svm.records import Record
-from marginbench.harness.svm.study import Study, Task
-from marginbench.harness.svm.verdict import load_task_data
-from marginbench.harness.svm.work import Fold
-from marginbench.harness.workbench import InProcess
+from marginbench.harness.evaluation.folds import (
+    fold_data,
+    fold_fingerprint,
+    fold_numbers,
+    fold_sizes,
+)
+from marginbench.harness.evaluation.svm import Fold
+from marginbench.harness.evaluation.verdict import load_task_data
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.svm import Record
+from marginbench.harness.study.select import select
+from marginbench.harness.study.svm import Study, Task
 from marginbench.reports.analysis import Analysis
 from marginbench.reports.page import render
 from marginbench.reports.results import load_results
@@ -171,7 +176,7 @@ def test_folds_that_no_seed_uses_are_told(
     tmp_path: Path, make_study: MakeStudy, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = make_study(task=[{**BOARD, "reference": False}], solver=[{"name": "Perceptron"}])
-    from marginbench.harness.progress import PlainProgress
+    from marginbench.harness.execution.progress import PlainProgress
 
     run_study(study, tmp_path, executor=InProcess(), progress=PlainProgress())
     told = "checkers: only 1 of 3 folds are run; set seeds = 3 for all"

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.jobs import CheckpointMessage, Message
-from marginbench.harness.records import EXPECTED_STATUSES
-from marginbench.harness.svm.measurement import measure
-from marginbench.harness.svm.records import Checkpoint
-from marginbench.harness.svm.work import FitWork, Problem
+from marginbench.harness.evaluation.measurement import measure
+from marginbench.harness.evaluation.svm import FitWork, Problem
+from marginbench.harness.execution.jobs import CheckpointMessage, Message
+from marginbench.harness.results.records import EXPECTED_STATUSES
+from marginbench.harness.results.svm import Checkpoint
 
 DATA = {"n_train": 300, "n_test": 200}
 LINEAR = Problem("checkers", DATA, {"name": "linear"}, 1.0, False)

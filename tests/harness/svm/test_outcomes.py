@@ -12,15 +12,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from marginbench.harness.jobs import CheckpointMessage, Ended, Job, Limits, Message
-from marginbench.harness.outcomes import RunSummary
-from marginbench.harness.pool import LocalPool
-from marginbench.harness.session import run_study
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.measurement import measure
-from marginbench.harness.svm.records import Record
-from marginbench.harness.svm.study import Study
-from marginbench.harness.svm.work import FitWork, Problem
+from marginbench.harness.evaluation.measurement import measure
+from marginbench.harness.evaluation.svm import FitWork, Problem
+from marginbench.harness.execution.jobs import CheckpointMessage, Ended, Job, Limits, Message
+from marginbench.harness.execution.local import LocalPool
+from marginbench.harness.execution.outcomes import RunSummary
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.svm import Record
+from marginbench.harness.study.svm import Study
 
 SOLVERS = '''
 import ctypes

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from marginbench.harness.errors import StudyError
-from marginbench.harness.kinds import Run
-from marginbench.harness.questions import DatasetInfo, SolverInfo
-from marginbench.harness.svm.kind import SVMFacts
-from marginbench.harness.svm.planning import plan_run
-from marginbench.harness.svm.study import Study
-from marginbench.harness.svm.work import FitWork, ReferenceInfo
+from marginbench.harness.evaluation.svm import FitWork, ReferenceInfo
+from marginbench.harness.planning.kinds import Run
+from marginbench.harness.planning.questions import DatasetInfo, SolverInfo
+from marginbench.harness.planning.svm import SVMFacts
+from marginbench.harness.planning.svm_runs import plan_run
+from marginbench.harness.study.svm import Study
 
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
 REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.123456789012345, "r" * 64)

@@ -10,9 +10,9 @@ import pytest
 from scipy import sparse
 
 from marginbench.data_loaders import load
-from marginbench.harness.jobs import Message
-from marginbench.harness.svm.reference import reference_optimum, references_folder
-from marginbench.harness.svm.work import Problem, ReferenceInfo, ReferenceWork
+from marginbench.harness.evaluation.reference import reference_optimum, references_folder
+from marginbench.harness.evaluation.svm import Problem, ReferenceInfo, ReferenceWork
+from marginbench.harness.execution.jobs import Message
 
 PARAMS = {"n_train": 60, "n_test": 40}
 
@@ -114,7 +114,7 @@ def test_a_linear_task_without_bias_has_the_same_optimum_by_either_way(
     (path,) = references_folder().glob("*.parquet")
     path.unlink()
     # One pass is not enough: SMO has to do it.
-    monkeypatch.setattr("marginbench.harness.svm.reference._LINEAR_EPOCHS", 1)
+    monkeypatch.setattr("marginbench.harness.evaluation.reference._LINEAR_EPOCHS", 1)
     by_smo, _ = compute(ReferenceWork(task, 1e-7))
     assert by_ascent.hash != by_smo.hash
     for found in (by_ascent, by_smo):

@@ -12,14 +12,14 @@ from sklearn.datasets import load_iris
 
 import marginbench
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import Message
-from marginbench.harness.svm.evaluation import Evaluator
-from marginbench.harness.svm.plain import PlainModel, plain_model
-from marginbench.harness.svm.predictors import TaskPoints
-from marginbench.harness.svm.reference import reference_optimum, references_folder
-from marginbench.harness.svm.several import ClassesEvaluator
-from marginbench.harness.svm.work import Problem, ReferenceWork
-from marginbench.harness.wire import FrameReader, decode, encode
+from marginbench.harness.evaluation.models import Evaluator
+from marginbench.harness.evaluation.multiclass import ClassesEvaluator
+from marginbench.harness.evaluation.plain import PlainModel, plain_model
+from marginbench.harness.evaluation.predictors import TaskPoints
+from marginbench.harness.evaluation.reference import reference_optimum, references_folder
+from marginbench.harness.evaluation.svm import Problem, ReferenceWork
+from marginbench.harness.execution.jobs import Message
+from marginbench.harness.execution.wire import FrameReader, decode, encode
 from marginbench.solvers import (
     BSCA,
     RBF,

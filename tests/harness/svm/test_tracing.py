@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.jobs import Message, PhaseMessage
-from marginbench.harness.svm.evaluation import Evaluation, Evaluator
-from marginbench.harness.svm.predictors import TaskPoints
-from marginbench.harness.svm.tracing import Snapshot, TraceMonitor
-from marginbench.harness.svm.work import StoppingRules
+from marginbench.harness.evaluation.models import Evaluation, Evaluator
+from marginbench.harness.evaluation.predictors import TaskPoints
+from marginbench.harness.evaluation.svm import StoppingRules
+from marginbench.harness.evaluation.tracing import Snapshot, TraceMonitor
+from marginbench.harness.execution.jobs import Message, PhaseMessage
 from marginbench.solvers import RBF, SBP, Counters, KernelExpansion, Pegasos, Solver
 from marginbench.solvers.kernels.oracle import KernelOracle
 

@@ -16,15 +16,15 @@ from scipy import sparse
 
 from marginbench import SMO, Pegasos
 from marginbench.data_loaders import Dataset
-from marginbench.harness.jobs import FoundMessage, Message, PhaseMessage
-from marginbench.harness.session import run_study
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.records import Record
-from marginbench.harness.svm.search import Round, Search, configurations
-from marginbench.harness.svm.study import Study
-from marginbench.harness.svm.tuning import Tuned, tune
-from marginbench.harness.svm.verdict import load_task_data
-from marginbench.harness.svm.work import FitWork, Problem, StoppingRules
+from marginbench.harness.evaluation.search import Round, Search, configurations
+from marginbench.harness.evaluation.svm import FitWork, Problem, StoppingRules
+from marginbench.harness.evaluation.tuning import Tuned, tune
+from marginbench.harness.evaluation.verdict import load_task_data
+from marginbench.harness.execution.jobs import FoundMessage, Message, PhaseMessage
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.svm import Record
+from marginbench.harness.study.svm import Study
 
 PROBLEM = Problem(
     "checkers", {"n_train": 200, "n_test": 100}, {"name": "rbf", "gamma": 1.0}, 1.0, False

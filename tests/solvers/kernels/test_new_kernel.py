@@ -72,8 +72,8 @@ USE = """
 import json, sys
 import numpy as np
 from marginbench import Model, SMO, solvers
-from marginbench.harness.study_file import load_study
-from marginbench.harness.svm.study import kernel_code
+from marginbench.harness.study.file import load_study
+from marginbench.harness.study.svm import kernel_code
 
 X = np.random.default_rng(0).standard_normal((30, 2))
 y = np.where(X[:, 0] > 0, 1, -1)

@@ -12,8 +12,8 @@ import pytest
 from scipy import sparse
 from sklearn.svm import SVC
 
-from marginbench.harness.catalogue import listed_solvers
-from marginbench.harness.svm.kind import KIND
+from marginbench.harness.planning.catalogue import listed_solvers
+from marginbench.harness.planning.svm import KIND
 from marginbench.solvers import SMO, OneDAL, registry
 from marginbench.solvers.registration import missing_package
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from marginbench.harness.errors import StudyError
-from marginbench.harness.svm.outside.commands import (
+from marginbench.harness.evaluation.outside.commands import (
     Command,
     command_params,
     missing_program,
     parsed_command,
     programs,
 )
-from marginbench.harness.svm.outside.templates import is_command, located_command
+from marginbench.harness.evaluation.outside.templates import is_command, located_command
 
 RBF = {"name": "rbf", "gamma": 0.1}
 OWN = {

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from marginbench import run
-from marginbench.harness.store import RecordStore
-from marginbench.harness.svm.outside.estimators import KNOWN
-from marginbench.harness.svm.records import Record
+from marginbench.harness.evaluation.outside.estimators import KNOWN
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.svm import Record
 
 DOCUMENT = Path(__file__).resolve().parents[4] / "docs" / "outside-solvers.md"
 BASE = """

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginbench.harness.process import SCRATCH
-from marginbench.harness.svm.outside.exporting import exported, libsvm_text
+from marginbench.harness.evaluation.outside.exporting import exported, libsvm_text
+from marginbench.harness.execution.process import SCRATCH
 
 LABELS = np.array([-1, 1, 7])
 

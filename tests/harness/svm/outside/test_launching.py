@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from marginbench.harness.svm.outside.launching import CommandError, Finished, Launch
+from marginbench.harness.evaluation.outside.launching import CommandError, Finished, Launch
 
 WORK = "import time\nwhile time.process_time() < 0.2: pass"
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.svm import SVC
 
 from marginbench.harness.errors import EvaluationError
-from marginbench.harness.svm.outside.libsvm_model import expansion_of
+from marginbench.harness.evaluation.outside.libsvm_model import expansion_of
 
 RBF = {"name": "rbf", "gamma": 0.7}
 Array = npt.NDArray[Any]

@@ -9,18 +9,22 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.describing import describe_solver, installed_version
 from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.kinds import Run
-from marginbench.harness.questions import DatasetInfo, DescribeWork, SolverInfo
-from marginbench.harness.selection import select
-from marginbench.harness.study_file import parse_study
-from marginbench.harness.svm.kind import KIND, SVMFacts
-from marginbench.harness.svm.outside.planning import ONE_VERSUS_ONE, check_outside, program_info
-from marginbench.harness.svm.outside.work import Estimator, OutsideWork, Program
-from marginbench.harness.svm.planning import plan_run
-from marginbench.harness.svm.study import Study
-from marginbench.harness.svm.work import FitWork, ReferenceInfo
+from marginbench.harness.evaluation.outside.planning import (
+    ONE_VERSUS_ONE,
+    check_outside,
+    program_info,
+)
+from marginbench.harness.evaluation.outside.work import Estimator, OutsideWork, Program
+from marginbench.harness.evaluation.svm import FitWork, ReferenceInfo
+from marginbench.harness.planning.describing import describe_solver, installed_version
+from marginbench.harness.planning.kinds import Run
+from marginbench.harness.planning.questions import DatasetInfo, DescribeWork, SolverInfo
+from marginbench.harness.planning.svm import KIND, SVMFacts
+from marginbench.harness.planning.svm_runs import plan_run
+from marginbench.harness.study.file import parse_study
+from marginbench.harness.study.select import select
+from marginbench.harness.study.svm import Study
 
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
 TEN = replace(DATA, n_classes=10)

@@ -16,20 +16,26 @@ from sklearn.svm import SVC, LinearSVC
 
 from marginbench.data_loaders import load
 from marginbench.harness.errors import SolverError
-from marginbench.harness.jobs import CheckpointMessage, Message, Outcome, SnapshotMessage, Stamp
-from marginbench.harness.process import SCRATCH
-from marginbench.harness.svm.outside.commands import command_params, parsed_command
-from marginbench.harness.svm.outside.launching import CommandError
-from marginbench.harness.svm.outside.work import (
+from marginbench.harness.evaluation.outside.commands import command_params, parsed_command
+from marginbench.harness.evaluation.outside.launching import CommandError
+from marginbench.harness.evaluation.outside.work import (
     Estimator,
     OutsideFit,
     OutsideJudge,
     OutsideWork,
     Program,
 )
-from marginbench.harness.svm.records import Checkpoint
-from marginbench.harness.svm.work import Problem
-from marginbench.harness.wire import FrameReader, decode, encode
+from marginbench.harness.evaluation.svm import Problem
+from marginbench.harness.execution.jobs import (
+    CheckpointMessage,
+    Message,
+    Outcome,
+    SnapshotMessage,
+    Stamp,
+)
+from marginbench.harness.execution.process import SCRATCH
+from marginbench.harness.execution.wire import FrameReader, decode, encode
+from marginbench.harness.results.svm import Checkpoint
 
 DATA = {"n_train": 200, "n_test": 100}
 PROBLEM = Problem("checkers", DATA, {"name": "rbf", "gamma": 10.0}, 1.0, True)

@@ -1,0 +1,179 @@
+"""The command line. Heavy modules are imported by the commands that need them."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from typing import Annotated, NoReturn
+
+import typer
+
+from ..errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
+from . import data, folders, running, solvers, studies, warming
+from .output import complain, data_code, help_only
+from .running import ReportWriter
+
+_POWERS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+# The letters of our numbers and tables that not all encodings have; no quotes, which end JSON's.
+_PLAIN = str.maketrans(
+    dict(zip(_POWERS, "-0123456789", strict=True))
+    | {"\N{NARROW NO-BREAK SPACE}": " ", "\N{NO-BREAK SPACE}": " ", "\N{EN DASH}": "-"}
+    | {"\N{MINUS SIGN}": "-", "\N{MULTIPLICATION SIGN}": "x", "≤": "<=", "≥": ">="}
+    | {"·": "-", "→": "->", "“": "'", "”": "'"}
+)
+# What a shell reports for a command that wrote into a closed pipe: 128 + SIGPIPE.
+EXIT_PIPE = 141
+
+
+def build_app(
+    write_report: ReportWriter,
+    write_page: ReportWriter | None = None,
+    import_report: Callable[[], None] = lambda: None,
+) -> typer.Typer:
+    """The application with all its commands.
+
+    Parameters
+    ----------
+    write_report : callable
+        ``write_report(results_folder, command) -> path`` turns a results folder into a report, and
+        prints its tables.
+    write_page : callable, optional
+        The same, but prints nothing; ``write_report`` by default.
+    import_report : callable
+        Imports what they need, while the first worker of a run starts.
+    """
+    app = typer.Typer(
+        name="marginbench",
+        help="Compare large-margin solvers fairly: on kernel evaluations, time and accuracy.",
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        add_completion=False,
+    )
+    app.callback(invoke_without_command=True)(_main)
+    running.add(app, write_report, write_page or write_report, import_report)
+    folders.add(app)
+    studies.add(app)
+    solvers.add(app)
+    data.add(app)
+    warming.add(app)
+    return app
+
+
+def run_app(app: typer.Typer, arguments: list[str] | None = None) -> NoReturn:
+    """Run the application and exit; a user's mistake becomes one line, not a traceback.
+
+    Parameters
+    ----------
+    app : typer.Typer
+    arguments : list of str, optional
+        Those of the process by default.
+    """
+    _open_closed_streams()
+    codecs.register_error("marginbench", _spelled)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="marginbench")
+    try:
+        code = _run(app, sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has enough.
+        code = EXIT_PIPE
+    except OSError as error:
+        code = _complain_of_storage(error)
+    _drop_what_cannot_be_printed()
+    sys.exit(code)
+
+
+def _run(app: typer.Typer, arguments: list[str]) -> int:
+    # Not app(), which has exit codes of its own for Ctrl-C and for closed pipes.
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("marginbench", list(arguments)) as context:
+            result = command.invoke(context)
+    except typer.Exit as ended:
+        return ended.exit_code
+    except UserError as error:
+        for line in error.lines:
+            complain(line, error.exit_code)
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return complain("interrupted", EXIT_INTERRUPTED)
+    except OSError:
+        raise
+    except Exception as error:  # what remains is sorted by its type here, bugs are raised again
+        if hasattr(error, "format_message"):  # the command line itself: click's own errors
+            at = getattr(error, "ctx", None)
+            where = f" (see '{at.command_path} --help')" if at is not None else ""
+            return complain(error.format_message().rstrip(".") + where, EXIT_USAGE)
+        if _is_data_error(error):
+            return complain(str(error), data_code(error))
+        raise
+    return result if isinstance(result, int) else 0
+
+
+def _complain_of_storage(error: OSError) -> int:
+    """A full disk where no code expected it, such as behind the output; other errors are bugs."""
+    from ..storage import unforeseen
+
+    known = unforeseen(error)
+    if known is None:
+        raise error
+    return complain(str(known), known.exit_code)
+
+
+def _open_closed_streams() -> None:
+    """A stream that the shell has closed (``>&-``) must not become the first file opened here."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest that is free; workers inherit it.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    """What is printed for letters that the encoding of the output lacks.
+
+    Those of numbers become plain ones, as in "1.5x10^-3", and others codes that JSON reads.
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    plain = re.sub(f"[{_POWERS}]+", r"^\g<0>", lacking).translate(_PLAIN)
+    return json.dumps(plain)[1:-1], error.end
+
+
+def _drop_what_cannot_be_printed() -> None:
+    """Python writes what is left of the output as it ends, and would complain again."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _is_data_error(error: Exception) -> bool:
+    # An error of data_loaders can only come from an imported data_loaders.
+    module = sys.modules.get("marginbench.data_loaders")
+    return module is not None and isinstance(error, module.DataError)
+
+
+def _main(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    if version:
+        from ..environment import version as installed
+
+        typer.echo(f"marginbench {installed()}")
+        raise typer.Exit
+    help_only(context)

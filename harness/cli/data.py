@@ -1,0 +1,214 @@
+"""The commands about datasets."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import EXIT_DATA, UserError
+from .output import complain, data_code, help_only, print_table
+
+_Names = Annotated[list[str] | None, typer.Argument(metavar="NAME...", show_default=False)]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of an imported dataset.")]
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    data = typer.Typer(help="List, fetch, import and verify datasets.", rich_markup_mode=None)
+    data.callback(invoke_without_command=True)(help_only)
+    data.command("list", help="List the datasets.")(_list)
+    data.command("fetch", help="Fetch datasets into the cache.")(_fetch)
+    data.command("verify", help="Check cached datasets; all of them without a name.")(_verify)
+    data.command("import", help="Bring your own file into the cache under a name.")(_import)
+    data.command("info", help="Say what is known of datasets.")(_info)
+    data.command("remove", help="Remove imported datasets from the cache.")(_remove)
+    app.add_typer(data, name="data")
+
+
+def _list(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    from ...data_loaders import imported, sources
+    from ..words import visible
+
+    own = imported()
+    if as_json:
+        found = [_as_dict(source.name) for source in sources()]
+        typer.echo(json.dumps(found + [_as_dict(item.name) for item in own], indent=2))
+        return
+    rows: list[tuple[str, ...]] = [("NAME", "FORMAT", "SUMMARY")]
+    rows.extend((source.name, source.format, source.summary) for source in sources())
+    for item in own:
+        # The target is the first thing that is decided.
+        told = item.decided[0] if item.decided else "import it again"
+        rows.append((item.name, "imported", f"{item.state}, {_size(item.size_bytes)}; {told}"))
+    print_table([tuple(map(visible, row)) for row in rows])
+
+
+def _fetch(names: _Names = None) -> int:
+    from ...data_loaders import DataError, fetch
+    from ..interrupts import interrupts_raised
+
+    code = 0
+    for name in _dataset_names(names or []):
+        try:
+            with interrupts_raised():
+                path = fetch(name)
+        except DataError as error:
+            code = max(code, complain(str(error), data_code(error)))
+        else:
+            typer.echo(f"{name}: {path}")
+    return code
+
+
+def _verify(names: _Names = None) -> int:
+    from ...data_loaders import imported, sources, verify
+    from ..words import visible
+
+    every = [*(source.name for source in sources()), *(item.name for item in imported())]
+    code = 0
+    for name in _dataset_names(names or every):
+        found = verify(name)
+        typer.echo(visible(f"{name}: {found.state}: {found.detail}"))
+        if found.state == "damaged":
+            code = EXIT_DATA
+    return code
+
+
+def _import(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call the dataset.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...", help="A file, a training and a test file, a folder, or file.py:name."
+        ),
+    ],
+    format: Annotated[
+        str | None, typer.Option(help="The format, if the name does not say it.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="key=value, as in target=income; repeat it for more."),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace what was imported under the name.")
+    ] = False,
+) -> None:
+    from ...data_loaders import import_data, imported_info
+    from ...data_loaders.own.options import option_from_text
+    from ..interrupts import interrupts_raised
+    from ..words import visible
+
+    options: dict[str, Any] = dict(option_from_text(text) for text in option or [])
+    if format is not None:
+        options["format"] = format
+    if len(files) > 2:
+        raise UserError(f"give one file, or a training and a test file, not {len(files)}")
+    if len(files) == 2:
+        options["test"] = files[1]
+    with interrupts_raised():
+        import_data(name, files[0], replace=replace, **_checked_options(options))
+    for line in imported_info(name).decided:
+        typer.echo(visible(f"{name}: {line}"))
+
+
+def _info(
+    names: _Names = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    from ..words import visible
+
+    found = [_as_dict(name) for name in _dataset_names(names or [])]
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    for item in found:
+        typer.echo(visible(item.pop("name")))
+        decided = item.pop("decided", [])
+        for key, value in item.items():
+            typer.echo("  " + visible(f"{key}: {value}"))
+        for line in decided:
+            typer.echo("  " + visible(line))
+
+
+def _remove(names: _Names = None) -> int:
+    from ...data_loaders import DataError, remove_imported
+    from ..study.select import split_names
+
+    wanted = split_names(names or [])
+    if not wanted:
+        raise UserError("name an imported dataset; 'marginbench data list' lists them")
+    code = 0
+    for name in wanted:
+        try:
+            remove_imported(name)
+        except DataError as error:
+            code = max(code, complain(str(error), data_code(error)))
+        else:
+            typer.echo(f"{name}: removed")
+    return code
+
+
+def _as_dict(name: str) -> dict[str, Any]:
+    """What is known of a dataset without reading its points."""
+    from ...data_loaders import imported_info
+    from ..study.datasets import registered_source
+
+    source = registered_source(name)
+    if source is None:
+        found = imported_info(name)
+        return {
+            "name": name,
+            "format": "imported",
+            "state": found.state,
+            "size_bytes": found.size_bytes,
+            "decided": list(found.decided),
+        }
+    return {
+        "name": name,
+        "format": source.format,
+        "summary": source.summary,
+        "split": source.split,
+        "parameters": dict(source.parameters),
+        "licence": source.licence,
+    }
+
+
+def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of data: `import_data` itself takes other names too, which are none."""
+    from ...data_loaders import suggest
+    from ...data_loaders.own.options import Options
+
+    known = Options.__dataclass_fields__
+    for key in options:
+        if key not in known:
+            raise UserError(f"unknown option {key!r}{suggest(key, known)}")
+    return options
+
+
+def _size(n_bytes: int) -> str:
+    for unit in ("B", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}"
+        n_bytes //= 1000
+    return f"{n_bytes} GB"
+
+
+def _dataset_names(names: list[str]) -> list[str]:
+    """Names in the datasets' own spelling."""
+    from ...data_loaders import suggest
+    from ..study.select import dataset_names, find, imported_names, split_names
+
+    known = [*dataset_names(), *imported_names()]
+    wanted = split_names(names)
+    if not wanted:
+        raise UserError(f"name a dataset{suggest('', known)}")
+    found = []
+    for name in wanted:
+        match = find(name, known)
+        if match is None:
+            raise UserError(f"unknown dataset {name!r}{suggest(name, known)}")
+        found.append(match)
+    return found

@@ -1,0 +1,304 @@
+"""The commands that run studies and look at their results."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import EXIT_DATA, InterruptedRunError, UserError, first_line
+from .output import complain
+from .stores import Results, pushed
+
+if TYPE_CHECKING:
+    from ..execution.outcomes import RunSummary
+    from ..planning.preview import Preview
+
+ReportWriter = Callable[[Path, str], Path]
+
+# Seconds for the report of an interrupted command.
+_PAGE_SECONDS = 20.0
+
+
+def add(
+    app: typer.Typer,
+    write_report: ReportWriter,
+    write_page: ReportWriter,
+    import_report: Callable[[], None],
+) -> None:
+    """Add the commands to the application.
+
+    Parameters
+    ----------
+    app : typer.Typer
+    write_report : callable
+        ``write_report(results_folder, command) -> path`` turns a results folder into a report, and
+        prints its tables.
+    write_page : callable
+        The same, but prints nothing.
+    import_report : callable
+        Imports what they need.
+    """
+    _add_run(app, write_report, write_page, import_report)
+    _add_report(app, write_report)
+    app.command("explain", help="Say why runs would be reused or repeated; nothing is run.")(
+        _explain
+    )
+
+
+def _add_run(
+    app: typer.Typer,
+    write_report: ReportWriter,
+    write_page: ReportWriter,
+    import_report: Callable[[], None],
+) -> None:
+    @app.command("run", help="Run a study and write its report; finished runs are not repeated.")
+    def run(
+        study: Annotated[
+            str | None,
+            typer.Argument(
+                help="A study that ships with marginbench, or a TOML file (default: quickstart; "
+                "with data that it lacks, a study of these alone).",
+                show_default=False,
+            ),
+        ] = None,
+        dataset: Annotated[
+            list[str] | None,
+            typer.Option(help="Only these tasks or datasets (repeat, or separate by commas)."),
+        ] = None,
+        solver: Annotated[
+            list[str] | None,
+            typer.Option(help="Only these solvers; file.py:Class takes one of your own."),
+        ] = None,
+        seeds: Annotated[int | None, typer.Option(help="Number of seeds.")] = None,
+        jobs: Annotated[
+            int, typer.Option(help="Runs at the same time; more than one disturbs the timings.")
+        ] = 1,
+        timeout: Annotated[
+            float | None, typer.Option(help="Seconds of solving that each run may take.")
+        ] = None,
+        where: Annotated[
+            str | None,
+            typer.Option(help="Only runs for which this holds: 'C == 10 and solver != \"SBP\"'."),
+        ] = None,
+        out: Annotated[
+            str | None,
+            typer.Option(
+                metavar="DIR|URL",
+                help="Results folder (default: results/STUDY), or s3://, gs://, az:// or file://.",
+                show_default=False,
+            ),
+        ] = None,
+        share: Annotated[
+            bool, typer.Option("--share", help="Let other commands run the study in this folder.")
+        ] = False,
+        retry_failed: Annotated[
+            bool, typer.Option("--retry-failed", help="Run again what did not go as planned.")
+        ] = False,
+        dry_run: Annotated[
+            bool, typer.Option("--dry-run", help="Only say what would be run, and for how long.")
+        ] = False,
+        quiet: Annotated[
+            bool, typer.Option("--quiet", help="Print nothing but errors and the report's path.")
+        ] = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="Print the outcome as one JSON object.")
+        ] = False,
+        log_json: Annotated[
+            bool, typer.Option("--log-json", help="Log one JSON object an event to stderr.")
+        ] = False,
+        scheduler: Annotated[
+            str | None,
+            typer.Option(help="Run on the workers of this Dask scheduler: tcp://HOST:PORT."),
+        ] = None,
+        cluster: Annotated[
+            str | None,
+            typer.Option(help="Run on a cluster started by slurm, pbs, lsf, sge or kubernetes."),
+        ] = None,
+        cluster_options: Annotated[
+            Path | None, typer.Option(help="TOML file with options of --cluster.")
+        ] = None,
+        timing: Annotated[
+            bool, typer.Option("--timing", help="Only like machines of a cluster, one run on each.")
+        ] = False,
+    ) -> int:
+        if quiet and log_json:
+            raise UserError("--quiet shows nothing while --log-json logs events; give one")
+        command = _command_line(study, dataset, solver, seeds, jobs, timeout, out, where, share)
+        show = _show_json if as_json else _show_path if quiet else _show_lines
+        options: dict[str, Any] = {
+            "datasets": dataset,
+            "solvers": solver,
+            "seeds": seeds,
+            "timeout": timeout,
+            "where": where,
+            "jobs": jobs,
+            "retry_failed": retry_failed,
+            "quiet": quiet,
+        }
+        from ..execution import running
+        from ..execution.engines.choosing import chosen_engine
+
+        engine = chosen_engine(scheduler, cluster, cluster_options, timing=timing, jobs=jobs)
+        if dry_run:
+            if engine is not None:
+                engine.check_options()
+            _show_preview(running.preview(study, out, **options), as_json=as_json)
+            return 0
+        options |= {"log_json": log_json, "engine": engine}
+        whole = _command_line(study, None, None, None, jobs, timeout, out, share=share)
+        options |= {"share": share, "command": command, "whole_command": whole}
+        options["meanwhile"] = import_report
+        try:
+            summary = running.run(study, out, **options)
+        except InterruptedRunError as error:
+            if error.summary is not None and error.summary.statuses:
+                page = _page_of_a_part(error, write_page, quiet=quiet)
+                if as_json:
+                    _show_json(error.summary, page, exit_code=error.exit_code)
+            raise
+        write = write_page if quiet or as_json else write_report
+        report = pushed(write(summary.results, _command_of(summary.results)))
+        for reason in summary.data_errors:
+            complain(reason, EXIT_DATA)
+        show(summary, report)
+        return int(summary.exit_code)
+
+
+def _show_lines(summary: RunSummary, report: str) -> None:
+    """How the runs ended, and where the report is."""
+    from ..words import plural
+
+    counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
+    typer.echo(f"{plural(summary.planned, 'run')}: {counts}")
+    if summary.part:
+        typer.echo(f"this was a part of the study: {summary.part}")
+    typer.echo(f"report: {report}")
+
+
+def _show_path(summary: RunSummary, report: str) -> None:
+    """What --quiet leaves: the runs that did not go as planned, and the report's path."""
+    for line in summary.unexpected:
+        complain(line, summary.exit_code)
+    typer.echo(report)
+
+
+def _show_json(summary: RunSummary, report: str | None, *, exit_code: int | None = None) -> None:
+    """One JSON object on one line."""
+    found = {
+        **summary.as_dict(),
+        "report": report,
+        "exit_code": summary.exit_code if exit_code is None else exit_code,
+    }
+    typer.echo(json.dumps(found, ensure_ascii=False))
+
+
+def _show_preview(found: Preview, *, as_json: bool) -> None:
+    lines = [json.dumps(found.as_dict(), ensure_ascii=False)] if as_json else found.in_words()
+    for line in lines:
+        typer.echo(line)
+
+
+def _page_of_a_part(
+    error: InterruptedRunError, write_page: ReportWriter, *, quiet: bool
+) -> str | None:
+    """Write the page of the runs that are recorded when the user interrupts, in bounded time.
+
+    Another Ctrl-C ends the process at once. The user has asked for an end, so nothing that goes
+    wrong here may hide how to resume.
+    """
+    from ..interrupts import interrupted_after
+
+    assert error.summary is not None
+    results = error.summary.results
+    say = partial(typer.echo, err=True)
+    if not quiet:
+        say("interrupted; writing the report of what is recorded (Ctrl-C again to end at once)")
+    try:
+        with interrupted_after(_PAGE_SECONDS, f"marginbench: {error}"):
+            page = pushed(write_page(results, _command_of(results)))
+    except Exception as problem:  # noqa: BLE001 - a bug too: 'report' shows it in full
+        say(f"no report: {first_line(problem)}")
+        return None
+    say(f"report: {page}")
+    return page
+
+
+def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:
+    @app.command("report", help="Write the report of a results folder again.")
+    def report(
+        results: Results,
+    ) -> None:
+        typer.echo(f"report: {pushed(write_report(results, _command_of(results)))}")
+
+
+def _explain(
+    results: Results,
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN",
+            help="Only this run: a record's file, the beginning of a key, or TASK/SOLVER/SEED.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    from ..planning import explain as explaining
+
+    found = explaining.explain(results, say=lambda line: typer.echo(line, err=True))
+    if run is not None:
+        found = explaining.chosen(found, run)
+    if as_json:
+        typer.echo(explaining.as_json(found))
+        return
+    for line in explaining.in_words(found):
+        typer.echo(line)
+
+
+def _command_of(results: Path) -> str:
+    """The command line that makes the results, from their study.json."""
+    from ..results.description import FILE_NAME, read_description
+
+    found = read_description(results)
+    if found is None:
+        raise UserError(
+            f"{results}: no results here ({FILE_NAME} is missing); 'marginbench run' makes them"
+        )
+    return str(found.get("command", ""))
+
+
+def _command_line(
+    study: str | None,
+    dataset: list[str] | None,
+    solver: list[str] | None,
+    seeds: int | None,
+    jobs: int,
+    timeout: float | None,
+    out: str | None,
+    where: str | None = None,
+    share: bool = False,
+) -> str:
+    """The command that makes the same results."""
+    words = ["marginbench", "run", *([study] if study else [])]
+    for flag, values in (("--dataset", dataset), ("--solver", solver)):
+        for value in values or []:
+            words += [flag, value]
+    options: list[tuple[str, Any]] = [
+        ("--seeds", seeds),
+        ("--where", where),
+        ("--timeout", timeout),
+        ("--out", out),
+    ]
+    if jobs != 1:
+        options.append(("--jobs", jobs))
+    for flag, value in options:
+        if value is not None:
+            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    words += ["--share"] if share else []
+    return shlex.join(words)

@@ -1,0 +1,141 @@
+"""The commands about solvers: list and describe them, start and check one of your own."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import EXIT_OK, EXIT_RUNS, UserError
+from .output import complain, help_only, print_table
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command("solvers", help="List the solvers that studies can name.")(_solvers)
+    app.command("solver", help="Describe a solver: its parameters, traits and source.")(_solver)
+    new = typer.Typer(help="Start a solver of your own.", rich_markup_mode=None)
+    new.callback(invoke_without_command=True)(help_only)
+    new.command("solver", help="Write a working solver and its tests into this folder.")(_new)
+    app.add_typer(new, name="new")
+    app.command("check", help="Check a solver of your own against the contract.")(_check)
+
+
+def _solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    from ..planning.catalogue import SUPPORTED, listed_solvers
+
+    listed, problems = listed_solvers()
+    if as_json:
+        typer.echo(json.dumps([asdict(item) for item in listed], indent=2))
+    else:
+        rows: list[tuple[str, ...]] = [("NAME", "STUDIES", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
+        for item in listed:
+            kinds = "?" if item.kinds is None else ", ".join(item.kinds)
+            flags = (_flag(item.supports, name) for name in SUPPORTED)
+            rows.append((item.name, kinds, *flags, item.summary))
+        print_table(rows)
+    for problem in problems:
+        complain(problem, EXIT_OK)
+
+
+def _flag(supports: Mapping[str, bool] | None, name: str) -> str:
+    """ "yes", "-", or "?" for a class that was not imported."""
+    if supports is None:
+        return "?"
+    return "yes" if supports[name] else "-"
+
+
+def _solver(
+    name: Annotated[
+        str, typer.Argument(help="The name of a known solver, file.py:Class or module:Class.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    from ..planning.catalogue import described, origin, plain
+    from ..words import visible
+
+    found = {kind: plain(info) for kind, info in described(name).items()}
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    first = next(iter(found.values()))
+    rows: list[tuple[str, ...]] = [("studies", ", ".join(found))]
+    rows += [("package", package) for package in [origin(name)] if package]
+    rows += [(key, visible(first[key])) for key in ("class", "source", "version")]
+    for facts in found.values():
+        rows += [(trait, visible(repr(value))) for trait, value in facts["traits"].items()]
+    parameters: list[tuple[str, ...]] = [
+        (f"  {key}", visible(repr(value))) for key, value in first["parameters"].items()
+    ]
+    typer.echo(first["summary"])
+    print_table(rows)
+    typer.echo("parameters:")
+    print_table(parameters or [("  none",)])
+
+
+def _new(
+    name: Annotated[
+        str, typer.Argument(help="Its name, such as MySolver; the file is my_solver.py.")
+    ],
+) -> None:
+    from ..conformance.scaffold import names_of, write_solver
+
+    names = names_of(name, Path.cwd())
+    solver, tests = write_solver(names, Path())
+    typer.echo(f"wrote {solver} and {tests}; next:")
+    for command in (
+        f"marginbench check {names.solver}",
+        f"marginbench run --solver {names.solver} --solver SMO",
+        f"python -m pip install pytest && python -m pytest {tests}",
+    ):
+        typer.echo(f"  {command}")
+
+
+def _check(
+    solver: Annotated[
+        str, typer.Argument(help="file.py:Class, module:Class or the name of a known solver.")
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(help="Check it for studies of this kind: svm or feasibility."),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds that each check may take.")] = 30.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    from ..conformance.running import check_solver
+    from ..planning.kinds import kind_named
+    from ..study.select import resolve_solver_name
+
+    if not 0 < timeout < float("inf"):
+        raise UserError(f"--timeout must be a number of seconds > 0, not {timeout:g}")
+    kinds = _kinds_of(solver) if kind is None else (kind_named(kind).name,)
+    name = resolve_solver_name(solver, kinds[0])
+    findings = []
+    for found in check_solver(name, kinds, timeout=timeout):
+        findings.append(found)
+        if not as_json:
+            typer.echo(f"{found.verdict:<14}  {found.check:<15}  {found.detail}".rstrip())
+    verdicts = Counter(found.verdict for found in findings)
+    if as_json:
+        listed = [asdict(found) for found in findings]
+        typer.echo(json.dumps({"solver": solver, "checks": listed}, indent=2))
+    else:
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        typer.echo(f"{len(findings)} checks: {counts}")
+    return EXIT_RUNS if verdicts["fail"] else EXIT_OK
+
+
+def _kinds_of(solver: str) -> tuple[str, ...]:
+    """The kinds of studies that a registered solver is for; all of them for any other."""
+    from ...solvers.registration import entries
+    from ..planning.kinds import kind_names
+    from ..study.select import find
+
+    known = entries()
+    name = find(solver, known)
+    return tuple(kind_names()) if name is None else known[name].kinds

@@ -1,0 +1,107 @@
+"""The commands about studies."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import UserError
+from .output import help_only
+
+_Study = Annotated[str, typer.Argument(help="A study that ships with marginbench, or a TOML file.")]
+
+_TEMPLATE = """\
+# Every solver is run on every task with every seed. To run it: marginbench run {name}.toml
+# docs/study-files.md explains all keys; "marginbench study show {name}.toml" lists the runs.
+name = "{name}"
+title = "SMO and Pegasos on digits"
+seeds = 3                 # solvers that draw nothing, such as SMO, run once
+
+[budget]
+timeout = 30.0            # seconds of solving for each run
+memory = 4096.0           # MB for each run
+
+# A list makes a grid: these are two tasks, "digits, C=1" and "digits, C=10".
+# "marginbench data list" lists the datasets.
+[[task]]
+dataset = "digits"
+kernel = "rbf"
+gamma = 0.1
+C = [1, 10]
+
+# "marginbench solvers" lists the solvers. Your own: name = "my_solver.py:MySolver".
+[[solver]]
+name = "SMO"
+
+[[solver]]
+name = "Pegasos"
+params = {{ max_epochs = [5, 20] }}
+"""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    study = typer.Typer(help="Begin, show and check study files.", rich_markup_mode=None)
+    study.callback(invoke_without_command=True)(help_only)
+    study.command("new", help="Write NAME.toml, a small study to begin with.")(_new)
+    study.command("show", help="List the tasks, solvers and runs of a study; nothing is run.")(
+        _show
+    )
+    study.command("validate", help="Say what is wrong with a study file, or that it is ok.")(
+        _validate
+    )
+    app.add_typer(study, name="study")
+
+
+def _new(name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)]) -> None:
+    from ..storage import storing
+
+    plain = name.removesuffix(".toml")
+    if not _NAME.fullmatch(plain) or len(plain) > 100:
+        raise UserError(
+            f"{name!r} is no name for a study: it may have up to 100 letters, digits, '.', '_' and "
+            "'-', none of the last three first"
+        )
+    path = Path(f"{plain}.toml")
+    with storing(path):
+        try:
+            file = path.open("x", encoding="utf-8")
+        except FileExistsError:
+            raise UserError(f"{path} exists and is left as it is; choose another name") from None
+        with file:
+            file.write(_TEMPLATE.format(name=plain))
+    typer.echo(f"{path} is written; run it: marginbench run {path}")
+
+
+def _show(
+    study: _Study,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    from ..planning import overview
+    from ..study.file import load_study
+    from ..words import visible
+
+    found = overview.overview(load_study(study), say=_to_errors)
+    if as_json:
+        typer.echo(overview.as_json(found))
+        return
+    for line in overview.in_words(found):
+        typer.echo(visible(line))
+
+
+def _validate(file: _Study) -> None:
+    from ..planning import overview
+    from ..study.file import load_study
+
+    found = overview.overview(load_study(file), say=_to_errors)
+    typer.echo(f"ok: {found.size}")
+    for line in found.skips:
+        typer.echo(line)
+
+
+def _to_errors(line: str) -> None:
+    typer.echo(line, err=True)

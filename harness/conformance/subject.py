@@ -1,0 +1,225 @@
+"""The class under check, and the small problems and the monitor that it is checked with."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...solvers.interface.base import Solver
+from ...solvers.interface.monitor import Monitor
+from ...solvers.kernels import make_kernel
+from ...solvers.models import Model
+from ...solvers.numeric.counters import Counters
+from ..errors import EvaluationError, first_line
+from ..evaluation.models import Evaluator
+from ..evaluation.plain import PlainModel, plain_model
+from ..evaluation.predictors import TaskPoints
+from ..words import visible
+from .findings import MendError
+
+Array = npt.NDArray[Any]
+
+GAMMA = 0.5
+#: The parameters that limit a run.
+LIMITS = ("max_epochs", "max_iter")
+
+
+class Points(NamedTuple):
+    """A training set: X, float64 of values that float32 holds, and labels."""
+
+    X: Array
+    y: Array
+
+
+def overlapping(n: int = 40, seed: int = 0) -> Points:
+    """Two overlapping classes in three dimensions, labels -1 and +1 in turn."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2, 1, -1)
+    X = rng.standard_normal((n, 3)) + 0.7 * y[:, None]
+    return Points(X.astype(np.float32).astype(np.float64), y)
+
+
+def clusters(n: int = 40) -> Points:
+    """Two clusters on opposite sides of the origin, labels -1 and +1 in turn."""
+    rng = np.random.default_rng(1)
+    y = np.where(np.arange(n) % 2, 1, -1)
+    X = 0.3 * rng.standard_normal((n, 3)) + 1.5 * y[:, None]
+    return Points(X.astype(np.float32).astype(np.float64), y)
+
+
+def three_classes(n: int = 45) -> Points:
+    """Three overlapping classes, labels 0, 1 and 2 in turn."""
+    rng = np.random.default_rng(2)
+    y = np.arange(n) % 3
+    centres = np.array([[1.5, 0.0, 0.0], [0.0, 1.5, 0.0], [0.0, 0.0, 1.5]])
+    X = 0.6 * rng.standard_normal((n, 3)) + centres[y]
+    return Points(X.astype(np.float32).astype(np.float64), y)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The class under check."""
+
+    cls: type[Solver]
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """Every parameter with its default."""
+        return {name: item.default for name, item in inspect.signature(self.cls).parameters.items()}
+
+    @property
+    def kernel(self) -> str:
+        """The kernel that it is checked with: its own default."""
+        own = self.defaults.get("kernel", getattr(self.cls, "kernel", "rbf"))
+        return own if own in ("rbf", "linear") else "rbf"
+
+    def make(self, **given: Any) -> Solver:
+        """An estimator with small settings and seed 0; parameters that it lacks are left out."""
+        settings = {
+            "kernel": self.kernel,
+            "gamma": GAMMA,
+            "C": 1.0,
+            "fit_intercept": not self.cls.supports_no_bias,
+            "random_state": 0,
+            **given,
+        }
+        return self.cls(**{k: v for k, v in settings.items() if k in self.defaults})
+
+    def limited(self, epochs: int, n: int, **given: Any) -> Solver:
+        """An estimator that ends after so many epochs of n iterations."""
+        return self.make(max_epochs=epochs, max_iter=epochs * n, **given)
+
+    @property
+    def tolerance(self) -> float:
+        """How far scores in float64 may be apart, relative to the largest."""
+        return 1e-6 if "dtype" in self.defaults else 1e-4
+
+    def kernel_on(self, X: Any) -> Any:
+        """The kernel that :meth:`make` sets."""
+        return make_kernel(self.kernel, gamma=GAMMA, degree=3, coef0=0.0, X=X)
+
+    def evaluator(self, points: Points, C: float = 1.0, *, bias: bool = False) -> Evaluator:
+        """What recomputes scores and objectives of a model of these points, of two classes."""
+        X, y = points
+        return Evaluator(
+            TaskPoints(self.kernel_on(X), X, X),
+            C=C,
+            fit_intercept=bias,
+            y_train=y,
+            y_test=y,
+            dual_certificate=self.cls.certificate == "dual",
+        )
+
+    @property
+    def biases(self) -> list[bool]:
+        """The values of ``fit_intercept`` that it supports."""
+        supported = {False: self.cls.supports_no_bias, True: self.cls.supports_bias}
+        return [bias for bias, yes in supported.items() if yes]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What two fits are compared by."""
+
+    model: bytes
+    counters: dict[str, int] | None
+    n_iter: int
+    status: str
+
+    @classmethod
+    def of(cls, solver: Solver) -> Fitted:
+        """Of a fitted estimator."""
+        counters = solver.counters_
+        return cls(
+            model=plain_of(solver.model_).digest,
+            counters=None if counters is None else counters.as_dict(),
+            n_iter=solver.n_iter_,
+            status=solver.status_,
+        )
+
+    def differences(self, other: Fitted) -> str:
+        """The names of what differs; empty if nothing does."""
+        return " and ".join(
+            name for name, value in vars(self).items() if value != getattr(other, name)
+        )
+
+
+def plain_of(model: object) -> PlainModel:
+    """A model as numbers.
+
+    Raises
+    ------
+    MendError
+        If it is none of marginbench's models.
+    """
+    try:
+        return plain_model(model)
+    except EvaluationError as error:
+        raise MendError(f"{error}; return a model such as problem.expansion(coef)") from None
+
+
+class Seen(NamedTuple):
+    """A checkpoint: what the solver said, the counts, and the model with its hash at that time."""
+
+    n_iter: int
+    counts: dict[str, int]
+    model: PlainModel
+    digest: bytes
+
+
+class Watch(Monitor):
+    """Takes every checkpoint that the solver offers.
+
+    Parameters
+    ----------
+    stop_after : int, optional
+        Ask the solver to stop at this checkpoint.
+    """
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.next_checkpoint = 0.0
+        self.stop_after = stop_after
+        self.counters: Counters | None = None
+        self.seen: list[Seen] = []
+        self.started = 0
+        self.finished: list[tuple[int, Model]] = []
+
+    def start(self, counters: Counters | None) -> None:
+        self.started += 1
+        self.counters = counters
+
+    def record(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
+        model = plain_of(snapshot())
+        self.seen.append(Seen(n_iter, self.counts(), model, model.digest))
+        return self.stop_after is not None and len(self.seen) >= self.stop_after
+
+    def counts(self) -> dict[str, int]:
+        """The counters by name, as they are now."""
+        return {} if self.counters is None else self.counters.as_dict()
+
+    def finish(self, n_iter: int, model: Model) -> None:
+        self.finished.append((n_iter, model))
+
+
+def raised(call: Callable[..., Any], *arguments: Any, **named: Any) -> Exception | None:
+    """What a call raises, or None."""
+    try:
+        call(*arguments, **named)
+    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+        return error
+    return None
+
+
+def unless_refused(words: str, error: Exception | None) -> list[str]:
+    """What is wrong with how bad input was met; nothing if it was refused by a ValueError."""
+    if error is None:
+        return [f"{words} is accepted"]
+    if isinstance(error, ValueError):
+        return []
+    return [f"{words} raises {visible(first_line(error), 100)}"]

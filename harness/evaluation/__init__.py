@@ -1,0 +1,1 @@
+"""What a run does in a worker, and how what comes back is judged."""

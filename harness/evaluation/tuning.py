@@ -1,0 +1,307 @@
+"""Tuning: each configuration is fitted to a part of the training data and scored on the rest.
+
+Test data are never touched. What the trials cost is counted apart from the run, which begins
+afterwards with the chosen values on the whole training part.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+
+from ...solvers.interface.convergence import without_convergence_warnings
+from ...solvers.interface.monitor import Monitor
+from ...solvers.models import Model
+from ...solvers.numeric.counters import Counters
+from ..errors import EvaluationError, first_line
+from .search import Round, Search
+from .svm import FitWork, StoppingRules
+from .tracing import Clocks
+from .verdict import build_evaluator
+
+if TYPE_CHECKING:
+    from ...data_loaders import Dataset
+    from ...solvers import Solver
+
+Rows = npt.NDArray[np.int64]
+
+# A trial looks at its clock at the training points, times this, times this again, ...
+_GROWTH = 1.19
+
+
+@dataclass
+class Trial:
+    """One configuration in one round.
+
+    Attributes
+    ----------
+    params : dict
+    round : int
+    points : int
+        Points that it was fitted to; of folds the smallest number.
+    error : float or None
+        Fraction of misclassified validation points; None if there is no model to score.
+    kernel_evals : int or None
+        Evaluations asked for, all folds together; None if the solver does not count.
+    cpu_s, wall_s : float
+        Seconds inside the solver.
+    ended : str
+        "completed", "cut short" (by its own limits or by what was left of those of the tuning; it
+        is scored all the same), "failed: ..." or "not tried".
+    """
+
+    params: dict[str, Any]
+    round: int
+    points: int
+    error: float | None = None
+    kernel_evals: int | None = None
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    ended: str = "not tried"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What tuning found.
+
+    Attributes
+    ----------
+    choice : int
+        The configuration, by its place.
+    trials : list of Trial
+    """
+
+    choice: int
+    trials: list[Trial]
+
+    def columns(self) -> dict[str, Any]:
+        """What the record says of it, with ``choice``."""
+        counts = [trial.kernel_evals for trial in self.trials if trial.kernel_evals is not None]
+        return {
+            "choice": self.choice,
+            "tuning": json.dumps([asdict(trial) for trial in self.trials], default=repr),
+            "tuning_wall_s": sum(trial.wall_s for trial in self.trials),
+            "tuning_cpu_s": sum(trial.cpu_s for trial in self.trials),
+            "tuning_evals": sum(counts) if counts else None,
+        }
+
+
+class TrialMonitor(Monitor):
+    """Measures a trial, and ends it where it has used up what it has.
+
+    Parameters
+    ----------
+    rules : StoppingRules
+    seconds : float
+        Of solving.
+    first_checkpoint : float
+        Evaluations after which the clock is first looked at.
+    """
+
+    def __init__(self, rules: StoppingRules, seconds: float, first_checkpoint: float) -> None:
+        self.rules, self.seconds = rules, seconds
+        self.clocks = Clocks()
+        self.counters: Counters | None = None
+        self.model: Model | None = None
+        self.cut_short = False
+        self._on_grid = first_checkpoint
+        self.next_checkpoint = min(first_checkpoint, rules.evaluations)
+
+    @property
+    def asked(self) -> int | None:
+        """Evaluations so far."""
+        return None if self.counters is None else self.counters.evaluations
+
+    def start(self, counters: Counters | None) -> None:
+        self.counters = counters
+        self.clocks.resume()
+
+    def record(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
+        while self._on_grid <= (self.asked or 0):
+            self._on_grid *= _GROWTH
+        self.next_checkpoint = self._on_grid
+        if (self.asked or 0) < self.rules.evaluations:
+            self.next_checkpoint = min(self._on_grid, self.rules.evaluations)
+        return self.epoch_ended(n_iter, snapshot)
+
+    def epoch_ended(self, n_iter: int, snapshot: Callable[[], Model]) -> bool:
+        self.clocks.pause()
+        spent = self.rules.spent(n_iter, self.asked) or self.clocks.wall_s >= self.seconds
+        self.cut_short = self.cut_short or bool(spent)
+        self.clocks.resume()
+        return self.cut_short
+
+    def finish(self, n_iter: int, model: Model) -> None:
+        self.clocks.pause()
+        self.model = model
+
+
+def tune(work: FitWork, dataset: Dataset, build: Callable[[dict[str, Any]], Solver]) -> Tuned:
+    """Try the configurations of a run and choose one.
+
+    Parameters
+    ----------
+    work : FitWork
+        With a search.
+    dataset : Dataset
+    build : callable
+        Makes the estimator with some parameters.
+
+    Raises
+    ------
+    RuntimeError
+        If no configuration could be scored.
+    ValueError
+        If a class has too few points for the split.
+    """
+    assert work.search is not None
+    trials = _Trials(work, work.search, dataset, build)
+    choice = trials.choose()
+    return Tuned(choice, trials.done)
+
+
+class _Trials:
+    """The trials of one run."""
+
+    def __init__(
+        self,
+        work: FitWork,
+        search: Search,
+        dataset: Dataset,
+        build: Callable[[dict[str, Any]], Solver],
+    ) -> None:
+        self.work, self.search, self.dataset, self.build = work, search, dataset, build
+        self.done: list[Trial] = []
+        self._rng = np.random.default_rng(search.seed)
+        self._splits = [
+            (_stratified_order(dataset.y_train[fit], self._rng, fit), held_out)
+            for fit, held_out in _splits(search, dataset.y_train, self._draw())
+        ]
+
+    def choose(self) -> int:
+        """Try round after round; the best configuration of the last round that was complete."""
+        best = list(range(len(self.search.configurations)))
+        n_points = min(len(fit) for fit, _ in self._splits)
+        n_classes = len(np.unique(self.dataset.y_train))
+        for number, each in enumerate(self.search.rounds(n_points, n_classes)):
+            trials: dict[int, Trial] = {}
+            for place in best[: each.keep]:
+                trials[place] = self._try(place, number, each)
+                self.done.append(trials[place])
+            complete = all(trial.ended != "not tried" for trial in trials.values())
+            scored = any(trial.error is not None for trial in trials.values())
+            if number == 0 and not scored:
+                raise RuntimeError(f"no configuration could be scored: {self.done[0].ended}")
+            if scored and (complete or number == 0):
+                # Of equal ones the first of the study.
+                best = sorted(trials, key=lambda place: (_rank(trials[place]), place))
+            if not (scored and complete):
+                break
+        return best[0]
+
+    def _try(self, place: int, number: int, each: Round) -> Trial:
+        """Fit one configuration to each part and score it; it may not take more than is left."""
+        params = self.search.configurations[place]
+        trial = Trial(params, number, min(each.points, *(len(fit) for fit, _ in self._splits)))
+        wrong = n_scored = 0
+        for order, held_out in self._splits:
+            seconds = min(self.search.trial_seconds, self._seconds_left(trial))
+            evaluations = min(each.evaluations, self._evaluations_left(trial))
+            if seconds <= 0 or evaluations <= 0:
+                break
+            fit = order[: each.points]
+            rules = replace(self.work.rules, evaluations=evaluations, primal=-math.inf)
+            monitor = TrialMonitor(rules, seconds, float(len(fit)))
+            try:
+                wrong += self._fitted(params, fit, held_out, monitor)
+            except Exception as error:  # noqa: BLE001 - a solver may raise anything
+                trial.ended = f"failed: {first_line(error)}"
+            _add_costs(trial, monitor)
+            if trial.ended.startswith("failed"):
+                trial.error = None
+                return trial
+            if trial.ended != "cut short":
+                trial.ended = "cut short" if monitor.cut_short else "completed"
+            n_scored += len(held_out)
+        if n_scored:
+            trial.error = wrong / n_scored
+        if 0 < n_scored < sum(len(held_out) for _, held_out in self._splits):
+            trial.ended = "cut short"
+        return trial
+
+    def _fitted(
+        self, params: dict[str, Any], fit: Rows, held_out: Rows, monitor: TrialMonitor
+    ) -> int:
+        """Misclassified validation points of a model fitted to these rows."""
+        data, work = self.dataset, self.work.configured(params)
+        X, y = data.X_train[fit], data.y_train[fit]
+        # As in the data and in the warm-up: for others, loops would be compiled again.
+        for array in (y,) if sparse.issparse(X) else (X, y):
+            array.flags.writeable = False
+        try:
+            with without_convergence_warnings():
+                self.build(work.params).fit(X, y, monitor=monitor)
+        finally:
+            monitor.clocks.pause()
+        if monitor.model is None:
+            raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
+        part = replace(
+            data, X_train=X, y_train=y, X_test=data.X_train[held_out], y_test=data.y_train[held_out]
+        )
+        evaluator = build_evaluator(work.problem, part, certificate=False)
+        scores = evaluator.test_scores(monitor.model, np.arange(len(held_out)))
+        return _misclassified(scores, part.y_test, np.unique(y))
+
+    def _seconds_left(self, trial: Trial) -> float:
+        return self.search.seconds - sum(each.wall_s for each in [*self.done, trial])
+
+    def _evaluations_left(self, trial: Trial) -> float:
+        return self.search.evaluations - sum(each.kernel_evals or 0 for each in [*self.done, trial])
+
+    def _draw(self) -> int:
+        return int(self._rng.integers(2**31))
+
+
+def _splits(search: Search, y: npt.NDArray[Any], seed: int) -> Iterator[tuple[Rows, Rows]]:
+    """Rows to fit to and rows to score on, with the classes in proportion."""
+    if search.folds is None:
+        splitter = StratifiedShuffleSplit(1, test_size=search.validation, random_state=seed)
+    else:
+        splitter = StratifiedKFold(search.folds, shuffle=True, random_state=seed)
+    yield from splitter.split(np.zeros((len(y), 1)), y)
+
+
+def _stratified_order(y: npt.NDArray[Any], rng: np.random.Generator, rows: Rows) -> Rows:
+    """The rows in an order of which every beginning has the classes in proportion."""
+    position = np.empty(len(y))
+    for label in np.unique(y):
+        mine = rng.permutation(np.flatnonzero(y == label))
+        position[mine] = (np.arange(len(mine)) + rng.random()) / len(mine)
+    return rows[np.argsort(position, kind="stable")]
+
+
+def _misclassified(scores: npt.NDArray[Any], y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> int:
+    """How many points a model's scores put into another class; all whose scores are not finite."""
+    finite = np.isfinite(scores)
+    if scores.ndim == 1:
+        return int(np.sum(((scores > 0) != (y > 0)) | ~finite))
+    return int(np.sum((classes[scores.argmax(axis=1)] != y) | ~finite.all(axis=1)))
+
+
+def _add_costs(trial: Trial, monitor: TrialMonitor) -> None:
+    trial.wall_s += monitor.clocks.wall_s
+    trial.cpu_s += monitor.clocks.cpu_s
+    if monitor.asked is not None:
+        trial.kernel_evals = (trial.kernel_evals or 0) + monitor.asked
+
+
+def _rank(trial: Trial) -> float:
+    return math.inf if trial.error is None else trial.error

@@ -1,0 +1,1 @@
+"""Running what is planned: workers, limits, progress, other machines."""

@@ -1,0 +1,316 @@
+"""A worker process with its guardian, as the parent sees it: start, talk, look at, kill."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from . import guardian
+from .descendants import Descendants
+from .wire import FrameReader
+
+#: What the processes of one worker have in their environment, so that they can be found.
+MARK = "MARGINBENCH_WORKER"
+#: The folder for files that a job needs while it runs.
+SCRATCH = "MARGINBENCH_SCRATCH"
+
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+# The modules are looked for where the parent finds them, not in the current folder.
+_BOOT = (
+    "import json, sys; given = json.loads(sys.argv[1]); sys.path[:] = given.pop('path'); "
+    "from marginbench.harness.execution.worker import main; main(**given)"
+)
+# Seconds that the guardian is given to kill all, and between two looks at child processes.
+_PATIENCE = 40.0
+_POLL_FAMILY = 0.5
+_PIECE = 2**20
+
+
+class WorkerProcess:
+    """One worker process; nothing that it starts outlives :meth:`kill` or this process.
+
+    Parameters
+    ----------
+    log : Path
+        Takes what the worker prints.
+    threads : int
+        Threads of numeric libraries.
+
+    Attributes
+    ----------
+    log, threads
+        As above.
+    pid : int or None
+        Of the worker itself.
+    closed : bool
+        Whether the worker's end of the connection is closed.
+    """
+
+    def __init__(self, log: Path, threads: int) -> None:
+        self.threads, self.log = threads, log
+        self.closed = False
+        self.reader = FrameReader()
+        self._mark = uuid.uuid4().hex
+        self._family: list[psutil.Process] = []
+        self._family_seen = -_POLL_FAMILY
+        # Of each process that was ever seen, when it was last seen.
+        self._cpu: dict[psutil.Process, float] = {}
+        self._lines = b""
+        here, there = socket.socketpair()
+        control_read, self._control = os.pipe()
+        self._status, status_write = os.pipe()
+        given = json.dumps({"path": sys.path, "descriptor": there.fileno()})
+        command = [sys.executable, "-P", "-c", _BOOT, given]
+        threads_too = dict.fromkeys(_THREAD_VARIABLES, str(threads))
+        scratch = (log.parent / "scratch").absolute()
+        try:
+            self._guardian = subprocess.Popen(
+                [sys.executable, "-I", "-S", guardian.__file__]
+                + [str(control_read), str(status_write), str(there.fileno()), str(log), *command],
+                env={**os.environ, **threads_too, MARK: self._mark, SCRATCH: str(scratch)},
+                pass_fds=(control_read, status_write, there.fileno()),
+                # Ctrl-C and the hang-up of a terminal are the parent's business.
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+            )
+        except BaseException:
+            here.close()
+            os.close(self._control)
+            os.close(self._status)
+            raise
+        finally:
+            there.close()
+            os.close(control_read)
+            os.close(status_write)
+        here.setblocking(False)
+        os.set_blocking(self._status, False)
+        self._socket = here
+        self._descendants = Descendants(self._guardian.pid)
+
+    def fileno(self) -> int:
+        """The connection's descriptor, to wait for messages."""
+        return self._socket.fileno()
+
+    @property
+    def pid(self) -> int | None:
+        lines = self._status_lines()
+        return int(lines[0]) if lines else None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the worker runs, or what it has left behind is still being killed."""
+        return self._guardian.poll() is None
+
+    def join(self, seconds: float) -> None:
+        """Wait until it has ended, at most so long."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._guardian.wait(seconds)
+
+    @property
+    def exit_words(self) -> str:
+        """How it ended."""
+        lines = self._status_lines()
+        if len(lines) < 2:
+            return "the process was killed from outside"
+        code = os.waitstatus_to_exitcode(int(lines[1]))
+        if code >= 0:
+            return f"the process ended with exit code {code}"
+        try:
+            return f"the process was killed by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"the process was killed by signal {-code}"
+
+    def send(self, frame: bytes, seconds: float = 30.0) -> bool:
+        """Send all of a frame; whether the worker has taken it in this time."""
+        rest = memoryview(frame)
+        deadline = time.monotonic() + seconds
+        with contextlib.suppress(OSError):
+            while rest:
+                if not select.select([], [self._socket], [], deadline - time.monotonic())[1]:
+                    return False
+                rest = rest[self._socket.send(rest) :]
+        return not rest
+
+    def acknowledge(self) -> None:
+        """Let a worker go on that waits for it; one that does not is its own affair."""
+        with contextlib.suppress(OSError):
+            self._socket.send(b"\0")
+
+    def receive(self) -> Iterator[tuple[bytes, bytes]]:
+        """The frames that are there, without waiting.
+
+        Raises
+        ------
+        WireError
+            If something else is there.
+        """
+        while True:
+            yield from self.reader.frames()
+            try:
+                piece = self._socket.recv(_PIECE)
+            except BlockingIOError:
+                return
+            except OSError:
+                piece = b""
+            if not piece:
+                self.closed = True
+                return
+            self.reader.feed(piece)
+
+    def reset_peak(self) -> None:
+        """Begin to look for the largest memory anew, where the system keeps a high-water mark."""
+        with contextlib.suppress(OSError):
+            Path(f"/proc/{self.pid}/clear_refs").write_text("5", encoding="ascii")
+
+    def peak_mb(self) -> float | None:
+        """Largest resident memory of the worker itself by the system's account, 10^6 bytes."""
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{self.pid}/status").read_text("utf-8", "replace").split("\n"):
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024 / 1e6
+        return None
+
+    def resident_mb(self) -> float:
+        """Resident memory of the worker and all that it has started, 10^6 bytes."""
+        now = time.monotonic()
+        if now - self._family_seen > _POLL_FAMILY:
+            self.cpu_s()
+        return sum(map(_resident, self._family)) / 1e6
+
+    def family(self) -> list[psutil.Process]:
+        """The worker and all that it has started."""
+        self._family_seen = time.monotonic()
+        self._family = []
+        for pid in self._descendants.pids():
+            with contextlib.suppress(psutil.Error):
+                self._family.append(psutil.Process(pid))
+        return self._family
+
+    def cpu_s(self, *, fresh: bool = True) -> float:
+        """CPU seconds of the worker and of all that it has started, by the system's account.
+
+        Parameters
+        ----------
+        fresh : bool
+            Whether to look for child processes that have been started in the last half second.
+        """
+        if fresh:
+            self.family()
+        pid, ended = self.pid, 0.0
+        for process in self._family:
+            with contextlib.suppress(psutil.Error):
+                times = process.cpu_times()
+                own = _cpu_clock(process.pid) if process.pid == pid else None
+                self._cpu[process] = times.user + times.system if own is None else own
+                ended += _of_children(times)
+        with contextlib.suppress(psutil.Error):
+            # Orphans that have ended were the guardian's.
+            ended += _of_children(psutil.Process(self._guardian.pid).cpu_times())
+        alive = sum(self._cpu.get(process, 0.0) for process in self._family)
+        # A process that ignores the end of its children is not charged for them, but they are seen.
+        return max(alive + ended, sum(self._cpu.values()))
+
+    def delay_s(self) -> float:
+        """Seconds in which the worker or this process was ready to run but had to wait.
+
+        Zero where the system does not tell.
+        """
+        own = Path("/proc/thread-self/schedstat")
+        threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
+        return sum(map(_delay, (own, *threads)))
+
+    def kill(self) -> None:
+        """Kill the worker and all that it has started."""
+        if self._control < 0:
+            return
+        os.close(self._control)
+        self._control = -1
+        self.join(_PATIENCE)
+        if self._guardian.poll() is None:
+            self._guardian.kill()
+            self._guardian.wait()
+        if len(self._status_lines()) < 1 or self._guardian.returncode != 0:
+            kill_marked(self._mark)
+        self._socket.close()
+        os.close(self._status)
+
+    def _status_lines(self) -> list[bytes]:
+        with contextlib.suppress(OSError):
+            while piece := os.read(self._status, 4096):
+                self._lines += piece
+        return self._lines.split(b"\n")[:-1]
+
+
+def kill_marked(mark: str) -> None:
+    """Kill every process that has this mark of a worker in its environment.
+
+    This is for what a guardian that was killed itself has left.
+    """
+    wanted = f"{MARK}={mark}".encode()
+    for _ in range(100):
+        found = [pid for pid in psutil.pids() if wanted in _environment(pid).split(b"\0")]
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _environment(pid: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    if sys.platform == "darwin":
+        with contextlib.suppress(psutil.Error):
+            variables = psutil.Process(pid).environ().items()
+            return b"\0".join(f"{name}={value}".encode() for name, value in variables)
+    return b""
+
+
+def _of_children(times: Any) -> float:
+    """CPU seconds of children that have ended."""
+    return float(getattr(times, "children_user", 0) + getattr(times, "children_system", 0))
+
+
+def _delay(schedstat: Path) -> float:
+    """Seconds on the run queue, of a thread."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(schedstat.read_text("ascii").split()[1]) / 1e9
+    return 0.0
+
+
+def _resident(process: psutil.Process) -> int:
+    with contextlib.suppress(psutil.Error):
+        return int(process.memory_info().rss)
+    return 0
+
+
+def _cpu_clock(pid: int) -> float | None:
+    """CPU seconds of a process, all its threads included, to the nanosecond; None if not known."""
+    if sys.platform != "linux":
+        return None
+    with contextlib.suppress(OSError):
+        # The number of a process's CPU clock, as clock_getcpuclockid(3) makes it.
+        clock: Any = (~pid << 3) | 2
+        return time.clock_gettime(clock)
+    return None

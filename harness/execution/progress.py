@@ -1,0 +1,289 @@
+"""What the user sees while a study runs: a live display on a terminal, else a line per run."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from ..planning.forecast import (
+    Forecast,
+    Interval,
+    Pair,
+    eta_words,
+    recorded_seconds,
+    span,
+)
+from ..planning.kinds import Run, kind_named
+from ..results.records import EXPECTED_STATUSES, RecordBase
+from ..words import REASON_LIMIT, plural, visible
+from .outcomes import Ending
+
+# A forecast that took longer, in seconds, is made again only after so many times its own time.
+_QUICK, _REST = 0.001, 20
+# Machines that the live display shows.
+_MOST_MACHINES = 20
+
+
+class Progress(Protocol):
+    """Told what happens; shows it."""
+
+    def say(self, line: str) -> None:
+        """Show one line that stays."""
+        ...
+
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+        """These runs are to be run now; others are recorded, and tell how long such runs take."""
+        ...
+
+    def started(self, run: Run, machine: str = "") -> None:
+        """A run begins; ``machine`` is empty for this machine."""
+        ...
+
+    def ended(self, record: RecordBase) -> None: ...
+
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        """Another command has recorded a run that was to be done here."""
+        ...
+
+    def refresh(self) -> None:
+        """Nothing happened for a moment; clocks may be redrawn."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class SilentProgress:
+    """Shows nothing."""
+
+    def say(self, line: str) -> None:
+        pass
+
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+        pass
+
+    def started(self, run: Run, machine: str = "") -> None:
+        pass
+
+    def ended(self, record: RecordBase) -> None:
+        pass
+
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        pass
+
+    def refresh(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Running:
+    """A run that has begun: when, and on which machine (empty: this one)."""
+
+    pair: Pair
+    since: float
+    machine: str = ""
+
+
+class Tally:
+    """What has been run, what is running and what is left."""
+
+    def __init__(self, jobs: int) -> None:
+        self.forecast = Forecast(jobs)
+        self.to_do = 0
+        self.done = 0
+        self.failed = 0
+        self.left: dict[Pair, int] = defaultdict(int)
+        self.running: dict[tuple[str, str, int], Running] = {}
+        # Of each machine, how many runs have ended there.
+        self.ended_on: Counter[str] = Counter()
+        self._eta, self._next_eta = "", 0.0
+
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]]) -> None:
+        self.to_do, self.done, self.failed = len(pending), 0, 0
+        for run in pending:
+            self.left[Pair.of(run)] += 1
+        for run, ending in recorded:
+            if ending.solving_s is not None:
+                self.forecast.add(Pair.of(run), ending.seconds, ending.solving_s)
+
+    def started(self, run: Run, machine: str = "") -> None:
+        pair = Pair.of(run)
+        self.left[pair] -= 1
+        self.running[run.task, run.solver, run.seed] = Running(pair, time.monotonic(), machine)
+        # A cluster tells only by what it takes how many runs it does at a time.
+        self.forecast.jobs = max(self.forecast.jobs, len(self.running))
+
+    def ended(self, record: RecordBase) -> Running:
+        """A run has ended; how it was running."""
+        ran = self.running.pop((record.task, record.solver, record.seed))
+        self.forecast.add(ran.pair, time.monotonic() - ran.since, record.wall_s)
+        self.done += 1
+        self.failed += record.status not in EXPECTED_STATUSES
+        self.ended_on[ran.machine] += 1
+        return ran
+
+    def machines(self) -> list[str]:
+        """A line for each machine, if there are several."""
+        running = Counter(ran.machine for ran in self.running.values())
+        names = sorted({*running, *self.ended_on})
+        if len(names) < 2:
+            return []
+        return [f"{name}: {running[name]} running, {self.ended_on[name]} done" for name in names]
+
+    def remaining(self) -> Interval | None:
+        """Seconds that are left; None while nothing is known."""
+        now = time.monotonic()
+        running = [(ran.pair, now - ran.since) for ran in self.running.values()]
+        return self.forecast.remaining(self.left, running)
+
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        pair = Pair.of(run)
+        self.left[pair] -= 1
+        self.to_do -= 1
+        self.forecast.add(pair, recorded_seconds(record), record.wall_s)
+
+    def eta(self) -> str:
+        """Words for the time that is left; empty while nothing is known or nothing is left."""
+        now = time.monotonic()
+        if self.done == self.to_do:
+            return ""
+        if now >= self._next_eta:
+            remaining = self.remaining()
+            self._eta = "" if remaining is None else eta_words(remaining)
+            took = time.monotonic() - now
+            self._next_eta = now + _REST * took if took > _QUICK else now
+        return self._eta
+
+
+class PlainProgress:
+    """One line per finished run, for logs and pipes.
+
+    Parameters
+    ----------
+    jobs : int
+        Runs at the same time.
+    stream : text file
+        Standard error by default; what a command prints as its result stays apart.
+    """
+
+    def __init__(self, jobs: int = 1, stream: TextIO | None = None) -> None:
+        self._tally = Tally(jobs)
+        self._stream = sys.stderr if stream is None else stream
+
+    def say(self, line: str) -> None:
+        try:
+            print(visible(line), file=self._stream, flush=True)
+        except BrokenPipeError:
+            raise
+        except OSError:
+            # The runs go on: their records are elsewhere, and tell the same.
+            pass
+
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+        self._tally.begin(pending, recorded)
+        if pending:
+            self.say(f"{plural(len(pending), 'run')} to do")
+
+    def started(self, run: Run, machine: str = "") -> None:
+        self._tally.started(run, machine)
+
+    def ended(self, record: RecordBase) -> None:
+        ran = self._tally.ended(record)
+        eta = self._tally.eta()
+        left = f", on {ran.machine}" * bool(ran.machine) + f", {eta} left" * bool(eta)
+        self.say(f"[{self._tally.done}/{self._tally.to_do}] {outcome_line(record)}{left}")
+
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        self._tally.recorded(run, record)
+
+    def refresh(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class LiveProgress:
+    """What runs right now, redrawn in place, under a line for each finished run.
+
+    Parameters
+    ----------
+    jobs : int
+        Runs at the same time.
+    """
+
+    def __init__(self, jobs: int = 1, console: Console | None = None) -> None:
+        self._tally = Tally(jobs)
+        self._console = Console(stderr=True) if console is None else console
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._drawn = 0.0
+
+    def say(self, line: str) -> None:
+        # As Text: brackets in names are no markup.
+        self._console.print(Text(visible(line)))
+
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+        self._tally.begin(pending, recorded)
+        self._live.start()
+        self.refresh()
+
+    def started(self, run: Run, machine: str = "") -> None:
+        self._tally.started(run, machine)
+        self.refresh()
+
+    def ended(self, record: RecordBase) -> None:
+        self._tally.ended(record)
+        style = "" if record.status in EXPECTED_STATUSES else "red"
+        counter = f"[{self._tally.done}/{self._tally.to_do}] "
+        self._console.print(Text(visible(counter + outcome_line(record)), style=style))
+
+    def recorded(self, run: Run, record: RecordBase) -> None:
+        self._tally.recorded(run, record)
+
+    def refresh(self) -> None:
+        now = time.monotonic()
+        if self._live.is_started and now - self._drawn > 0.2:
+            self._drawn = now
+            self._live.update(self._picture(now), refresh=True)
+
+    def close(self) -> None:
+        if self._live.is_started:
+            self._live.stop()
+
+    def _picture(self, now: float) -> Group:
+        tally = self._tally
+        lines = [
+            Text(f"  {task} · {solver} · seed {seed}  {span(now - ran.since)}")
+            for (task, solver, seed), ran in tally.running.items()
+        ]
+        if tally.machines():
+            # Those of a cluster are too many for a terminal.
+            lines = [Text(f"  {line}") for line in tally.machines()[:_MOST_MACHINES]]
+        eta = tally.eta()
+        left = tally.to_do - tally.done
+        failed = f", {tally.failed} failed" if tally.failed else ""
+        words = f"{left} of {tally.to_do} runs left{failed}" + (f", {eta}" if eta else "")
+        lines.append(Text(words))
+        return Group(*lines)
+
+
+def choose_progress(jobs: int) -> Progress:
+    """The live display on a terminal, plain lines elsewhere."""
+    return LiveProgress(jobs) if sys.stderr.isatty() else PlainProgress(jobs)
+
+
+def outcome_line(record: RecordBase) -> str:
+    """One finished run in one line."""
+    name = f"{record.task} · {record.solver} · seed {record.seed}: {record.status}"
+    line = ", ".join([name, *kind_named(record.kind).headline(record)])
+    return f"{line} ({visible(record.reason, REASON_LIMIT)})" if record.reason else line

@@ -1,0 +1,205 @@
+"""Compile what studies need before it is needed, and keep it in the cache of machine code.
+
+Compiled functions depend on the types of the points, and on which of its ways a solver takes. So
+every solver is run, by the harness itself, on a few generated points of each type that datasets
+have, with every kernel, and again with what the shipped studies set besides numbers. At last comes
+the quickstart, with one seed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...solvers.numeric.compiling import cache_folder
+from ...solvers.registration import kernel_entries, registry
+from ..errors import UserError
+from ..planning.keys import canonical_json, hash_json
+from ..study.feasibility import FeasibilityStudy
+from ..study.file import load_study, study_names
+from ..study.model import StudyBase
+from ..study.parts import SolverEntry
+from ..study.svm import Study
+from .progress import Progress, SilentProgress
+from .session import run_study
+
+# Says what was warmed; beside the machine code, so that it is gone with it.
+_STAMP = "warm.json"
+_POINTS: dict[str, Any] = {"n_train": 40, "n_test": 40}
+# One dataset of each type that points have: float64, float32 and CSR.
+_DENSE32 = {"dataset": "quadric", "dataset_params": _POINTS | {"n_features": 4}}
+_DENSE64 = {"dataset": "checkers", "dataset_params": _POINTS}
+_CSR = {"dataset": "random-text", "dataset_params": _POINTS | {"n_features": 50, "density": 0.1}}
+# Compilation counts towards this, not towards the time of solving.
+_BUDGET = {"timeout": 30.0, "compile_timeout": 300.0}
+# A run that fails is none of them: the solver refuses the kernel here, and so it will in a study.
+_CUT_SHORT = ("timeout", "memory", "crashed")
+
+
+class NotKeptError(UserError):
+    """Machine code cannot be kept: the folder cannot be written."""
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """What was done.
+
+    Attributes
+    ----------
+    folder : Path
+        The machine code.
+    compiled : int
+        Functions that were compiled now, for any types.
+    kept : int
+        Functions of which machine code is kept now.
+    solvers : int
+        Solvers that can run here.
+    seconds : float
+    cut_short : int
+        Runs that ended before they had compiled everything.
+    """
+
+    folder: Path
+    compiled: int
+    kept: int
+    solvers: int
+    seconds: float
+    cut_short: int
+
+
+def warm(jobs: int, progress: Progress | None = None) -> Warmed:
+    """Compile what studies need and is not in the cache.
+
+    Parameters
+    ----------
+    jobs : int
+        Processes that compile at the same time.
+    progress : Progress, optional
+        Shows the runs; nothing by default.
+
+    Raises
+    ------
+    NotKeptError
+        If the folder cannot be written.
+    """
+    started = time.monotonic()
+    folder = cache_folder()
+    studies = list(_studies())
+    plan = hash_json([study.model_dump(mode="json") for study in studies])
+    before = _code(folder)
+    names = {entry.name for study in studies for entry in study.solvers}
+    if _is_warm(folder, plan, before):
+        return Warmed(folder, 0, len(before), len(names), time.monotonic() - started, 0)
+    _check_writable(folder)
+    cut_short = 0
+    with tempfile.TemporaryDirectory(prefix="marginbench-warm-") as scratch:
+        for study in studies:
+            place = Path(scratch) / study.name
+            summary = run_study(study, place, jobs=jobs, progress=progress or SilentProgress())
+            cut_short += sum(summary.statuses.get(status, 0) for status in _CUT_SHORT)
+    after = _code(folder)
+    if not cut_short:
+        _stamp(folder, plan, after)
+    new = sum(before.get(name) != found for name, found in after.items())
+    return Warmed(folder, new, len(after), len(names), time.monotonic() - started, cut_short)
+
+
+def _studies() -> Iterator[StudyBase]:
+    yield Study.model_validate(
+        {
+            "name": "warm",
+            "seeds": 1,
+            "budget": _BUDGET,
+            "task": list(_tasks()),
+            "solver": list(_entries()),
+        }
+    )
+    cell = {"label": "columns", "generator": "ldfp", "m": 5, "n": 50, "tol": 1e-2, "instances": 1}
+    yield FeasibilityStudy.model_validate(
+        {
+            "name": "warm-feasibility",
+            "budget": _BUDGET,
+            "cell": [cell],
+            "method": [{"name": name} for name in registry("feasibility")],
+        }
+    )
+    yield load_study("quickstart").with_seeds(1)
+
+
+def _tasks() -> Iterator[dict[str, Any]]:
+    fixed: dict[str, Any] = {"reference": False, "C": 1.0}
+    for points in (_DENSE32, _DENSE64, _CSR):
+        for kernel in ("rbf", "linear"):
+            for bias in (False, True):
+                label = f"{points['dataset']} {kernel}{' bias' if bias else ''}"
+                own = {"label": label, "kernel": kernel, "fit_intercept": bias}
+                yield points | fixed | own
+    for kernel in kernel_entries():
+        if kernel not in ("rbf", "linear", "precomputed"):
+            yield _DENSE32 | fixed | {"label": f"quadric {kernel}", "kernel": kernel}
+
+
+def _entries() -> Iterator[SolverEntry]:
+    """Every solver as it is, and with the words and flags that shipped studies give it."""
+    known = registry()
+    seen = set()
+    listed = [SolverEntry(name=name) for name in known]
+    for study in map(load_study, study_names()):
+        if isinstance(study, Study):
+            listed += [entry for entry in study.solver if entry.name in known]
+    for entry in listed:
+        params = {key: value for key, value in entry.params.items() if _is_way(key, value)}
+        if "nu" in inspect.signature(known[entry.name]).parameters:
+            # Studies take it from the reference optimum, which nothing is compared with here.
+            params["nu"] = 0.1
+        way = f"{entry.name} {canonical_json(params)}"
+        if way not in seen:
+            seen.add(way)
+            yield SolverEntry(name=entry.name, label=way.removesuffix(" {}"), params=params)
+
+
+def _is_way(key: str, value: object) -> bool:
+    """Whether a parameter decides which way a solver takes, and not how far."""
+    return isinstance(value, str | bool) and key != "nu"
+
+
+def _code(folder: Path) -> dict[str, tuple[int, int]]:
+    """The files of machine code, each with what changes when it is written."""
+    try:
+        states = {path.name: path.stat() for path in folder.glob("*.code")}
+    except OSError:
+        return {}
+    return {name: (state.st_size, state.st_mtime_ns) for name, state in states.items()}
+
+
+def _is_warm(folder: Path, plan: str, code: dict[str, tuple[int, int]]) -> bool:
+    """Whether all of this plan was compiled before, and is still there."""
+    try:
+        stamp = json.loads((folder / _STAMP).read_text(encoding="utf-8"))
+        return bool(stamp["plan"] == plan) and code.keys() >= set(stamp["files"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def _stamp(folder: Path, plan: str, code: dict[str, tuple[int, int]]) -> None:
+    text = json.dumps({"plan": plan, "files": sorted(code)})
+    (folder / _STAMP).write_text(text, encoding="utf-8")
+
+
+def _check_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise NotKeptError(
+            f"{folder}: machine code cannot be kept here ({os.strerror(error.errno or 0)}), so "
+            "every process compiles for itself; set NUMBA_CACHE_DIR to a folder that can be written"
+        ) from None

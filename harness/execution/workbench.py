@@ -1,0 +1,100 @@
+"""A study's runs in this very process, for tools that bring their own isolation and clocks.
+
+asv and pytest-benchmark time the same tasks as the studies do, with the same parameters and the
+same reference optima.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..evaluation.verdict import load_task_data
+from ..planning.asking import Ask
+from ..planning.kinds import Run, kind_named
+from ..planning.solvers import load_class
+from ..results.records import CheckpointBase
+from ..study.budget import run_limits
+from ..study.select import select
+from ..study.svm import Study
+from .jobs import (
+    CheckpointMessage,
+    Ended,
+    Event,
+    Job,
+    Message,
+    Outcome,
+    Started,
+)
+
+if TYPE_CHECKING:
+    from ...data_loaders import Dataset
+    from ...solvers import Solver
+
+
+class InProcess:
+    """An executor without isolation or limits: what a job raises goes to the caller."""
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        """Run the jobs one after the other."""
+        for job in jobs:
+            yield Started(job)
+            yield Ended(job, Outcome("done", value=job.work.run(_ignore)))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A run with its trace; ``found`` are the columns of the record that it found out."""
+
+    found: Mapping[str, Any]
+    trace: tuple[CheckpointBase, ...]
+
+
+def planned_runs(study: Study) -> dict[tuple[str, str], Run]:
+    """The runs of a study with seed 0, by labels of task and solver.
+
+    Parameters
+    ----------
+    study : Study
+
+    Raises
+    ------
+    UserError, DataError
+        If a solver or dataset cannot be had.
+    """
+    kind, chosen = kind_named(study.kind), select(study, seeds=1)
+    facts = kind.facts(chosen, Ask(InProcess(), run_limits(study.budget), _silent))
+    return {(run.task, run.solver): run for run in kind.plan(chosen, facts)}
+
+
+def estimator_and_data(run: Run) -> tuple[Solver, Dataset]:
+    """The run's estimator, not fitted, and its dataset."""
+    work: Any = run.work
+    return load_class(work.solver)(**work.params), load_task_data(work.problem)
+
+
+def watch(run: Run) -> Watched:
+    """Do the run with checkpoints and checks, as a study does.
+
+    Raises
+    ------
+    Exception
+        Whatever the solver raises.
+    """
+    messages: list[Message] = []
+    found = run.work.run(messages.append)
+    return Watched(
+        found, tuple(item.checkpoint for item in messages if isinstance(item, CheckpointMessage))
+    )
+
+
+def _ignore(message: Message) -> None:
+    """Nobody watches."""
+
+
+def _silent(line: str) -> None:
+    """Nobody reads."""

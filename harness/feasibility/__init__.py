@@ -1,1 +1,0 @@
-"""Studies of feasibility methods: cells of generated problems, and classes of images."""

@@ -1,0 +1,1 @@
+"""What will run, under which keys, and why not."""

@@ -1,0 +1,242 @@
+"""Studies of feasibility methods as a kind: what they ask, how they are planned and described."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..errors import SolverError, StudyError
+from ..evaluation.feasibility import CellWork, ImagesWork
+from ..results.feasibility import FeasibilityRecord
+from ..study.budget import run_limits
+from ..study.datasets import is_users_file
+from ..study.feasibility import Cell, FeasibilityStudy, Images
+from ..study.parts import SolverEntry
+from ..study.select import is_foreign, unknown_task
+from .asking import Ask, check_parameters
+from .feasibility_judging import CELLS, IMAGES
+from .judging import Judging
+from .keys import canonical_json, hash_json, key_parts
+from .kinds import Details, Facts, Run
+from .questions import DatasetInfo, SolverInfo
+
+# A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
+_GRACE = 60.0
+# Keys of a table that say how it is run and shown, not what the problem is.
+_NO_PROBLEM = frozenset({"label", "instances", "published"})
+
+
+class FeasibilityKind:
+    """Cells x methods on columns, images x kernel methods, each on several instances."""
+
+    name = "feasibility"
+    study = FeasibilityStudy
+    record = FeasibilityRecord
+
+    def judging(self, traits: Mapping[str, Any]) -> Judging:
+        return CELLS if traits["takes"] == "columns" else IMAGES
+
+    def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
+        from ...solvers.feasibility.kernel_methods import KernelFeasibilityMethod
+
+        if inspect.isclass(cls) and issubclass(cls, KernelFeasibilityMethod):
+            return {"takes": "kernel"}
+        if callable(getattr(cls, "solve", None)):
+            return {"takes": "columns"}
+        raise SolverError(
+            f"{name}: no feasibility method; give it solve(problem, *, max_seconds), or derive it "
+            "from MPKFP or another kernel method"
+        )
+
+    def new_task(self, study: FeasibilityStudy, name: str, label: str) -> Cell:
+        raise unknown_task(study, name)
+
+    def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
+        return {}
+
+    def solvers(self, study: FeasibilityStudy, ask: Ask) -> dict[str, SolverInfo]:
+        """Raises StudyError also for a task that none of the methods fits."""
+        solvers = ask.solvers(study.solvers, self.name)
+        for task in study.tasks:
+            fitting = _fitting(study, task, solvers)
+            if not fitting:
+                needed = (
+                    "on columns (MPLFP)" if task.takes == "columns" else "with a kernel (MPKFP)"
+                )
+                raise StudyError(f"{task.label!r} needs a method {needed}; add one as a [[method]]")
+            decided = (*task.decides, "history")
+            check_parameters(study, fitting, solvers, f"[[{task.table}]]", decided)
+        return solvers
+
+    def seeds(
+        self, study: FeasibilityStudy, task: Cell | Images, entry: SolverEntry, info: SolverInfo
+    ) -> Sequence[int]:
+        fits = info.traits["takes"] == task.takes
+        return study.seeds_of(task, entry, info.traits) if fits else []
+
+    def skip_reason(
+        self, study: FeasibilityStudy, task: Any, entry: SolverEntry, info: SolverInfo
+    ) -> str:
+        return ""
+
+    def facts(self, study: FeasibilityStudy, ask: Ask) -> Facts:
+        return Facts(self.solvers(study, ask), ask.datasets(study.images))
+
+    def plan(self, study: FeasibilityStudy, facts: Facts) -> list[Run]:
+        runs = [
+            _plan_run(study, facts, task, entry, seed)
+            for task in study.tasks
+            for entry in study.solvers
+            for seed in self.seeds(study, task, entry, facts.solvers[entry.label])
+        ]
+        study.check_chosen(runs)
+        return runs
+
+    def describe(self, study: FeasibilityStudy, facts: Facts) -> dict[str, Any]:
+        return {
+            "source": study.source,
+            "tasks": [
+                {"type": task.table, **task.model_dump(), **_credit(facts.datasets.get(task.label))}
+                for task in study.tasks
+            ],
+            "solvers": [
+                {
+                    "label": entry.label,
+                    "name": entry.class_name,
+                    "class": facts.solvers[entry.label].shown,
+                    "params": dict(entry.params),
+                    "summary": facts.solvers[entry.label].summary,
+                    **facts.solvers[entry.label].traits,
+                }
+                for entry in study.solvers
+            ],
+        }
+
+    def complete(self, record: FeasibilityRecord, run: Run) -> None:
+        """Nothing follows from other columns."""
+
+    def is_current(self, record: FeasibilityRecord, run: Run) -> bool:
+        return True
+
+    def limits_hit(self, record: FeasibilityRecord) -> frozenset[str]:
+        """A method that ends at its seconds says so, and keeps what it has."""
+        cut_off = record.reason.startswith("max_seconds=")
+        return frozenset({"timeout"}) if cut_off else frozenset()
+
+    def headline(self, record: FeasibilityRecord) -> Iterator[str]:
+        if record.found in ("separable", "inseparable"):
+            yield record.found
+        if record.found == "margin_at_most_tol" and record.phi_up is not None:
+            yield f"margin at most {record.phi_up:.2g}"
+        if record.n_iter is not None:
+            yield f"{record.n_iter} iterations"
+        if record.wall_s is not None:
+            yield f"{record.wall_s:.2f} s"
+        if record.test_error is not None:
+            yield f"test error {100 * record.test_error:.2f} %"
+
+
+def _fitting(
+    study: FeasibilityStudy, task: Cell | Images, solvers: Mapping[str, SolverInfo]
+) -> list[SolverEntry]:
+    """The methods that take what a task has."""
+    return [s for s in study.solvers if solvers[s.label].traits["takes"] == task.takes]
+
+
+def _plan_run(
+    study: FeasibilityStudy, facts: Facts, task: Cell | Images, entry: SolverEntry, seed: int
+) -> Run:
+    info = facts.solvers[entry.label]
+    decided = {"tol": task.tol} if isinstance(task, Cell) else {}
+    # A user's method need not have it.
+    given = {k: v for k, v in decided.items() if k in info.accepted} | entry.params
+    params = {**dict.fromkeys(info.required), **info.defaults, **given}
+    problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
+    known = dict(problem)
+    if isinstance(task, Images) and is_users_file(task.dataset, task.folder):
+        # Where a user's file is makes no difference; the fingerprint says what is in it.
+        problem = {k: v for k, v in problem.items() if k not in ("dataset", "dataset_params")}
+    found = facts.datasets.get(task.label)
+    fingerprint = found.fingerprint if isinstance(found, DatasetInfo) else None
+    parts = key_parts(
+        kind=study.kind,
+        info=info,
+        params=params,
+        task={"problem": problem, "fingerprint": fingerprint},
+        seed=seed,
+        labels=(task.label, entry.label),
+    )
+    details = Details(
+        _work(study, task, entry, given, seed, fingerprint),
+        known={
+            "key_parts": canonical_json(parts),
+            "version": info.version,
+            "solver_class": info.shown,
+            "params": canonical_json(params),
+            "problem": canonical_json(known),
+            "fingerprint": fingerprint,
+        },
+    )
+    return Run(
+        key=hash_json(parts),
+        task=task.label,
+        solver=entry.label,
+        seed=seed,
+        limits=run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0),
+        detailed=lambda _: details,
+        foreign=is_foreign(entry.name),
+        failure=found if isinstance(found, str) else "",
+        traits=info.traits,
+    )
+
+
+def _work(
+    study: FeasibilityStudy,
+    task: Cell | Images,
+    entry: SolverEntry,
+    params: dict[str, Any],
+    seed: int,
+    fingerprint: str | None,
+) -> CellWork | ImagesWork:
+    if isinstance(task, Cell):
+        return CellWork(
+            generator=task.generator,
+            m=task.m,
+            n=task.n,
+            kappa=task.kappa,
+            seed=seed,
+            solver=entry.name,
+            params=params,
+            max_seconds=study.budget.timeout,
+            tol=task.tol,
+        )
+    return ImagesWork(
+        dataset=task.dataset,
+        dataset_params=dict(task.dataset_params),
+        n_train=task.n_train,
+        n_validation=task.n_validation,
+        unit_norm=task.unit_norm,
+        gammas=task.gammas,
+        tuning_iterations=task.tuning_iterations,
+        stages=task.stages,
+        seed=seed,
+        solver=entry.name,
+        params=params,
+        folder=task.folder,
+        fingerprint=fingerprint or "",
+    )
+
+
+def _credit(found: DatasetInfo | str | None) -> dict[str, Any]:
+    """Whom to cite for the data, and what was decided when the user's own were read."""
+    if not isinstance(found, DatasetInfo):
+        return {}
+    return {
+        "citation": found.citation,
+        "licence": found.licence,
+        "decided": list(found.decided),
+    }
+
+
+KIND = FeasibilityKind()

@@ -1,0 +1,118 @@
+"""``study.json``: what a results folder says of its study, with a checksum of all it says."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ...data_loaders.atomic import replacing
+from ..errors import UserError
+from ..planning.keys import hash_json
+from ..storage import storing
+
+#: Version 3 has a digest, the study's content, and plans that outlive the command that made them.
+SCHEMA_VERSION = 3
+FILE_NAME = "study.json"
+_DIGEST = "digest"
+# Of old files, which have no digest, or of one that was written by hand, they may be anything.
+_LISTS = ("tasks", "solvers", "planned")
+
+
+class DamagedDescriptionError(UserError):
+    """A ``study.json`` that is not as it was written.
+
+    Attributes
+    ----------
+    why : str
+        One line that names it and says what is wrong.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why}; run the study again to write it anew")
+        self.why = why
+
+
+def write_description(folder: Path, values: dict[str, Any]) -> None:
+    """Write ``study.json`` atomically, with its digest.
+
+    Parameters
+    ----------
+    folder : Path
+        The results folder.
+    values : dict
+        What JSON does not know goes by its ``repr``.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be written.
+    """
+    path = folder / FILE_NAME
+    # The digest is that of what a reader gets: tuples as lists, keys as texts.
+    stored = json.loads(json.dumps(values, default=repr))
+    stored[_DIGEST] = hash_json(stored)
+    text = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
+    with storing(path), replacing(path) as sink:
+        sink.write(text.encode("utf-8", "backslashreplace"))
+
+
+def read_description(folder: Path) -> dict[str, Any] | None:
+    """The content of ``study.json`` after a check of its digest; None if there is no such file.
+
+    Files of earlier versions have no digest.
+
+    Parameters
+    ----------
+    folder : Path
+        The results folder.
+
+    Raises
+    ------
+    DamagedDescriptionError
+        If it is damaged.
+    UserError
+        If a later release has written it.
+    """
+    path = folder / FILE_NAME
+    try:
+        found = json.loads(path.read_bytes().decode("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (ValueError, RecursionError):
+        raise _damaged(path, "it is not JSON") from None
+    if not isinstance(found, dict):
+        raise _damaged(path, "it holds no object")
+    digest, version = found.pop(_DIGEST, None), found.get("schema_version")
+    if digest is None and version not in (1, 2):
+        raise _damaged(path, "its digest is missing")
+    if digest is not None and digest != hash_json(found):
+        raise _damaged(path, "its content does not match its digest")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise UserError(
+            f"{path}: written by a later release of marginbench (schema version {version}, this "
+            f"release reads {SCHEMA_VERSION}); update marginbench"
+        )
+    for name in _LISTS:
+        if not _is_list_of_objects(found.get(name, [])):
+            raise _damaged(path, f"its {name} are no list of objects")
+    return found
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def move_aside(folder: Path) -> str:
+    """Rename a damaged ``study.json``; returns its new name."""
+    aside = f"_{FILE_NAME}.damaged"
+    with storing(folder / aside):
+        os.replace(folder / FILE_NAME, folder / aside)
+    return aside
+
+
+def _damaged(path: Path, why: str) -> DamagedDescriptionError:
+    return DamagedDescriptionError(f"{path}: damaged ({why})")

@@ -1,0 +1,125 @@
+"""Measures: the quantities of a run, each declared once, with the column that holds it.
+
+The declaration of a column (:func:`column`) gives the schema of the records and its documentation,
+the words on axes, and the headings of tables on the page and in the terminal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from typing import Any, Literal
+
+from ...solvers.numeric.counters import FeasibilityCounters
+
+#: How a value reads: a fraction as a percentage, a count with a prefix, a whole number in full,
+#: a time, a power of ten, a plain number, megabytes.
+Format = Literal["percent", "count", "integer", "seconds", "scientific", "number", "megabytes"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity of a run.
+
+    Attributes
+    ----------
+    title : str
+        As the heading of a column.
+    words : str
+        In a sentence and on an axis.
+    format : str
+        How its values read.
+    better : {"lower", "higher", ""}
+        Which way is better; empty where values of different solvers are not ranked.
+    short : str
+        The heading in the terminal; empty: tables there leave it out.
+    table : int
+        Its place among the columns of a table of results, in ascending order; 0: it is in none.
+    needs : str
+        A trait that the solver must have ("instrumented", "minimises"); empty for none.
+    absent : str
+        Why there is no value of a solver without that trait.
+    unknown : str
+        Why there may be no value otherwise; empty: it was not counted, or is not known.
+    """
+
+    title: str
+    words: str
+    format: Format
+    better: Literal["lower", "higher", ""] = ""
+    short: str = ""
+    table: int = 0
+    needs: str = ""
+    absent: str = ""
+    unknown: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column of a record holds.
+
+    Attributes
+    ----------
+    doc : str
+        Its meaning, with the unit.
+    json : {"", "object", "array"}
+        Whether it is a text that holds such a JSON value.
+    low, high : float or None
+        The range that values must be in.
+    measure : Measure or None
+        How it is shown, if it is a quantity of the run.
+    """
+
+    doc: str
+    json: Literal["", "object", "array"] = ""
+    low: float | None = None
+    high: float | None = None
+    measure: Measure | None = None
+
+
+def column(
+    doc: str,
+    *,
+    default: Any = MISSING,
+    json: Literal["", "object", "array"] = "",
+    low: float | None = None,
+    high: float | None = None,
+    measure: Measure | None = None,
+) -> Any:
+    """A field of a record or checkpoint, see :class:`Column`; a column of the stored table."""
+    metadata = {"column": Column(doc, json, low, high, measure)}
+    if isinstance(default, dict | list):
+        return field(default_factory=type(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@cache
+def columns_of(record_type: type) -> dict[str, Column]:
+    """The columns of a type of records or checkpoints by name, in the order of the schema."""
+    return {item.name: item.metadata["column"] for item in fields(record_type)}
+
+
+@cache
+def measures_of(record_type: type) -> dict[str, Measure]:
+    """The measures of a type of records or checkpoints by column, the counters among them."""
+    found = {
+        name: item.measure
+        for name, item in columns_of(record_type).items()
+        if item.measure is not None
+    }
+    return found | counter_measures()
+
+
+@cache
+def counter_measures() -> dict[str, Measure]:
+    """The counters of all solvers as measures, by name."""
+    return {
+        item.name: Measure(
+            item.metadata["title"],
+            item.metadata["words"],
+            "count",
+            needs="instrumented",
+            absent="not instrumented",
+        )
+        for item in fields(FeasibilityCounters)
+    }

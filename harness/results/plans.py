@@ -1,0 +1,309 @@
+"""What a results folder plans: the runs of a command beside those that were planned before.
+
+A command may run a part of a study. The page of the folder must show all that its records hold of
+the study, so ``study.json`` keeps earlier planned runs. A run that this command does not plan stays
+planned if the study still has it, or an option once added it to the study, and if its task and its
+solver are still configured as they were then. All others are dropped from the plan; their records
+stay where they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..planning.keys import canonical_json
+from ..planning.kinds import Run
+from ..study.model import StudyBase, table_type
+from ..study.select import is_foreign
+from ..words import plural
+
+# Keys of an entry that do not say what its runs are.
+_NOT_CONFIGURING = frozenset({"seeds", "instances", "published", "reference", "added"})
+
+Planned = tuple[str, str, int]
+
+
+def planned_run(run: Run) -> dict[str, Any]:
+    """What ``study.json`` says of a planned run."""
+    return {
+        "key": run.key,
+        "file": run.file_name,
+        "task": run.task,
+        "solver": run.solver,
+        "seed": run.seed,
+    }
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a command runs of a study.
+
+    Attributes
+    ----------
+    whole : StudyBase
+        The study as its file has it.
+    part : StudyBase
+        What the command runs, the study itself or a selection.
+    """
+
+    whole: StudyBase
+    part: StudyBase
+
+    def words(self) -> str:
+        """How much of the study the command runs: "1 of 3 tasks"; empty for all of it."""
+        told = []
+        for word, entries, chosen in (
+            ("task", self.whole.tasks, self.part.tasks),
+            ("solver", self.whole.solvers, self.part.solvers),
+        ):
+            known = {entry.label for entry in entries}
+            labels = {entry.label for entry in chosen}
+            if known - labels:
+                told.append(f"{len(labels & known)} of {len(known)} {word}s")
+            if labels - known:
+                told.append(plural(len(labels - known), f"more {word}"))
+        seeds, chosen_seeds = _most_seeds(self.whole), _most_seeds(self.part)
+        if chosen_seeds < seeds:
+            told.append(f"{chosen_seeds} of {seeds} seeds")
+        if self.part.selection is not None:
+            told.append(f"where {self.part.selection.text}")
+        return ", ".join(told)
+
+
+def _most_seeds(study: StudyBase) -> int:
+    return max(study.n_seeds(task, entry) for task in study.tasks for entry in study.solvers)
+
+
+def merged(
+    now: Mapping[str, Any],
+    before: Mapping[str, Any] | None,
+    scope: Scope,
+    results: Path,
+    command: str = "",
+) -> dict[str, Any]:
+    """The description of a folder from that of a command's plan and from the one before.
+
+    Parameters
+    ----------
+    now : mapping
+        With ``tasks``, ``solvers``, ``planned``, and all else that ``study.json`` says; its
+        ``command`` runs the whole study.
+    before : mapping or None
+        The folder's ``study.json``, if it has one.
+    scope : Scope
+    results : Path
+        The folder, from which a user's files are named.
+    command : str
+        The command line of the plan.
+
+    Returns
+    -------
+    dict
+    """
+    before = {} if before is None else _upgraded(before)
+    whole = scope.whole
+    known = {entry["label"]: entry for entry in (*before.get("solvers", ()), *now["solvers"])}
+    of_study = whole.runs(known)
+    runs = [_marked(run, of_study) for run in now["planned"]]
+    own = {_identity(run) for run in runs}
+    content = content_of(scope, results)
+    kept = [
+        _marked(run, of_study)
+        for run in before.get("planned", ())
+        if _identity(run) not in own
+        and (run.get("added") or _identity(run) in of_study)
+        and _configured_alike(run, before, content)
+    ]
+    for what in ("tasks", "solvers"):
+        needed = {run[what[:-1]] for run in kept}.difference(content[what])
+        content[what] |= {
+            label: entry
+            for label, entry in before.get("study", {}).get(what, {}).items()
+            if label in needed
+        }
+    found = dict(now)
+    for what in ("tasks", "solvers"):
+        found[what] = _described(what, now[what], before.get(what, ()), kept, content[what])
+    order = {what: _places(content[what]) for what in ("tasks", "solvers")}
+    found["planned"] = sorted(
+        [*runs, *kept],
+        key=lambda run: (
+            order["tasks"][run["task"]],
+            order["solvers"][run["solver"]],
+            run["seed"],
+        ),
+    )
+    if scope.part.selection is not None:
+        # A solver of which it chose no run is not part of the page.
+        for what in ("tasks", "solvers"):
+            planned = {run[what[:-1]] for run in found["planned"]}
+            found[what] = [entry for entry in found[what] if entry["label"] in planned]
+    if "seeds" in now:
+        found["seeds"] = sorted({*now["seeds"], *(run["seed"] for run in kept)})
+    found["command"] = _commands(
+        now["command"],
+        command if any(run.get("added") for run in runs) else "",
+        before.get("command", "") if any(run.get("added") for run in kept) else "",
+    )
+    found["study"] = content
+    found["of"] = size_of(whole, found)
+    return found
+
+
+def restored_study(model: type[StudyBase], content: Mapping[str, Any], results: Path) -> StudyBase:
+    """The study that :func:`merged` stored, with what options added to it.
+
+    Parameters
+    ----------
+    model : type
+        The type of studies of its kind.
+    content : mapping
+        ``study`` of ``study.json``.
+    results : Path
+        The folder.
+    """
+    tables: dict[str, list[Any]] = {name: [] for name in (*model.task_tables, model.solver_table)}
+    for entry in (*content["tasks"].values(), *content["solvers"].values()):
+        values = dict(entry)
+        table = values.pop("table")
+        values.pop("added", None)
+        if table == model.solver_table and values["name"].partition(":")[0].endswith(".py"):
+            file, _, name = values["name"].rpartition(":")
+            values["name"] = f"{results.resolve().joinpath(file).resolve()}:{name}"
+        # As an object: a list among its parameters is a value, not a grid.
+        tables[table].append(table_type(model, table).model_validate(values))
+    study = model.model_validate(content["settings"] | tables)
+    return study.with_tasks([task.placed(str(results.resolve())) for task in study.tasks])
+
+
+def added_labels(content: Mapping[str, Any]) -> set[str]:
+    """The labels of the tasks and solvers that options added to the study."""
+    entries = {**content["tasks"], **content["solvers"]}
+    return {label for label, entry in entries.items() if entry.get("added")}
+
+
+def _identity(run: Mapping[str, Any]) -> Planned:
+    return run["task"], run["solver"], run["seed"]
+
+
+def _marked(run: Mapping[str, Any], of_study: Set[Planned]) -> dict[str, Any]:
+    """A planned run, which says if the study's file does not have it."""
+    plain = {name: value for name, value in run.items() if name != "added"}
+    return plain if _identity(run) in of_study else plain | {"added": True}
+
+
+def _upgraded(before: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A description of version 2, which has no content; one of version 1 says nothing here."""
+    return before if before.get("schema_version", 1) > 1 else {}
+
+
+def content_of(scope: Scope, results: Path) -> dict[str, Any]:
+    """The study, and what the command adds to it, as plain values."""
+    whole = scope.whole
+    tables = (*whole.task_tables, whole.solver_table)
+    tasks = _entries(whole, whole.task_tables, results) | _entries(
+        scope.part, whole.task_tables, results, without=whole.tasks
+    )
+    solvers = _entries(whole, (whole.solver_table,), results) | _entries(
+        scope.part, (whole.solver_table,), results, without=whole.solvers
+    )
+    settings = whole.model_dump(exclude=set(tables))
+    return {"settings": settings, "tasks": tasks, "solvers": solvers}
+
+
+def _entries(
+    study: StudyBase, tables: Iterable[str], results: Path, without: Sequence[Any] = ()
+) -> dict[str, dict[str, Any]]:
+    """Label of an entry -> its values, with the table it stands in.
+
+    Entries that are not ``without`` those of the study were added to it, and say so.
+    """
+    known = {entry.label for entry in without}
+    return {
+        entry.label: {"table": table, **entry.model_dump()}
+        | ({"added": True} if without else {})
+        | (
+            {"name": _portable(entry.name, results)}
+            if table == study.solver_table
+            else entry.portable(results)
+        )
+        for table in tables
+        for entry in getattr(study, table)
+        if entry.label not in known
+    }
+
+
+def _portable(name: str, results: Path) -> str:
+    """A solver's name with the way to its file from the results folder."""
+    file, _, class_name = name.rpartition(":")
+    if not is_foreign(name) or not file.endswith(".py"):
+        return name
+    return f"{os.path.relpath(Path(file).resolve(), results.resolve())}:{class_name}"
+
+
+def _configured_alike(
+    run: Mapping[str, Any], before: Mapping[str, Any], content: Mapping[str, Any]
+) -> bool:
+    """Whether the task and the solver of an earlier run are what they were when it was planned."""
+    if "study" not in before:  # version 2: not known
+        return True
+    for what in ("task", "solver"):
+        then = before["study"][f"{what}s"].get(run[what])
+        today = content[f"{what}s"].get(run[what], then)
+        if then is None or configuration(then) != configuration(today):
+            return False
+    return True
+
+
+def configuration(entry: Mapping[str, Any]) -> str:
+    """What an entry of a study says of its runs, but for how many they are."""
+    # An earlier release may not have had a key that says nothing.
+    told = {k: v for k, v in entry.items() if v not in (None, {}, [])}
+    return canonical_json({k: v for k, v in told.items() if k not in _NOT_CONFIGURING})
+
+
+def _described(
+    what: str,
+    now: Sequence[Mapping[str, Any]],
+    before: Sequence[Mapping[str, Any]],
+    kept: Sequence[Mapping[str, Any]],
+    content: Mapping[str, Any],
+) -> list[Mapping[str, Any]]:
+    """The descriptions of tasks or solvers that are planned, in the order of the study."""
+    needed = {run[what[:-1]] for run in kept}
+    found = {entry["label"]: entry for entry in before if entry["label"] in needed}
+    found |= {entry["label"]: entry for entry in now}
+    order = _places(content)
+    return sorted(found.values(), key=lambda entry: order[entry["label"]])
+
+
+def _places(labels: Iterable[str]) -> dict[str, int]:
+    return {label: place for place, label in enumerate(labels)}
+
+
+def _commands(whole: str, own: str, earlier: str) -> str:
+    """The study's command, and those that added something to it, one in a line."""
+    lines = [whole, *earlier.split("\n")[1:], own]
+    return "\n".join(dict.fromkeys(line for line in lines if line))
+
+
+def size_of(whole: StudyBase, found: Mapping[str, Any]) -> dict[str, int]:
+    """How many tasks, solvers and runs there are when all of the study was run."""
+    described = {entry["label"]: entry for entry in found["solvers"]}
+    runs = {_identity(run) for run in found["planned"]}
+    for task in whole.tasks:
+        for entry in whole.solvers:
+            if entry.label in described and whole.fits(task, described[entry.label]):
+                runs |= {
+                    (task.label, entry.label, seed)
+                    for seed in whole.seeds_of(task, entry, described[entry.label])
+                }
+    return {
+        "tasks": len({entry.label for entry in whole.tasks} | {e["label"] for e in found["tasks"]}),
+        "solvers": len({entry.label for entry in whole.solvers} | set(described)),
+        "runs": len(runs),
+    }

@@ -1,0 +1,358 @@
+"""Run records: what is stored of one run, and the store that keeps them.
+
+A record is one Parquet file with one row. What all kinds of studies have in common is declared
+here; each kind adds columns of its own. A study's results are the folder of its records, readable
+with ``pandas.read_parquet(folder)``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
+
+import pyarrow as pa
+from pydantic import TypeAdapter
+
+from ..errors import LaterRecordError, RecordError
+from .measures import Column, Measure, column, columns_of
+
+SCHEMA_VERSION = 8
+
+Status = Literal[
+    "converged",
+    "no_separator",
+    "budget",
+    "timeout",
+    "memory",
+    "crashed",
+    "failed",
+    "diverged",
+    "wrong",
+    "skipped",
+]
+STATUSES: tuple[Status, ...] = get_args(Status)
+#: Statuses of runs that went as planned; every other one makes the command exit with 1.
+EXPECTED_STATUSES: frozenset[Status] = frozenset({"converged", "no_separator", "budget", "skipped"})
+
+_WALL = Measure("Wall time", "wall-clock seconds", "seconds", table=90)
+CPU = Measure("CPU time", "CPU seconds", "seconds", short="CPU", table=80)
+_TEST_ERROR = Measure(
+    "Test error", "test error", "percent", better="lower", short="test error", table=10
+)
+TRAIN_ERROR = Measure("Train error", "train error", "percent", table=20)
+_ITERATIONS = Measure("Iterations", "iterations", "integer", short="iterations")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointBase:
+    """What was recorded at one moment of a run of any kind."""
+
+    n_iter: int | None = column(
+        "iterations done; null: the solver does not tell", low=0, measure=_ITERATIONS
+    )
+    counters: dict[str, int] | None = column(
+        "counts by name; null: the solver is not instrumented", default=None
+    )
+    wall_s: float = column("seconds inside the solver, evaluation excluded", measure=_WALL)
+    test_error: float | None = column(
+        "fraction in [0, 1]", default=None, low=0, high=1, measure=_TEST_ERROR
+    )
+
+    def row(self) -> dict[str, Any]:
+        """The columns by name, with each counter as a column of its own."""
+        return _flat({item.name: getattr(self, item.name) for item in fields(self)})
+
+
+@dataclass(kw_only=True)
+class RecordBase:
+    """The outcome of one run of any kind. Field by field the columns of the stored table."""
+
+    #: Name of the kind of study.
+    kind: ClassVar[str]
+    #: What its trace is made of.
+    checkpoint: ClassVar[type[CheckpointBase]]
+
+    # what was run
+    schema_version: int = column("version of the schema", default=SCHEMA_VERSION)
+    key: str = column("SHA-256 of all that determines the run")
+    key_parts: str = column(
+        "what the key is made of: the JSON of which it is the hash; {}: not known",
+        default="{}",
+        json="object",
+    )
+    version: str = column(
+        "of the solver's code: ten digits of its hash, the commit if it is known; empty: not known",
+        default="",
+    )
+    study: str = column("name of the study")
+    task: str = column("label of the task, unique in the study")
+    solver: str = column("label of the solver, unique in the study")
+    solver_class: str = column('"module:Class" or "file.py:Class"')
+    params: str = column("every parameter of the solver", default="{}", json="object")
+    seed: int = column("seed of the run, or number of the instance", low=0)
+    budget: str = column("the limits by name: seconds, megabytes", default="{}", json="object")
+    # how it ended
+    status: Status = column("how it ended", default="failed")
+    reason: str = column("one line; empty when there is nothing to say", default="")
+    traceback: str = column("of a run that raised or crashed", default="")
+    started_at: str = column("ISO 8601, UTC", default="")
+    # costs
+    n_iter: int | None = column("iterations done", default=None, low=0, measure=_ITERATIONS)
+    counters: dict[str, int] | None = column(
+        "counts by name; null: the solver is not instrumented", default=None
+    )
+    wall_s: float | None = column(
+        "wall-clock seconds inside the solver, evaluation excluded", default=None, measure=_WALL
+    )
+    cpu_s: float | None = column("CPU seconds of the process meanwhile", default=None, measure=CPU)
+    compile_s: float | None = column("seconds of building and warming up", default=None)
+    evaluation_s: float | None = column("seconds of scoring", default=None)
+    data_s: float | None = column("seconds of loading or generating the data", default=None)
+    peak_memory_mb: float | None = column(
+        "largest resident memory of the worker, or of the program that it runs, 10^6 bytes",
+        default=None,
+        measure=Measure("Memory", "peak memory", "megabytes", short="memory"),
+    )
+    # scores, recomputed by the harness from what the solver returned
+    train_error: float | None = column(
+        "fraction in [0, 1]", default=None, low=0, high=1, measure=TRAIN_ERROR
+    )
+    test_error: float | None = column(
+        "fraction in [0, 1]", default=None, low=0, high=1, measure=_TEST_ERROR
+    )
+    claimed: str = column(
+        "names of the columns for which only the solver's own process vouches, with spaces between",
+        default="",
+    )
+    # setting
+    jobs: int = column("runs at the same time", default=1)
+    threads: int = column("threads of numeric libraries", default=1)
+    environment: str = column("software and machine", default="{}", json="object")
+    trace: list[Any] = column("the checkpoints", default=[])
+
+    @property
+    def impossible(self) -> str:
+        """What in it no run can have; empty if there is nothing."""
+        row = dict(vars(self))
+        trace = [dict(vars(state)) for state in self.trace]
+        return (
+            _problem(type(self), row)
+            or _trace_problem(type(self), trace)
+            or next(filter(None, (_too_large(place) for place in (row, *trace))), "")
+        )
+
+    @property
+    def file_name(self) -> str:
+        """Its file's name, readable and unique: the key alone decides identity."""
+        return file_name_of(self.key, self.task, self.solver, self.seed)
+
+    def row(self) -> dict[str, Any]:
+        """All columns but the trace by name, with each counter as a column of its own."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        del values["trace"]
+        return _flat(values)
+
+    def take(self, found: Mapping[str, Any]) -> None:
+        """Fill in what the run found: values by column."""
+        for name, value in found.items():
+            setattr(self, name, value)
+
+    def take_last_checkpoint(self) -> None:
+        """Fill in the counts and scores of the last checkpoint: those of a run that was killed."""
+        if self.trace:
+            own = {item.name for item in fields(self)} - {"wall_s"}
+            self.take({k: v for k, v in vars(self.trace[-1]).items() if k in own})
+
+    @classmethod
+    def upgraded(cls, row: dict[str, Any]) -> dict[str, Any]:
+        """A stored row of an older version of the schema as one of this version."""
+        if row.get("schema_version") == 4:
+            row |= {"key_parts": "{}", "version": "", "claimed": "", "schema_version": 5}
+        if row.get("schema_version") == 5:
+            # Version 6 has another status, and another word in a column of feasibility methods.
+            row["schema_version"] = 6
+        if row.get("schema_version") == 6:
+            # Version 7 has further columns in studies of SVM solvers.
+            row["schema_version"] = 7
+        if row.get("schema_version") == 7:
+            # Version 8 has the system time of studies of SVM solvers.
+            row["schema_version"] = 8
+        return row
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any]) -> Self:
+        """The record that a stored row is.
+
+        Raises
+        ------
+        RecordError
+            If no run can have written it; the message says why.
+        """
+        row = cls.upgraded(dict(row))
+        row.pop("kind", None)
+        version = row.get("schema_version")
+        if version != SCHEMA_VERSION:
+            words = f"schema version {version}, this release reads {SCHEMA_VERSION}"
+            if isinstance(version, int) and version > SCHEMA_VERSION:
+                raise LaterRecordError(f"written by a later release of marginbench ({words})")
+            raise RecordError(words)
+        unknown = sorted(set(row) ^ {item.name for item in fields(cls)})
+        if unknown:
+            raise RecordError(f"columns differ from the schema: {', '.join(unknown)}")
+        problem = _problem(cls, row) or _key_problem(row) or _trace_problem(cls, row["trace"])
+        if problem:
+            raise RecordError(f"not a record of a run (its {problem})")
+        for place in (row, *row["trace"]):
+            if place["counters"] is not None:
+                place["counters"] = _counts(place["counters"])
+        row["trace"] = [cls.checkpoint(**state) for state in row["trace"]]
+        return cls(**row)
+
+
+def parsed_columns(record_type: type[RecordBase], value: Any) -> dict[str, Any]:
+    """Columns of a record that came from another process.
+
+    Raises
+    ------
+    ValueError
+        If one is not of the schema or holds what no run can find.
+    """
+    declared: Any = record_type
+    adapters = _adapters(declared)
+    if not isinstance(value, dict):
+        raise ValueError("no columns of a record")
+    unknown = sorted(set(value) - set(adapters))
+    if unknown:
+        raise ValueError(f"no column {unknown[0]!r:.40}")
+    columns = {name: adapters[name].validate_python(item) for name, item in value.items()}
+    problem = _problem(record_type, columns)
+    if problem:
+        raise ValueError(problem)
+    return columns
+
+
+@cache
+def _adapters(declared: Any) -> dict[str, TypeAdapter[Any]]:
+    hints = get_type_hints(declared)
+    return {item.name: TypeAdapter(hints[item.name]) for item in fields(declared)}
+
+
+def file_name_of(key: str, task: str, solver: str, seed: int) -> str:
+    """The file name of the record of a run."""
+    words = re.sub(r"[^A-Za-z0-9.=]+", "_", f"{task}-{solver}-s{seed}")
+    return f"{words[:80]}-{key[:16]}.parquet"
+
+
+def schema_of(record_type: type[RecordBase]) -> pa.Schema:
+    """The schema of the stored table, from the declarations of the columns."""
+    declared: Any = record_type
+    return _schema(declared)
+
+
+@cache
+def _schema(declared: Any) -> pa.Schema:
+    trace = pa.list_(pa.struct(_arrow_fields(declared.checkpoint)))
+    columns = [
+        pa.field(item.name, trace) if item.name == "trace" else item
+        for item in _arrow_fields(declared)
+    ]
+    return pa.schema([pa.field("kind", pa.string()), *columns])
+
+
+def _arrow_fields(declared: type) -> list[pa.Field]:
+    hints = get_type_hints(declared)
+    return [pa.field(item.name, _arrow_type(hints[item.name])) for item in fields(declared)]
+
+
+def _arrow_type(hint: Any) -> pa.DataType:
+    """The type of a column from its annotation; None is null."""
+    members = get_args(hint)
+    plain = members[0] if type(None) in members else hint
+    if plain == dict[str, int]:
+        return pa.map_(pa.string(), pa.int64())
+    known = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    return known.get(plain, pa.string())
+
+
+def _flat(values: dict[str, Any]) -> dict[str, Any]:
+    counters = values.pop("counters")
+    return values | (counters or {})
+
+
+def _counts(stored: Any) -> dict[str, int]:
+    """A map as Arrow hands it back, a list of pairs."""
+    return dict(stored)
+
+
+def _problem(declared: type, row: Mapping[str, Any]) -> str:
+    """What no run can have written; empty if there is nothing."""
+    if "status" in row and row["status"] not in STATUSES:
+        return f"status is {row['status']!r}"
+    for name, described in _limited(declared):
+        if name not in row:
+            continue
+        value = row[name]
+        if described.json and not is_json(value, described.json):
+            return f"{name} is not a JSON {described.json}"
+        if value is None or described.json:
+            continue
+        if described.low is not None and not value >= described.low:
+            return f"{name} is {value}"
+        if described.high is not None and not value <= described.high:
+            return f"{name} is {value}"
+    for name, count in _counts(row.get("counters") or {}).items():
+        if count < 0:
+            return f"{name} is {count}"
+    return ""
+
+
+@cache
+def _limited(declared: type) -> tuple[tuple[str, Column], ...]:
+    """The columns that hold JSON or have a range."""
+    return tuple(
+        (name, item)
+        for name, item in columns_of(declared).items()
+        if item.json or item.low is not None or item.high is not None
+    )
+
+
+def _too_large(row: Mapping[str, Any]) -> str:
+    """A number that no column can hold."""
+    numbers = {**row, **(row.get("counters") or {})}
+    for name, value in numbers.items():
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            return f"{name} is too large"
+    return ""
+
+
+def _key_problem(row: Mapping[str, Any]) -> str:
+    parts = row["key_parts"]
+    if parts == "{}" or row["key"] == hashlib.sha256(parts.encode()).hexdigest():
+        return ""
+    return "key is not that of its key_parts"
+
+
+def _trace_problem(cls: type[RecordBase], trace: Any) -> str:
+    if trace is None or None in trace:
+        return "trace is missing"
+    known = {item.name for item in fields(cls.checkpoint)}
+    if any(state.keys() != known for state in trace):
+        return "trace has other columns"
+    problems = (_problem(cls.checkpoint, state) for state in trace)
+    return next((f"trace says that {problem}" for problem in problems if problem), "")
+
+
+def is_json(text: Any, kind: str) -> bool:
+    """Whether it is the text of a JSON object, or of an array of objects ("array")."""
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError):
+        return False
+    if kind == "object":
+        return isinstance(found, dict)
+    return isinstance(found, list) and all(isinstance(item, dict) for item in found)

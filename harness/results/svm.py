@@ -1,0 +1,163 @@
+"""Records of runs of solvers on the soft-margin SVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from .measures import Measure, column
+from .records import (
+    CPU,
+    TRAIN_ERROR,
+    CheckpointBase,
+    RecordBase,
+)
+
+_COUNTS = ("kernel_evals", "kernel_evals_computed", "inner_products")
+#: Columns of what tuning cost.
+TUNING_COSTS = ("tuning_wall_s", "tuning_cpu_s", "tuning_evals")
+#: Columns of tuning, which only the process of a solver from outside can vouch for.
+CLAIMED_TUNING = " ".join(["tuning", *TUNING_COSTS])
+_SUPPORT = Measure(
+    "Support vectors",
+    "support vectors",
+    "integer",
+    better="lower",
+    short="SVs",
+    table=50,
+    needs="shows_model",
+    absent="no model",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint(CheckpointBase):
+    """What was recorded at one moment of a run."""
+
+    cpu_s: float = column("CPU seconds", measure=CPU)
+    n_support: int | None = column(
+        "points with a non-zero coefficient; null without a model", low=0, measure=_SUPPORT
+    )
+    train_error: float = column("fraction in [0, 1]", low=0, high=1, measure=TRAIN_ERROR)
+    primal: float | None = column("C units: 1/2 ||w||^2 + C sum hinge; null without a w")
+    dual: float | None = column("C units; null without a feasible dual point")
+
+
+@dataclass(kw_only=True)
+class Record(RecordBase):
+    """The outcome of one run of a solver on a task."""
+
+    kind: ClassVar[str] = "svm"
+    checkpoint: ClassVar[type[CheckpointBase]] = Checkpoint
+
+    # costs
+    system_s: float | None = column(
+        "the part of cpu_s that the system's kernel spent, as for new memory, to 0.01 s; null: not "
+        "measured",
+        default=None,
+        low=0,
+    )
+    # the task
+    dataset: str = column("name of the dataset")
+    dataset_params: str = column("its parameters", default="{}", json="object")
+    fingerprint: str | None = column("SHA-256 of its canonical content", default=None)
+    kernel: str = column("the kernel's name and parameters", default="{}", json="object")
+    C: float | None = column("weight of the summed loss", default=None)
+    fit_intercept: bool = column("whether the task has an unregularised bias", default=False)
+    other_problem: str = column(
+        "how the problem that the run solves differs from the task's; empty: it does not",
+        default="",
+    )
+    judged_by: Literal["model", "predictions"] = column(
+        "what errors are computed from; with predictions there is no objective", default="model"
+    )
+    # sizes
+    n_train: int | None = column("training points", default=None)
+    n_test: int | None = column("test points", default=None)
+    n_features: int | None = column("features", default=None)
+    n_classes: int | None = column("classes", default=None)
+    # scores, recomputed by the harness from the returned model
+    n_support: int | None = column(
+        "points with a non-zero coefficient", default=None, low=0, measure=_SUPPORT
+    )
+    primal: float | None = column("C units: 1/2 ||w||^2 + C sum hinge", default=None)
+    dual: float | None = column("C units; null without a feasible dual point", default=None)
+    gap: float | None = column("primal - dual, C units", default=None)
+    suboptimality: float | None = column(
+        "(primal - reference) / reference; null if not a primal",
+        default=None,
+        measure=Measure(
+            "Suboptimality",
+            "relative suboptimality",
+            "scientific",
+            better="lower",
+            short="subopt.",
+            table=40,
+            needs="minimises",
+            absent="not minimised",
+        ),
+    )
+    mistakes: str = column(
+        "test points that the returned model gets wrong: base64 of the deflated bits, one a point; "
+        "empty: not known",
+        default="",
+    )
+    # the task's frozen reference optimum
+    reference_primal: float | None = column("its primal value, C units", default=None)
+    reference_gap: float | None = column(
+        "certified: the optimum is in [primal - gap, primal]", default=None
+    )
+    reference_test_error: float | None = column("fraction in [0, 1]", default=None)
+    reference_nu: float | None = column("mean hinge loss / ||w||", default=None)
+    reference_alpha_sum: float | None = column("sum of the dual variables", default=None)
+    reference_n_free: int | None = column("dual variables strictly between 0 and C", default=None)
+    reference_hash: str | None = column("hash of the stored optimum", default=None)
+    # tuning, before the run
+    tuning: str = column(
+        "the trials: configuration, validation error, costs, how each ended; []: nothing is tuned",
+        default="[]",
+        json="array",
+    )
+    tuning_wall_s: float | None = column(
+        "wall-clock seconds inside the solver in all trials", default=None, low=0
+    )
+    tuning_cpu_s: float | None = column("CPU seconds meanwhile", default=None, low=0)
+    tuning_evals: int | None = column(
+        "evaluations asked for in all trials; null: not counted", default=None, low=0
+    )
+    epochs: str = column(
+        "what a solver that keeps a trace_ noted at the end of each epoch",
+        default="[]",
+        json="array",
+    )
+
+    @classmethod
+    def upgraded(cls, row: dict[str, Any]) -> dict[str, Any]:
+        """A stored row of an older version.
+
+        Version 1 had no inner products, 2 no epochs, 3 a column for each counter, 5 no number of
+        classes, 6 no mistakes, no tuning, no runs of other problems or judged by their predictions,
+        7 no system time.
+        """
+        if row.get("schema_version") == 1:
+            for place in (row, *filter(None, row.get("trace") or [])):
+                counted = place.get("kernel_evals") is not None
+                place["inner_products"] = 0 if counted else None
+            row["schema_version"] = 2
+        if row.get("schema_version") == 2:
+            row |= {"epochs": "[]", "reference_alpha_sum": None, "reference_n_free": None}
+            row["schema_version"] = 3
+        if row.get("schema_version") == 3:
+            for place in (row, *filter(None, row.get("trace") or [])):
+                counts = {name: place.pop(name, None) for name in _COUNTS}
+                known = {name: count for name, count in counts.items() if count is not None}
+                place["counters"] = known or None
+            row["schema_version"] = 4
+        if row.get("schema_version") in (4, 5):
+            row.setdefault("n_classes", None)
+        row.setdefault("mistakes", "")
+        row.setdefault("system_s", None)
+        if row.get("schema_version") in (4, 5, 6):
+            row |= {"tuning": "[]"} | dict.fromkeys(TUNING_COSTS)
+            row |= {"other_problem": "", "judged_by": "model"}
+        return super().upgraded(row)

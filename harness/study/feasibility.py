@@ -1,0 +1,159 @@
+"""Studies of feasibility methods: generated problems, and image classes one against the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from ..errors import StudyError
+from .datasets import LIST_OPTIONS, DatasetTask
+from .grid import Axes
+from .model import MAX_RUNS, StudyBase
+from .parts import Label, Positive, SolverEntry, TaskEntry
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class Cell(TaskEntry):
+    """Instances of one size from one generator, solved by the methods on columns.
+
+    Attributes
+    ----------
+    generator : {"ldfp", "lap"}
+        Separable problems, or problems that nothing separates.
+    m, n : int
+        Dimension and number of columns.
+    kappa : float
+        As in :func:`marginbench.data_loaders.ldfp` and :func:`marginbench.data_loaders.lap`.
+    tol : float
+        The methods' own: the length of a convex combination that passes for 0, which bounds the
+        margin. On separable problems it must be far below the margin, or it ends runs before they
+        separate; 0 never does.
+    instances : int
+        How many; instance i has the seed i.
+    published : dict
+        Label of a method -> mean seconds that the source of the study reports, or its word for a
+        failure.
+    """
+
+    label: Label
+    generator: Literal["ldfp", "lap"]
+    m: Count
+    n: Annotated[int, Field(ge=2)]
+    kappa: Positive = 1.0
+    tol: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    instances: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 20
+    published: dict[str, float | str] = Field(default_factory=dict)
+
+    #: The table of the study file, what its methods take, and which of their parameters it decides.
+    table: ClassVar[str] = "cell"
+    takes: ClassVar[str] = "columns"
+    decides: ClassVar[tuple[str, ...]] = ("tol",)
+    axes: ClassVar[Axes] = Axes(keys=("generator", "m", "n", "kappa", "tol"))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.label, self.generator
+
+
+class Images(DatasetTask):
+    """A data set of several classes, each against the rest, solved by the kernel methods.
+
+    Attributes
+    ----------
+    dataset, dataset_params
+        A data set with more than two classes, a registered one or the user's own.
+    n_train, n_validation : int
+        Points drawn from the training part by the instance's seed, apart from each other, the same
+        number of every class. The test part is used whole.
+    gammas : list of float
+        Widths of the Gaussian kernel; the one with the least validation error is taken, for each
+        method by itself.
+    tuning_iterations : int
+        Iterations with which the widths are compared.
+    stages : list of int
+        Iterations for each class after which the predictor is scored.
+    unit_norm : bool
+        Whether points are scaled to unit length.
+    """
+
+    label: Label
+    n_train: Count = 10_000
+    n_validation: Count = 2_000
+    gammas: Annotated[tuple[Positive, ...], Field(min_length=1, strict=False)]
+    tuning_iterations: Count = 32
+    stages: Annotated[tuple[Count, ...], Field(min_length=1, strict=False)] = (
+        10,
+        32,
+        100,
+        320,
+        1000,
+    )
+    unit_norm: bool = True
+    instances: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 1
+
+    table: ClassVar[str] = "images"
+    takes: ClassVar[str] = "kernel"
+    decides: ClassVar[tuple[str, ...]] = ("kernel", "gamma", "max_iter")
+    axes: ClassVar[Axes] = Axes(
+        keys=("dataset", "n_train", "n_validation", "tuning_iterations", "unit_norm"),
+        tables=("dataset_params",),
+        lists=LIST_OPTIONS,
+    )
+
+
+class FeasibilityStudy(StudyBase):
+    """Cells x methods on columns x instances, and images x kernel methods x instances.
+
+    Attributes
+    ----------
+    source : str
+        Where the published numbers come from.
+    budget : Budget
+        ``timeout``: seconds of iterations of each run, after which it ends with what it has.
+    """
+
+    task_tables: ClassVar[tuple[str, ...]] = ("cell", "images")
+    solver_table: ClassVar[str] = "method"
+
+    kind: Literal["feasibility"] = "feasibility"
+    source: str = ""
+    cell: Annotated[tuple[Cell, ...], Field(strict=False)] = ()
+    images: Annotated[tuple[Images, ...], Field(strict=False)] = ()
+    method: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
+
+    @property
+    def tasks(self) -> tuple[Cell | Images, ...]:
+        return (*self.cell, *self.images)
+
+    @model_validator(mode="after")
+    def _check_tasks(self) -> Self:
+        if not self.tasks:
+            raise StudyError("a feasibility study needs at least one [[cell]] or [[images]]")
+        for name in self.budget.rules:
+            raise StudyError(
+                f"budget.{name} is for studies of SVM solvers; limit feasibility methods by "
+                "timeout, or by max_iter in params"
+            )
+        return self
+
+    def with_seeds(self, seeds: int) -> Self:
+        """With no more than so many instances of each cell, and of the images."""
+        fewer = [
+            task.model_copy(update={"instances": min(task.instances, seeds)}) for task in self.tasks
+        ]
+        return self.with_tasks(fewer)
+
+    def n_seeds(self, task: Cell | Images, entry: SolverEntry) -> int:
+        return min(task.instances, entry.seeds or task.instances)
+
+    def check_entry(self, entry: SolverEntry, where: str) -> None:
+        if entry.tune:
+            raise StudyError(f"{where}.tune: only solvers of SVM tasks are tuned; use params")
+        if entry.other_problem:
+            raise StudyError(f"{where}.other_problem is for solvers of SVM studies; remove it")
+
+    def fits(self, task: Cell | Images, described: Mapping[str, Any]) -> bool:
+        return bool(described.get("takes", task.takes) == task.takes)

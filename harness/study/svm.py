@@ -1,0 +1,315 @@
+"""Studies of SVM solvers: tasks x solvers x seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from ...solvers.kernels import Kernel, kernel_class, kernel_names
+from ...solvers.registration import kernel_entries
+from ..errors import StudyError
+from ..evaluation.svm import Fold, Problem
+from ..planning.keys import hash_json
+from ..planning.sources import closure, code_hash, project_file
+from .datasets import LIST_OPTIONS, DatasetTask, registered_source
+from .grid import Axes
+from .model import MAX_RUNS, REFERENCE, StudyBase
+from .parts import Finite, Positive, SolverEntry, StudyPart
+
+MAX_FOLDS = 1000
+#: Parameters of kernels that every estimator with a kernel takes.
+_SHARED = ("gamma", "degree", "coef0")
+
+
+class ReferenceSettings(StudyPart):
+    """What is asked of the reference optimum of each task.
+
+    Attributes
+    ----------
+    tol : float
+        Largest certified duality gap, relative to the primal value.
+    timeout : float
+        Seconds for computing it.
+    """
+
+    tol: Annotated[float, Field(gt=0, lt=1)] = 1e-6
+    timeout: Positive = 1800.0
+
+
+class Tuning(StudyPart):
+    """How the values of ``tune`` are chosen, the same for every solver.
+
+    Attributes
+    ----------
+    method : {"grid", "halving"}
+        Try all configurations, or halve their number while the resource doubles.
+    resource : {"points", "kernel_evals"}
+        What doubles: the points that a trial is fitted to, or its evaluations.
+    validation : float or None
+        Fraction of the training part that configurations are scored on; 0.25 without ``folds``.
+    folds : int or None
+        Score them by cross-validation on the training part instead.
+    seed : int
+        Of the splits; together with the seed of the run.
+    seconds, kernel_evals : float or None
+        What all trials of a run may take together, in seconds inside the solver and in evaluations.
+    """
+
+    method: Literal["grid", "halving"] = "grid"
+    resource: Literal["points", "kernel_evals"] = "points"
+    validation: Annotated[float, Field(gt=0, lt=1)] | None = None
+    folds: Annotated[int, Field(ge=2)] | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
+    seconds: Positive | None = None
+    kernel_evals: Positive | None = None
+
+    @model_validator(mode="after")
+    def _check_split(self) -> Self:
+        if self.folds is not None and self.validation is not None:
+            raise StudyError(
+                "tuning: validation and folds exclude each other; remove one",
+                at=("tuning", "validation"),
+            )
+        return self
+
+
+class Task(DatasetTask):
+    """One optimisation problem: a dataset, a kernel and C.
+
+    ``label``, ``gamma`` and ``C`` may be left out of a TOML file; they are filled in from the
+    dataset when the study is loaded. For the user's own data C is 1, and ``gamma`` is computed once
+    the data are: 1 / (d var(X)) of the training part. ``gamma`` stays None for a kernel that has
+    none, such as the linear one. ``kernel_params`` holds the parameters of a kernel besides
+    ``gamma``, ``degree`` and ``coef0``. Without ``reference`` no optimum is computed, which saves
+    its time where it cannot be had. With ``folds`` each seed is a fold of a cross-validation on the
+    dataset's training part. ``tune`` holds values of C and of the kernel's parameters to choose
+    from, for each solver by itself; such a task has no reference optimum.
+    """
+
+    kernel: str = "rbf"
+    gamma: Positive | None = None
+    degree: Annotated[int, Field(ge=1)] = 3
+    coef0: Finite = 0.0
+    kernel_params: dict[str, Any] = Field(default_factory=dict)
+    C: Positive | None = None
+    fit_intercept: bool = False
+    reference: bool = True
+    folds: Annotated[int, Field(ge=2, le=MAX_FOLDS)] | None = None
+    tune: dict[str, Annotated[list[float], Field(min_length=1)]] = Field(default_factory=dict)
+
+    axes: ClassVar[Axes] = Axes(
+        keys=("dataset", "kernel", *_SHARED, "C", "fit_intercept"),
+        tables=("dataset_params", "kernel_params"),
+        stem="dataset",
+        lists=LIST_OPTIONS,
+    )
+
+    @field_validator("kernel")
+    @classmethod
+    def _check_kernel(cls, name: str) -> str:
+        if name not in kernel_names() or not kernel_class(name).evaluates:
+            known = [each for each in kernel_names() if kernel_class(each).evaluates]
+            raise PydanticCustomError(
+                "literal_error", "Input should be {expected}", {"expected": ", ".join(known)}
+            )
+        return name
+
+    @field_validator(*_SHARED)
+    @classmethod
+    def _check_shared(cls, value: Any, info: ValidationInfo) -> Any:
+        """The kernel checks a parameter that it has; of others it takes the default alone."""
+        kernel, name = _kernel_so_far(info), str(info.field_name)
+        if kernel is not None and value != cls.model_fields[name].default:
+            kernel.of({name: value})
+        return value
+
+    @field_validator("kernel_params")
+    @classmethod
+    def _check_own(cls, values: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        kernel = _kernel_so_far(info)
+        for name in values if kernel is not None else ():
+            if name in _SHARED:
+                raise ValueError(f"{name} is a key of the task itself")
+        if kernel is not None:
+            kernel.of(values)
+        return values
+
+    @field_validator("tune")
+    @classmethod
+    def _check_tune(cls, values: dict[str, list[float]], info: ValidationInfo) -> Any:
+        kernel = _kernel_so_far(info)
+        known = ["C", *(name for name in _SHARED if kernel and name in kernel.parameters())]
+        for name, choices in values.items():
+            if name not in known:
+                raise ValueError(f"{name} cannot be tuned; give values of {', '.join(known)}")
+            if name != "C" and kernel is not None:
+                for value in choices:
+                    kernel.of({name: value})
+            elif any(not 0 < value < math.inf for value in choices):
+                raise ValueError("C must be greater than 0")
+            if info.data.get(name) not in (None, cls.model_fields[name].default):
+                raise ValueError(f"{name} is tuned and given as well; remove one")
+        return values
+
+    @property
+    def why_no_reference(self) -> str:
+        """Why the task has no reference optimum by its own account; empty if it has one."""
+        if self.tune:
+            return "its " + " and ".join(self.tune) + " are tuned: each solver has its own problem"
+        return "" if self.reference else "the task has reference = false"
+
+    @property
+    def kernel_description(self) -> dict[str, Any]:
+        """The kernel's name and the parameters that it has."""
+        cls = kernel_class(self.kernel)
+        shared = {name: self._value(name) for name in _SHARED}
+        own = cls.of(self.kernel_params).describe()
+        return {"name": self.kernel} | {
+            name: shared.get(name, own[name]) for name in cls.parameters()
+        }
+
+    @property
+    def kernel_parameters(self) -> dict[str, Any]:
+        """The kernel as an estimator's parameters: ``kernel``, ``gamma`` and so on."""
+        description = self.kernel_description
+        shared = {name: description.pop(name) for name in _SHARED if name in description}
+        return {"kernel": self.kernel if len(description) == 1 else description, **shared}
+
+    def _value(self, name: str) -> Any:
+        """A key of the problem, or the first of the values that it is chosen from."""
+        return self.tune[name][0] if name in self.tune else getattr(self, name)
+
+    @property
+    def facets(self) -> dict[str, Any]:
+        """Of the kernel's parameters only those that it has."""
+        kernel = self.kernel_description
+        name = kernel.pop("name")
+        return {
+            "dataset": self.dataset,
+            **self.dataset_params,
+            "kernel": name,
+            **{key: value for key, value in kernel.items() if key not in self.tune},
+            **({} if self.C is None else {"C": self.C}),
+            "fit_intercept": self.fit_intercept,
+            **({} if self.folds is None else {"folds": self.folds}),
+        }
+
+    def problem(self, seed: int) -> Problem:
+        """The task as workers get it; only with folds does it depend on the seed.
+
+        Of what is tuned it has the first value.
+        """
+        C = self._value("C")
+        assert C is not None
+        return Problem(
+            self.dataset,
+            dict(self.dataset_params),
+            self.kernel_description,
+            C,
+            self.fit_intercept,
+            self.folder,
+            fold=None if self.folds is None else Fold.of_seed(self.folds, seed),
+        )
+
+    def completed(self, where: str = "", folder: str | None = None) -> Self:
+        """The task with the dataset's own kernel width and C where it has none.
+
+        Raises
+        ------
+        StudyError
+            For an unknown dataset, or one that does not take the task's parameters.
+        """
+        task = super().completed(where, folder)
+        source = registered_source(task.dataset)
+        values: dict[str, Any] = {}
+        if task.C is None and "C" not in task.tune:
+            values["C"] = 1.0 if source is None else float(source.default_C)
+        if source is not None and task._lacks_gamma and source.default_gamma is not None:
+            values["gamma"] = float(source.default_gamma)
+        return task.model_copy(update=values)
+
+    def with_gamma(self, gamma: float | None) -> Self:
+        """The task with this kernel width if it needs one and has none."""
+        return self.model_copy(update={"gamma": gamma}) if self._lacks_gamma else self
+
+    @property
+    def _lacks_gamma(self) -> bool:
+        tuned = "gamma" in self.tune
+        return (
+            self.gamma is None and not tuned and "gamma" in kernel_class(self.kernel).parameters()
+        )
+
+
+def _kernel_so_far(info: ValidationInfo) -> type[Kernel] | None:
+    """The kernel of a task whose fields are being checked; None if there is none of that name."""
+    name = info.data.get("kernel")
+    return None if name is None else kernel_class(name)
+
+
+def kernel_code(*kernels: Any) -> dict[str, str]:
+    """Hashes of the code of the kernels among these names; no import of a solver leads there.
+
+    Parameters
+    ----------
+    *kernels : object
+        Values of a parameter ``kernel``; those that are no names of kernels are left out.
+    """
+    known = kernel_entries()
+    return {name: _code_of(name) for name in kernels if isinstance(name, str) and name in known}
+
+
+@cache
+def _code_of(kernel: str) -> str:
+    module = kernel_entries()[kernel].module.removeprefix("marginbench.")
+    files = closure([project_file(f"{module.replace('.', '/')}.py")])
+    return hash_json({name: code_hash(path) for name, path in files.items()})
+
+
+class Study(StudyBase):
+    """Tasks x solvers x seeds, with budgets."""
+
+    task_tables: ClassVar[tuple[str, ...]] = ("task",)
+    solver_table: ClassVar[str] = "solver"
+
+    kind: Literal["svm"] = "svm"
+    seeds: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 3
+    reference: ReferenceSettings = ReferenceSettings()
+    tuning: Tuning = Tuning()
+    task: Annotated[tuple[Task, ...], Field(min_length=1, strict=False)]
+    solver: Annotated[tuple[SolverEntry, ...], Field(min_length=1, strict=False)]
+
+    @model_validator(mode="after")
+    def _check_resource(self) -> Self:
+        if self.tuning.resource == "kernel_evals" and self.budget.kernel_evals is None:
+            raise StudyError(
+                "tuning.resource = 'kernel_evals' doubles up to kernel_evals of [budget]; set it",
+                at=("tuning", "resource"),
+            )
+        return self
+
+    def with_seeds(self, seeds: int) -> Self:
+        return self.model_copy(update={"seeds": seeds})
+
+    def n_seeds(self, task: Task, entry: SolverEntry) -> int:
+        return min(self.seeds, entry.seeds or self.seeds)
+
+    def repeats_itself(self, task: Task, entry: SolverEntry, traits: Mapping[str, Any]) -> bool:
+        # What is tuned is split by the seed, and what is chosen may differ.
+        varies = task.folds is not None or task.tune or entry.tune
+        return not varies and bool(traits.get("deterministic"))
+
+    def check_entry(self, entry: SolverEntry, where: str) -> None:
+        for parameter in entry.tune:
+            if parameter in entry.params:
+                raise StudyError(f"{where}: {parameter} is in params and in tune; remove one")
+        for parameter, value in entry.params.items():
+            if value == REFERENCE and parameter != "nu":
+                raise StudyError(
+                    f"{where}.params.{parameter} = 'reference': only nu can be taken from the "
+                    "reference optimum"
+                )

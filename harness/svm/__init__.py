@@ -1,1 +1,0 @@
-"""Studies of SVM solvers: tasks x solvers x seeds, judged against a certified optimum."""
