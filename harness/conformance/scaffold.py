@@ -124,7 +124,11 @@ def write_solver(names: Names, folder: Path) -> list[Path]:
 
 
 def _filled(template: str, names: Names) -> str:
-    text = resources.files("marginbench.harness").joinpath(_FOLDER, template).read_text("utf-8")
+    text = (
+        resources.files("marginbench.harness.conformance")
+        .joinpath(_FOLDER, template)
+        .read_text("utf-8")
+    )
     return Template(text).substitute(CLASS=names.class_name, MODULE=names.module)
 
 
