@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,10 @@ from ..data_loaders.atomic import DISK_ERRORS
 from .errors import StorageError, UserError
 
 _REMEDY = "make room there or allow writing, then run the same command again"
+#: The system's reasons why no file can be reached by a path, or why no memory is left for one.
+_PATH_ERRORS = frozenset(
+    {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP, errno.ENOMEM}
+)
 
 
 @contextlib.contextmanager
@@ -55,9 +60,13 @@ def check_path(path: Path | str) -> None:
 
 def unforeseen(error: OSError) -> StorageError | None:
     """The same for an error that no code expected where it occurred; None if it is another."""
+    name = "the output" if error.filename is None else os.fsdecode(error.filename)
+    if error.filename is not None and error.errno in _PATH_ERRORS:
+        return StorageError(
+            f"{name}: cannot be read or written ({_reason(error)}); allow it or choose another path"
+        )
     if error.errno not in DISK_ERRORS:
         return None
-    name = "the output" if error.filename is None else os.fsdecode(error.filename)
     return StorageError(f"{name}: cannot be read or written ({_reason(error)}); {_REMEDY}")
 
 

@@ -136,6 +136,29 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other limits, and other words")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", f"{'z' * 300}.toml"],
+        ["run", "--solver", f"{'z' * 300}.py:Mine"],
+        ["run", "--dataset", "heart", "--solver", "SMO", "--out", "z" * 300],
+        ["study", "validate", f"{'z' * 300}.toml"],
+        ["new", "solver", "z" * 300],
+        ["check", f"{'z' * 300}.py:Mine"],
+    ],
+    ids=lambda arguments: " ".join(arguments).replace("z" * 300, "z..."),
+)
+def test_a_path_that_no_file_can_have_is_one_line(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(*arguments)
+    assert (code, out) == (4, "")
+    assert err.startswith("marginbench: ")
+    assert "cannot be read or written (File name too long)" in err.splitlines()[0]
+
+
 def test_a_run_tells_what_it_did_and_where(run: Run, small: Path) -> None:
     code, out, err = run("run", "small.toml", "--solver", "smo", "--seeds", "2")
     assert code == 0
