@@ -6,6 +6,7 @@ Python's own reader goes over the file once more to find the number of the line.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import itertools
@@ -34,6 +35,8 @@ from .options import Options
 #: blocks ahead.
 BLOCK_BYTES = 1 << 21
 _SEPARATORS = ",;\t|"
+#: Records that tell whether the first one holds names.
+_LOOKED_AT = 1000
 #: What a target is called in a header; not "y", which is also a class.
 _TARGETS = ("target", "class", "label")
 #: How the first bytes of text in other encodings begin.
@@ -61,16 +64,16 @@ def read_csv(file: LocalFile, options: Options, format: str) -> Table:
         head = stream.read(BLOCK_BYTES)
     _check_text(head, file.origin)
     separator = options.separator or ("\t" if format == "tsv" else _likeliest_separator(head))
-    first, n_lines, second = _first_records(head, separator, file.origin)
+    first, n_lines, rows = _first_records(head, separator, file.origin)
     if len(first) > MAX_COLUMNS:
         # Before Arrow makes room for all of them.
         check_names(Table(file.origin, tuple(map(str, range(len(first)))), iter(())))
-    named = options.header if options.header is not None else _looks_like_names(first, second)
+    named = options.header if options.header is not None else _looks_like_names(first, rows)
     if named:
         names = tuple(name.strip() or f"column {k}" for k, name in enumerate(first, 1))
     else:
         names, n_lines = tuple(f"column {k + 1}" for k in range(len(first))), 0
-    if named and not second and len(head) < BLOCK_BYTES:
+    if named and not rows and len(head) < BLOCK_BYTES:
         raise DataError(f"{file.origin}: there are no rows; is this the right file?")
     place = partial(_line_of, file, separator, named)
     table = Table(file.origin, names, iter(()), place, named)
@@ -131,8 +134,10 @@ def _likeliest_separator(head: bytes) -> str:
     return max(_SEPARATORS, key=lambda each: counts[each])
 
 
-def _first_records(head: bytes, separator: str, origin: str) -> tuple[list[str], int, list[str]]:
-    """The first record, the number of lines up to its end, and the second record."""
+def _first_records(
+    head: bytes, separator: str, origin: str
+) -> tuple[list[str], int, list[list[str]]]:
+    """The first record, the number of lines up to its end, and those that follow."""
     # The block may end within a character, or within a record that is not needed.
     text = head.decode("utf-8-sig", errors="replace")
     reader = csv.reader(_lines(text), delimiter=separator)
@@ -141,13 +146,15 @@ def _first_records(head: bytes, separator: str, origin: str) -> tuple[list[str],
         while not first:
             first = next(reader)
         n_lines = reader.line_num
-        second = next((record for record in reader if record), [])
     except (csv.Error, StopIteration) as error:
         raise DataError(
             f"{origin}, line {reader.line_num}: not a record of comma-separated values "
             f"({first_line(error)})"
         ) from None
-    return first, n_lines, second
+    rows: list[list[str]] = []
+    with contextlib.suppress(csv.Error):  # Arrow finds it, or can read it
+        rows.extend(itertools.islice(filter(None, reader), _LOOKED_AT))
+    return first, n_lines, rows
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -155,19 +162,27 @@ def _lines(text: str) -> Iterator[str]:
     return iter(io.StringIO(text, newline=""))
 
 
-def _looks_like_names(first: list[str], second: list[str]) -> bool:
+def _looks_like_names(first: list[str], rows: list[list[str]]) -> bool:
     """Whether the first record holds names.
 
     It does if no cell is a number, or if one is above a number, or is what a target is called. So
-    do three numbers or more that count all columns, as those of a data frame without names.
+    do numbers that count columns, as those of a data frame without names: three or more that count
+    all of them, or two or more if what is above texts is no cell below.
     """
-    above, below = ([cell.strip() for cell in record] for record in (first, second))
+    below, *_ = rows or [[]]
+    above, below = ([cell.strip() for cell in record] for record in (first, below))
     if not any(map(is_number, above)):
         return True
     if above == below:
         return False
-    if len(above) > 2 and above == [str(k) for k in range(len(above))]:
-        return True
+    numbers = [cell for cell in above if is_number(cell)]
+    if len(numbers) > 1 and numbers == [str(k) for k in range(len(numbers))]:
+        if numbers == above and len(above) > 2:
+            return True
+        texts = [k for k, cell in enumerate(below[: len(above)]) if cell and not is_number(cell)]
+        met = {(k, cell.strip()) for row in rows for k, cell in enumerate(row)}
+        if texts and not any((k, above[k]) in met for k in texts):
+            return True
     pairs = itertools.zip_longest(above, below, fillvalue="")
     return any(
         cell and not is_number(cell) and (is_number(under) or cell.casefold() in _TARGETS)

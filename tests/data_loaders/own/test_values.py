@@ -234,17 +234,21 @@ def test_the_index_of_a_data_frame_is_no_feature(
     [
         ("0,1,target", "5.1,3.5,setosa"),
         ("0,1,2", "5.1,3.5,setosa"),
+        ("0,1,species", "5.1,3.5,setosa"),
+        (",0,1,species", "7,5.1,3.5,setosa"),
+        ("0,1", "5.1,setosa"),
         ("2001,2002,class", "5.1,3.5,setosa"),
     ],
 )
 def test_a_header_of_numbers(here: Path, header: str, rows: str) -> None:
-    Path("x.csv").write_text(f"{header}\n" + f"{rows}\n5.0,3.1,virginica\n" * 20)
+    other = rows.replace("5.1", "5.0").replace("setosa", "virginica")
+    Path("x.csv").write_text(f"{header}\n" + f"{rows}\n{other}\n" * 20)
     data = load("x.csv")
     assert data.n_train + data.n_test == 21 + 19
     assert "+1 = 'virginica'" in data.decided[0]
 
 
-@pytest.mark.parametrize("first", ["0,1,1", "1.2,0.3,y", "0,1,no"])
+@pytest.mark.parametrize("first", ["0,1,1", "1.2,0.3,y", "0,1,no", "1,0,no"])
 def test_a_first_row_that_is_no_header(here: Path, first: str) -> None:
     last = {"1": "0", "y": "n", "no": "yes"}[first.split(",")[2]]
     Path("x.csv").write_text(f"{first}\n1.5,0.5,{last}\n" * 20)
