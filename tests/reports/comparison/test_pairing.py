@@ -87,6 +87,13 @@ def test_the_same_problem_may_have_another_certificate():
     assert paired(runs((0, "budget")), spaced)["same_reference"].item()
 
 
+def test_an_exact_optimum_is_the_same_whatever_its_rounding():
+    exact = runs((0, "budget"), reference_gap=-1.4e-14)
+    other = runs((0, "budget"), reference_gap=0.0, reference_primal=100.0 + 1e-12)
+    for after in (exact, other):
+        assert list(paired(exact, after)["outcome"]) == ["compared"]
+
+
 def test_the_only_run_of_a_solver_that_draws_nothing_stands_beside_every_seed():
     single, many = runs((0, "converged")), runs((0, "budget"), (1, "budget"), (2, "failed"))
     found = paired(*spread_single_runs(single, many, {"A"}))
