@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from marginbench.solvers import Counters
+from marginbench.solvers import BundleClassifier, Counters
 from marginbench.solvers.bundle import (
     F1,
     Hinge,
@@ -81,6 +81,19 @@ def test_the_default_searches_where_that_is_faster(linear_task, options, searche
     if searched:
         other = minimize_risk(X, y, primal_search=False, **options)
         assert not np.array_equal(found.weights, other.weights)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_a_slope_that_is_all_rounding_ends_the_search(loss):
+    # Constant features change nothing but the rounding of the scores.
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, d = rng.integers(2, 30), rng.integers(1, 3)
+        X = np.repeat(rng.normal(size=(1, d)) * 10.0 ** rng.integers(-2, 3), n, axis=0)
+        y = np.where(np.arange(n) == 0, 1, np.where(np.arange(n) == 1, -1, rng.choice([-1, 1], n)))
+        solver = BundleClassifier(loss=loss, fit_intercept=True, C=10.0 ** rng.uniform(-2, 3))
+        assert solver.fit(X, y).status_ == "converged"
+        np.testing.assert_allclose(solver.coef_, 0.0, atol=1e-2)
 
 
 def test_the_products_of_several_threads_are_the_same():

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.solvers import SBP
 from marginbench.solvers.sbp import sbp as sbp_module
@@ -130,6 +131,14 @@ def test_without_water_both_tie_rules_draw_the_lowest_points(tied_task):
         for ties in ("le", "lt")
     )
     np.testing.assert_array_equal(le.dual_coef_, lt.dual_coef_)
+
+
+def test_draws_that_cancel_give_an_upper_bound_of_0():
+    X, y = np.ones((2, 1)), np.array([1, -1])
+    with pytest.warns(ConvergenceWarning, match="the certified gap is inf of its upper bound"):
+        solver = SBP("linear", nu=0.0, tol=0.1, max_epochs=1, random_state=0).fit(X, y)
+    assert solver.certificate_ == 0
+    assert solver.status_ == "budget"
 
 
 def test_until_the_burn_in_is_over_the_model_is_the_last_iterate(rbf_task, recording_monitor):
