@@ -2,9 +2,9 @@
 
 A command may run a part of a study. The page of the folder must show all that its records hold of
 the study, so ``study.json`` keeps earlier planned runs. A run that this command does not plan stays
-planned if the study still has it, or an option once added it to the study, and if its task and its
-solver are still configured as they were then. All others are dropped from the plan; their records
-stay where they are.
+planned if the study still has it, or an option once added it to the study and it could start, and
+if its task and its solver are still configured as they were then. All others are dropped from the
+plan; their records stay where they are.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Planned = tuple[str, str, int]
 
 
 def planned_run(run: Run) -> dict[str, Any]:
-    """What ``study.json`` says of a planned run."""
+    """What ``study.json`` says of a planned run; ``failed`` if it could not even start."""
     return {
         "key": run.key,
         "file": run.file_name,
         "task": run.task,
         "solver": run.solver,
         "seed": run.seed,
-    }
+    } | ({"failed": True} if run.failure else {})
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def merged(
         _marked(run, of_study)
         for run in before.get("planned", ())
         if _identity(run) not in own
-        and (run.get("added") or _identity(run) in of_study)
+        and (_identity(run) in of_study or (run.get("added") and not run.get("failed")))
         and _configured_alike(run, before, content)
     ]
     for what in ("tasks", "solvers"):

@@ -295,6 +295,27 @@ def test_a_file_on_the_command_line_from_end_to_end(
     assert described["command"] == "marginbench run --dataset bank.csv --solver SMO --seeds 1"
 
 
+@pytest.mark.slow
+def test_data_that_could_not_be_loaded_are_not_planned_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder / "data")
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
+    Path("bad.csv").write_text("a,y\n1,yes\n2\n")
+    planned, codes = [], []
+    for data in ("bad.csv", "digits", "bank.csv"):
+        command = ["run", "quickstart", "--dataset", data, "--solver", "LIBSVM", "--seeds", "1"]
+        with pytest.raises(SystemExit) as ended:
+            run_app(build_app(write_report), [*command, "--where", "fit_intercept == False"])
+        codes.append(int(ended.value.code or 0))
+        described = json.loads(Path("results/quickstart/study.json").read_text())
+        planned.append({run["task"] for run in described["planned"]})
+    # LIBSVM skips tasks without bias: nothing is solved here.
+    assert codes == [3, 0, 0]
+    assert planned == [{"bad.csv"}, {"digits"}, {"digits", "bank.csv"}]
+    assert described["command"].count("bad.csv") == 0
+
+
 def test_the_commands_about_imported_data(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
