@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .. import store
-from ..conversion import make_of_source
+from ..cache import Entry, make_of_source
 from ..errors import CacheError, DataError, suggest
 from ..source import Source
 from .blocks import printable
@@ -23,30 +23,13 @@ _FILES, _IMPORTED = "own", "imported"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 
 
-@dataclass(frozen=True, eq=False)
-class OwnEntry:
-    """Data of one's own that are asked for, and their place in the cache.
-
-    Attributes
-    ----------
-    header : Header
-    path : Path
-    make : callable
-        ``make(downloads)`` makes the cached file; the caller holds its lock.
-    """
-
-    header: store.Header
-    path: Path
-    make: Callable[[Path], None]
-
-
 def entry_of(
     name: str,
     params: Mapping[str, object] | None,
     folder: str | Path | None,
     datasets: Path,
     registered: tuple[str, ...],
-) -> OwnEntry:
+) -> Entry:
     """The entry of a name that is not registered.
 
     Parameters
@@ -72,6 +55,7 @@ def entry_of(
     if not isinstance(name, str) or not is_own(name, folder):
         known = (*registered, *imported_names(datasets))
         raise DataError(f"unknown dataset {name!r}{suggest(name, known)}")
+    options: dict[str, Any] = dict(params or {})
     found = find_own(name, params, folder)
     identity = found.identity()
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=repr).encode())
@@ -79,14 +63,14 @@ def entry_of(
     # The path of the file is no part of it: a file that moved stays the same data.
     header = store.Header(_FILES, identity, None, VERSION)
     if isinstance(found, Code):
-        return OwnEntry(header, path, partial(_make_of_code, found, header, path))
+        return Entry(name, options, header, path, partial(_make_of_code, found, header, path))
 
     def make(downloads: Path) -> None:
         from .making import make_of_files
 
         make_of_files(found, path, _FILES, identity)
 
-    return OwnEntry(header, path, make)
+    return Entry(name, options, header, path, make)
 
 
 def imported_path(name: str, datasets: Path) -> Path | None:
@@ -129,7 +113,7 @@ def imported_names(datasets: Path) -> Iterator[str]:
             yield path.stem
 
 
-def _imported_entry(name: str, params: Mapping[str, object] | None, datasets: Path) -> OwnEntry:
+def _imported_entry(name: str, params: Mapping[str, object] | None, datasets: Path) -> Entry:
     if params:
         raise DataError(
             f"{name}: was imported with its options; it takes none now, got {min(params)!r}"
@@ -143,7 +127,7 @@ def _imported_entry(name: str, params: Mapping[str, object] | None, datasets: Pa
         header = store.read_header(path)
     except store.Unusable:
         header = store.Header(name, {}, None, VERSION)
-    return OwnEntry(header, path, make)
+    return Entry(name, {}, header, path, make)
 
 
 def _make_of_code(code: Code, header: store.Header, path: Path, downloads: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import stamps, store
+from .. import store
 from ..cache import datasets_folder, locked
 from ..errors import DataError, suggest
 from ..source import Source
@@ -154,7 +154,7 @@ def remove_imported(name: str, cache_dir: str | Path | None = None) -> None:
     """
     path = _existing(name, datasets_folder(cache_dir))
     with locked(path, name):
-        for each in (path, stamps.place(path)):
+        for each in (path, store.stamp_path(path)):
             each.unlink(missing_ok=True)
 
 

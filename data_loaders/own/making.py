@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import vstack
 
 from .. import store
+from ..content import Content, Part
 from ..errors import DataError, first_line
 from ..files import LocalFile
 from ..streams import reading
@@ -180,16 +182,13 @@ def _write_prepared(
     )
     decided = list(map(printable, prepared.decided))
     header = store.Header(name, dict(params), None, VERSION, decided)
-    with store.Writer(
-        path,
-        header,
-        n_features=prepared.n_features,
-        sparse=prepared.sparse,
-        dtype=np.float32,
-    ) as writer:
-        for role in ("train", "test"):
-            for part in prepared.parts(role):
-                writer.append(role, part)
+    parts = []
+    for role in ("train", "test"):
+        blocks = list(prepared.parts(role))
+        stack = vstack if prepared.sparse else np.vstack
+        y = np.concatenate([block.y for block in blocks])
+        parts.append(Part(stack([block.X for block in blocks]), y))
+    store.write(path, header, Content(*parts))
 
 
 def _read(file: OwnFile, local: LocalFile, options: Options) -> Parts:
