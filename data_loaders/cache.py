@@ -248,9 +248,9 @@ def _entry_of(
     source = name if isinstance(name, Source) else registered.get(str(name))
     if source is None:
         # Imported here: registered datasets need none of it.
-        from .own.entries import entry_of
+        from .own.importing import entry_of
 
-        return entry_of(str(name), params, folder, datasets, tuple(registered))
+        return entry_of(str(name), params, folder, datasets)
     resolved = source.resolve(params)
     stem = source.name.replace(":", "+")
     if resolved:

@@ -1,16 +1,15 @@
 """A strict reader of comma-separated numbers: a label and a fixed number of features in a line.
 
-Blocks of text are converted by Arrow. A block that Arrow does not accept, or that has anything
-wrong in it, goes through a plain line-by-line parser, which knows the number of a wrong line.
+Arrow reads the file. One that it does not accept, or that has anything wrong in it, goes through a
+line-by-line reader, which knows the number of a wrong line.
 """
 
 from __future__ import annotations
 
-import codecs
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +20,7 @@ from .content import Content, Part, check_classes
 from .errors import DataError
 from .files import LocalFile
 from .parameters import Parameters
-from .streams import reading, shown, whole_lines
-
-#: Bytes of text that are converted together.
-BLOCK_BYTES = 1 << 22
+from .streams import reading, shown
 
 _NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 #: Makes the two parts of all rows; the text is the file's origin, for messages.
@@ -51,12 +47,8 @@ def read(
         Not used: a file has no parameters.
     name : str
         Name of the file.
-    width : int
-        Number of features.
-    classes : tuple of int
-        The labels that may occur.
-    label : {"first", "last"}
-        The column of the labels.
+    width, classes, label
+        As of `read_file`.
     split : callable
         ``(rows, origin) -> Content``.
 
@@ -64,11 +56,6 @@ def read(
     -------
     Content
         float32 features, rounded if need be; int64 labels as in the file.
-
-    Raises
-    ------
-    DataError
-        As `read_file`.
     """
     return split(read_file(files[name], width, classes, label), files[name].origin)
 
@@ -100,78 +87,62 @@ def read_file(
         number, if a line has another number of columns, an entry that is not a finite number, or
         a label that is not one of `classes`.
     """
-    parts = list(_parse_file(file, width, classes, 0 if label == "first" else width))
-    if not parts:
-        raise DataError(f"{file.origin}: the file is empty")
-    y = np.concatenate([part.y for part in parts])
+    place = 0 if label == "first" else width
+    columns = _columns(file, width + 1)
+    if columns is None or not np.isin(columns[place], classes).all():
+        columns = _read_lines(file, width + 1, classes, place)
+    y = columns.pop(place).astype(np.int64)
+    X = np.empty((len(y), width), dtype=np.float32)
+    for k, column in enumerate(columns):
+        X[:, k] = column
     check_classes(y, file.origin)
-    return Part(np.concatenate([part.X for part in parts]), y)
+    return Part(X, y)
 
 
-def _parse_file(
-    file: LocalFile, width: int, classes: tuple[int, ...], label: int
-) -> Iterator[Part]:
-    line = 1
-    with reading(file) as stream:
-        for text in whole_lines(stream, BLOCK_BYTES, file.origin):
-            table = _convert(text, width + 1)
-            if table is None or not np.isin(table[:, label], classes).all():
-                table = _parse_lines(text, width + 1, classes, label, file.origin, line)
-            line += len(table)
-            y = table[:, label].astype(np.int64)
-            yield Part(np.delete(table, label, axis=1).astype(np.float32), y)
-
-
-def _convert(text: bytes, n_columns: int) -> NDArray[np.float64] | None:
-    """The numbers of a block; None if anything in it is irregular or not finite."""
-    # To Arrow a bare CR ends a line and a byte order mark is nothing; to `_parse_line` neither is.
-    if text.count(b"\r") != text.count(b"\r\n") or text.startswith(codecs.BOM_UTF8):
-        return None
+def _columns(file: LocalFile, n_columns: int) -> list[NDArray[Any]] | None:
+    """The numbers of a file; None if anything in it is irregular or not finite."""
     names = [str(number) for number in range(n_columns)]
-    try:
-        table = pacsv.read_csv(
-            pa.BufferReader(text),
-            read_options=pacsv.ReadOptions(column_names=names, use_threads=False),
-            parse_options=pacsv.ParseOptions(
-                quote_char=False, double_quote=False, ignore_empty_lines=False
-            ),
-            convert_options=pacsv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.float64()), null_values=[]
-            ),
-        )
-    except pa.ArrowInvalid:
-        return None
-    numbers = np.column_stack([column.to_numpy() for column in table.columns])
-    return numbers if np.isfinite(numbers).all() else None
-
-
-def _parse_lines(
-    text: bytes, n_columns: int, classes: tuple[int, ...], label: int, origin: str, first: int
-) -> NDArray[np.float64]:
-    """Parse a block line by line; `first` is the number of its first line in the file."""
-    rows = []
-    for number, line in enumerate(text.split(b"\n")[:-1], start=first):
+    with reading(file) as stream:
         try:
-            row = _parse_line(line, n_columns)
-            if row[label] not in classes:
-                raise ValueError(
-                    f"label {row[label]:g} is not one of the {len(classes)} classes "
+            table = pacsv.read_csv(
+                pa.PythonFile(stream, mode="r"),
+                read_options=pacsv.ReadOptions(column_names=names, use_threads=False),
+                parse_options=pacsv.ParseOptions(
+                    quote_char=False, double_quote=False, ignore_empty_lines=False
+                ),
+                convert_options=pacsv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.float64()), null_values=[]
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+    columns = [column.to_numpy() for column in table.columns]
+    return columns if all(np.isfinite(column).all() for column in columns) else None
+
+
+def _read_lines(
+    file: LocalFile, n_columns: int, classes: tuple[int, ...], label: int
+) -> list[NDArray[Any]]:
+    rows = []
+    with reading(file) as stream:
+        for number, line in enumerate(stream, start=1):
+            words = [word.strip(b" \t\r\n") for word in line.split(b",")]
+            where = f"{file.origin}, line {number}"
+            if words == [b""]:
+                raise DataError(f"{where}: empty line; expected {n_columns} numbers")
+            if len(words) != n_columns:
+                raise DataError(f"{where}: {len(words)} columns; expected {n_columns}")
+            for column, word in enumerate(words, start=1):
+                if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
+                    raise DataError(
+                        f"{where}: column {column} is {shown(word)}, not a finite number"
+                    )
+            rows.append([float(word) for word in words])
+            if rows[-1][label] not in classes:
+                raise DataError(
+                    f"{where}: label {rows[-1][label]:g} is not one of the {len(classes)} classes "
                     f"{', '.join(map(str, classes))}"
                 )
-        except ValueError as error:
-            raise DataError(f"{origin}, line {number}: {error}") from None
-        rows.append(row)
-    return np.array(rows)
-
-
-def _parse_line(line: bytes, n_columns: int) -> list[float]:
-    """The numbers of a line; ValueError says what is wrong."""
-    words = [word.strip(b" \t\r") for word in line.split(b",")]
-    if words == [b""]:
-        raise ValueError(f"empty line; expected {n_columns} numbers")
-    if len(words) != n_columns:
-        raise ValueError(f"{len(words)} columns; expected {n_columns}")
-    for column, word in enumerate(words, start=1):
-        if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
-            raise ValueError(f"column {column} is {shown(word)}, not a finite number")
-    return [float(word) for word in words]
+    if not rows:
+        raise DataError(f"{file.origin}: the file is empty")
+    return list(np.array(rows).T)

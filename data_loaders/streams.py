@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedIOBase, BufferedReader, RawIOBase
+from pathlib import Path
 from typing import Any, cast
 
 from . import limits
@@ -24,6 +25,8 @@ _BUFFER_BYTES = 1 << 16
 _ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 #: Names of an archive that a message lists.
 _LISTED = 10
+#: How compressed files begin, and what opens them.
+_PACKED: dict[bytes, Any] = {b"BZh": bz2, b"\x1f\x8b": gzip, b"\xfd7zXZ\x00": lzma}
 #: What the standard library raises when it meets bytes that are not what was packed.
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
@@ -54,47 +57,10 @@ def reading(file: LocalFile) -> Iterator[BufferedIOBase]:
         raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
 
 
-def whole_lines(stream: BufferedIOBase, block_bytes: int, origin: str) -> Iterator[bytes]:
-    """Blocks of text of about `block_bytes` that end with a newline each.
-
-    Parameters
-    ----------
-    stream : binary stream
-    block_bytes : int
-    origin : str
-        What to call the text in messages.
-
-    Yields
-    ------
-    bytes
-
-    Raises
-    ------
-    DataError
-        If a line is longer than ``limits.MAX_LINE_BYTES``.
-    """
-    # Pieces of one unfinished line: joined once, so a long line costs no more than many short ones.
-    pieces: list[bytes] = []
-    held = 0
-    before = 0  # bytes of the blocks yielded so far
-    while chunk := stream.read(block_bytes):
-        newline = chunk.find(b"\n")
-        if held + (newline if newline >= 0 else len(chunk)) > limits.MAX_LINE_BYTES:
-            raise DataError(
-                f"{origin}: the line that begins at byte {before} is longer than "
-                f"{limits.MAX_LINE_BYTES} bytes; is this the right file?"
-            )
-        cut = chunk.rfind(b"\n") + 1
-        if not cut:
-            pieces.append(chunk)
-            held += len(chunk)
-            continue
-        yield b"".join((*pieces, memoryview(chunk)[:cut]))
-        before += held + cut
-        pieces = [chunk[cut:]]
-        held = len(chunk) - cut
-    if held:
-        yield b"".join((*pieces, b"\n"))
+def is_packed(path: Path) -> bool:
+    """Whether the first bytes of a file are those of a compressed one."""
+    with path.open("rb") as stream:
+        return stream.read(6).startswith(tuple(_PACKED))
 
 
 def shown(text: bytes) -> str:
@@ -131,13 +97,10 @@ def _open(file: LocalFile, stack: contextlib.ExitStack) -> BufferedIOBase:
     if file.member is not None:
         raw = _bounded(_member(file, raw, stack), file)
     # The first bytes tell the compression: a mirror may have changed it and kept the name.
-    magic = raw.peek(6)
-    if magic.startswith(b"BZh"):
-        return _bounded(stack.enter_context(bz2.open(raw)), file)
-    if magic.startswith(b"\x1f\x8b"):
-        return _bounded(stack.enter_context(gzip.open(raw)), file)
-    if magic.startswith(b"\xfd7zXZ\x00"):
-        return _bounded(stack.enter_context(lzma.open(raw)), file)
+    start = raw.peek(6)
+    for magic, module in _PACKED.items():
+        if start.startswith(magic):
+            return _bounded(stack.enter_context(module.open(raw)), file)
     return raw
 
 

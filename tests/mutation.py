@@ -41,9 +41,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "data_loaders/downloads.py": ("faults/test_http.py", "data_loaders/test_files.py"),
     "data_loaders/limits.py": ("faults/test_archives.py", "faults/test_http.py"),
-    "data_loaders/splits.py": ("data_loaders/test_transforms.py",),
     "data_loaders/streams.py": (
-        "data_loaders/test_streams.py",
         "data_loaders/test_archives.py",
         "faults/test_archives.py",
     ),

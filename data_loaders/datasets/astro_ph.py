@@ -9,7 +9,6 @@ from ..content import Content
 from ..files import LocalFile, RemoteFile
 from ..limits import MIB
 from ..parameters import Parameters
-from ..rows import joined
 from ..source import Source
 
 TRAIN, TEST = "train.dat", "test.dat"
@@ -37,11 +36,7 @@ def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
     DataError
         If a file cannot be read or a line is malformed.
     """
-    train, test = (
-        joined(libsvm.blocks([files[name]], width=WIDTH, classes=(-1, 1), comments=True), WIDTH)
-        for name in (TRAIN, TEST)
-    )
-    return Content(train, test)
+    return Content(*(libsvm.read_rows([files[name]], WIDTH, (-1, 1)) for name in (TRAIN, TEST)))
 
 
 _CITATION = """@inproceedings{joachims2006training,

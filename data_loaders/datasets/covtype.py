@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from .. import csv_text, splits, transforms
+from .. import csv_text, transforms
 from ..content import Content, Part
 from ..files import RemoteFile
 from ..limits import MIB
@@ -14,7 +14,7 @@ from ..source import Source
 
 
 def _every_row(whole: Part, origin: str, step: int, first: int) -> Content:
-    return splits.every(whole, step, first)
+    return transforms.every(whole, step, first)
 
 
 _CITATION = """@misc{blackard1998covertype,

@@ -16,13 +16,12 @@ from ..limits import MIB
 from ..parameters import Parameters, one_of
 from ..sites import FIGSHARE
 from ..source import Source
-from ..streams import reading, shown, whole_lines
+from ..streams import reading, shown
 
 TRAIN = ("lyrl2004_vectors_train.dat.gz",)
 TEST = tuple(f"lyrl2004_vectors_test_pt{part}.dat.gz" for part in range(4))
 TOPICS = "rcv1v2.topics.qrels.gz"
 WIDTH = 47236
-_BLOCK_BYTES = 1 << 20
 
 _LINE = re.compile(rb"([A-Z0-9]+) ([0-9]{1,18}) 1\r?")
 _check_split = one_of("rcv1", split=("published", "swapped"))
@@ -97,12 +96,8 @@ def _topics(file: LocalFile, wanted: str) -> tuple[NDArray[np.int64], NDArray[np
     members: set[int] = set()
     topics: set[str] = set()
     with reading(file) as stream:
-        lines = (
-            line
-            for text in whole_lines(stream, _BLOCK_BYTES, file.origin)
-            for line in text.split(b"\n")[:-1]
-        )
-        for number, line in enumerate(lines, start=1):
+        for number, raw in enumerate(stream, start=1):
+            line = raw.rstrip(b"\n")
             match = _LINE.fullmatch(line)
             if match is None:
                 raise DataError(

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ..content import Labels
 from ..errors import DataError, suggest
-from .blocks import listed, shown_word
-from .numerals import in_words, is_number
+from .words import in_words, is_number, listed, shown_word
 
 #: More of them are no classes, or whole numbers that stand for something else.
 MAX_CLASSES = 1000
@@ -41,10 +40,10 @@ class Target:
     codes: NDArray[np.int64]
     words: tuple[str, ...]
 
-    def counts(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def counts(self, rows: NDArray[np.intp]) -> dict[str, int]:
         """How many of the rows are of each class."""
-        chosen = self.codes[rows]
-        return np.bincount(chosen[chosen >= 0], minlength=len(self.words))
+        sizes = np.bincount(self.codes[rows], minlength=len(self.words))
+        return dict(zip(self.words, sizes.tolist(), strict=True))
 
 
 def read_target(column: Any, origin: str, name: str) -> Target:

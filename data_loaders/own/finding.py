@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import limits
 from ..errors import DataError, suggest
-from .blocks import listed
 from .options import VERSION, Options
+from .words import listed
 
 _PACKED = (".gz", ".bz2", ".xz")
 #: The format of a file by the end of its name.
@@ -83,6 +84,24 @@ class OwnFile:
         except OSError as error:
             raise DataError(f"{self.name}: cannot be read ({error.strerror})") from None
         return found.st_size, found.st_mtime_ns, found.st_ino
+
+    def check_size(self) -> int:
+        """The most bytes that are read into memory, packed or not; refuses a file of more.
+
+        Raises
+        ------
+        DataError
+        """
+        import psutil
+
+        limit = limits.max_bytes(psutil.virtual_memory().total // 4)
+        size = self.path.stat().st_size
+        if size > limit:
+            raise DataError(
+                f"{self.name}: {size} bytes; data are read into memory, at most {limit} bytes of a "
+                f"file on this machine (a quarter of the memory, or {limits.BYTES_VARIABLE})"
+            )
+        return limit
 
     def sha256(self) -> str:
         """Of the bytes of the file.

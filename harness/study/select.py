@@ -368,7 +368,7 @@ def dataset_names() -> list[str]:
 def imported_names() -> list[str]:
     """Names of the imported datasets."""
     from ...data_loaders.cache import datasets_folder
-    from ...data_loaders.own.entries import imported_names as names_in
+    from ...data_loaders.own.importing import imported_names as names_in
 
     return list(names_in(datasets_folder()))
 
