@@ -252,7 +252,7 @@ def _entry_of(
 
         return entry_of(str(name), params, folder, datasets)
     resolved = source.resolve(params)
-    stem = source.name.replace(":", "+")
+    stem = source.name
     if resolved:
         digest = hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()
         stem += f"-{digest[:16]}"

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from .content import Content, Part, check_classes
 from .errors import DataError
-from .files import LocalFile
+from .files import LocalFile, reading, shown
 from .parameters import Parameters
-from .streams import reading, shown
 
 _NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 #: Makes the two parts of all rows; the text is the file's origin, for messages.

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from .content import Content, Part
 from .errors import DataError
-from .files import LocalFile
+from .files import LocalFile, reading
 from .parameters import Parameters
-from .streams import reading
 
 #: The third byte of the magic number: entries are unsigned bytes. The fourth counts dimensions.
 _UNSIGNED_BYTE = 0x08

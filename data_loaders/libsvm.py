@@ -17,9 +17,8 @@ from scipy.sparse import csr_matrix, vstack
 
 from .content import Content, Part, check_classes
 from .errors import DataError
-from .files import LocalFile
+from .files import LocalFile, reading, shown
 from .parameters import Parameters
-from .streams import reading, shown
 from .transforms import every
 
 #: Indices are stored in 32 bits.

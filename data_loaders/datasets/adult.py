@@ -9,11 +9,9 @@ import numpy as np
 from .. import libsvm, transforms
 from ..content import Content, Part
 from ..errors import DataError
-from ..files import RemoteFile
-from ..limits import MIB
+from ..files import MIB, RemoteFile
 from ..parameters import Parameters, one_of
-from ..sites import LIBSVM_SITE
-from ..source import Source
+from ..sources import LIBSVM_SITE, Source
 from ..transforms import as_float32
 
 #: What the sample is tested on: the rows that were not drawn, or all rows, drawn ones included.

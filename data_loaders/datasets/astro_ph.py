@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from .. import libsvm, transforms
 from ..content import Content
-from ..files import LocalFile, RemoteFile
-from ..limits import MIB
+from ..files import MIB, LocalFile, RemoteFile
 from ..parameters import Parameters
-from ..source import Source
+from ..sources import Source
 
 TRAIN, TEST = "train.dat", "test.dat"
 #: BMRM07 table 1.

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from .. import libsvm, transforms
 from ..content import Content, Part, check_classes
 from ..errors import DataError
-from ..files import LocalFile, RemoteFile
-from ..limits import MIB
+from ..files import MIB, LocalFile, RemoteFile
 from ..parameters import Parameters
-from ..source import Source
+from ..sources import Source
 
 POINTS, LABELS = "aut-avn.examples", "aut-avn.labels"
 #: BMRM07 table 1.

@@ -9,7 +9,7 @@ import numpy as np
 from ..content import Content, Part
 from ..files import LocalFile
 from ..parameters import Parameters
-from ..source import Source
+from ..sources import Source
 from ..transforms import every, moments
 
 

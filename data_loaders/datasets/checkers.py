@@ -14,7 +14,7 @@ from ..content import Content, Part
 from ..errors import DataError
 from ..files import LocalFile
 from ..parameters import Parameters
-from ..source import Source
+from ..sources import Source
 
 N_CELLS = 16
 _MAX_POINTS = 10**8

@@ -12,11 +12,9 @@ import numpy as np
 from .. import transforms
 from ..content import Content, Part
 from ..errors import DataError, first_line
-from ..files import LocalFile, RemoteFile
-from ..limits import MIB
+from ..files import MIB, LocalFile, RemoteFile, reading
 from ..parameters import TEN_CLASSES, Parameters, one_of
-from ..source import Source
-from ..streams import reading
+from ..sources import Source
 
 N_CLASSES = 10
 _PIXELS = 3 * 32 * 32

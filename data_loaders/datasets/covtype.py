@@ -6,11 +6,9 @@ from functools import partial
 
 from .. import csv_text, transforms
 from ..content import Content, Part
-from ..files import RemoteFile
-from ..limits import MIB
+from ..files import MIB, RemoteFile
 from ..parameters import one_of
-from ..sites import FIGSHARE, UCI_SITE
-from ..source import Source
+from ..sources import FIGSHARE, UCI_SITE, Source
 
 
 def _every_row(whole: Part, origin: str, step: int, first: int) -> Content:

@@ -10,7 +10,7 @@ from .. import transforms
 from ..content import Content, Part
 from ..files import LocalFile
 from ..parameters import TEN_CLASSES, Parameters, one_of
-from ..source import Source
+from ..sources import Source
 
 
 def read_digits(files: Mapping[str, LocalFile], params: Parameters) -> Content:

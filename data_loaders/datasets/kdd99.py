@@ -16,12 +16,9 @@ from scipy.sparse import csr_matrix, hstack, vstack
 
 from ..content import Content, Part, check_classes
 from ..errors import DataError
-from ..files import LocalFile, RemoteFile
-from ..limits import MIB
+from ..files import MIB, LocalFile, RemoteFile, reading, shown
 from ..parameters import Parameters, one_of
-from ..sites import FIGSHARE, UCI_SITE
-from ..source import Source
-from ..streams import reading, shown
+from ..sources import FIGSHARE, UCI_SITE, Source
 
 TEST = "corrected.gz"
 #: 41 features and the label.

@@ -17,7 +17,7 @@ from ..content import Content, Part
 from ..errors import DataError
 from ..files import LocalFile
 from ..parameters import Parameters, integer
-from ..source import Source
+from ..sources import Source
 
 DEFAULTS: Parameters = MappingProxyType(
     {"n_train": 10_000, "n_test": 10_000, "n_features": 20, "flipped": 0.1, "seed": 0}

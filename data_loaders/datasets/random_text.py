@@ -14,7 +14,7 @@ from ..content import Content, Part
 from ..errors import DataError
 from ..files import LocalFile
 from ..parameters import Parameters, integer
-from ..source import Source
+from ..sources import Source
 
 #: Points, features and density of the abstracts in BMRM07 table 1 (astro-ph).
 DEFAULTS: Parameters = MappingProxyType(
@@ -25,8 +25,6 @@ _MAX_FEATURES = 2**31 - 1
 # Standard deviation of what is added to scores of standard deviation about 1 before labels are
 # taken: about 6 % of the labels are on the wrong side.
 _NOISE = 0.2
-# Documents from whose scores the threshold of a share is taken.
-_PILOT = 4000
 # Documents are drawn so many at a time.
 _BLOCK = 2000
 
@@ -97,25 +95,6 @@ def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
     sign of a random linear function of the point plus noise; its coefficients are normal, times the
     square root of the probability of a word.
     """
-    return documents(params)
-
-
-def documents(params: Parameters, positive: float | None = None) -> Content:
-    """Generate documents as `read` does, with a share of positive labels if it is asked for.
-
-    Parameters
-    ----------
-    params : mapping
-        As `check_parameters` returns them.
-    positive : float, optional
-        The share of the points with label +1, up to what a sample of documents tells about it.
-        Without it, the hyperplane goes through 0.
-
-    Returns
-    -------
-    Content
-        As from `read`.
-    """
     seeds = np.random.SeedSequence(int(params["seed"])).spawn(4)
     n_features = int(params["n_features"])
     draws = _draws(n_features, float(params["density"]))
@@ -131,13 +110,10 @@ def documents(params: Parameters, positive: float | None = None) -> Content:
         generator = np.random.Generator(np.random.PCG64(seed))
         return _documents(generator, n, draws, weights, direction)
 
-    threshold = 0.0
-    if positive is not None:
-        threshold = float(np.sort(drawn(seeds[3], _PILOT)[1])[round((1 - positive) * _PILOT)])
     parts = []
     for seed, size in zip(seeds[1:3], ("n_train", "n_test"), strict=True):
         X, scores = drawn(seed, int(params[size]))
-        parts.append(Part(X, np.where(scores > threshold, 1, -1).astype(np.int8)))
+        parts.append(Part(X, np.where(scores > 0, 1, -1).astype(np.int8)))
     return Content(*parts)
 
 

@@ -11,12 +11,9 @@ from numpy.typing import NDArray
 from .. import libsvm, transforms
 from ..content import Content, Part
 from ..errors import DataError, suggest
-from ..files import LocalFile, RemoteFile
-from ..limits import MIB
+from ..files import MIB, LocalFile, RemoteFile, reading, shown
 from ..parameters import Parameters, one_of
-from ..sites import FIGSHARE
-from ..source import Source
-from ..streams import reading, shown
+from ..sources import FIGSHARE, Source
 
 TRAIN = ("lyrl2004_vectors_train.dat.gz",)
 TEST = tuple(f"lyrl2004_vectors_test_pt{part}.dat.gz" for part in range(4))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from .. import csv_text, transforms
-from ..files import RemoteFile
-from ..limits import MIB
+from ..files import MIB, RemoteFile
 from ..parameters import one_of
-from ..sites import UCI_SITE
-from ..source import Source
+from ..sources import UCI_SITE, Source
 
 _CITATION = """@article{baldi2014searching,
   author = {Baldi, Pierre and Sadowski, Peter and Whiteson, Daniel},

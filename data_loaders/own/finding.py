@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import limits
+from .. import files
 from ..errors import DataError, suggest
 from .options import VERSION, Options
 from .words import listed
@@ -94,12 +94,12 @@ class OwnFile:
         """
         import psutil
 
-        limit = limits.max_bytes(psutil.virtual_memory().total // 4)
+        limit = files.max_bytes(psutil.virtual_memory().total // 4)
         size = self.path.stat().st_size
         if size > limit:
             raise DataError(
                 f"{self.name}: {size} bytes; data are read into memory, at most {limit} bytes of a "
-                f"file on this machine (a quarter of the memory, or {limits.BYTES_VARIABLE})"
+                f"file on this machine (a quarter of the memory, or {files.BYTES_VARIABLE})"
             )
         return limit
 

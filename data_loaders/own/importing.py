@@ -18,9 +18,8 @@ from typing import Any
 from .. import store
 from ..cache import Entry, datasets_folder, locked, make_of_source
 from ..errors import CacheError, DataError, first_line, suggest
-from ..files import LocalFile
-from ..sources import Source, sources
-from ..streams import is_packed, reading
+from ..files import LocalFile, is_packed, reading
+from ..sources import Source, sources, unknown
 from .finding import Code, Files, OwnFile, find_own, is_own
 from .options import VERSION, Options
 from .words import printable
@@ -225,7 +224,7 @@ def entry_of(
         return Entry(name, {}, header, path, partial(_refuse_to_make, name))
     if not is_own(name, folder):
         known = [*(source.name for source in sources()), *imported_names(datasets)]
-        raise DataError(f"unknown dataset {name!r}{suggest(name, known)}")
+        raise DataError(unknown(name, known))
     found = find_own(name, params, folder)
     identity = found.identity()
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=repr).encode())

@@ -25,8 +25,7 @@ from scipy.sparse import csr_matrix
 
 from .. import libsvm
 from ..errors import DataError, first_line
-from ..files import LocalFile
-from ..streams import reading
+from ..files import LocalFile, reading
 from .options import Options
 from .words import is_number, listed, shown_word
 

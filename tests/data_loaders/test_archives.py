@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from marginbench.data_loaders import DataError, load, verify
-from marginbench.data_loaders.files import LocalFile, RemoteFile
-from marginbench.data_loaders.streams import reading
+from marginbench.data_loaders.files import LocalFile, RemoteFile, reading
 
 TRAIN = b"+1 1:0.5 3:-2\n-1 2:1e-3\n"
 TEST = b"-1 3:1\n+1 1:2 2:3\n"
