@@ -198,7 +198,8 @@ def scale_gamma(X: Matrix) -> float:
 
 def every(whole: Part, step: int, first: int) -> Content:
     """Rows `first`, `first` + `step`, ..., counted from 0, are the test part, the others the
-    training part."""
+    training part.
+    """
     test = np.arange(len(whole.y)) % step == first
     return Content(Part(whole.X[~test], whole.y[~test]), Part(whole.X[test], whole.y[test]))
 

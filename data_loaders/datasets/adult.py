@@ -25,17 +25,6 @@ def sample(content: Content, params: Parameters) -> Content:
 
     The published test part is not used: Yu and Joachims (2008) count 32 562 points in all, and do
     not say whether those that they trained on are among the ones that they tested on.
-
-    Parameters
-    ----------
-    content : Content
-    params : mapping
-        ``test`` is one of `TESTS`.
-
-    Raises
-    ------
-    DataError
-        If there are fewer training points.
     """
     whole = as_float32(content, params).train
     if len(whole.y) <= N_TRAIN:

@@ -16,25 +16,7 @@ WIDTH = 99_757
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
-    """Read the abstracts.
-
-    Parameters
-    ----------
-    files : mapping of str to LocalFile
-        By the names `TRAIN` and `TEST`.
-    params : mapping
-        Not used: there are no parameters.
-
-    Returns
-    -------
-    Content
-        float64 CSR matrices, int64 labels.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read or a line is malformed.
-    """
+    """Read the abstracts: float64 CSR matrices, int64 labels."""
     return Content(*(libsvm.read_rows([files[name]], WIDTH, (-1, 1)) for name in (TRAIN, TEST)))
 
 

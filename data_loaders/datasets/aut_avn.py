@@ -19,22 +19,7 @@ WIDTH = 20_707
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
     """Read the points and their labels; every fifth row is the test part.
 
-    Parameters
-    ----------
-    files : mapping of str to LocalFile
-        By the names `POINTS`, lines of ``index:value`` pairs, and `LABELS`, lines of a label each.
-    params : mapping
-        Not used: there are no parameters.
-
-    Returns
-    -------
-    Content
-        float64 CSR matrices, int64 labels.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read, a line is malformed, or the files have not equally many lines.
+    `POINTS` has lines of ``index:value`` pairs, and `LABELS` lines of a label each.
     """
     X = libsvm.read_rows([files[POINTS]], WIDTH, labelled=False).X
     # A label alone is a point without pairs.

@@ -48,27 +48,9 @@ _OPTIONS = {
 def read(files: Mapping[str, LocalFile], params: Parameters, *, train: str) -> Content:
     """Read the connections; every word of the training file becomes a feature.
 
-    Parameters
-    ----------
-    files : mapping of str to LocalFile
-        By the names `train` and `TEST`: 42 columns, separated by commas.
-    params : mapping
-        Not used: nothing depends on parameters here.
-    train : str
-        Name of the training file.
-
-    Returns
-    -------
-    Content
-        float64 CSR matrices: 38 numbers as they are, then protocols, services and flags in
-        alphabetical order, 0 or 1. A word that only the test file has becomes zeros. int64 labels,
-        +1 for a normal connection and -1 for an attack.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read, or a line has another number of columns or no number where one
-        is expected; with the line's number.
+    Features are 38 numbers as they are, then protocols, services and flags in alphabetical order, 0
+    or 1, in float64 CSR matrices. A word that only the test file has becomes zeros. Labels are +1
+    for a normal connection and -1 for an attack. `DataError` names a wrong line.
     """
     parts = [_read_file(files[name]) for name in (train, TEST)]
     words = [pc.unique(column).sort() for column in parts[0].words]

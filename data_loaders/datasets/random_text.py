@@ -30,24 +30,10 @@ _BLOCK = 2000
 
 
 def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
-    """Check and normalise the parameters of the generator.
+    """All parameters, checked and in plain int and float; raises `DataError`.
 
-    Parameters
-    ----------
-    params : mapping
-        Exactly the keys of `DEFAULTS`: ``n_train`` and ``n_test``, at least 2; ``n_features``, at
-        least 10; ``density``, the expected share of the entries that are stored, at most 0.5 and
-        enough for a feature in each point; ``seed``, a non-negative integer.
-
-    Returns
-    -------
-    dict
-        The same in plain int and float, so that equal parameters have equal JSON.
-
-    Raises
-    ------
-    DataError
-        If a value is of the wrong type or out of range.
+    ``density`` is the expected share of the entries that are stored, at most 0.5 and enough for a
+    feature in each point.
     """
     ranges = {
         "n_train": (2, _MAX_POINTS),
@@ -72,28 +58,13 @@ def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
-    """Generate the dataset.
+    """Generate float32 CSR points of norm 1 with labels -1 and +1.
 
-    Parameters
-    ----------
-    files : mapping
-        Not used: nothing is read.
-    params : mapping
-        As `check_parameters` returns them.
-
-    Returns
-    -------
-    Content
-        float32 CSR points of shape (n, n_features) and norm 1, labels -1 and +1. The test part does
-        not depend on ``n_train``.
-
-    Notes
-    -----
     A point is the set of the words of a document: each word is drawn with probability about
     1 / (rank log n_features), and stands with its inverse document frequency ``-log P(in a
     document)``. Documents have equally many draws, as many as make the density. The label is the
     sign of a random linear function of the point plus noise; its coefficients are normal, times the
-    square root of the probability of a word.
+    square root of the probability of a word. The test part does not depend on ``n_train``.
     """
     seeds = np.random.SeedSequence(int(params["seed"])).spawn(4)
     n_features = int(params["n_features"])

@@ -25,22 +25,7 @@ _check_split = one_of("rcv1", split=("published", "swapped"))
 
 
 def check_parameters(params: Mapping[str, object]) -> Parameters:
-    """Check the parameters.
-
-    Parameters
-    ----------
-    params : mapping
-        ``topic``, a code such as "CCAT"; ``split``, "published" or "swapped".
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    DataError
-        If a value is of the wrong type or out of range.
-    """
+    """A topic is a code such as "CCAT"; raises `DataError`."""
     topic = params["topic"]
     if not isinstance(topic, str) or not re.fullmatch(r"[A-Z0-9]+", topic):
         raise DataError(f"rcv1: topic must be a code like 'CCAT' or 'C11', got {topic!r}")
@@ -48,27 +33,11 @@ def check_parameters(params: Mapping[str, object]) -> Parameters:
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
-    """Read the documents, those of one topic against the rest.
+    """Read the documents, those of one topic (+1) against the rest (-1), as float64 CSR matrices.
 
-    Parameters
-    ----------
-    files : mapping of str to LocalFile
-        By the names of `TRAIN`, `TEST` and `TOPICS`. The vectors are LIBSVM text with a
-        document's number for its label; the topics are lines of a topic, a document's number
-        and a 1.
-    params : mapping
-        As `check_parameters` returns them.
-
-    Returns
-    -------
-    Content
-        float64 CSR matrices, int64 labels +1 (of the topic) and -1.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read or a line is malformed, no document has the topic, or a document
-        has no topic at all.
+    The vectors are LIBSVM text with a document's number for its label; the topics are lines of a
+    topic, a document's number and a 1. `DataError` names a file that cannot be read and a malformed
+    line, and says if no document has the topic, or a document has no topic at all.
     """
     wanted = str(params["topic"])
     labelled, members = _topics(files[TOPICS], wanted)

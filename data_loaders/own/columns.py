@@ -71,10 +71,6 @@ def content_of(data: Sequence[Table | SparseRows], options: Options) -> tuple[Co
         float32 points.
     decided : list of str
         A line each.
-
-    Raises
-    ------
-    DataError
     """
     tables = [each for each in data if isinstance(each, Table)]
     if not tables:

@@ -59,12 +59,7 @@ class OwnFile:
         return _FORMATS[suffix]
 
     def checked(self) -> OwnFile:
-        """This, if it is there and can be read.
-
-        Raises
-        ------
-        DataError
-        """
+        """This, if it is there and can be read."""
         try:
             is_file = stat.S_ISREG(self.path.stat().st_mode)
         except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -86,12 +81,7 @@ class OwnFile:
         return found.st_size, found.st_mtime_ns, found.st_ino
 
     def check_size(self) -> int:
-        """The most bytes that are read into memory, packed or not; refuses a file of more.
-
-        Raises
-        ------
-        DataError
-        """
+        """The most bytes that are read into memory, packed or not; refuses a file of more."""
         import psutil
 
         limit = files.max_bytes(psutil.virtual_memory().total // 4)

@@ -103,12 +103,7 @@ Parts: TypeAlias = tuple[Table | SparseRows, Table | SparseRows | None]
 
 
 def check_names(origin: str, names: Sequence[str], named: bool = True) -> None:
-    """Refuse names that are repeated, and too many columns.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse names that are repeated, and too many columns."""
     if len(names) > MAX_COLUMNS:
         raise DataError(
             f"{origin}: {len(names)} columns; at most {MAX_COLUMNS} are read from a table, write "
