@@ -124,7 +124,7 @@ class _Place:
 def gather(
     dataset: str, files: tuple[RemoteFile, ...], downloads: Path, folder: str | None = None
 ) -> dict[str, LocalFile]:
-    """Find or download every file of a dataset.
+    """Find or download every file of a dataset; by name.
 
     Parameters
     ----------
@@ -136,11 +136,6 @@ def gather(
         interrupted call is used. Files of a mirror folder are used where they stand.
     folder : str, optional
         The folder of the files in a mirror; by default the dataset's name.
-
-    Returns
-    -------
-    dict of str to LocalFile
-        By file name.
 
     Raises
     ------
@@ -255,16 +250,7 @@ def _reason(error: OSError | ValueError) -> str:
 
 @contextlib.contextmanager
 def reading(file: LocalFile) -> Iterator[BufferedIOBase]:
-    """Open a file, taken out of its archive and decompressed, for as long as it can be read.
-
-    Parameters
-    ----------
-    file : LocalFile
-        Plain, or compressed with bzip2, gzip or xz; in a zip archive, or by itself.
-
-    Yields
-    ------
-    binary stream
+    """Open a file for as long as it can be read, taken out of its zip archive and decompressed.
 
     Raises
     ------
@@ -377,25 +363,8 @@ def max_bytes(stated: int) -> int:
 
 
 def max_expanded(stated: int, packed: int) -> int:
-    """The most bytes that a packed file may expand to.
-
-    Parameters
-    ----------
-    stated : int
-        Limit of the source, in bytes.
-    packed : int
-        Bytes of the packed file.
-
-    Returns
-    -------
-    int
-        The user's limit; else the stated one, or less for a small file.
-
-    Raises
-    ------
-    DataError
-        If the user's limit is not a positive integer.
-    """
+    """The most bytes that a packed file may expand to: the user's limit, else the stated one, or
+    less for a small file."""
     return _from_environment(BYTES_VARIABLE, min(stated, max(RATIO_FREE_BYTES, MAX_RATIO * packed)))
 
 

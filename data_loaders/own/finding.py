@@ -37,13 +37,7 @@ class OwnFile:
     path: Path
 
     def format(self, options: Options) -> str:
-        """The format that is asked for, or else that of the name.
-
-        Raises
-        ------
-        DataError
-            If the name says nothing.
-        """
+        """The format that is asked for, or else that of the name."""
         if options.format:
             return options.format
         name = self.path.name.lower()
@@ -94,13 +88,7 @@ class OwnFile:
         return limit
 
     def sha256(self) -> str:
-        """Of the bytes of the file.
-
-        Raises
-        ------
-        DataError
-            If it cannot be read.
-        """
+        """Of the bytes of the file."""
         try:
             with self.path.open("rb") as stream:
                 return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -153,24 +141,17 @@ class Files:
 def is_own(name: str, folder: str | Path | None = None) -> bool:
     """Whether a name that is not registered means a file, a folder or code.
 
-    Parameters
-    ----------
-    name : str
-    folder : path, optional
-        Where a relative path begins; by default the current folder.
+    A relative path begins in `folder`, by default the current one.
     """
     file, colon, _ = name.rpartition(":")
     if colon and file.endswith(".py"):
         return True
     # No other name has a point or a slash in it.
-    return "." in name or os.sep in name or bool(name and _is_there(_at(name, folder)))
-
-
-def _is_there(path: Path) -> bool:
-    """Whether there is such a file; of a name that no file can have, there is none."""
+    if "." in name or os.sep in name:
+        return True
     try:
-        return path.exists()
-    except (OSError, ValueError):
+        return bool(name) and _at(name, folder).exists()
+    except (OSError, ValueError):  # a name that no file can have
         return False
 
 
