@@ -41,7 +41,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "data_loaders/downloads.py": ("faults/test_http.py", "data_loaders/test_files.py"),
     "data_loaders/files.py": (
-        "data_loaders/test_archives.py",
         "data_loaders/test_files.py",
         "faults/test_archives.py",
         "faults/test_http.py",

@@ -95,12 +95,6 @@ def test_refuses_an_empty_file_and_one_class_only(tmp_path):
     assert "one class only (every label is 1)" in refusal(tmp_path / "data", b"1,0,0,0\n1,1,1,1\n")
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
-@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:20] + b"?" * 40])
-def test_refuses_a_damaged_archive(tmp_path, compress, damage):
-    assert "cannot be read" in refusal(tmp_path / "data", damage(compress(TEXT * 100)))
-
-
 def test_regular_text_does_not_need_the_line_reader(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_text, "_read_lines", None)
     np.testing.assert_array_equal(read(tmp_path / "data", TEXT).X, X)

@@ -128,17 +128,6 @@ def test_refuses_one_class_only(tmp_path):
     assert "one class only (every label is -1)" in message
 
 
-@pytest.mark.parametrize("compress", [bz2.compress, gzip.compress])
-@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:20] + b"?" * 40])
-def test_refuses_a_damaged_archive(tmp_path, compress, damage):
-    assert "cannot be read" in refusal(tmp_path / "data", damage(compress(TEXT * 100)))
-
-
-def test_refuses_a_missing_file(tmp_path):
-    with pytest.raises(DataError, match="cannot be read"):
-        libsvm.read_file(LocalFile(tmp_path / "none", "none"), 4, (-1, 1))
-
-
 def test_every_so_many_rows_of_a_single_file_are_the_test_part(tmp_path):
     (tmp_path / "data").write_bytes(TEXT + TEXT)
     files = {"data": LocalFile(tmp_path / "data", "data")}
