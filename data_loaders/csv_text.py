@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
-from numpy.typing import NDArray
 
 from .content import Content, Part, check_classes
 from .errors import DataError
@@ -86,11 +85,16 @@ def read_file(
         number, if a line has another number of columns, an entry that is not a finite number, or
         a label that is not one of `classes`.
     """
-    place = 0 if label == "first" else width
-    columns = _columns(file, width + 1)
-    if columns is None or not np.isin(columns[place], classes).all():
-        columns = _read_lines(file, width + 1, classes, place)
-    y = columns.pop(place).astype(np.int64)
+    columns = read_columns(file, width + 1)
+    labels = columns.pop(0 if label == "first" else width)
+    wrong = ~np.isin(labels, classes)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"{file.origin}, line {row + 1}: label {labels[row]:g} is not one of the "
+            f"{len(classes)} classes {', '.join(map(str, classes))}"
+        )
+    y = labels.astype(np.int64)
     X = np.empty((len(y), width), dtype=np.float32)
     for k, column in enumerate(columns):
         X[:, k] = column
@@ -98,30 +102,51 @@ def read_file(
     return Part(X, y)
 
 
-def _columns(file: LocalFile, n_columns: int) -> list[NDArray[Any]] | None:
-    """The numbers of a file; None if anything in it is irregular or not finite."""
-    names = [str(number) for number in range(n_columns)]
+def read_columns(file: LocalFile, n_columns: int, texts: Collection[int] = ()) -> list[Any]:
+    """The columns of a file: float64 arrays, and Arrow arrays of those that hold texts.
+
+    Parameters
+    ----------
+    file : LocalFile
+    n_columns : int
+    texts : collection of int
+        Columns, from 0, that hold texts.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or is empty, or, with the line's number, if a line has another
+        number of columns or an entry that is not a finite number.
+    """
+    columns = _by_arrow(file, n_columns, texts)
+    return _by_line(file, n_columns, texts) if columns is None else columns
+
+
+def _by_arrow(file: LocalFile, n_columns: int, texts: Collection[int]) -> list[Any] | None:
+    """The columns; None if anything in the file is irregular or not finite."""
+    kinds = {
+        str(column): pa.string() if column in texts else pa.float64() for column in range(n_columns)
+    }
     with reading(file) as stream:
         try:
             table = pacsv.read_csv(
                 pa.PythonFile(stream, mode="r"),
-                read_options=pacsv.ReadOptions(column_names=names, use_threads=False),
+                read_options=pacsv.ReadOptions(column_names=list(kinds), use_threads=False),
                 parse_options=pacsv.ParseOptions(
                     quote_char=False, double_quote=False, ignore_empty_lines=False
                 ),
-                convert_options=pacsv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.float64()), null_values=[]
-                ),
+                convert_options=pacsv.ConvertOptions(column_types=kinds, null_values=[]),
             )
         except pa.ArrowInvalid:
             return None
-    columns = [column.to_numpy() for column in table.columns]
-    return columns if all(np.isfinite(column).all() for column in columns) else None
+    columns = [
+        column if k in texts else column.to_numpy() for k, column in enumerate(table.columns)
+    ]
+    finite = all(np.isfinite(each).all() for k, each in enumerate(columns) if k not in texts)
+    return columns if finite else None
 
 
-def _read_lines(
-    file: LocalFile, n_columns: int, classes: tuple[int, ...], label: int
-) -> list[NDArray[Any]]:
+def _by_line(file: LocalFile, n_columns: int, texts: Collection[int]) -> list[Any]:
     rows = []
     with reading(file) as stream:
         for number, line in enumerate(stream, start=1):
@@ -131,17 +156,19 @@ def _read_lines(
                 raise DataError(f"{where}: empty line; expected {n_columns} numbers")
             if len(words) != n_columns:
                 raise DataError(f"{where}: {len(words)} columns; expected {n_columns}")
-            for column, word in enumerate(words, start=1):
+            for column, word in enumerate(words):
+                if column in texts:
+                    continue
                 if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
                     raise DataError(
-                        f"{where}: column {column} is {shown(word)}, not a finite number"
+                        f"{where}: column {column + 1} is {shown(word)}, not a finite number"
                     )
-            rows.append([float(word) for word in words])
-            if rows[-1][label] not in classes:
-                raise DataError(
-                    f"{where}: label {rows[-1][label]:g} is not one of the {len(classes)} classes "
-                    f"{', '.join(map(str, classes))}"
-                )
+            rows.append(words)
     if not rows:
         raise DataError(f"{file.origin}: the file is empty")
-    return list(np.array(rows).T)
+    return [
+        pa.array([word.decode("utf-8", "replace") for word in column])
+        if k in texts
+        else np.array(list(map(float, column)))
+        for k, column in enumerate(zip(*rows, strict=True))
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
@@ -10,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pacsv
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, hstack, vstack
+from scipy.sparse import csc_matrix, csr_matrix, hstack
 
+from .. import csv_text
 from ..content import Content, Part, check_classes
 from ..errors import DataError
-from ..files import MIB, LocalFile, RemoteFile, reading, shown
+from ..files import MIB, LocalFile, RemoteFile
 from ..parameters import Parameters, one_of
 from ..sources import FIGSHARE, UCI_SITE, Source
 
@@ -28,21 +27,6 @@ WORDS = (1, 2, 3)
 NUMBERS = tuple(column for column in range(N_COLUMNS - 1) if column not in WORDS)
 NORMAL = "normal."
 SCALES = ("unit", "none")
-_OPTIONS = {
-    "read_options": pacsv.ReadOptions(
-        column_names=[str(column) for column in range(N_COLUMNS)], use_threads=False
-    ),
-    "parse_options": pacsv.ParseOptions(
-        quote_char=False, double_quote=False, ignore_empty_lines=False
-    ),
-    "convert_options": pacsv.ConvertOptions(
-        column_types={
-            str(column): pa.float64() if column in NUMBERS else pa.string()
-            for column in range(N_COLUMNS)
-        },
-        null_values=[],
-    ),
-}
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters, *, train: str) -> Content:
@@ -93,28 +77,21 @@ class _File(NamedTuple):
 
 
 def _read_file(file: LocalFile) -> _File:
-    numbers, tables, row = [], [], 0
-    with reading(file) as stream:
-        try:
-            for batch in pacsv.open_csv(pa.PythonFile(stream, mode="r"), **_OPTIONS):
-                block = np.column_stack([batch[str(column)].to_numpy() for column in NUMBERS])
-                if not np.isfinite(block).all():
-                    raise pa.ArrowInvalid
-                if (block < 0).any():
-                    at, column = (int(k) for k in np.argwhere(block < 0)[0])
-                    raise DataError(
-                        f"{file.origin}, line {row + at + 1}: column {NUMBERS[column] + 1} is "
-                        f"{block[at, column]:g}; none may be negative"
-                    )
-                row += len(block)
-                numbers.append(csr_matrix(block))
-                tables.append(batch.select([str(column) for column in (*WORDS, N_COLUMNS - 1)]))
-        except pa.ArrowInvalid:
-            raise _explained(file) from None
-    words = pa.Table.from_batches(tables)
-    normal = pc.equal(words[str(N_COLUMNS - 1)], NORMAL).to_numpy()
-    columns = [words[str(column)] for column in WORDS]
-    return _File(vstack(numbers, format="csr"), columns, np.where(normal, 1, -1))
+    columns = csv_text.read_columns(file, N_COLUMNS, (*WORDS, N_COLUMNS - 1))
+    blocks = []
+    for column in NUMBERS:
+        values, columns[column] = columns[column], None  # all of them take much memory
+        if (values < 0).any():
+            row = int(np.argmax(values < 0))
+            raise DataError(
+                f"{file.origin}, line {row + 1}: column {column + 1} is {values[row]:g}; none may "
+                "be negative"
+            )
+        # Column by column: most of the numbers are 0.
+        blocks.append(csc_matrix(values[:, None]))
+    normal = pc.equal(columns[-1], NORMAL).to_numpy(zero_copy_only=False)
+    words = [columns[column] for column in WORDS]
+    return _File(hstack(blocks, format="csr"), words, np.where(normal, 1, -1))
 
 
 def _one_hot(part: _File, words: list[pa.Array]) -> csr_matrix:
@@ -126,32 +103,6 @@ def _one_hot(part: _File, words: list[pa.Array]) -> csr_matrix:
         shape = (len(found), len(known))
         blocks.append(csr_matrix((np.ones(len(rows)), (rows, found[rows])), shape=shape))
     return hstack(blocks, format="csr")
-
-
-def _explained(file: LocalFile) -> DataError:
-    """The first thing that is wrong with a file that Arrow refuses."""
-    number = 0
-    with reading(file) as stream:
-        for number, line in enumerate(stream, start=1):
-            words = line.rstrip(b"\r\n").split(b",")
-            if len(words) != N_COLUMNS:
-                return DataError(
-                    f"{file.origin}, line {number}: {len(words)} columns; expected {N_COLUMNS}"
-                )
-            for column in NUMBERS:
-                if not _is_finite(words[column]):
-                    return DataError(
-                        f"{file.origin}, line {number}: column {column + 1} is "
-                        f"{shown(words[column])}, not a finite number"
-                    )
-    return DataError(f"{file.origin}: {'is not CSV' if number else 'the file is empty'}")
-
-
-def _is_finite(word: bytes) -> bool:
-    try:
-        return math.isfinite(float(word))
-    except ValueError:
-        return False
 
 
 _CITATION = """@misc{kddcup99,

@@ -96,7 +96,7 @@ def test_refuses_an_empty_file_and_one_class_only(tmp_path):
 
 
 def test_regular_text_does_not_need_the_line_reader(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_text, "_read_lines", None)
+    monkeypatch.setattr(csv_text, "_by_line", None)
     np.testing.assert_array_equal(read(tmp_path / "data", TEXT).X, X)
 
 
@@ -144,10 +144,9 @@ def test_what_arrow_accepts_is_what_the_strict_reader_accepts(monkeypatch):
     for k in range(6000):
         text = odd_text(rng, (0.02, 0.1)[k % 2])
         monkeypatch.setattr(csv_text, "reading", lambda file, text=text: io.BytesIO(text))
-        fast = csv_text._columns("it", 3)
+        fast = csv_text._by_arrow("it", 3, ())
         if fast is not None:
             accepted += 1
-            classes = tuple(set(fast[0].tolist()))
-            strict = csv_text._read_lines(LocalFile(Path("it"), "it"), 3, classes, 0)
+            strict = csv_text._by_line(LocalFile(Path("it"), "it"), 3, ())
             assert np.array(fast).tobytes() == np.array(strict).tobytes(), text
     assert accepted > 1000
