@@ -17,12 +17,7 @@ from marginbench.data_loaders.sources import find, sources
 #: Parameters by dataset, where the whole would take too long; others are loaded as they are.
 _PARAMS = {
     "random-text": {"n_train": 10_000, "n_test": 1000, "n_features": 10_000, "density": 0.002},
-    **{
-        source.name: {"n_train": 10_000, "n_test": 1000}
-        for source in sources()
-        if source.name.startswith("like:")
-    },
-    "like:susy": {"n_train": 500_000, "n_test": 50_000},
+    "quadric": {"n_train": 500_000, "n_test": 50_000},
 }
 #: Their files take minutes to convert.
 _LARGE = {"susy", "covtype", "kdd99", "rcv1"}

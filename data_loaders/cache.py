@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from filelock import FileLock
 from platformdirs import user_cache_dir
 
 from . import store
-from .content import Labels, Matrix
-from .conversion import make_of_source
+from .content import Labels, Matrix, check, fingerprint
 from .errors import CacheError, DataError, DataWarning
+from .files import gather
 from .parameters import Parameters
-from .sources import Source, find, sources
+from .sources import Source, sources
 
 CACHE_VARIABLE = "MARGINBENCH_CACHE"
 #: Seconds that the files of an interrupted download are kept.
@@ -147,7 +147,7 @@ def load(
     DataWarning
         If the cached file was damaged and has been made anew.
     """
-    entry = _Entry.of(name, params, folder, cache_dir)
+    entry = _entry_of(name, params, folder, cache_dir)
     stored, new = _obtain(entry)
     content = stored.content
     return Dataset(
@@ -177,31 +177,15 @@ def fetch(
 
     Parameters
     ----------
-    name : str, Path or Source
-        As in `load`.
-    params : mapping, optional
-        As in `load`.
-    folder : path, optional
-        As in `load`.
-    cache_dir : path, optional
-        As in `load`.
+    name, params, folder, cache_dir
+        As in `load`, which says what is raised, too.
 
     Returns
     -------
     Path
         The cached Parquet file, verified.
-
-    Raises
-    ------
-    DataError
-        As `load`.
-
-    Warns
-    -----
-    DataWarning
-        As `load`.
     """
-    entry = _Entry.of(name, params, folder, cache_dir)
+    entry = _entry_of(name, params, folder, cache_dir)
     _obtain(entry)
     return entry.path
 
@@ -217,25 +201,15 @@ def verify(
 
     Parameters
     ----------
-    name : str, Path or Source
+    name, params, folder, cache_dir
         As in `load`.
-    params : mapping, optional
-        As in `load`.
-    folder : path, optional
-        As in `load`.
-    cache_dir : path, optional
-        As in `load`.
-
-    Returns
-    -------
-    Verification
 
     Raises
     ------
     DataError
         If the name or a parameter is not valid.
     """
-    entry = _Entry.of(name, params, folder, cache_dir)
+    entry = _entry_of(name, params, folder, cache_dir)
     try:
         stored = store.verify(entry.path, entry.header)
     except store.Unusable as error:
@@ -244,8 +218,12 @@ def verify(
 
 
 @dataclass(frozen=True, eq=False)
-class _Entry:
-    """A dataset that is asked for, its place in the cache, and how it is made."""
+class Entry:
+    """A dataset that is asked for, its file in the cache, and how that is made.
+
+    ``make(downloads)`` is called with the lock of the file held, and with the folder of its
+    downloads, perhaps interrupted ones.
+    """
 
     name: str
     params: Parameters
@@ -256,51 +234,85 @@ class _Entry:
     licence: str = ""
     default_gamma: float | None = None
 
-    @classmethod
-    def of(
-        cls,
-        name: str | Path | Source,
-        params: Mapping[str, object] | None,
-        folder: str | Path | None,
-        cache_dir: str | Path | None,
-    ) -> _Entry:
-        datasets = datasets_folder(cache_dir)
-        if isinstance(name, Source):
-            return cls._of_source(name, params, datasets)
-        registered = tuple(source.name for source in sources())
-        if isinstance(name, Path):
-            name = f"./{name}" if str(name) in registered else str(name)
-        if name in registered:
-            return cls._of_source(find(name), params, datasets)
+
+def _entry_of(
+    name: str | Path | Source,
+    params: Mapping[str, object] | None,
+    folder: str | Path | None,
+    cache_dir: str | Path | None,
+) -> Entry:
+    datasets = datasets_folder(cache_dir)
+    registered = {source.name: source for source in sources()}
+    if isinstance(name, Path):
+        name = f"./{name}" if str(name) in registered else str(name)
+    source = name if isinstance(name, Source) else registered.get(str(name))
+    if source is None:
         # Imported here: registered datasets need none of it.
-        from .own.entries import entry_of
+        from .own.importing import entry_of
 
-        own = entry_of(name, params, folder, datasets, registered)
-        options: dict[str, Any] = dict(params or {})
-        return cls(name, options, own.header, own.path, own.make)
+        return entry_of(str(name), params, folder, datasets)
+    resolved = source.resolve(params)
+    stem = source.name
+    if resolved:
+        digest = hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()
+        stem += f"-{digest[:16]}"
+    header = store.Header(source.name, resolved, source.fingerprint, source.transform_version)
+    path = datasets / f"{stem}.parquet"
+    return Entry(
+        source.name,
+        resolved,
+        header,
+        path,
+        partial(make_of_source, source, resolved, header, path),
+        source.citation,
+        source.licence,
+        source.default_gamma,
+    )
 
-    @classmethod
-    def _of_source(
-        cls, source: Source, params: Mapping[str, object] | None, datasets: Path
-    ) -> _Entry:
-        resolved = source.resolve(params)
-        stem = source.name.replace(":", "+")  # not every file system takes a colon
-        if resolved:
-            digest = hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()
-            stem += f"-{digest[:16]}"
-        header = store.Header(source.name, resolved, source.fingerprint, source.transform_version)
-        path = datasets / f"{stem}.parquet"
-        make = partial(make_of_source, source, resolved, header, path)
-        return cls(
-            source.name,
-            resolved,
-            header,
-            path,
-            make,
-            source.citation,
-            source.licence,
-            source.default_gamma,
-        )
+
+def make_of_source(
+    source: Source, params: Parameters, header: store.Header, path: Path, downloads: Path
+) -> None:
+    """Make the cached file of a source: fetch, parse, check, transform, write.
+
+    Parameters
+    ----------
+    source : Source
+    params : mapping
+        All of its parameters, checked.
+    header : Header
+    path : Path
+        The cached file; the caller holds its lock.
+    downloads : Path
+        The folder of its downloads, perhaps interrupted ones.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be had, or the content is not what it should be.
+    """
+    files = gather(source.name, source.files, downloads, source.mirror_folder)
+    try:
+        try:
+            raw = source.read(files, params)
+        except MemoryError as error:
+            raise DataError(f"{source.name}: does not fit into memory ({error})") from None
+        got = source.fingerprint and fingerprint(raw)
+        if got != source.fingerprint:
+            origins = ", ".join(file.origin for file in files.values()) or source.format
+            raise DataError(
+                f"{source.name}: the content of {origins} is not the expected one: "
+                f"expected fingerprint {source.fingerprint}, got {got}"
+            )
+        content = source.transform(raw, params)
+        del raw  # as large as the content, and writing takes memory too
+        check(content, source.name)
+        store.write(path, header, content)
+    except DataError:
+        # Files that cannot be used must not be used again.
+        shutil.rmtree(downloads, ignore_errors=True)
+        raise
+    shutil.rmtree(downloads, ignore_errors=True)
 
 
 def datasets_folder(cache_dir: str | Path | None = None) -> Path:
@@ -309,7 +321,7 @@ def datasets_folder(cache_dir: str | Path | None = None) -> Path:
     return Path(root).expanduser().absolute() / "datasets"
 
 
-def _obtain(entry: _Entry) -> tuple[store.Stored, bool]:
+def _obtain(entry: Entry) -> tuple[store.Stored, bool]:
     """What the cached file holds, and whether it was unusable and made anew."""
     try:
         return store.read(entry.path, entry.header), False

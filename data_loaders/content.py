@@ -17,8 +17,6 @@ Dense: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 #: Dense C-contiguous rows, or compressed sparse rows.
 Matrix: TypeAlias = Dense | csr_matrix
 Labels: TypeAlias = NDArray[np.int8] | NDArray[np.int64]
-#: Of a chunk of rows: the number of non-zeros of each row, their columns, their values.
-_Nonzeros: TypeAlias = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 #: Entries of a dense chunk of rows, or rows' non-zeros, that are looked at together.
 _CHUNK_ENTRIES = 1 << 20
@@ -50,8 +48,8 @@ class Content:
         return ("train", self.train), ("test", self.test)
 
 
-class Fingerprint:
-    """The SHA-256 of the canonical form of a dataset's content, part of rows by part of rows.
+def fingerprint(content: Content) -> str:
+    """The SHA-256 of the canonical form of a dataset's content: 64 hexadecimal digits.
 
     Dense and sparse storage of the same values, in float32 or float64 (where float32 holds the
     values exactly), have the same fingerprint; explicit zeros do not count.
@@ -63,67 +61,16 @@ class Fingerprint:
     labels. Integers are 64 bits and values IEEE doubles, all little-endian. The streams are
     hashed apart so that the result does not depend on the size of a chunk.
     """
-
-    def __init__(self) -> None:
-        self._roles = {"train": _RoleHash(), "test": _RoleHash()}
-
-    def update(self, role: str, part: Part) -> None:
-        """Add rows to the training or to the test part.
-
-        Parameters
-        ----------
-        role : {"train", "test"}
-        part : Part
-            Rows of the same width each time.
-        """
-        self._roles[role].update(part)
-
-    def hexdigest(self) -> str:
-        """The fingerprint of the rows so far: 64 hexadecimal digits."""
-        total = hashlib.sha256(b"marginbench content 1\n")
-        for role in self._roles.values():
-            role.finish(total)
-        return total.hexdigest()
-
-
-class _RoleHash:
-    """Of one part: its shape and the hashes of its four streams of numbers."""
-
-    def __init__(self) -> None:
-        self._shape = (0, 0)
-        self._lengths, self._columns, self._values, self._labels = (
-            hashlib.sha256() for _ in range(4)
-        )
-
-    def update(self, part: Part) -> None:
-        self._shape = (self._shape[0] + part.X.shape[0], part.X.shape[1])
-        for lengths, columns, values in _nonzeros(part.X):
-            self._lengths.update(_bytes(lengths, "<i8"))
-            self._columns.update(_bytes(columns, "<i8"))
-            self._values.update(_bytes(values, "<f8"))
-        self._labels.update(_bytes(part.y, "<i8"))
-
-    def finish(self, total: Any) -> None:
-        total.update(np.asarray(self._shape, dtype="<i8").tobytes())
-        for stream in (self._lengths, self._columns, self._values, self._labels):
+    total = hashlib.sha256(b"marginbench content 1\n")
+    for _, part in content.parts():
+        streams = [hashlib.sha256() for _ in range(4)]
+        for chunk in _nonzeros(part.X):
+            for stream, numbers, dtype in zip(streams, chunk, ("<i8", "<i8", "<f8"), strict=False):
+                stream.update(np.ascontiguousarray(numbers, dtype=dtype).data)
+        streams[3].update(np.ascontiguousarray(part.y, dtype="<i8").data)
+        total.update(np.asarray(part.X.shape, dtype="<i8").tobytes())
+        for stream in streams:
             total.update(stream.digest())
-
-
-def fingerprint(content: Content) -> str:
-    """The fingerprint of a dataset's content; see `Fingerprint`.
-
-    Parameters
-    ----------
-    content : Content
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-    """
-    total = Fingerprint()
-    for role, part in content.parts():
-        total.update(role, part)
     return total.hexdigest()
 
 
@@ -148,7 +95,13 @@ def check(content: Content, name: str) -> None:
                 f"{name}: the {role} part has points of shape {part.X.shape} and labels of shape "
                 f"{part.y.shape}; expected (n, d) and (n,), not empty"
             )
-        _check_finite(part.X, f"{name}: {role} part")
+        wrong = nonfinite(part.X)
+        if wrong is not None:
+            row, column, value = wrong
+            raise DataError(
+                f"{name}: {role} part: row {row + 1}, feature {column + 1} is {value}, not a "
+                "finite number"
+            )
         check_classes(part.y, f"{name}: {role} part")
     if content.train.X.shape[1] != content.test.X.shape[1]:
         raise DataError(
@@ -171,47 +124,38 @@ def canonical(X: csr_matrix) -> csr_matrix:
     return X
 
 
-def _check_finite(X: Matrix, where: str) -> None:
-    wrong = _nonfinite_entry(X) if issparse(X) else _nonfinite_in_rows(X)
-    if wrong is not None:
-        row, column, value = wrong
-        raise DataError(f"{where}: row {row}, feature {column} is {value}, not a finite number")
-
-
-def _nonfinite_entry(X: csr_matrix) -> tuple[int, int, float] | None:
-    """Row and feature, counted from 1, and the value of the first entry that is not finite."""
-    wrong = np.flatnonzero(~np.isfinite(X.data))
-    if not wrong.size:
-        return None
-    first = int(wrong[0])
-    row = int(np.searchsorted(X.indptr, first, side="right"))
-    return row, int(X.indices[first]) + 1, float(X.data[first])
-
-
-def _nonfinite_in_rows(X: Dense) -> tuple[int, int, float] | None:
-    for start, rows in _dense_chunks(X):
-        finite = np.isfinite(rows)
+def nonfinite(X: Any) -> tuple[int, int, float] | None:
+    """Row, column and value of the first entry that is NaN or infinite; None if there is none."""
+    if issparse(X):
+        wrong = np.flatnonzero(~np.isfinite(X.data))
+        if not wrong.size:
+            return None
+        first = int(wrong[0])
+        row = int(np.searchsorted(X.indptr, first, side="right")) - 1
+        return row, int(X.indices[first]), float(X.data[first])
+    for rows in row_chunks(X):
+        finite = np.isfinite(X[rows])
         if not finite.all():
             i, j = (int(k) for k in np.argwhere(~finite)[0])
-            return start + i + 1, j + 1, float(rows[i, j])
+            return rows.start + i, j, float(X[rows][i, j])
     return None
 
 
-def _bytes(numbers: NDArray[Any], dtype: str) -> memoryview:
-    return np.ascontiguousarray(numbers, dtype=dtype).data
+def row_chunks(X: Matrix) -> Iterator[slice]:
+    """Slices of rows of a dense matrix that together take little memory."""
+    step = max(1, _CHUNK_ENTRIES // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        yield slice(start, start + step)
 
 
-def _nonzeros(X: Matrix) -> Iterator[_Nonzeros]:
-    return _sparse_nonzeros(canonical(X)) if issparse(X) else _dense_nonzeros(X)
-
-
-def _dense_nonzeros(X: Dense) -> Iterator[_Nonzeros]:
-    for _, rows in _dense_chunks(X):
-        nonzero = rows != 0
-        yield nonzero.sum(axis=1), np.nonzero(nonzero)[1], rows[nonzero]
-
-
-def _sparse_nonzeros(X: csr_matrix) -> Iterator[_Nonzeros]:
+def _nonzeros(X: Any) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    """Of chunks of rows: the number of non-zeros of each row, their columns, their values."""
+    if not issparse(X):
+        for rows in row_chunks(X):
+            nonzero = X[rows] != 0
+            yield nonzero.sum(axis=1), np.nonzero(nonzero)[1], X[rows][nonzero]
+        return
+    X = canonical(X)
     indptr: NDArray[np.int64] = X.indptr.astype(np.int64)
     start = 0
     while start < X.shape[0]:
@@ -225,9 +169,3 @@ def _sparse_nonzeros(X: csr_matrix) -> Iterator[_Nonzeros]:
         lengths = np.diff(before[bounds - bounds[0]])
         yield lengths, X.indices[items][nonzero], X.data[items][nonzero]
         start = stop
-
-
-def _dense_chunks(X: Dense) -> Iterator[tuple[int, Dense]]:
-    step = max(1, _CHUNK_ENTRIES // max(1, X.shape[1]))
-    for start in range(0, X.shape[0], step):
-        yield start, X[start : start + step]

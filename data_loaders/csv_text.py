@@ -1,30 +1,24 @@
 """A strict reader of comma-separated numbers: a label and a fixed number of features in a line.
 
-Blocks of text are converted by Arrow. A block that Arrow does not accept, or that has anything
-wrong in it, goes through a plain line-by-line parser, which knows the number of a wrong line.
+Arrow reads the file. One that it does not accept, or that has anything wrong in it, goes through a
+line-by-line reader, which knows the number of a wrong line.
 """
 
 from __future__ import annotations
 
-import codecs
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
-from numpy.typing import NDArray
 
 from .content import Content, Part, check_classes
 from .errors import DataError
-from .files import LocalFile
+from .files import LocalFile, reading, shown
 from .parameters import Parameters
-from .streams import reading, shown, whole_lines
-
-#: Bytes of text that are converted together.
-BLOCK_BYTES = 1 << 22
 
 _NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 #: Makes the two parts of all rows; the text is the file's origin, for messages.
@@ -51,12 +45,8 @@ def read(
         Not used: a file has no parameters.
     name : str
         Name of the file.
-    width : int
-        Number of features.
-    classes : tuple of int
-        The labels that may occur.
-    label : {"first", "last"}
-        The column of the labels.
+    width, classes, label
+        As of `read_file`.
     split : callable
         ``(rows, origin) -> Content``.
 
@@ -64,11 +54,6 @@ def read(
     -------
     Content
         float32 features, rounded if need be; int64 labels as in the file.
-
-    Raises
-    ------
-    DataError
-        As `read_file`.
     """
     return split(read_file(files[name], width, classes, label), files[name].origin)
 
@@ -100,78 +85,90 @@ def read_file(
         number, if a line has another number of columns, an entry that is not a finite number, or
         a label that is not one of `classes`.
     """
-    parts = list(_parse_file(file, width, classes, 0 if label == "first" else width))
-    if not parts:
-        raise DataError(f"{file.origin}: the file is empty")
-    y = np.concatenate([part.y for part in parts])
-    check_classes(y, file.origin)
-    return Part(np.concatenate([part.X for part in parts]), y)
-
-
-def _parse_file(
-    file: LocalFile, width: int, classes: tuple[int, ...], label: int
-) -> Iterator[Part]:
-    line = 1
-    with reading(file) as stream:
-        for text in whole_lines(stream, BLOCK_BYTES, file.origin):
-            table = _convert(text, width + 1)
-            if table is None or not np.isin(table[:, label], classes).all():
-                table = _parse_lines(text, width + 1, classes, label, file.origin, line)
-            line += len(table)
-            y = table[:, label].astype(np.int64)
-            yield Part(np.delete(table, label, axis=1).astype(np.float32), y)
-
-
-def _convert(text: bytes, n_columns: int) -> NDArray[np.float64] | None:
-    """The numbers of a block; None if anything in it is irregular or not finite."""
-    # To Arrow a bare CR ends a line and a byte order mark is nothing; to `_parse_line` neither is.
-    if text.count(b"\r") != text.count(b"\r\n") or text.startswith(codecs.BOM_UTF8):
-        return None
-    names = [str(number) for number in range(n_columns)]
-    try:
-        table = pacsv.read_csv(
-            pa.BufferReader(text),
-            read_options=pacsv.ReadOptions(column_names=names, use_threads=False),
-            parse_options=pacsv.ParseOptions(
-                quote_char=False, double_quote=False, ignore_empty_lines=False
-            ),
-            convert_options=pacsv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.float64()), null_values=[]
-            ),
+    columns = read_columns(file, width + 1)
+    labels = columns.pop(0 if label == "first" else width)
+    wrong = ~np.isin(labels, classes)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"{file.origin}, line {row + 1}: label {labels[row]:g} is not one of the "
+            f"{len(classes)} classes {', '.join(map(str, classes))}"
         )
-    except pa.ArrowInvalid:
-        return None
-    numbers = np.column_stack([column.to_numpy() for column in table.columns])
-    return numbers if np.isfinite(numbers).all() else None
+    y = labels.astype(np.int64)
+    X = np.empty((len(y), width), dtype=np.float32)
+    for k, column in enumerate(columns):
+        X[:, k] = column
+    check_classes(y, file.origin)
+    return Part(X, y)
 
 
-def _parse_lines(
-    text: bytes, n_columns: int, classes: tuple[int, ...], label: int, origin: str, first: int
-) -> NDArray[np.float64]:
-    """Parse a block line by line; `first` is the number of its first line in the file."""
-    rows = []
-    for number, line in enumerate(text.split(b"\n")[:-1], start=first):
+def read_columns(file: LocalFile, n_columns: int, texts: Collection[int] = ()) -> list[Any]:
+    """The columns of a file: float64 arrays, and Arrow arrays of those that hold texts.
+
+    Parameters
+    ----------
+    file : LocalFile
+    n_columns : int
+    texts : collection of int
+        Columns, from 0, that hold texts.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or is empty, or, with the line's number, if a line has another
+        number of columns or an entry that is not a finite number.
+    """
+    columns = _by_arrow(file, n_columns, texts)
+    return _by_line(file, n_columns, texts) if columns is None else columns
+
+
+def _by_arrow(file: LocalFile, n_columns: int, texts: Collection[int]) -> list[Any] | None:
+    """The columns; None if anything in the file is irregular or not finite."""
+    kinds = {
+        str(column): pa.string() if column in texts else pa.float64() for column in range(n_columns)
+    }
+    with reading(file) as stream:
         try:
-            row = _parse_line(line, n_columns)
-            if row[label] not in classes:
-                raise ValueError(
-                    f"label {row[label]:g} is not one of the {len(classes)} classes "
-                    f"{', '.join(map(str, classes))}"
-                )
-        except ValueError as error:
-            raise DataError(f"{origin}, line {number}: {error}") from None
-        rows.append(row)
-    return np.array(rows)
+            table = pacsv.read_csv(
+                pa.PythonFile(stream, mode="r"),
+                read_options=pacsv.ReadOptions(column_names=list(kinds), use_threads=False),
+                parse_options=pacsv.ParseOptions(
+                    quote_char=False, double_quote=False, ignore_empty_lines=False
+                ),
+                convert_options=pacsv.ConvertOptions(column_types=kinds, null_values=[]),
+            )
+        except pa.ArrowInvalid:
+            return None
+    columns = [
+        column if k in texts else column.to_numpy() for k, column in enumerate(table.columns)
+    ]
+    finite = all(np.isfinite(each).all() for k, each in enumerate(columns) if k not in texts)
+    return columns if finite else None
 
 
-def _parse_line(line: bytes, n_columns: int) -> list[float]:
-    """The numbers of a line; ValueError says what is wrong."""
-    words = [word.strip(b" \t\r") for word in line.split(b",")]
-    if words == [b""]:
-        raise ValueError(f"empty line; expected {n_columns} numbers")
-    if len(words) != n_columns:
-        raise ValueError(f"{len(words)} columns; expected {n_columns}")
-    for column, word in enumerate(words, start=1):
-        if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
-            raise ValueError(f"column {column} is {shown(word)}, not a finite number")
-    return [float(word) for word in words]
+def _by_line(file: LocalFile, n_columns: int, texts: Collection[int]) -> list[Any]:
+    rows = []
+    with reading(file) as stream:
+        for number, line in enumerate(stream, start=1):
+            words = [word.strip(b" \t\r\n") for word in line.split(b",")]
+            where = f"{file.origin}, line {number}"
+            if words == [b""]:
+                raise DataError(f"{where}: empty line; expected {n_columns} numbers")
+            if len(words) != n_columns:
+                raise DataError(f"{where}: {len(words)} columns; expected {n_columns}")
+            for column, word in enumerate(words):
+                if column in texts:
+                    continue
+                if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
+                    raise DataError(
+                        f"{where}: column {column + 1} is {shown(word)}, not a finite number"
+                    )
+            rows.append(words)
+    if not rows:
+        raise DataError(f"{file.origin}: the file is empty")
+    return [
+        pa.array([word.decode("utf-8", "replace") for word in column])
+        if k in texts
+        else np.array(list(map(float, column)))
+        for k, column in enumerate(zip(*rows, strict=True))
+    ]

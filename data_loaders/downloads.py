@@ -25,7 +25,7 @@ from urllib.parse import urljoin
 import requests
 import urllib3
 
-from . import limits
+from . import files
 from .errors import first_line
 
 #: Seconds that a server may keep silent, on connecting and between two pieces of the answer.
@@ -177,7 +177,7 @@ class Downloader:
             self._part.discard()
             raise DownloadError(
                 f"larger than the limit of {self._max_bytes} bytes; if you trust the address, "
-                f"set {limits.BYTES_VARIABLE} to a higher limit"
+                f"set {files.BYTES_VARIABLE} to a higher limit"
             )
 
 
@@ -231,7 +231,7 @@ class _Patience:
 
     def __init__(self) -> None:
         self._began = time.monotonic()
-        self._max_seconds, self._min_rate = limits.max_seconds(), limits.min_rate()
+        self._max_seconds, self._min_rate = files.max_seconds(), files.min_rate()
         self.received = 0
 
     def left(self) -> float:
@@ -240,13 +240,13 @@ class _Patience:
         if elapsed >= self._max_seconds:
             raise DownloadError(
                 f"not complete after {self._max_seconds} s; run the same command again to resume, "
-                f"or set {limits.SECONDS_VARIABLE} to a higher limit"
+                f"or set {files.SECONDS_VARIABLE} to a higher limit"
             )
-        slow = max(limits.GRACE_S, self.received / self._min_rate)
+        slow = max(files.GRACE_S, self.received / self._min_rate)
         if elapsed >= slow:
             raise DownloadError(
                 f"slower than {self._min_rate} bytes/s: {self.received} bytes in {elapsed:.0f} s; "
-                f"try again later, or set {limits.RATE_VARIABLE} to a lower limit"
+                f"try again later, or set {files.RATE_VARIABLE} to a lower limit"
             )
         return min(self._max_seconds, slow) - elapsed
 

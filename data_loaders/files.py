@@ -1,23 +1,61 @@
-"""Where the files of a dataset come from: a mirror first, then the public addresses."""
+"""The files of a dataset: where they come from, how much they may hold, and how they are opened.
+
+A mirror comes first, then the public addresses. A file is bounded by what its dataset is known to
+need: neither an endless answer of a server nor a small archive that unpacks to terabytes can
+fill the disk or the memory. Files are opened as streams of bytes, whatever they are packed in.
+"""
 
 from __future__ import annotations
 
+import bz2
 import contextlib
+import gzip
 import hashlib
 import logging
+import lzma
 import os
+import struct
+import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import quote
 
 import pooch
 
-from . import limits
 from .atomic import DISK_ERRORS
 from .errors import CacheError, DataError, first_line, without_credentials
 
 MIRROR_VARIABLE = "MARGINBENCH_MIRROR"
+BYTES_VARIABLE = "MARGINBENCH_MAX_FILE_BYTES"
+SECONDS_VARIABLE = "MARGINBENCH_MAX_DOWNLOAD_SECONDS"
+RATE_VARIABLE = "MARGINBENCH_MIN_DOWNLOAD_RATE"
+
+MIB = 1 << 20
+#: Of a file whose source states no limit.
+DEFAULT_MAX_BYTES = 8192 * MIB
+#: Of one file, retries included.
+DEFAULT_MAX_SECONDS = 6 * 3600
+#: Bytes per second, on average since the download began; not asked for in the first seconds.
+DEFAULT_MIN_RATE = 4096
+GRACE_S = 60.0
+#: Text and images shrink to a twentieth at best; only bombs shrink to less than this.
+MAX_RATIO = 250
+#: Files that unpack to no more than this may have any ratio.
+RATIO_FREE_BYTES = 64 * MIB
+#: Bytes that the buffer of an unpacked file takes in at a time.
+_BUFFER_BYTES = 1 << 16
+#: The methods of ISO/IEC 21320-1. Of the others, zipfile unpacks whatever it is given at once.
+_ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+#: Names of an archive that a message lists.
+_LISTED = 10
+#: How compressed files begin, and what opens them.
+_PACKED: dict[bytes, Any] = {b"BZh": bz2, b"\x1f\x8b": gzip, b"\xfd7zXZ\x00": lzma}
+#: What the standard library raises when it meets bytes that are not what was packed.
+_DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -47,7 +85,7 @@ class RemoteFile:
     sha256: str | None = None
     archive: str | None = None
     installed: str | None = None
-    max_bytes: int = limits.DEFAULT_MAX_BYTES
+    max_bytes: int = DEFAULT_MAX_BYTES
 
 
 @dataclass(frozen=True)
@@ -68,7 +106,7 @@ class LocalFile:
     path: Path
     origin: str
     member: str | None = None
-    max_bytes: int = limits.DEFAULT_MAX_BYTES
+    max_bytes: int = DEFAULT_MAX_BYTES
 
 
 @dataclass(frozen=True)
@@ -86,7 +124,7 @@ class _Place:
 def gather(
     dataset: str, files: tuple[RemoteFile, ...], downloads: Path, folder: str | None = None
 ) -> dict[str, LocalFile]:
-    """Find or download every file of a dataset.
+    """Find or download every file of a dataset; by name.
 
     Parameters
     ----------
@@ -98,11 +136,6 @@ def gather(
         interrupted call is used. Files of a mirror folder are used where they stand.
     folder : str, optional
         The folder of the files in a mirror; by default the dataset's name.
-
-    Returns
-    -------
-    dict of str to LocalFile
-        By file name.
 
     Raises
     ------
@@ -178,7 +211,7 @@ def _download(place: _Place, file: RemoteFile, downloads: Path) -> Path:
     # By address: what one of them has sent must not be taken for another's.
     folder = downloads / hashlib.sha256(url.encode()).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
-    downloader = Downloader(folder / f"{name}.part", limits.max_bytes(file.max_bytes))
+    downloader = Downloader(folder / f"{name}.part", max_bytes(file.max_bytes))
     try:
         with _quiet_pooch():
             return Path(pooch.retrieve(url, known, name, folder, downloader=downloader))
@@ -213,3 +246,143 @@ def _reason(error: OSError | ValueError) -> str:
     if isinstance(error, ValueError) and "hash" in str(error):
         return "SHA-256 differs from the known one"
     return first_line(error)
+
+
+@contextlib.contextmanager
+def reading(file: LocalFile) -> Iterator[BufferedIOBase]:
+    """Open a file for as long as it can be read, taken out of its zip archive and decompressed.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be opened, turns out to be damaged while the block reads it, or expands
+        to more than its limit.
+    """
+    try:
+        with contextlib.ExitStack() as stack:
+            yield _open(file, stack)
+    except _DAMAGE as error:
+        raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
+
+
+def is_packed(path: Path) -> bool:
+    """Whether the first bytes of a file are those of a compressed one."""
+    with path.open("rb") as stream:
+        return stream.read(6).startswith(tuple(_PACKED))
+
+
+def shown(text: bytes) -> str:
+    """A word of a file, quoted, shortened and free of control characters."""
+    word = repr(text.decode("utf-8", "replace"))
+    return word if len(word) <= 40 else word[:36] + "...'"
+
+
+class _Bounded(RawIOBase):
+    """A stream that raises once it has given more than its limit."""
+
+    def __init__(self, source: Any, limit: int, origin: str) -> None:
+        self._source = source
+        self._limit = limit
+        self._left = limit
+        self._origin = origin
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        n_read: int = self._source.readinto(buffer)
+        self._left -= n_read
+        if self._left < 0:
+            raise DataError(
+                f"{self._origin}: expands to more than {self._limit} bytes; if you trust the "
+                f"file, set {BYTES_VARIABLE} to a higher limit"
+            )
+        return n_read
+
+
+def _open(file: LocalFile, stack: contextlib.ExitStack) -> BufferedIOBase:
+    raw = stack.enter_context(file.path.open("rb"))
+    if file.member is not None:
+        raw = _bounded(_member(file, raw, stack), file)
+    # The first bytes tell the compression: a mirror may have changed it and kept the name.
+    start = raw.peek(6)
+    for magic, module in _PACKED.items():
+        if start.startswith(magic):
+            return _bounded(stack.enter_context(module.open(raw)), file)
+    return raw
+
+
+def _bounded(source: Any, file: LocalFile) -> BufferedReader:
+    limit = max_expanded(file.max_bytes, file.path.stat().st_size)
+    return BufferedReader(_Bounded(source, limit, file.origin), _BUFFER_BYTES)
+
+
+def _member(
+    file: LocalFile, raw: BufferedReader, stack: contextlib.ExitStack
+) -> zipfile.ZipExtFile:
+    try:
+        archive = stack.enter_context(zipfile.ZipFile(raw))
+        entry = _entry(file, archive)
+        return cast(zipfile.ZipExtFile, stack.enter_context(archive.open(entry)))
+    # A password, an unknown flag, version or code of a name, a field that is cut short.
+    except (RuntimeError, ValueError, struct.error) as error:
+        raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
+
+
+def _entry(file: LocalFile, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """The one entry of the archive that has the name of the file."""
+    found = [entry for entry in archive.infolist() if entry.filename == file.member]
+    if not found:
+        raise DataError(
+            f"{file.path}: the archive has no file '{file.member}' (it has: {_listed(archive)})"
+        )
+    if len(found) > 1:
+        raise DataError(
+            f"{file.path}: the archive has {len(found)} files '{file.member}', and it is not "
+            "clear which one counts; pack it again"
+        )
+    if found[0].compress_type not in _ZIP_METHODS:
+        raise DataError(
+            f"{file.origin}: is packed by method {found[0].compress_type}; only 0 (stored) and 8 "
+            "(deflate) are read, pack the archive again"
+        )
+    return found[0]
+
+
+def _listed(archive: zipfile.ZipFile) -> str:
+    names = archive.namelist()
+    more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
+    # Names come from outside: one that holds a newline must not break the message.
+    quoted = [name if name.isprintable() else shown(name.encode()) for name in names[:_LISTED]]
+    return ", ".join([*quoted, *more])
+
+
+def max_bytes(stated: int) -> int:
+    """The most bytes of a file, packed or not: the user's limit, else the stated one."""
+    return _from_environment(BYTES_VARIABLE, stated)
+
+
+def max_expanded(stated: int, packed: int) -> int:
+    """The most bytes that a packed file may expand to: the user's limit, else the stated one, or
+    less for a small file."""
+    return _from_environment(BYTES_VARIABLE, min(stated, max(RATIO_FREE_BYTES, MAX_RATIO * packed)))
+
+
+def max_seconds() -> int:
+    """The most seconds that the download of one file may take."""
+    return _from_environment(SECONDS_VARIABLE, DEFAULT_MAX_SECONDS)
+
+
+def min_rate() -> int:
+    """The least average rate of a download, in bytes per second."""
+    return _from_environment(RATE_VARIABLE, DEFAULT_MIN_RATE)
+
+
+def _from_environment(variable: str, default: int) -> int:
+    text = os.environ.get(variable, "").strip()
+    if not text:
+        return default
+    # More digits than any size has; int() of thousands of digits raises an error of its own.
+    if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text)):
+        raise DataError(f"{variable} is {text[:40]!r}; set it to a positive whole number")
+    return int(text)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from .content import Content, Part
 from .errors import DataError
-from .files import LocalFile
+from .files import LocalFile, reading
 from .parameters import Parameters
-from .streams import reading
 
 #: The third byte of the magic number: entries are unsigned bytes. The fourth counts dimensions.
 _UNSIGNED_BYTE = 0x08
@@ -28,26 +27,11 @@ NAMES = tuple(name for pair in FILES for name in pair)
 
 
 def read_images(files: Mapping[str, LocalFile], params: Parameters, *, n_classes: int) -> Content:
-    """Read images and their classes from the four files of MNIST and its likes.
+    """Read images and their classes from the four files of MNIST and its likes, named in `FILES`.
 
-    Parameters
-    ----------
-    files : mapping of str to LocalFile
-        By the names of `FILES`.
-    params : mapping
-        Not used: a file has no parameters.
-    n_classes : int
-        Labels are 0 .. `n_classes` - 1.
-
-    Returns
-    -------
-    Content
-        float32 grey levels 0..255, an image per row, row after row of its pixels; int64 labels.
-
-    Raises
-    ------
-    DataError
-        As `read_array`; if there are not as many labels as images, or a label is out of range.
+    Grey levels are float32 from 0 to 255, an image per row, row after row of its pixels; int64
+    labels. Raises `DataError` as `read_array`, if there are not as many labels as images, or if a
+    label is not one of 0 to `n_classes` - 1.
     """
     train, test = (_read_part(files[X], files[y], n_classes) for X, y in FILES)
     return Content(train, test)
@@ -56,21 +40,8 @@ def read_images(files: Mapping[str, LocalFile], params: Parameters, *, n_classes
 def read_array(file: LocalFile, n_dimensions: int) -> NDArray[np.uint8]:
     """Read an array of unsigned bytes.
 
-    Parameters
-    ----------
-    file : LocalFile
-    n_dimensions : int
-        That the array must have.
-
-    Returns
-    -------
-    uint8 ndarray
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, begins with another magic number, is empty, or holds more or
-        fewer bytes than its header says.
+    Raises `DataError` if the file cannot be read, begins with another magic number, is empty, or
+    holds more or fewer bytes than its header says.
     """
     magic = bytes((0, 0, _UNSIGNED_BYTE, n_dimensions))
     with reading(file) as stream:

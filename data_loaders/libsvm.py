@@ -1,74 +1,36 @@
 """A strict reader of the LIBSVM text format, plain or compressed.
 
-A line is a label and then ``index:value`` pairs, indices from 1 and increasing. Compiled code
-(`libsvm_tokens`) reads regular text. A block of text with anything unusual in it goes through a
-plain line-by-line parser, which accepts the same language and knows the number of a wrong line; so
-does a small block, which is read before numba is imported.
+A line is a label and then ``index:value`` pairs, indices from 1 and increasing; ``#`` begins a
+comment. scikit-learn reads large texts. Small ones, and those that it refuses or that hold anything
+unusual, go through a line-by-line reader, which knows the number of a wrong line.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 
-from . import splits
 from .content import Content, Part, check_classes
 from .errors import DataError
-from .files import LocalFile
+from .files import LocalFile, reading, shown
 from .parameters import Parameters
-from .rows import joined
-from .streams import reading, shown, whole_lines
-
-#: Bytes of text that are parsed together.
-BLOCK_BYTES = 1 << 21
+from .transforms import every
 
 #: Indices are stored in 32 bits.
 _MAX_WIDTH = 2**31 - 1
 #: Larger integers are not told apart in float64, nor do all of them fit into int64.
 _MAX_LABEL = 2**53
-_INDEX = re.compile(rb"[0-9]+")
+_INDEX = re.compile(rb"\+?[0-9]+")
 _NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-
-#: Bytes of a block for which numba is worth its import.
-_COMPILED_BYTES = 1 << 17
-
-
-@dataclass(frozen=True)
-class _Dialect:
-    """What a file may hold.
-
-    Parameters
-    ----------
-    width : int
-        The largest index.
-    classes : tuple of int or None
-        The labels; None for any integer.
-    comments : bool
-        Whether ``#`` begins a comment.
-    labelled : bool
-        Whether lines begin with a label; without one, all labels are 0.
-    """
-
-    width: int
-    classes: tuple[int, ...] | None
-    comments: bool = False
-    labelled: bool = True
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Parsed lines: a label and a number of pairs for each, the pairs of all in a row."""
-
-    labels: NDArray[np.float64]
-    lengths: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float64]
+#: In text of these bytes alone, Python and scikit-learn see the numbers that `_NUMBER` does.
+_ALPHABET = b"0123456789+-.eE: \t\r\n"
+#: Bytes of text for which scikit-learn is worth its import.
+_MANY_BYTES = 1 << 17
 
 
 def read_pair(
@@ -105,10 +67,7 @@ def read_pair(
     DataError
         As `read_file`.
     """
-    return Content(
-        read_file(files[train], width, classes),
-        read_file(files[test], width, classes),
-    )
+    return Content(*(read_file(files[name], width, classes) for name in (train, test)))
 
 
 def read_single(
@@ -124,30 +83,19 @@ def read_single(
 
     Parameters
     ----------
-    files : mapping of str to LocalFile
-        By name.
-    params : mapping
-        Not used: a file has no parameters.
+    files, params, width, classes
+        As of `read_pair`.
     name : str
         Name of the file.
-    width : int
-        Number of features. The file may stop at a lower index.
-    classes : tuple of int
-        The labels that may occur.
     step : int
         Rows `step`, 2 `step`, ..., counted from 1, are the test part.
 
     Returns
     -------
     Content
-        float64 CSR matrices without explicit zeros, int64 labels as in the file.
-
-    Raises
-    ------
-    DataError
-        As `read_file`.
+        As from `read_pair`.
     """
-    return splits.every(read_file(files[name], width, classes), step, first=step - 1)
+    return every(read_file(files[name], width, classes), step, first=step - 1)
 
 
 def read_file(file: LocalFile, width: int, classes: tuple[int, ...]) -> Part:
@@ -178,57 +126,29 @@ def read_file(file: LocalFile, width: int, classes: tuple[int, ...]) -> Part:
     return part
 
 
-def read_rows(files: Sequence[LocalFile], width: int, classes: tuple[int, ...] | None) -> Part:
+def read_rows(
+    files: Sequence[LocalFile],
+    width: int | None = None,
+    classes: tuple[int, ...] | None = None,
+    *,
+    labelled: bool = True,
+) -> Part:
     """Read files one after another as the rows of one matrix.
 
     Parameters
     ----------
     files : sequence of LocalFile
-    width : int
-        Number of features.
-    classes : tuple of int or None
-        The labels that may occur; None for any integer.
+    width : int, optional
+        Number of features; by default the largest index.
+    classes : tuple of int, optional
+        The labels that may occur; by default any integer.
+    labelled : bool, default True
+        Whether lines begin with a label. In SVMlin's files they do not; the labels are then 0.
 
     Returns
     -------
     Part
         As from `read_file`, the labels of one class perhaps.
-
-    Raises
-    ------
-    DataError
-        As `read_file`.
-    """
-    return joined(blocks(files, width=width, classes=classes), width)
-
-
-def blocks(
-    files: Sequence[LocalFile],
-    *,
-    width: int | None = None,
-    classes: tuple[int, ...] | None = None,
-    comments: bool = False,
-    labelled: bool = True,
-) -> Iterator[Part]:
-    """Read files one after another, some thousand lines at a time.
-
-    Parameters
-    ----------
-    files : sequence of LocalFile
-    width : int, optional
-        Number of features. Without it a block is as wide as the largest index so far, so later
-        blocks may be wider.
-    classes : tuple of int, optional
-        The labels that may occur; without it, any integer.
-    comments : bool, default False
-        Whether ``#`` begins a comment, to the end of its line, as in SVM-light's files.
-    labelled : bool, default True
-        Whether lines begin with a label. In SVMlin's files they do not; the labels are then 0.
-
-    Yields
-    ------
-    Part
-        float64 CSR matrix without explicit zeros, int64 labels, perhaps of one class.
 
     Raises
     ------
@@ -241,89 +161,69 @@ def blocks(
             f"{files[0].origin}: a width of {width} features was asked for; at most {_MAX_WIDTH} "
             "are supported"
         )
-    dialect = _Dialect(limit, classes, comments, labelled)
-    widest = 1 if width is None else width
-    for file in files:
-        for rows in _parse_file(file, dialect):
-            widest = max(widest, int(rows.indices.max(initial=0)))
-            yield Part(_matrix(rows, widest), rows.labels.astype(np.int64))
-
-
-def _matrix(rows: _Rows, width: int) -> csr_matrix:
-    ends = np.concatenate(([0], np.cumsum(rows.lengths)))
-    values, indices = rows.values, rows.indices - np.int32(1)
-    stored = values != 0
-    if not stored.all():
-        ends = np.concatenate(([0], np.cumsum(stored)))[ends]
-        values, indices = values[stored], indices[stored]
-    X = csr_matrix((values, indices, ends), shape=(len(ends) - 1, width))
+    parts = [_read(file, limit, classes, labelled) for file in files]
+    n_features = width or max(1, *(int(X.indices.max(initial=0)) + 1 for X, _ in parts))
+    rows = [
+        csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)) for X, _ in parts
+    ]
+    X = rows[0] if len(rows) == 1 else vstack(rows, format="csr")
     X.has_canonical_format = True  # as was checked
-    return X
+    return Part(X, np.concatenate([y for _, y in parts]).astype(np.int64))
 
 
-def _parse_file(file: LocalFile, dialect: _Dialect) -> Iterator[_Rows]:
-    line, n_rows = 1, 0
+def _read(
+    file: LocalFile, width: int, classes: tuple[int, ...] | None, labelled: bool
+) -> tuple[csr_matrix, np.ndarray]:
     with reading(file) as stream:
-        for block in whole_lines(stream, BLOCK_BYTES, file.origin):
-            text = block if dialect.labelled else _labelled(block)
-            rows = _parse_regular(text, dialect) if len(text) >= _COMPILED_BYTES else None
-            if rows is None:
-                rows = _parse_lines(text, dialect, file.origin, line)
-            line += text.count(b"\n")
-            n_rows += len(rows.labels)
-            yield rows
-    if not n_rows:
+        text = stream.read()
+    if b"#" in text:
+        text = re.sub(rb"#[^\n]*", b"", text)
+    if not text.strip(b" \t\r\n"):
         raise DataError(f"{file.origin}: the file is empty")
+    if not labelled:
+        text = b"0 " + text.removesuffix(b"\n").replace(b"\n", b"\n0 ") + b"\n"
+    if len(text) >= _MANY_BYTES and not text.translate(None, _ALPHABET):
+        # Imported here: it takes a second.
+        from sklearn.datasets import load_svmlight_file
+
+        try:
+            X, y = load_svmlight_file(io.BytesIO(text), dtype=np.float64, zero_based=False)
+            allowed = (
+                (y % 1 == 0) & (np.abs(y) <= _MAX_LABEL) if classes is None else np.isin(y, classes)
+            )
+            if X.shape[1] <= width and allowed.all() and np.isfinite(X.data).all():
+                X.eliminate_zeros()
+                return X, y
+        except (ValueError, OverflowError):
+            pass  # the lines tell where
+    return _read_lines(text, width, classes, file.origin)
 
 
-def _labelled(text: bytes) -> bytes:
-    """The lines, each with the label 0."""
-    return b"0 " + text[:-1].replace(b"\n", b"\n0 ") + b"\n"
-
-
-def _parse_regular(text: bytes, dialect: _Dialect) -> _Rows | None:
-    """Parse a block by compiled code; None if anything in it is irregular."""
-    # Imported here: numba would slow down every start of the command line.
-    from .libsvm_tokens import tokens
-
-    found = tokens(text, dialect.width, dialect.comments)
-    if found is None:
-        return None
-    if dialect.classes is None:
-        known = (found.labels % 1 == 0) & (np.abs(found.labels) <= _MAX_LABEL)
-    else:
-        known = np.isin(found.labels, dialect.classes)
-    return _Rows(*found) if known.all() else None
-
-
-def _parse_lines(text: bytes, dialect: _Dialect, origin: str, first: int) -> _Rows:
-    """Parse a block line by line; `first` is the number of its first line in the file."""
-    labels, lengths = [], []
-    indices: list[int] = []
-    values: list[float] = []
-    for number, line in enumerate(text.split(b"\n")[:-1], start=first):
-        content = line.partition(b"#")[0] if dialect.comments else line
-        if not content.strip(b" \t\r"):
+def _read_lines(
+    text: bytes, width: int, classes: tuple[int, ...] | None, origin: str
+) -> tuple[csr_matrix, np.ndarray]:
+    labels: list[float] = []
+    indptr, indices, values = [0], list[int](), list[float]()
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        if not line.strip(b" \t\r"):
             continue
         try:
-            label, pairs = _parse_line(content, dialect)
+            label, pairs = _parse_line(line, width, classes)
         except ValueError as error:
             raise DataError(f"{origin}, line {number}: {error}") from None
         labels.append(label)
-        lengths.append(len(pairs))
-        indices.extend(pairs)
-        values.extend(pairs.values())
-    return _Rows(
-        np.array(labels, dtype=np.float64),
-        np.array(lengths, dtype=np.int64),
-        np.array(indices, dtype=np.int32),
-        np.array(values, dtype=np.float64),
-    )
+        indices.extend(index - 1 for index, value in pairs.items() if value)
+        values.extend(value for value in pairs.values() if value)
+        indptr.append(len(indices))
+    columns = np.array(indices, dtype=np.int32)
+    shape = (len(labels), int(columns.max(initial=0)) + 1)
+    return csr_matrix((np.array(values), columns, indptr), shape=shape), np.array(labels)
 
 
-def _parse_line(line: bytes, dialect: _Dialect) -> tuple[float, dict[int, float]]:
+def _parse_line(
+    line: bytes, width: int, classes: tuple[int, ...] | None
+) -> tuple[float, dict[int, float]]:
     """The label and the pairs of a line; ValueError says what is wrong."""
-    classes = dialect.classes
     label_text, *pair_texts = re.split(rb"[ \t\r]+", line.strip(b" \t\r"))
     if not _NUMBER.fullmatch(label_text):
         raise ValueError(f"label {shown(label_text)} is not a finite number")
@@ -341,7 +241,9 @@ def _parse_line(line: bytes, dialect: _Dialect) -> tuple[float, dict[int, float]
     last = 0
     for text in pair_texts:
         index_text, _, value_text = text.partition(b":")
-        if not _INDEX.fullmatch(index_text) or not _is_number(value_text):
+        # NaN and infinity are numbers in the wrong range, not malformed pairs.
+        infinite = value_text.lower().lstrip(b"+-") in (b"nan", b"inf", b"infinity")
+        if not _INDEX.fullmatch(index_text) or not (infinite or _NUMBER.fullmatch(value_text)):
             raise ValueError(
                 f"{shown(text)} is not an index:value pair (an integer from 1, a colon, a number)"
             )
@@ -355,17 +257,8 @@ def _parse_line(line: bytes, dialect: _Dialect) -> tuple[float, dict[int, float]
             )
         if index <= last:
             raise ValueError(f"index {index} after {last}; indices must increase in a line")
-        if index > dialect.width:
-            raise ValueError(f"index {index} is over the number of features, {dialect.width}")
+        if index > width:
+            raise ValueError(f"index {index} is over the number of features, {width}")
         pairs[index] = value
         last = index
     return label, pairs
-
-
-def _is_number(text: bytes) -> bool:
-    # NaN and infinity are numbers in the wrong range, not malformed pairs.
-    return bool(_NUMBER.fullmatch(text)) or text.lower().lstrip(b"+-") in (
-        b"nan",
-        b"inf",
-        b"infinity",
-    )

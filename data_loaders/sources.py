@@ -1,18 +1,132 @@
-"""Datasets by name."""
+"""What is known of datasets: where they come from, how they are read and made; and their names."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
+from typing import TypeAlias
 
 from . import datasets
+from .content import Content
 from .errors import DataError, suggest
-from .source import Source
+from .files import LocalFile, RemoteFile
+from .parameters import Checker, Parameters, Value
+from .transforms import unchanged
 
-__all__ = ["Source", "find", "sources"]
+# Public sites that several datasets are fetched from.
+LIBSVM_SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
+TICK_SITE = "https://raw.githubusercontent.com/X-DataInitiative/tick-datasets/master/binary"
+UCI_SITE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
+FIGSHARE = "https://ndownloader.figshare.com/files"
+
+Reader: TypeAlias = Callable[[Mapping[str, LocalFile], Parameters], Content]
+Transform: TypeAlias = Callable[[Content, Parameters], Content]
+
+
+def _no_parameters(params: Mapping[str, object]) -> Parameters:
+    return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where a dataset comes from and how it is made.
+
+    Parameters
+    ----------
+    name : str
+        Lower-case letters, digits, hyphens and underscores.
+    summary : str
+        One line: what is to be told apart, from what.
+    format : str
+        What is read: "scikit-learn", "generator", "LIBSVM text", ...
+    split : str
+        How the training and the test part were chosen.
+    read : callable
+        ``(files, params) -> Content``: parse or generate the raw content, split.
+    licence : str
+    citation : str
+        BibTeX.
+    files : tuple of RemoteFile
+        What to fetch; empty if nothing is.
+    transform : callable
+        ``(content, params) -> Content``: from the raw content to the one that solvers see.
+    transform_version : int
+        To be raised with every change of `transform`, or of a generator: older cached files are
+        then made anew.
+    fingerprint : str, optional
+        Of the raw content; None if that depends on parameters or is not pinned yet.
+    parameters : mapping
+        The parameters with their defaults; empty if there are none.
+    check_parameters : callable
+        ``params -> dict``: all parameters, checked and in plain int, float and str.
+    mirror_folder : str, optional
+        The folder of the files in a mirror; by default `name`.
+    default_gamma : float or None
+        A task to start from: the RBF kernel exp(-gamma ||x - z||^2). None: 1 / (d var(X)) of the
+        training part, once it is loaded.
+    default_C : float
+        C as in 1/2 ||w||^2 + C sum hinge.
+    """
+
+    name: str
+    summary: str
+    format: str
+    split: str
+    read: Reader
+    licence: str
+    citation: str
+    default_gamma: float | None = None
+    default_C: float = 1.0
+    files: tuple[RemoteFile, ...] = ()
+    transform: Transform = unchanged
+    transform_version: int = 1
+    fingerprint: str | None = None
+    parameters: Parameters = field(default_factory=dict)
+    check_parameters: Checker = _no_parameters
+    mirror_folder: str | None = None
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", self.name):
+            raise DataError(
+                f"dataset name {self.name!r}: use lower-case letters, digits, hyphens and "
+                "underscores"
+            )
+
+    def resolve(self, params: Mapping[str, object] | None) -> dict[str, Value]:
+        """Every parameter of the dataset: the given values, checked, and defaults.
+
+        Parameters
+        ----------
+        params : mapping or None
+            Some of the parameters.
+
+        Returns
+        -------
+        dict
+            Empty if the dataset takes no parameters.
+
+        Raises
+        ------
+        DataError
+            If a parameter is unknown or its value is not valid.
+        """
+        given = dict(params or {})
+        for key, value in given.items():
+            if isinstance(value, int) and abs(value) >= 2**63:
+                # Python does not even print some of them.
+                raise DataError(f"{self.name}: {key} is a number of more than 64 bits")
+            if not self.parameters:
+                raise DataError(f"{self.name}: takes no parameters, got {key!r}")
+            if key not in self.parameters:
+                raise DataError(
+                    f"{self.name}: unknown parameter {key!r}{suggest(key, self.parameters)}"
+                )
+        return dict(self.check_parameters({**self.parameters, **given}))
 
 
 @cache
@@ -55,4 +169,14 @@ def find(name: str) -> Source:
     try:
         return _by_name()[name]
     except (KeyError, TypeError):
-        raise DataError(f"unknown dataset {name!r}{suggest(name, _by_name())}") from None
+        raise DataError(unknown(name, _by_name())) from None
+
+
+def unknown(name: object, known: Iterable[str]) -> str:
+    """The message about a name that none of the known datasets has."""
+    if str(name).startswith("like:"):
+        return (
+            f"dataset {name!r}: synthetic stand-ins were removed; random-text, quadric and "
+            "checkers take n_train and n_test"
+        )
+    return f"unknown dataset {name!r}{suggest(str(name), known)}"

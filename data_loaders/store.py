@@ -1,53 +1,45 @@
 """The Parquet file of a dataset: written at once or not at all, verified before it is used.
 
-`layout` has the columns. The file's metadata hold a JSON object under the key ``marginbench``: the
-`Header`, the shape, and the fingerprint of the content.
+One row per point, training part first. Columns: ``X``, a fixed-size list per row (dense), or
+``indices`` (from 0) and ``values``, lists (sparse); ``y``; ``split``, "train" or "test". The file's
+metadata hold a JSON object under the key ``marginbench``: the `Header`, the shape, and the
+fingerprint of the content.
+
+Hashing all numbers takes several times as long as reading them. So whoever has done it leaves a
+stamp beside the file: its size, times and inode, the SHA-256 of its footer, and the fingerprint.
+While the stamp fits, the footer is the one that was verified, and the checksum of every page, which
+Arrow checks whenever it reads, covers the numbers.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import DTypeLike
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix, issparse
 
-from . import layout, stamps
 from .atomic import replacing
-from .content import Content, Fingerprint, Part, canonical, fingerprint
+from .content import Content, Part, canonical, fingerprint
 from .errors import CacheError, first_line
-from .header import (
-    SCHEMA_VERSION,
-    Header,
-    Unusable,
-    compare,
-    header_of,
-)
+from .parameters import Value
 
-__all__ = [
-    "SCHEMA_VERSION",
-    "Header",
-    "Stored",
-    "Unusable",
-    "Writer",
-    "partial_prefix",
-    "read",
-    "read_header",
-    "verify",
-    "write",
-]
-
+SCHEMA_VERSION = 2
+#: Rows, and numbers of X, of a row group: Arrow needs several times the memory of what it decodes.
+GROUP_ROWS = 1 << 15
+GROUP_ENTRIES = 1 << 22
 _KEY = b"marginbench"
-
+#: A file that changed so short a time ago may change again within the same tick of its clock.
+_SETTLED_NS = 20_000_000
 #: What Arrow, json and NumPy raise when they meet bytes that are not what was written.
 _DAMAGE = (
     OSError,
@@ -61,196 +53,55 @@ _DAMAGE = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """What a file holds.
+@dataclass(frozen=True)
+class Header:
+    """What a file says of itself.
 
     Parameters
     ----------
-    content : Content
-        Read-only arrays.
-    fingerprint : str
-        Of the content.
-    header : Header
-        As it stands in the file.
+    name : str
+        The dataset.
+    params : dict
+        All parameters; empty for a dataset that takes none.
+    source_fingerprint : str or None
+        The pinned fingerprint of the raw content.
+    transform_version : int
+    decided : list of str
+        What was decided when a user's file was read, a line each; empty for registered sources.
+        Not compared when a file is read.
+    schema_version : int
+        Of the columns and metadata.
     """
+
+    name: str
+    params: dict[str, Value]
+    source_fingerprint: str | None
+    transform_version: int
+    decided: list[str] = field(default_factory=list)
+    schema_version: int = SCHEMA_VERSION
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """What a file holds: read-only arrays, their fingerprint, and the header in the file."""
 
     content: Content
     fingerprint: str
     header: Header
 
 
-class Writer:
-    """Writes a dataset block by block; the file gets its name once all of it is on the disk.
-
-    A context manager. If its block raises, what stood at `path` stays. The caller holds the lock
-    of `path`.
-
-    Parameters
-    ----------
-    path : Path
-        Its folder exists.
-    header : Header
-    n_features : int
-    sparse : bool
-        Whether parts are CSR matrices.
-    dtype : dtype
-        Of the points: float32 or float64.
+class Unusable(Exception):
+    """A file that does not hold the content that is asked for.
 
     Attributes
     ----------
-    fingerprint : str
-        Of the content, once the file is written.
-
-    Examples
-    --------
-    The training part in blocks, then the test part::
-
-        with Writer(path, header, n_features=8, sparse=False, dtype=np.float32) as writer:
-            for block in blocks:
-                writer.append("train", block)
-            writer.append("test", Part(X_test, y_test))
+    state : {"missing", "damaged", "outdated"}
+        Outdated: whole, but made by another version of the source or of this module.
     """
 
-    fingerprint: str
-
-    def __init__(
-        self, path: Path, header: Header, *, n_features: int, sparse: bool, dtype: DTypeLike
-    ) -> None:
-        self._path = path
-        self._header = header
-        self._n_features = n_features
-        self._sparse = sparse
-        self._dtype = np.dtype(dtype)
-        self._hash = Fingerprint()
-        self._n_rows = {"train": 0, "test": 0}
-        self._n_stored = 0
-        self._open = contextlib.ExitStack()
-        self._sink: Any = None
-        self._parquet: pq.ParquetWriter | None = None
-        self._group: list[pa.RecordBatch] = []
-        self._group_rows = self._group_entries = 0
-
-    def __enter__(self) -> Self:
-        unfinished = self._path.with_name(partial_prefix(self._path) + "parquet")
-        with self._explained():
-            self._sink = self._open.enter_context(replacing(self._path, unfinished))
-        return self
-
-    def append(self, role: Literal["train", "test"], part: Part) -> None:
-        """Add rows; those of the training part come first.
-
-        Parameters
-        ----------
-        role : {"train", "test"}
-        part : Part
-            Any number of rows. Labels are int8 or int64, of one type in all blocks. The arrays must
-            not change until the file is written.
-
-        Raises
-        ------
-        CacheError
-            If the file cannot be written.
-        ValueError
-            If the storage, type or width of the points is not that of the file, or training rows
-            come after test rows.
-        """
-        self._check(role, part)
-        if issparse(part.X):
-            part = Part(canonical(part.X), part.y)
-            self._n_stored += layout.n_entries(part)
-        self._hash.update(role, part)
-        self._n_rows[role] += len(part.y)
-        room = layout.GROUP_ROWS - self._group_rows, layout.GROUP_ENTRIES - self._group_entries
-        for piece in layout.pieces(part, *room):
-            self._add(role, piece)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is not None:
-            self._abandon(error)
-            return
-        try:
-            with self._explained():
-                self._finish()
-                self._open.close()
-        except BaseException as failure:
-            self._abandon(failure)
-            raise
-
-    def _check(self, role: str, part: Part) -> None:
-        found = (issparse(part.X), part.X.dtype, part.X.shape[1])
-        expected = (self._sparse, self._dtype, self._n_features)
-        if found != expected:
-            raise ValueError(
-                f"{self._header.name}: points (sparse, type, features) {found} in a file of "
-                f"{expected}"
-            )
-        if role == "train" and self._n_rows["test"]:
-            raise ValueError(f"{self._header.name}: training rows after test rows")
-
-    def _add(self, role: str, piece: Part) -> None:
-        """Put a piece into the current row group, which is written first if there is no room."""
-        rows, entries = len(piece.y), layout.n_entries(piece)
-        if self._group and (
-            self._group_rows + rows > layout.GROUP_ROWS
-            or self._group_entries + entries > layout.GROUP_ENTRIES
-        ):
-            self._flush()
-        self._group.append(layout.batch(role, piece))
-        self._group_rows += rows
-        self._group_entries += entries
-
-    def _flush(self) -> None:
-        table = pa.Table.from_batches(self._group)
-        self._group, self._group_rows, self._group_entries = [], 0, 0
-        with self._explained():
-            if self._parquet is None:
-                self._parquet = pq.ParquetWriter(
-                    self._sink,
-                    table.schema,
-                    compression="lz4",
-                    use_dictionary=["split"],
-                    write_statistics=False,
-                    write_page_checksum=True,
-                )
-            self._parquet.write_table(table, row_group_size=max(1, len(table)))
-
-    def _finish(self) -> None:
-        if self._group:
-            self._flush()
-        if self._parquet is None:
-            raise ValueError(f"{self._header.name}: no rows to write")
-        self.fingerprint = self._hash.hexdigest()
-        shape = layout.Shape(
-            self._n_rows["train"], self._n_rows["test"], self._n_features, self._n_stored
-        )
-        about = asdict(self._header) | asdict(shape) | {"fingerprint": self.fingerprint}
-        self._parquet.add_key_value_metadata({_KEY: json.dumps(about, sort_keys=True).encode()})
-        self._parquet.close()
-
-    def _abandon(self, error: BaseException) -> None:
-        if self._parquet is not None:
-            # Otherwise it would write its end to a closed file when it is collected.
-            with contextlib.suppress(OSError, pa.ArrowException, ValueError):
-                self._parquet.close()
-        with contextlib.suppress(type(error)):
-            self._open.__exit__(type(error), error, error.__traceback__)
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise CacheError(
-                f"{self._header.name}: cannot write the cache file {self._path} "
-                f"({error.strerror or error}); set MARGINBENCH_CACHE to a folder with room that "
-                "can be written"
-            ) from None
+    def __init__(self, state: Literal["missing", "damaged", "outdated"], detail: str) -> None:
+        super().__init__(detail)
+        self.state = state
 
 
 def write(path: Path, header: Header, content: Content) -> None:
@@ -271,36 +122,43 @@ def write(path: Path, header: Header, content: Content) -> None:
     CacheError
         If the file cannot be written.
     """
-    X = content.train.X
-    with Writer(path, header, n_features=X.shape[1], sparse=issparse(X), dtype=X.dtype) as writer:
-        writer.append("train", content.train)
-        writer.append("test", content.test)
-
-
-def partial_prefix(path: Path) -> str:
-    """How the names of unfinished files that belong to `path` begin."""
-    return f".{path.stem}.partial-"
-
-
-def read_header(path: Path) -> Header:
-    """Read what a file says of itself, and nothing else of it.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Header
-        Of any version.
-
-    Raises
-    ------
-    Unusable
-        If the file is missing or its metadata cannot be read.
-    """
-    with _opened(path) as file:
-        return header_of(_about(file))
+    about = asdict(header) | {
+        "n_train": len(content.train.y),
+        "n_test": len(content.test.y),
+        "n_features": content.train.X.shape[1],
+        "n_stored": 0,
+        "fingerprint": fingerprint(content),
+    }
+    unfinished = path.with_name(partial_prefix(path) + "parquet")
+    try:
+        with replacing(path, unfinished) as sink, contextlib.ExitStack() as stack:
+            writer: pq.ParquetWriter | None = None
+            for role, part in content.parts():
+                X = canonical(part.X) if issparse(part.X) else part.X
+                n_entries = len(X.data) if issparse(X) else X.size
+                about["n_stored"] += n_entries if issparse(X) else 0
+                table = _table(role, X, part.y)
+                if writer is None:
+                    writer = stack.enter_context(
+                        pq.ParquetWriter(
+                            sink,
+                            table.schema,
+                            compression="lz4",
+                            use_dictionary=["split"],
+                            write_statistics=False,
+                            write_page_checksum=True,
+                        )
+                    )
+                # Rows of a usual length.
+                fitting = GROUP_ENTRIES * len(table) // max(1, n_entries)
+                writer.write_table(table, row_group_size=max(1, min(GROUP_ROWS, fitting)))
+            if writer is not None:
+                writer.add_key_value_metadata({_KEY: json.dumps(about, sort_keys=True).encode()})
+    except OSError as error:
+        raise CacheError(
+            f"{header.name}: cannot write the cache file {path} ({error.strerror or error}); set "
+            "MARGINBENCH_CACHE to a folder with room that can be written"
+        ) from None
 
 
 def read(path: Path, header: Header) -> Stored:
@@ -312,26 +170,28 @@ def read(path: Path, header: Header) -> Stored:
     header : Header
         What the file should be.
 
-    Returns
-    -------
-    Stored
-
     Raises
     ------
     Unusable
         If the file is missing, damaged or outdated.
     """
-    file = stamps.identity(path)
-    stamped = stamps.fingerprint(path, file)
-    if stamped is not None:
+    file = _identity(path)
+    stamp = _stamp(path)
+    if file is not None and stamp.get("file") == file:
         found = _read(path, header)
         # Another process may have replaced the file while it was read.
-        if found.fingerprint == stamped and stamps.identity(path) == file:
+        if found.fingerprint == stamp.get("fingerprint") and _identity(path) == file:
             return found
-        file = stamps.identity(path)
+        file = _identity(path)
     found = verify(path, header)
-    unfinished = path.with_name(f"{partial_prefix(path)}{os.getpid()}.stamp")
-    stamps.leave(path, file, found.fingerprint, unfinished)
+    if file is not None and file == _identity(path):
+        if time.time_ns() - max(file["mtime_ns"], file["ctime_ns"]) < _SETTLED_NS:
+            return found
+        stamp = {"file": file, "fingerprint": found.fingerprint}
+        unfinished = path.with_name(f"{partial_prefix(path)}{os.getpid()}.stamp")
+        # A cache that is not ours to write: every load verifies the whole file.
+        with contextlib.suppress(OSError), replacing(stamp_path(path), unfinished) as sink:
+            sink.write(json.dumps(stamp).encode())
     return found
 
 
@@ -343,10 +203,6 @@ def verify(path: Path, header: Header) -> Stored:
     path : Path
     header : Header
         What the file should be.
-
-    Returns
-    -------
-    Stored
 
     Raises
     ------
@@ -363,12 +219,69 @@ def verify(path: Path, header: Header) -> Stored:
     return found
 
 
+def read_header(path: Path) -> Header:
+    """Read what a file says of itself, and nothing else of it.
+
+    Raises
+    ------
+    Unusable
+        If the file is missing or its metadata cannot be read.
+    """
+    with _opened(path) as file:
+        return _header(_about(file))
+
+
+def partial_prefix(path: Path) -> str:
+    """How the names of unfinished files that belong to `path` begin."""
+    return f".{path.stem}.partial-"
+
+
+def stamp_path(path: Path) -> Path:
+    """Where the stamp of a file is."""
+    return path.with_name(f".{path.stem}.verified")
+
+
+def _stamp(path: Path) -> dict[str, Any]:
+    """The stamp beside a file; empty if there is none that can be read."""
+    try:
+        stamp = json.loads(stamp_path(path).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return stamp if isinstance(stamp, dict) else {}
+
+
+def _identity(path: Path) -> dict[str, Any] | None:
+    """What tells a Parquet file from every other, and from itself once changed."""
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            # The end of the file: the footer, which says where every page is, its length, "PAR1".
+            file.seek(-8, os.SEEK_END)
+            length = int.from_bytes(file.read(4), "little")
+            file.seek(-min(status.st_size, length + 8), os.SEEK_END)
+            footer = hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        return None
+    return {
+        "size": status.st_size,
+        "mtime_ns": status.st_mtime_ns,
+        "ctime_ns": status.st_ctime_ns,
+        "inode": status.st_ino,
+        "footer": footer,
+    }
+
+
 def _read(path: Path, header: Header) -> Stored:
     with _opened(path) as file:
-        about = _about(file)
-        compare(path, about, header)
-        shape = layout.Shape(**{name: about[name] for name in layout.Shape.__annotations__})
-        return Stored(layout.read(file, shape), str(about["fingerprint"]), header_of(about))
+        about, expected = _about(file), asdict(header)
+        for key in ("schema_version", "name", "params", "source_fingerprint", "transform_version"):
+            if about[key] != expected[key]:
+                # A file of another dataset cannot have got this name by an upgrade.
+                raise Unusable(
+                    "damaged" if key in ("name", "params") else "outdated",
+                    f"{path}: {key} is {about[key]!r}, this release needs {expected[key]!r}",
+                )
+        return Stored(_content(file, about), str(about["fingerprint"]), _header(about))
 
 
 @contextlib.contextmanager
@@ -378,9 +291,7 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
             raise Unusable("missing", f"{path}: not fetched yet")
         # Arrow checks the checksum of every page before it decodes it. A mapped file would count as
         # memory of the process.
-        with pq.ParquetFile(
-            path, page_checksum_verification=True, read_dictionary=["split"]
-        ) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
     except _DAMAGE as error:
         what = f"{type(error).__name__}: {first_line(error)}"
@@ -390,3 +301,97 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
 def _about(file: pq.ParquetFile) -> dict[str, Any]:
     about: dict[str, Any] = json.loads(file.metadata.metadata[_KEY])
     return about
+
+
+def _header(about: dict[str, Any]) -> Header:
+    return Header(**{name: about[name] for name in Header.__annotations__ if name in about})
+
+
+def _table(role: str, X: Any, y: Any) -> pa.Table:
+    """Rows as columns, without a copy of their numbers where that is possible."""
+    columns: dict[str, Any]
+    if issparse(X):
+        ends = pa.array(X.indptr, pa.int64())
+        columns = {
+            name: pa.LargeListArray.from_arrays(ends, items, type=pa.large_list(_element(items)))
+            for name, items in (
+                ("indices", pa.array(X.indices.astype(np.int32, copy=False))),
+                ("values", pa.array(X.data)),
+            )
+        }
+    else:
+        items = pa.array(np.ascontiguousarray(X).ravel())
+        kind = pa.list_(_element(items), X.shape[1])
+        columns = {"X": pa.FixedSizeListArray.from_arrays(items, type=kind)}
+    columns |= {"y": pa.array(y), "split": pa.repeat(role, len(y))}
+    # Arrow reads columns without nulls markedly faster when the schema says so.
+    fields = [pa.field(name, column.type, nullable=False) for name, column in columns.items()]
+    return pa.Table.from_arrays(list(columns.values()), schema=pa.schema(fields))
+
+
+def _element(items: Any) -> pa.Field:
+    return pa.field("element", items.type, nullable=False)
+
+
+def _content(file: pq.ParquetFile, about: dict[str, Any]) -> Content:
+    """All rows, a row group at a time: Arrow's copy of all of them would double the memory."""
+    n_train, n, width = about["n_train"], about["n_train"] + about["n_test"], about["n_features"]
+    sparse = "indices" in file.schema_arrow.names
+    sizes = {"indices": about["n_stored"], "values": about["n_stored"]} if sparse else {}
+    sizes = {**sizes, "y": n} if sparse else {"X": n * width, "y": n}
+    arrays = {
+        name: np.empty(size, _numbers_of(file.schema_arrow.field(name).type).to_pandas_dtype())
+        for name, size in sizes.items()
+    }
+    lengths = np.zeros(n + 1, dtype=np.int64)
+    done = dict.fromkeys(("rows", *sizes), 0)
+    for group in range(file.num_row_groups):
+        table = file.read_row_group(group, list(sizes), use_threads=False)
+        for name, array in arrays.items():
+            for chunk in table[name].chunks:
+                if name == "indices":
+                    rows = slice(done["rows"] + 1, done["rows"] + 1 + len(chunk))
+                    lengths[rows] = chunk.value_lengths().to_numpy()
+                    done["rows"] += len(chunk)
+                items = chunk.flatten() if pa.types.is_nested(chunk.type) else chunk
+                start, stop = done[name], done[name] + len(items)
+                array[start:stop] = items.to_numpy(zero_copy_only=True)
+                done[name] = stop
+    for name, size in sizes.items():
+        if done[name] != size or (sparse and done["rows"] != n):
+            raise ValueError(f"the column {name!r} has not the numbers that the file tells")
+        arrays[name].setflags(write=False)
+    y = arrays["y"]
+    if y.dtype not in (np.int8, np.int64):
+        raise ValueError(f"the labels are of type {y.dtype}")
+    train, test = slice(0, n_train), slice(n_train, n)
+    if not sparse:
+        X = arrays["X"].reshape(n, width)
+        return Content(Part(X[train], y[train]), Part(X[test], y[test]))
+    columns, data, indptr = arrays["indices"], arrays["values"], np.cumsum(lengths)
+    # Compiled solvers do not check bounds, and the fingerprint does not know them.
+    if len(columns) and not (columns.min() >= 0 and columns.max() < width):
+        raise ValueError(f"a feature is outside 0 to {width - 1}")
+    return Content(
+        *(
+            Part(_csr(indptr[rows.start : rows.stop + 1], columns, data, width), y[rows])
+            for rows in (train, test)
+        )
+    )
+
+
+def _numbers_of(column: pa.DataType) -> pa.DataType:
+    return column.value_type if pa.types.is_nested(column) else column
+
+
+def _csr(indptr: Any, columns: Any, data: Any, width: int) -> csr_matrix:
+    items = slice(indptr[0], indptr[-1])
+    indptr = (indptr - indptr[0]).astype(columns.dtype if indptr[-1] < 2**31 else np.int64)
+    X = cast(
+        csr_matrix,
+        csr_matrix((data[items], columns[items], indptr), shape=(len(indptr) - 1, width)),
+    )
+    # SciPy copies what is a small piece of a large array.
+    for array in (X.data, X.indices, X.indptr):
+        array.setflags(write=False)
+    return X

@@ -1,4 +1,4 @@
-"""From the raw content of a dataset to the one that solvers see: labels, scales, storage.
+"""From the raw content of a dataset to the one that solvers see: splits, labels, scales, storage.
 
 Every transform is a function ``(content, params) -> content``. Numbers are float32: data files
 have fewer digits. Whatever is estimated comes from the training part alone.
@@ -7,7 +7,6 @@ have fewer digits. Whatever is estimated comes from the training part alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -15,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from .content import Content, Labels, Matrix, Part
+from .content import Content, Labels, Matrix, Part, row_chunks
+from .errors import DataError
 from .parameters import Parameters, Value
 
 #: Scales of a feature: to [-1, 1], to [0, 1], to mean 0 and standard deviation 1, as it is.
@@ -24,7 +24,6 @@ SCALES = ("minmax", "unit", "standard", "none")
 IMAGE_SCALES = ("unit", "norm")
 
 _Vector: TypeAlias = NDArray[np.float64]
-_CHUNK_ENTRIES = 1 << 20
 
 
 def unchanged(content: Content, params: Parameters) -> Content:
@@ -47,23 +46,31 @@ def tabular(content: Content, params: Parameters, positive: Value | None = None)
     A feature that is constant in the training part tells a learner nothing and becomes 0 in both
     parts, unless the scale is "none".
     """
-    scale = _fit(content.train.X, str(params.get("scale", "none")))
-    train, test = (
-        Part(_scaled(part.X, scale), labels(part.y, params.get("positive", positive)))
-        for _, part in content.parts()
-    )
-    return Content(train, test)
+    kind = str(params.get("scale", "none"))
+    fitted = None if kind == "none" else Scale.fit(content.train.X, kind)
+
+    def one(part: Part) -> Part:
+        X = (
+            np.ascontiguousarray(_dense(part.X), dtype=np.float32)
+            if fitted is None
+            else fitted.apply(part.X)
+        )
+        return Part(X, labels(part.y, params.get("positive", positive)))
+
+    return Content(one(content.train), one(content.test))
 
 
 def images(content: Content, params: Parameters) -> Content:
     """Pixels 0..255 as float32 in the scale ``params["scale"]``, in [0, 1] where there is none;
     labels as `labels` makes them from ``params["positive"]``.
     """
-    scaled = _normalised if params.get("scale") == "norm" else _fractions
-    train, test = (
-        Part(scaled(part.X), labels(part.y, params.get("positive"))) for _, part in content.parts()
-    )
-    return Content(train, test)
+    norm = params.get("scale") == "norm"
+
+    def one(part: Part) -> Part:
+        X = unit_rows(part.X) if norm else np.divide(part.X, np.float32(255), dtype=np.float32)
+        return Part(X, labels(part.y, params.get("positive")))
+
+    return Content(one(content.train), one(content.test))
 
 
 def labels(y: Labels, positive: Value | None) -> Labels:
@@ -88,77 +95,133 @@ def labels(y: Labels, positive: Value | None) -> Labels:
     return np.where(y == positive, 1, -1).astype(np.int8)
 
 
-def moments(X: NDArray[Any]) -> tuple[_Vector, _Vector]:
+def moments(X: Matrix) -> tuple[_Vector, _Vector]:
     """Mean and standard deviation (0 for a constant) of every column, the same on every platform.
 
     Sums are taken with :func:`math.fsum`, which rounds once whatever the order.
     """
     n = X.shape[0]
     mean, deviation = np.empty(X.shape[1]), np.empty(X.shape[1])
-    for j, column in enumerate(X.T):
-        values = np.asarray(column, dtype=np.float64)
+    columns = cast(csr_matrix, X).tocsc() if issparse(X) else X
+    for j in range(X.shape[1]):
+        values = _dense(columns[:, [j]]).astype(np.float64).ravel()
         mean[j] = math.fsum(values) / n
-        deviation[j] = math.sqrt(math.fsum((values - mean[j]) ** 2) / n)
+        # The rounding of the mean gives a constant a deviation of its own.
+        varies = values.min() != values.max()
+        deviation[j] = math.sqrt(math.fsum((values - mean[j]) ** 2) / n) if varies else 0.0
     return mean, deviation
 
 
 @dataclass(frozen=True, eq=False)
-class _Scale:
-    """x -> gain * (x - shift) / width + offset; 0 where the width is 0."""
+class Scale:
+    """x -> gain * (x - shift) / width + offset by column; 0 where the width is 0."""
 
     shift: _Vector
     width: _Vector
     gain: float = 1.0
     offset: float = 0.0
 
+    @classmethod
+    def fit(cls, X: Matrix, scale: str) -> Scale:
+        """Fit to the rows of the training part.
 
-def _fit(X: Matrix, scale: str) -> _Scale | None:
-    if scale == "none":
-        return None
-    if scale == "standard":
-        return _Scale(*moments(_dense(X)))
-    lowest, highest = (
-        _dense(bound).astype(np.float64).reshape(-1) for bound in (X.min(axis=0), X.max(axis=0))
-    )
-    if scale == "unit":
-        return _Scale(lowest, highest - lowest)
-    if scale == "minmax":
-        return _Scale(lowest, highest - lowest, gain=2.0, offset=-1.0)
-    raise ValueError(f"no such scale: {scale!r}")
+        Parameters
+        ----------
+        X : ndarray or csr_matrix, shape (n, d)
+        scale : {"standard", "unit", "minmax"}
+            Mean 0 and standard deviation 1, from 0 to 1, or from -1 to 1.
+        """
+        if scale == "standard":
+            return cls(*moments(X))
+        lowest, highest = (
+            _dense(bound).astype(np.float64).ravel() for bound in (X.min(axis=0), X.max(axis=0))
+        )
+        if scale == "unit":
+            return cls(lowest, highest - lowest)
+        if scale == "minmax":
+            return cls(lowest, highest - lowest, gain=2.0, offset=-1.0)
+        raise ValueError(f"no such scale: {scale!r}")
+
+    def apply(self, X: Matrix) -> NDArray[np.float32]:
+        """Dense rows in this scale."""
+        varies = self.width > 0
+        width = np.where(varies, self.width, 1.0)
+        out = np.empty(X.shape, dtype=np.float32)
+        for rows in row_chunks(X):
+            values = (_dense(X[rows]) - self.shift) / width * self.gain + self.offset
+            out[rows] = np.where(varies, values, 0.0)
+        return out
 
 
-def _scaled(X: Matrix, scale: _Scale | None) -> NDArray[np.float32]:
-    if scale is None:
-        return np.ascontiguousarray(_dense(X), dtype=np.float32)
-    varies = scale.width > 0
-    width = np.where(varies, scale.width, 1.0)
+def unit_rows(X: Matrix) -> Any:
+    """Rows of Euclidean norm 1 as float32, dense or sparse as they are; zeros stay zeros."""
+    if issparse(X):
+        sparse = csr_matrix(X, dtype=np.float64, copy=True)
+        norms = np.sqrt(np.asarray(sparse.multiply(sparse).sum(axis=1)).ravel())
+        sparse.data /= np.repeat(np.where(norms == 0, 1.0, norms), np.diff(sparse.indptr))
+        return sparse.astype(np.float32)
     out = np.empty(X.shape, dtype=np.float32)
-    for rows in _chunks(X):
-        values = (_dense(X[rows]) - scale.shift) / width * scale.gain + scale.offset
-        out[rows] = np.where(varies, values, 0.0)
-    return out
-
-
-def _fractions(X: Matrix) -> NDArray[np.float32]:
-    return np.divide(X, np.float32(255), dtype=np.float32)
-
-
-def _normalised(X: Matrix) -> NDArray[np.float32]:
-    """Rows of Euclidean norm 1; a row of zeros stays one."""
-    out = np.empty(X.shape, dtype=np.float32)
-    for rows in _chunks(X):
+    for rows in row_chunks(X):
         values = X[rows].astype(np.float64)
-        norms = np.sqrt((values**2).sum(axis=1, keepdims=True))  # of integers: exact in any order
+        norms = np.sqrt((values**2).sum(axis=1, keepdims=True))
         out[rows] = values / np.where(norms == 0, 1.0, norms)
     return out
 
 
-def _dense(X: Matrix) -> NDArray[Any]:
-    dense: NDArray[Any] = cast(csr_matrix, X).toarray() if issparse(X) else np.asarray(X)
-    return dense
+def scale_gamma(X: Matrix) -> float:
+    """1 / (d var(X)) to three digits, scikit-learn's ``gamma="scale"``; 1 / d if X is constant.
+
+    A kernel width to start from, for data that come without one.
+
+    Parameters
+    ----------
+    X : ndarray or csr_matrix, shape (n, d)
+
+    Returns
+    -------
+    float
+        Of few digits, which no order of summation changes.
+    """
+    size = X.shape[0] * X.shape[1]
+    values: NDArray[Any] = cast(csr_matrix, X).data if issparse(X) else np.ravel(X)
+    starts = range(0, len(values), 1 << 20)
+
+    def total(power: int, shift: float) -> float:
+        pieces = (values[start : start + (1 << 20)].astype(np.float64) for start in starts)
+        return math.fsum(float(((piece - shift) ** power).sum()) for piece in pieces)
+
+    mean = total(1, 0.0) / size
+    squares = total(2, mean)
+    variance = (squares + (size - len(values)) * mean**2) / size
+    return float(f"{1.0 / (X.shape[1] * (variance if variance > 0 else 1.0)):.3g}")
 
 
-def _chunks(X: Matrix) -> Iterator[slice]:
-    step = max(1, _CHUNK_ENTRIES // max(1, X.shape[1]))
-    for start in range(0, X.shape[0], step):
-        yield slice(start, start + step)
+def every(whole: Part, step: int, first: int) -> Content:
+    """Rows `first`, `first` + `step`, ..., counted from 0, are the test part, the others the
+    training part.
+    """
+    test = np.arange(len(whole.y)) % step == first
+    return Content(Part(whole.X[~test], whole.y[~test]), Part(whole.X[test], whole.y[test]))
+
+
+def last(whole: Part, origin: str, n_test: int) -> Content:
+    """The last rows are the test part, the others the training part; nothing is copied.
+
+    Raises
+    ------
+    DataError
+        If there are no rows left for the training part of `origin`.
+    """
+    n_train = len(whole.y) - n_test
+    if n_train < 1:
+        raise DataError(
+            f"{origin}: {len(whole.y)} rows, but the last {n_test} alone are the test part; "
+            "the file is not complete"
+        )
+    return Content(
+        Part(whole.X[:n_train], whole.y[:n_train]), Part(whole.X[n_train:], whole.y[n_train:])
+    )
+
+
+def _dense(X: Any) -> NDArray[Any]:
+    return X.toarray() if issparse(X) else np.asarray(X)

@@ -40,12 +40,10 @@ TESTS: dict[str, tuple[str, ...]] = {
         "data_loaders/test_content.py",
     ),
     "data_loaders/downloads.py": ("faults/test_http.py", "data_loaders/test_files.py"),
-    "data_loaders/limits.py": ("faults/test_archives.py", "faults/test_http.py"),
-    "data_loaders/splits.py": ("data_loaders/test_transforms.py",),
-    "data_loaders/streams.py": (
-        "data_loaders/test_streams.py",
-        "data_loaders/test_archives.py",
+    "data_loaders/files.py": (
+        "data_loaders/test_files.py",
         "faults/test_archives.py",
+        "faults/test_http.py",
     ),
     "harness/planning/asking.py": ("harness/test_kinds.py",),
     "harness/study/labels.py": ("harness/test_study_file.py", "harness/test_grids.py"),

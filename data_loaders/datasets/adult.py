@@ -9,11 +9,9 @@ import numpy as np
 from .. import libsvm, transforms
 from ..content import Content, Part
 from ..errors import DataError
-from ..files import RemoteFile
-from ..limits import MIB
+from ..files import MIB, RemoteFile
 from ..parameters import Parameters, one_of
-from ..sites import LIBSVM_SITE
-from ..source import Source
+from ..sources import LIBSVM_SITE, Source
 from ..transforms import as_float32
 
 #: What the sample is tested on: the rows that were not drawn, or all rows, drawn ones included.
@@ -27,17 +25,6 @@ def sample(content: Content, params: Parameters) -> Content:
 
     The published test part is not used: Yu and Joachims (2008) count 32 562 points in all, and do
     not say whether those that they trained on are among the ones that they tested on.
-
-    Parameters
-    ----------
-    content : Content
-    params : mapping
-        ``test`` is one of `TESTS`.
-
-    Raises
-    ------
-    DataError
-        If there are fewer training points.
     """
     whole = as_float32(content, params).train
     if len(whole.y) <= N_TRAIN:

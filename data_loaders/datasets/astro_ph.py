@@ -6,11 +6,9 @@ from collections.abc import Mapping
 
 from .. import libsvm, transforms
 from ..content import Content
-from ..files import LocalFile, RemoteFile
-from ..limits import MIB
+from ..files import MIB, LocalFile, RemoteFile
 from ..parameters import Parameters
-from ..rows import joined
-from ..source import Source
+from ..sources import Source
 
 TRAIN, TEST = "train.dat", "test.dat"
 #: BMRM07 table 1.
@@ -18,30 +16,8 @@ WIDTH = 99_757
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
-    """Read the abstracts.
-
-    Parameters
-    ----------
-    files : mapping of str to LocalFile
-        By the names `TRAIN` and `TEST`.
-    params : mapping
-        Not used: there are no parameters.
-
-    Returns
-    -------
-    Content
-        float64 CSR matrices, int64 labels.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read or a line is malformed.
-    """
-    train, test = (
-        joined(libsvm.blocks([files[name]], width=WIDTH, classes=(-1, 1), comments=True), WIDTH)
-        for name in (TRAIN, TEST)
-    )
-    return Content(train, test)
+    """Read the abstracts: float64 CSR matrices, int64 labels."""
+    return Content(*(libsvm.read_rows([files[name]], WIDTH, (-1, 1)) for name in (TRAIN, TEST)))
 
 
 _CITATION = """@inproceedings{joachims2006training,

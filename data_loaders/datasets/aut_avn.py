@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .. import libsvm, splits, transforms
+from .. import libsvm, transforms
 from ..content import Content, Part, check_classes
 from ..errors import DataError
-from ..files import LocalFile, RemoteFile
-from ..limits import MIB
+from ..files import MIB, LocalFile, RemoteFile
 from ..parameters import Parameters
-from ..rows import joined
-from ..source import Source
+from ..sources import Source
 
 POINTS, LABELS = "aut-avn.examples", "aut-avn.labels"
 #: BMRM07 table 1.
@@ -21,24 +19,9 @@ WIDTH = 20_707
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
     """Read the points and their labels; every fifth row is the test part.
 
-    Parameters
-    ----------
-    files : mapping of str to LocalFile
-        By the names `POINTS`, lines of ``index:value`` pairs, and `LABELS`, lines of a label each.
-    params : mapping
-        Not used: there are no parameters.
-
-    Returns
-    -------
-    Content
-        float64 CSR matrices, int64 labels.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read, a line is malformed, or the files have not equally many lines.
+    `POINTS` has lines of ``index:value`` pairs, and `LABELS` lines of a label each.
     """
-    X = joined(libsvm.blocks([files[POINTS]], width=WIDTH, labelled=False), WIDTH).X
+    X = libsvm.read_rows([files[POINTS]], WIDTH, labelled=False).X
     # A label alone is a point without pairs.
     y = libsvm.read_rows([files[LABELS]], 1, (-1, 1)).y
     if len(y) != X.shape[0]:
@@ -47,7 +30,7 @@ def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
             f"{files[POINTS].origin}; one of the files is not complete"
         )
     check_classes(y, files[LABELS].origin)
-    return splits.every(Part(X, y), 5, first=4)
+    return transforms.every(Part(X, y), 5, first=4)
 
 
 _CITATION = """@misc{mccallum_sraa,

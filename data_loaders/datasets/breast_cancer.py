@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .. import splits
 from ..content import Content, Part
 from ..files import LocalFile
 from ..parameters import Parameters
-from ..source import Source
-from ..transforms import moments
+from ..sources import Source
+from ..transforms import every, moments
 
 
 def read_breast_cancer(files: Mapping[str, LocalFile], params: Parameters) -> Content:
@@ -19,7 +18,7 @@ def read_breast_cancer(files: Mapping[str, LocalFile], params: Parameters) -> Co
     from sklearn.datasets import load_breast_cancer
 
     X, y = load_breast_cancer(return_X_y=True)
-    return splits.every(Part(X, y.astype(np.int64)), 3, first=2)
+    return every(Part(X, y.astype(np.int64)), 3, first=2)
 
 
 def standardised(content: Content, params: Parameters) -> Content:

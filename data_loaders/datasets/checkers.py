@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from numbers import Integral
 from types import MappingProxyType
 
 import numpy as np
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from ..content import Content, Part
 from ..errors import DataError
 from ..files import LocalFile
-from ..parameters import Parameters
-from ..source import Source
+from ..parameters import Parameters, integer
+from ..sources import Source
 
 N_CELLS = 16
 _MAX_POINTS = 10**8
@@ -22,53 +21,24 @@ DEFAULTS: Parameters = MappingProxyType({"n_train": 2000, "n_test": 2000, "seed"
 
 
 def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
-    """Check and normalise the parameters of the generator.
+    """All parameters, checked and in plain int and float; raises `DataError`.
 
-    Parameters
-    ----------
-    params : mapping
-        Exactly the keys of `DEFAULTS`: ``n_train`` and ``n_test``, at least 16 (the counts of the
-        16 cells differ by at most one);
-        ``seed``, a non-negative integer; ``noise``, standard deviation in cell widths.
-
-    Returns
-    -------
-    dict
-        The same in plain int and float, so that equal parameters have equal JSON.
-
-    Raises
-    ------
-    DataError
-        If a value is of the wrong type or out of range.
+    There are at least 16 points in each part (the counts of the 16 cells differ by at most one);
+    ``noise`` is a standard deviation in cell widths.
     """
-    sizes = {key: _integer(key, params[key]) for key in ("n_train", "n_test")}
-    for key, size in sizes.items():
-        if not N_CELLS <= size <= _MAX_POINTS:
-            raise DataError(
-                f"checkers: {key} must be between {N_CELLS}, one point in each cell, and "
-                f"{_MAX_POINTS}, got {size}"
-            )
-    seed = _integer("seed", params["seed"])
-    if seed < 0:
-        raise DataError(f"checkers: seed must be 0 or more, got {seed}")
+    sizes = {
+        key: integer("checkers", key, params[key], N_CELLS, _MAX_POINTS)
+        for key in ("n_train", "n_test")
+    }
+    seed = integer("checkers", "seed", params["seed"], 0, math.inf)
     return {**sizes, "seed": seed, "noise": _noise(params["noise"])}
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
-    """Generate the dataset.
+    """Generate float64 points of shape (n, 2) with labels -1 and +1.
 
-    Parameters
-    ----------
-    files : mapping
-        Not used: nothing is read.
-    params : mapping
-        As `check_parameters` returns them.
-
-    Returns
-    -------
-    Content
-        float64 points of shape (n, 2), labels -1 and +1. The test part depends on ``seed``,
-        ``n_test`` and ``noise`` only, so training parts of several sizes share it.
+    The test part depends on ``seed``, ``n_test`` and ``noise`` only, so training parts of several
+    sizes share it.
     """
     seeds = np.random.SeedSequence(int(params["seed"])).spawn(2)
     noise = float(params["noise"])
@@ -90,15 +60,6 @@ def _board(generator: np.random.Generator, n: int, noise: float) -> Part:
     # Cell by cell, the order of the rows would steer solvers that take points in turn.
     order = generator.permutation(n)
     return Part(X[order], y[order])
-
-
-def _integer(key: str, value: object) -> int:
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return int(value)
-    # Study files write 1e6, which TOML reads as a float.
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    raise DataError(f"checkers: {key} must be an integer, got {value!r}")
 
 
 def _noise(value: object) -> float:

@@ -12,11 +12,9 @@ import numpy as np
 from .. import transforms
 from ..content import Content, Part
 from ..errors import DataError, first_line
-from ..files import LocalFile, RemoteFile
-from ..limits import MIB
+from ..files import MIB, LocalFile, RemoteFile, reading
 from ..parameters import TEN_CLASSES, Parameters, one_of
-from ..source import Source
-from ..streams import reading
+from ..sources import Source
 
 N_CLASSES = 10
 _PIXELS = 3 * 32 * 32
@@ -32,25 +30,9 @@ _TEST = ("test_batch.bin",)
 def read_binary(files: Mapping[str, LocalFile], params: Parameters, *, name: str) -> Content:
     """Read the five training batches, in the order of their numbers, and the test batch.
 
-    Parameters
-    ----------
-    files : mapping of str to LocalFile
-        By name.
-    params : mapping
-        Not used: a file has no parameters.
-    name : str
-        Name of the archive.
-
-    Returns
-    -------
-    Content
-        float32 levels 0..255, an image per row: its red, then its green, then its blue pixels;
-        int64 labels 0..9.
-
-    Raises
-    ------
-    DataError
-        If the archive cannot be read, lacks a batch, or a batch is not a row of records.
+    Levels are float32 from 0 to 255, an image per row: its red, then its green, then its blue
+    pixels. Raises `DataError` if the archive cannot be read, lacks a batch, or a batch is not a row
+    of records.
     """
     batches = _batches(files[name])
     missing = [batch for batch in _TRAIN + _TEST if batch not in batches]

@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from .. import libsvm, transforms
-from ..files import RemoteFile
-from ..limits import MIB
+from ..files import MIB, RemoteFile
 from ..parameters import one_of
-from ..sites import LIBSVM_SITE
-from ..source import Source
+from ..sources import LIBSVM_SITE, Source
 
 _CITATION = """@article{uzilov2006detection,
   author = {Uzilov, Andrew V. and Keegan, Joshua M. and Mathews, David H.},

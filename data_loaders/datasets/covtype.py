@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from .. import csv_text, splits, transforms
+from .. import csv_text, transforms
 from ..content import Content, Part
-from ..files import RemoteFile
-from ..limits import MIB
+from ..files import MIB, RemoteFile
 from ..parameters import one_of
-from ..sites import FIGSHARE, UCI_SITE
-from ..source import Source
+from ..sources import FIGSHARE, UCI_SITE, Source
 
 
 def _every_row(whole: Part, origin: str, step: int, first: int) -> Content:
-    return splits.every(whole, step, first)
+    return transforms.every(whole, step, first)
 
 
 _CITATION = """@misc{blackard1998covertype,

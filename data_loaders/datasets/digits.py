@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .. import splits, transforms
+from .. import transforms
 from ..content import Content, Part
 from ..files import LocalFile
 from ..parameters import TEN_CLASSES, Parameters, one_of
-from ..source import Source
+from ..sources import Source
 
 
 def read_digits(files: Mapping[str, LocalFile], params: Parameters) -> Content:
@@ -19,7 +19,7 @@ def read_digits(files: Mapping[str, LocalFile], params: Parameters) -> Content:
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
-    return splits.every(Part(X, y.astype(np.int64)), 3, first=2)
+    return transforms.every(Part(X, y.astype(np.int64)), 3, first=2)
 
 
 def sixteenths(content: Content, params: Parameters) -> Content:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from .. import idx, transforms
-from ..files import RemoteFile
+from ..files import MIB, RemoteFile
 from ..idx import NAMES
-from ..limits import MIB
 from ..parameters import TEN_CLASSES, one_of
-from ..source import Source
+from ..sources import Source
 
 _SITE = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
 #: Where Debian's package dataset-fashion-mnist puts its files.

@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from .. import libsvm, transforms
-from ..files import RemoteFile
-from ..limits import MIB
-from ..sites import LIBSVM_SITE, TICK_SITE
-from ..source import Source
+from ..files import MIB, RemoteFile
+from ..sources import LIBSVM_SITE, TICK_SITE, Source
 
 _CITATION = """@misc{prokhorov2001ijcnn,
   author = {Prokhorov, Danil},

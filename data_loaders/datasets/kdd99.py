@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pacsv
+import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, hstack
+from scipy.sparse import csc_matrix, csr_matrix, hstack
 
+from .. import csv_text
 from ..content import Content, Part, check_classes
 from ..errors import DataError
-from ..files import LocalFile, RemoteFile
-from ..limits import MIB
+from ..files import MIB, LocalFile, RemoteFile
 from ..parameters import Parameters, one_of
-from ..rows import joined
-from ..sites import FIGSHARE, UCI_SITE
-from ..source import Source
-from ..streams import reading, shown, whole_lines
+from ..sources import FIGSHARE, UCI_SITE, Source
 
 TEST = "corrected.gz"
 #: 41 features and the label.
@@ -30,64 +27,21 @@ WORDS = (1, 2, 3)
 NUMBERS = tuple(column for column in range(N_COLUMNS - 1) if column not in WORDS)
 NORMAL = "normal."
 SCALES = ("unit", "none")
-_BLOCK_BYTES = 1 << 21
-#: Columns that a word may become. Services are the most: about 70.
-_MAX_WORDS = 256
-
-_OPTIONS = {
-    "read_options": pacsv.ReadOptions(
-        column_names=[str(column) for column in range(N_COLUMNS)], use_threads=False
-    ),
-    "parse_options": pacsv.ParseOptions(
-        quote_char=False, double_quote=False, ignore_empty_lines=False
-    ),
-    "convert_options": pacsv.ConvertOptions(
-        column_types={
-            str(column): pa.float64() if column in NUMBERS else pa.string()
-            for column in range(N_COLUMNS)
-        },
-        null_values=[],
-    ),
-}
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters, *, train: str) -> Content:
     """Read the connections; every word of the training file becomes a feature.
 
-    Parameters
-    ----------
-    files : mapping of str to LocalFile
-        By the names `train` and `TEST`: 42 columns, separated by commas.
-    params : mapping
-        Not used: nothing depends on parameters here.
-    train : str
-        Name of the training file.
-
-    Returns
-    -------
-    Content
-        float64 CSR matrices: 38 numbers as they are, then protocols, services and flags in
-        alphabetical order, 0 or 1. A word that only the test file has becomes zeros. int64 labels,
-        +1 for a normal connection and -1 for an attack.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read, or a line has another number of columns or no number where one
-        is expected; with the line's number.
+    Features are 38 numbers as they are, then protocols, services and flags in alphabetical order, 0
+    or 1, in float64 CSR matrices. A word that only the test file has becomes zeros. Labels are +1
+    for a normal connection and -1 for an attack. `DataError` names a wrong line.
     """
-    codes: list[dict[str, int]] = [{} for _ in WORDS]
-    raw = [_read_file(files[name], codes) for name in (train, TEST)]
-    n_known = [_n_known(raw[0].X, place) for place in range(len(WORDS))]
-    orders = [
-        # Words get their codes in the order in which they appear, those of the test file last.
-        [code for _, code in sorted(list(known.items())[:n])]
-        for known, n in zip(codes, n_known, strict=True)
-    ]
-    parts = [Part(_encoded(part.X, orders), part.y) for part in raw]
-    for part, name in zip(parts, (train, TEST), strict=True):
+    parts = [_read_file(files[name]) for name in (train, TEST)]
+    words = [pc.unique(column).sort() for column in parts[0].words]
+    content = Content(*(Part(_one_hot(part, words), part.y) for part in parts))
+    for (_, part), name in zip(content.parts(), (train, TEST), strict=True):
         check_classes(part.y, files[name].origin)
-    return Content(*parts)
+    return content
 
 
 def scaled(content: Content, params: Parameters) -> Content:
@@ -114,97 +68,41 @@ def _times(X: csr_matrix, factors: NDArray[np.float64]) -> csr_matrix:
     return out
 
 
-def _read_file(file: LocalFile, codes: list[dict[str, int]]) -> Part:
-    """Numbers, then the codes of the words, each in a block of `_MAX_WORDS` columns."""
-    width = len(NUMBERS) + _MAX_WORDS * len(WORDS)
-    part = joined(_blocks(file, codes), width)
-    if not len(part.y):
-        raise DataError(f"{file.origin}: the file is empty")
-    return part
+class _File(NamedTuple):
+    """The rows of a file: their numbers, the words of each column of words, their labels."""
+
+    numbers: csr_matrix
+    words: list[pa.ChunkedArray]
+    y: NDArray[np.int64]
 
 
-def _blocks(file: LocalFile, codes: list[dict[str, int]]) -> Iterator[Part]:
-    line = 1
-    with reading(file) as stream:
-        for text in whole_lines(stream, _BLOCK_BYTES, file.origin):
-            table = _table(text, file.origin, line)
-            line += table.num_rows
-            numbers = np.column_stack([table[str(column)].to_numpy() for column in NUMBERS])
-            if (numbers < 0).any():
-                row, column = (int(k) for k in np.argwhere(numbers < 0)[0])
-                raise DataError(
-                    f"{file.origin}, line {line - table.num_rows + row}: column "
-                    f"{NUMBERS[column] + 1} is {numbers[row, column]:g}; none may be negative"
-                )
-            words = [
-                _one_hot(table[str(column)], known, f"{file.origin}: column {column + 1}")
-                for column, known in zip(WORDS, codes, strict=True)
-            ]
-            X = hstack([csr_matrix(numbers), *words], format="csr")
-            normal = np.asarray(table[str(N_COLUMNS - 1)].to_pylist()) == NORMAL
-            yield Part(X, np.where(normal, 1, -1))
+def _read_file(file: LocalFile) -> _File:
+    columns = csv_text.read_columns(file, N_COLUMNS, (*WORDS, N_COLUMNS - 1))
+    blocks = []
+    for column in NUMBERS:
+        values, columns[column] = columns[column], None  # all of them take much memory
+        if (values < 0).any():
+            row = int(np.argmax(values < 0))
+            raise DataError(
+                f"{file.origin}, line {row + 1}: column {column + 1} is {values[row]:g}; none may "
+                "be negative"
+            )
+        # Column by column: most of the numbers are 0.
+        blocks.append(csc_matrix(values[:, None]))
+    normal = pc.equal(columns[-1], NORMAL).to_numpy(zero_copy_only=False)
+    words = [columns[column] for column in WORDS]
+    return _File(hstack(blocks, format="csr"), words, np.where(normal, 1, -1))
 
 
-def _table(text: bytes, origin: str, first: int) -> pa.Table:
-    try:
-        table = pacsv.read_csv(pa.BufferReader(text), **_OPTIONS)
-        if all(np.isfinite(table[str(column)].to_numpy()).all() for column in NUMBERS):
-            return table
-    except pa.ArrowInvalid:
-        pass
-    for number, line in enumerate(text.split(b"\n")[:-1], start=first):
-        words = line.strip(b"\r").split(b",")
-        if len(words) != N_COLUMNS:
-            raise DataError(f"{origin}, line {number}: {len(words)} columns; expected {N_COLUMNS}")
-        for column in NUMBERS:
-            if not _is_finite(words[column]):
-                raise DataError(
-                    f"{origin}, line {number}: column {column + 1} is {shown(words[column])}, not "
-                    "a finite number"
-                )
-    raise DataError(f"{origin}: the {_BLOCK_BYTES} bytes from line {first} on are not CSV")
-
-
-def _is_finite(word: bytes) -> bool:
-    try:
-        return math.isfinite(float(word))
-    except ValueError:
-        return False
-
-
-def _one_hot(words: pa.ChunkedArray, known: dict[str, int], where: str) -> csr_matrix:
-    encoded = words.combine_chunks().dictionary_encode()
-    for word in encoded.dictionary.to_pylist():
-        known.setdefault(word, len(known))
-    if len(known) > _MAX_WORDS:
-        raise DataError(f"{where} has more than {_MAX_WORDS} words; is this the right file?")
-    codes = np.array([known[word] for word in encoded.dictionary.to_pylist()])
-    columns = codes[encoded.indices.to_numpy()]
-    n = len(columns)
-    return csr_matrix((np.ones(n), columns, np.arange(n + 1)), shape=(n, _MAX_WORDS))
-
-
-def _n_known(X: csr_matrix, place: int) -> int:
-    """How many words of a column the training file has."""
-    start = len(NUMBERS) + place * _MAX_WORDS
-    counts = np.bincount(X.indices, minlength=X.shape[1])
-    return int(np.count_nonzero(counts[start : start + _MAX_WORDS]))
-
-
-def _encoded(X: csr_matrix, orders: list[list[int]]) -> csr_matrix:
-    """The columns of the numbers, and of the words in their order."""
-    kept = list(range(len(NUMBERS)))
-    for place, order in enumerate(orders):
-        kept += [len(NUMBERS) + place * _MAX_WORDS + code for code in order]
-    target = np.full(X.shape[1], -1, dtype=np.int32)
-    target[kept] = np.arange(len(kept))
-    moved = target[X.indices]
-    before = np.concatenate(([0], np.cumsum(moved >= 0)))
-    out = csr_matrix(
-        (X.data[moved >= 0], moved[moved >= 0], before[X.indptr]), shape=(X.shape[0], len(kept))
-    )
-    out.sort_indices()
-    return out
+def _one_hot(part: _File, words: list[pa.Array]) -> csr_matrix:
+    """The numbers, and a column for each of some words."""
+    blocks = [part.numbers]
+    for column, known in zip(part.words, words, strict=True):
+        found = pc.fill_null(pc.index_in(column, known), -1).to_numpy()
+        rows = np.flatnonzero(found >= 0)
+        shape = (len(found), len(known))
+        blocks.append(csr_matrix((np.ones(len(rows)), (rows, found[rows])), shape=shape))
+    return hstack(blocks, format="csr")
 
 
 _CITATION = """@misc{kddcup99,

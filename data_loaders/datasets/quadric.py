@@ -17,7 +17,7 @@ from ..content import Content, Part
 from ..errors import DataError
 from ..files import LocalFile
 from ..parameters import Parameters, integer
-from ..source import Source
+from ..sources import Source
 
 DEFAULTS: Parameters = MappingProxyType(
     {"n_train": 10_000, "n_test": 10_000, "n_features": 20, "flipped": 0.1, "seed": 0}
@@ -29,24 +29,9 @@ _BLOCK = 1 << 20
 
 
 def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
-    """Check and normalise the parameters of the generator.
+    """All parameters, checked and in plain int and float; raises `DataError`.
 
-    Parameters
-    ----------
-    params : mapping
-        Exactly the keys of `DEFAULTS`: ``n_train`` and ``n_test``, at least 2; ``n_features``, an
-        even number, at least 2; ``flipped``, the share of wrong labels, at least 0 and less than
-        0.5; ``seed``, a non-negative integer.
-
-    Returns
-    -------
-    dict
-        The same in plain int and float, so that equal parameters have equal JSON.
-
-    Raises
-    ------
-    DataError
-        If a value is of the wrong type or out of range.
+    ``n_features`` is even; ``flipped`` is the share of wrong labels, less than 0.5.
     """
     checked: dict[str, int | float] = {
         key: integer("quadric", key, params[key], least, most)
@@ -73,26 +58,12 @@ def _share(value: Any) -> float:
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
-    """Generate the dataset.
+    """Generate float32 points, uniform in [-1, 1], with labels -1 and +1.
 
-    Parameters
-    ----------
-    files : mapping
-        Not used: nothing is read.
-    params : mapping
-        As `check_parameters` returns them.
-
-    Returns
-    -------
-    Content
-        float32 points of shape (n, n_features), uniform in [-1, 1], labels -1 and +1. The test part
-        does not depend on ``n_train``.
-
-    Notes
-    -----
     The label is +1 where the first half of the features has the larger sum of squares, so that both
     classes are equally likely, and a hyperplane does no better than chance. Then each label is
-    flipped with probability ``flipped``, whatever the point: this is the Bayes error.
+    flipped with probability ``flipped``, whatever the point: this is the Bayes error. The test part
+    does not depend on ``n_train``.
     """
     seeds = np.random.SeedSequence(int(params["seed"])).spawn(2)
     parts = (

@@ -14,7 +14,7 @@ from ..content import Content, Part
 from ..errors import DataError
 from ..files import LocalFile
 from ..parameters import Parameters, integer
-from ..source import Source
+from ..sources import Source
 
 #: Points, features and density of the abstracts in BMRM07 table 1 (astro-ph).
 DEFAULTS: Parameters = MappingProxyType(
@@ -25,31 +25,15 @@ _MAX_FEATURES = 2**31 - 1
 # Standard deviation of what is added to scores of standard deviation about 1 before labels are
 # taken: about 6 % of the labels are on the wrong side.
 _NOISE = 0.2
-# Documents from whose scores the threshold of a share is taken.
-_PILOT = 4000
 # Documents are drawn so many at a time.
 _BLOCK = 2000
 
 
 def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
-    """Check and normalise the parameters of the generator.
+    """All parameters, checked and in plain int and float; raises `DataError`.
 
-    Parameters
-    ----------
-    params : mapping
-        Exactly the keys of `DEFAULTS`: ``n_train`` and ``n_test``, at least 2; ``n_features``, at
-        least 10; ``density``, the expected share of the entries that are stored, at most 0.5 and
-        enough for a feature in each point; ``seed``, a non-negative integer.
-
-    Returns
-    -------
-    dict
-        The same in plain int and float, so that equal parameters have equal JSON.
-
-    Raises
-    ------
-    DataError
-        If a value is of the wrong type or out of range.
+    ``density`` is the expected share of the entries that are stored, at most 0.5 and enough for a
+    feature in each point.
     """
     ranges = {
         "n_train": (2, _MAX_POINTS),
@@ -74,47 +58,13 @@ def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
-    """Generate the dataset.
+    """Generate float32 CSR points of norm 1 with labels -1 and +1.
 
-    Parameters
-    ----------
-    files : mapping
-        Not used: nothing is read.
-    params : mapping
-        As `check_parameters` returns them.
-
-    Returns
-    -------
-    Content
-        float32 CSR points of shape (n, n_features) and norm 1, labels -1 and +1. The test part does
-        not depend on ``n_train``.
-
-    Notes
-    -----
     A point is the set of the words of a document: each word is drawn with probability about
     1 / (rank log n_features), and stands with its inverse document frequency ``-log P(in a
     document)``. Documents have equally many draws, as many as make the density. The label is the
     sign of a random linear function of the point plus noise; its coefficients are normal, times the
-    square root of the probability of a word.
-    """
-    return documents(params)
-
-
-def documents(params: Parameters, positive: float | None = None) -> Content:
-    """Generate documents as `read` does, with a share of positive labels if it is asked for.
-
-    Parameters
-    ----------
-    params : mapping
-        As `check_parameters` returns them.
-    positive : float, optional
-        The share of the points with label +1, up to what a sample of documents tells about it.
-        Without it, the hyperplane goes through 0.
-
-    Returns
-    -------
-    Content
-        As from `read`.
+    square root of the probability of a word. The test part does not depend on ``n_train``.
     """
     seeds = np.random.SeedSequence(int(params["seed"])).spawn(4)
     n_features = int(params["n_features"])
@@ -131,13 +81,10 @@ def documents(params: Parameters, positive: float | None = None) -> Content:
         generator = np.random.Generator(np.random.PCG64(seed))
         return _documents(generator, n, draws, weights, direction)
 
-    threshold = 0.0
-    if positive is not None:
-        threshold = float(np.sort(drawn(seeds[3], _PILOT)[1])[round((1 - positive) * _PILOT)])
     parts = []
     for seed, size in zip(seeds[1:3], ("n_train", "n_test"), strict=True):
         X, scores = drawn(seed, int(params[size]))
-        parts.append(Part(X, np.where(scores > threshold, 1, -1).astype(np.int8)))
+        parts.append(Part(X, np.where(scores > 0, 1, -1).astype(np.int8)))
     return Content(*parts)
 
 

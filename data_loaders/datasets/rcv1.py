@@ -11,40 +11,21 @@ from numpy.typing import NDArray
 from .. import libsvm, transforms
 from ..content import Content, Part
 from ..errors import DataError, suggest
-from ..files import LocalFile, RemoteFile
-from ..limits import MIB
+from ..files import MIB, LocalFile, RemoteFile, reading, shown
 from ..parameters import Parameters, one_of
-from ..sites import FIGSHARE
-from ..source import Source
-from ..streams import reading, shown, whole_lines
+from ..sources import FIGSHARE, Source
 
 TRAIN = ("lyrl2004_vectors_train.dat.gz",)
 TEST = tuple(f"lyrl2004_vectors_test_pt{part}.dat.gz" for part in range(4))
 TOPICS = "rcv1v2.topics.qrels.gz"
 WIDTH = 47236
-_BLOCK_BYTES = 1 << 20
 
 _LINE = re.compile(rb"([A-Z0-9]+) ([0-9]{1,18}) 1\r?")
 _check_split = one_of("rcv1", split=("published", "swapped"))
 
 
 def check_parameters(params: Mapping[str, object]) -> Parameters:
-    """Check the parameters.
-
-    Parameters
-    ----------
-    params : mapping
-        ``topic``, a code such as "CCAT"; ``split``, "published" or "swapped".
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    DataError
-        If a value is of the wrong type or out of range.
-    """
+    """A topic is a code such as "CCAT"; raises `DataError`."""
     topic = params["topic"]
     if not isinstance(topic, str) or not re.fullmatch(r"[A-Z0-9]+", topic):
         raise DataError(f"rcv1: topic must be a code like 'CCAT' or 'C11', got {topic!r}")
@@ -52,27 +33,11 @@ def check_parameters(params: Mapping[str, object]) -> Parameters:
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
-    """Read the documents, those of one topic against the rest.
+    """Read the documents, those of one topic (+1) against the rest (-1), as float64 CSR matrices.
 
-    Parameters
-    ----------
-    files : mapping of str to LocalFile
-        By the names of `TRAIN`, `TEST` and `TOPICS`. The vectors are LIBSVM text with a
-        document's number for its label; the topics are lines of a topic, a document's number
-        and a 1.
-    params : mapping
-        As `check_parameters` returns them.
-
-    Returns
-    -------
-    Content
-        float64 CSR matrices, int64 labels +1 (of the topic) and -1.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read or a line is malformed, no document has the topic, or a document
-        has no topic at all.
+    The vectors are LIBSVM text with a document's number for its label; the topics are lines of a
+    topic, a document's number and a 1. `DataError` names a file that cannot be read and a malformed
+    line, and says if no document has the topic, or a document has no topic at all.
     """
     wanted = str(params["topic"])
     labelled, members = _topics(files[TOPICS], wanted)
@@ -97,12 +62,8 @@ def _topics(file: LocalFile, wanted: str) -> tuple[NDArray[np.int64], NDArray[np
     members: set[int] = set()
     topics: set[str] = set()
     with reading(file) as stream:
-        lines = (
-            line
-            for text in whole_lines(stream, _BLOCK_BYTES, file.origin)
-            for line in text.split(b"\n")[:-1]
-        )
-        for number, line in enumerate(lines, start=1):
+        for number, raw in enumerate(stream, start=1):
+            line = raw.rstrip(b"\n")
             match = _LINE.fullmatch(line)
             if match is None:
                 raise DataError(

@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from .. import libsvm, transforms
-from ..files import RemoteFile
-from ..limits import MIB
-from ..sites import TICK_SITE
-from ..source import Source
+from ..files import MIB, RemoteFile
+from ..sources import TICK_SITE, Source
 
 _CITATION = """@article{bordes2005fast,
   author = {Bordes, Antoine and Ertekin, Seyda and Weston, Jason and Bottou, L{\\'e}on},

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from .. import csv_text, splits, transforms
-from ..content import Content, Part
-from ..files import RemoteFile
-from ..limits import MIB
+from .. import csv_text, transforms
+from ..files import MIB, RemoteFile
 from ..parameters import one_of
-from ..sites import UCI_SITE
-from ..source import Source
-
-
-def _last_rows(whole: Part, origin: str, n_test: int) -> Content:
-    return splits.last(whole, n_test, origin)
-
+from ..sources import UCI_SITE, Source
 
 _CITATION = """@article{baldi2014searching,
   author = {Baldi, Pierre and Sadowski, Peter and Whiteson, Daniel},
@@ -42,7 +34,7 @@ SOURCES = (
             width=18,
             classes=(0, 1),
             label="first",
-            split=partial(_last_rows, n_test=500_000),
+            split=partial(transforms.last, n_test=500_000),
         ),
         transform=partial(transforms.tabular, positive=1),
         parameters={"scale": "none"},

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ..content import Labels
 from ..errors import DataError, suggest
-from .blocks import listed, shown_word
-from .numerals import in_words, is_number
+from .words import in_words, is_number, listed, shown_word
 
 #: More of them are no classes, or whole numbers that stand for something else.
 MAX_CLASSES = 1000
@@ -28,34 +27,22 @@ _YES = ("1", "yes", "true", "positive", "pos", "y", "t")
 
 @dataclass(frozen=True)
 class Target:
-    """The classes of rows.
+    """The classes in ascending order (numbers by value, before texts), and that of each row.
 
-    Attributes
-    ----------
-    codes : int64 ndarray
-        Of each row its position in `words`; -1 where the target is missing.
-    words : tuple of str
-        In ascending order: numbers by value, before texts.
+    A code is a position in `words`, or -1 where the target is missing.
     """
 
     codes: NDArray[np.int64]
     words: tuple[str, ...]
 
-    def counts(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def counts(self, rows: NDArray[np.intp]) -> dict[str, int]:
         """How many of the rows are of each class."""
-        chosen = self.codes[rows]
-        return np.bincount(chosen[chosen >= 0], minlength=len(self.words))
+        sizes = np.bincount(self.codes[rows], minlength=len(self.words))
+        return dict(zip(self.words, sizes.tolist(), strict=True))
 
 
 def read_target(column: Any, origin: str, name: str) -> Target:
-    """The classes of a column.
-
-    Parameters
-    ----------
-    column : ChunkedArray of Arrow
-        Texts, or float64.
-    origin, name : str
-        What messages call the file and the column.
+    """The classes of a column of texts or numbers.
 
     Raises
     ------
@@ -82,16 +69,9 @@ def read_target(column: Any, origin: str, name: str) -> Target:
 
 @dataclass(frozen=True)
 class Labelling:
-    """How classes become labels.
+    """The label of each class, and of those that the training part lacks (None: refused).
 
-    Attributes
-    ----------
-    values : dict
-        Label of each class.
-    rest : int or None
-        Label of classes that the training part has none of; None: they are refused.
-    positive : str
-        The positive class; empty where there are several.
+    `positive` is the positive class; empty where there are several.
     """
 
     values: dict[str, int]
@@ -121,21 +101,11 @@ class Labelling:
 
 
 def decide(words: Sequence[str], counts: Sequence[int], positive: str, origin: str) -> Labelling:
-    """Decide what the labels are.
+    """Decide what the labels are of the classes of the training part, which are ascending.
 
     With two classes and no `positive`, the positive class is the one that is called "1", "yes",
     "true", "positive", "pos", "y" or "t" if the other is not; else the rarer one, or the last one
-    if they are equally frequent. With more classes, all are kept.
-
-    Parameters
-    ----------
-    words : sequence of str
-        The classes of the training part, ascending.
-    counts : sequence of int
-        Their rows.
-    positive : str
-        A class, "none", or empty.
-    origin : str
+    if they are equally frequent. With more classes, or with "none", all are kept.
 
     Raises
     ------
@@ -151,13 +121,18 @@ def decide(words: Sequence[str], counts: Sequence[int], positive: str, origin: s
     if positive and positive != "none":
         named = _spelt(positive)
         if named not in words:
-            raise DataError(
-                f"{origin}: positive = {positive!r} is no class{_hint(positive, words)}"
-            )
-        return _against_the_rest(words, named, rest=-1)
+            hint = suggest(positive, words)
+            hint = hint if hint.startswith(" (did") else f" (classes: {listed(list(words))})"
+            raise DataError(f"{origin}: positive = {positive!r} is no class{hint}")
+        return Labelling({word: 1 if word == named else -1 for word in words}, -1, named)
     if positive == "none" or len(words) > 2:
-        return Labelling(_several(words), None, "")
-    return _against_the_rest(words, _default(words, counts), rest=None)
+        whole = all(_WHOLE.fullmatch(word) and abs(float(word)) <= 2**53 for word in words)
+        values = {word: int(word) if whole else code for code, word in enumerate(words)}
+        return Labelling(values, None, "")
+    yes = [word for word in words if word.casefold() in _YES]
+    rarer = words[0] if counts[0] < counts[1] else words[1]
+    chosen = yes[0] if len(yes) == 1 else rarer
+    return Labelling({word: 1 if word == chosen else -1 for word in words}, None, chosen)
 
 
 def told(labelling: Labelling, train: dict[str, int], test: dict[str, int]) -> str:
@@ -171,32 +146,6 @@ def told(labelling: Labelling, train: dict[str, int], test: dict[str, int]) -> s
     if not labelling.positive:
         parts.reverse()
     return listed(parts)
-
-
-def _default(words: Sequence[str], counts: Sequence[int]) -> str:
-    yes = [word for word in words if word.casefold() in _YES]
-    if len(yes) == 1:
-        return yes[0]
-    return words[0] if counts[0] < counts[1] else words[1]
-
-
-def _against_the_rest(words: Sequence[str], positive: str, rest: int | None) -> Labelling:
-    return Labelling({word: 1 if word == positive else -1 for word in words}, rest, positive)
-
-
-def _several(words: Sequence[str]) -> dict[str, int]:
-    if all(_is_integer(word) for word in words):
-        return {word: int(word) for word in words}
-    return {word: code for code, word in enumerate(words)}
-
-
-def _hint(word: str, words: Sequence[str]) -> str:
-    hint = suggest(word, words)
-    return hint if hint.startswith(" (did") else f" (classes: {listed(list(words))})"
-
-
-def _is_integer(word: str) -> bool:
-    return _WHOLE.fullmatch(word) is not None and abs(float(word)) <= 2**53
 
 
 def _is_fraction(value: Any) -> bool:

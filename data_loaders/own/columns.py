@@ -1,94 +1,343 @@
-"""From columns to features: numbers scaled, categories one-hot, missing values filled in.
+"""From tables and sparse rows to content: which column is what, and the features that it makes.
 
 All that is estimated comes from the training rows.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
-from ..errors import DataError
-from .blocks import Spooled, listed, shown_word
-from .numerals import in_words, is_number, numbers, numeric
+from ..content import Content, Part, nonfinite
+from ..errors import DataError, suggest
+from ..transforms import Scale, moments, unit_rows
+from .classes import read_target
+from .options import Options
+from .splitting import Rows, divide, label
+from .tables import SparseRows, Table, row_place
+from .words import cleaned, in_words, is_number, listed, numbers, numeric, shown_word
 
+#: Names of the column of the classes, the likeliest first; in any case.
+TARGET_NAMES = ("target", "class", "label", "y")
 #: Categories of a column; more of them are names or numbers of rows.
 MAX_CATEGORIES = 1000
+#: Features of one dataset.
+MAX_FEATURES = 1_000_000
+#: Features of which fewer are not zero are stored as sparse rows.
+SPARSE_BELOW = 0.05
+#: Features of sparse rows that are stored dense because they are scaled: zeros do not stay zeros.
+MAX_DENSE = 5000
+#: Options that say something of columns, which sparse rows do not have.
+_OF_COLUMNS = ("target", "categorical", "numeric", "drop", "split")
 #: A column of texts that are numbers in this share of the rows is one of numbers with a mistake.
 _MOSTLY = 0.9
 _NOT_FINITE = ("inf", "infinity", "nan")
+#: Classes that are numbers, of which more are perhaps none.
+_MANY_CLASSES = 20
+#: Categories of which more, in more than half of the rows, are perhaps none.
+_MANY_TEXTS = 20
+#: Texts are perhaps numbers if so many of them are plain ones and few words stand between them, or
+#: if so many are numbers with signs around them.
+_HALF, _FEW_WORDS, _MOST = 0.5, 5, 0.8
+#: What a scale does to a table, in words.
+_SCALES = {
+    "standard": " (columns of numbers: mean 0 and standard deviation 1 in the training part)",
+    "minmax": " (columns of numbers: from -1 to 1 in the training part)",
+    "unit": " (columns of numbers: from 0 to 1 in the training part)",
+    "norm": " (rows of Euclidean norm 1)",
+    "none": "",
+}
+
+
+def content_of(data: Sequence[Table | SparseRows], options: Options) -> tuple[Content, list[str]]:
+    """Decide what the columns are, split, and make features and labels.
+
+    Parameters
+    ----------
+    data : sequence of Table or SparseRows
+        One of them, or a training and a test one.
+    options : Options
+
+    Returns
+    -------
+    content : Content
+        float32 points.
+    decided : list of str
+        A line each.
+    """
+    tables = [each for each in data if isinstance(each, Table)]
+    if not tables:
+        return _content_of_sparse([each for each in data if isinstance(each, SparseRows)], options)
+    if len(tables) < len(data):
+        raise DataError(f"{data[1].origin}: one part is a table and the other one sparse rows")
+    for each in tables:
+        if not each.n_rows:
+            raise DataError(f"{each.origin}: there are no rows; is this the right file?")
+    tables = [_with_numbers(each, options) for each in tables]
+    first = tables[0]
+    for other in tables[1:]:
+        _check_same_columns(first, other)
+    chosen = _choose(first, options)
+    kinds = _kinds(tables, chosen.features, options)
+    kept, missing = _kept_rows(tables, chosen, options)
+    targets = [read_target(each.data[chosen.target], each.origin, chosen.target) for each in tables]
+    train, test, split = divide(tables, targets, kept, replace(options, split=chosen.split))
+    y_train, y_test, classes = label(train, test, options.positive)
+    scale = options.scale or "standard"
+    encoders = [
+        _fit_categorical(train, name, options.missing)
+        if categorical
+        else _fit_numeric(train, name, options.missing, scale)
+        for name, categorical in kinds.items()
+    ]
+    n_features = sum(each.n_features for each in encoders)
+    if n_features > MAX_FEATURES:
+        raise DataError(
+            f"{first.origin}: the columns make {n_features} features; at most {MAX_FEATURES} are "
+            "stored, drop the columns with the most categories"
+        )
+    norm = scale == "norm"
+    content = Content(
+        Part(_features(encoders, train, norm), y_train),
+        Part(_features(encoders, test, norm), y_test),
+    )
+    return content, [
+        f"target: column {shown_word(chosen.target)}: {classes}",
+        split,
+        _told(encoders),
+        *([f"dropped columns: {listed(chosen.dropped)}"] if chosen.dropped else []),
+        f"missing values: {missing}",
+        f"scale: {scale}{_SCALES[scale]}",
+        *_hints(first, train, encoders, options),
+    ]
+
+
+def _content_of_sparse(data: Sequence[SparseRows], options: Options) -> tuple[Content, list[str]]:
+    origin = data[0].origin
+    for option in _OF_COLUMNS:
+        if getattr(options, option) not in ("", ()):
+            raise DataError(f"{origin}: sparse rows have no columns; remove {option}")
+    for each in data:
+        if not each.n_rows:
+            raise DataError(f"{each.origin}: there are no rows; is this the right file?")
+    targets = [
+        read_target(pa.chunked_array([each.words], pa.string()), each.origin, "label")
+        for each in data
+    ]
+    kept = [np.ones(each.n_rows, dtype=bool) for each in data]
+    train, test, split = divide(data, targets, kept, options)
+    y_train, y_test, classes = label(train, test, options.positive)
+    n_features = 1 + max(int(each.X.indices.max(initial=0)) for each in data)
+    scale = options.scale or "none"
+    sparse = scale in ("none", "norm")
+    if not sparse and n_features > MAX_DENSE:
+        raise DataError(
+            f"{origin}: scale = {scale!r} would make {n_features} sparse features dense (at most "
+            f"{MAX_DENSE}); use 'norm' or 'none'"
+        )
+    X_train, X_test = (_widened(part, n_features) for part in (train, test))
+    if scale == "norm":
+        X_train, X_test = unit_rows(X_train), unit_rows(X_test)
+    elif not sparse:
+        fitted = Scale.fit(X_train, scale)
+        X_train, X_test = fitted.apply(X_train), fitted.apply(X_test)
+    content = Content(
+        Part(_as_float32(X_train, train), y_train), Part(_as_float32(X_test, test), y_test)
+    )
+    return content, [
+        f"target: the label: {classes}",
+        split,
+        f"features: {n_features}, {'sparse' if sparse else 'dense'}",
+        f"scale: {scale}",
+    ]
+
+
+def _widened(part: Rows, n_features: int) -> csr_matrix:
+    X = cast(SparseRows, part.data).X[part.rows]
+    return csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+
+
+def _as_float32(X: Any, part: Rows) -> Any:
+    """The features as they are stored; refuses what is then too large."""
+    with np.errstate(over="ignore"):
+        X = X.astype(np.float32, copy=False)
+    wrong = nonfinite(X)
+    if wrong is not None:
+        place = part.data.place(int(part.rows[wrong[0]]))
+        remedy = "; scale or drop it" if isinstance(part.data, Table) else ""
+        raise DataError(f"{part.data.origin}, {place}: a feature is too large for float32{remedy}")
+    return X
+
+
+# Which column is what, and which rows are left out
 
 
 @dataclass(frozen=True)
-class Numeric:
-    """x -> gain * (x - shift) / width + offset, in one feature; 0 where the width is 0.
+class _Chosen:
+    """The columns of a table by what they are; `split` is empty if there is none."""
 
-    ``fill`` stands for missing values, None where there must be none.
+    target: str
+    split: str
+    features: list[str]
+    dropped: list[str]
+
+
+def _with_numbers(table: Table, options: Options) -> Table:
+    """The table with numbers in place of the texts of numeric columns, null for other texts."""
+    data = table.data
+    for each in options.numeric:
+        name = _column_of(table, each, "numeric")
+        column = data[name]
+        if pa.types.is_string(column.type):
+            place = data.schema.get_field_index(name)
+            data = data.set_column(place, name, cleaned(column, options.decimal))
+    return replace(table, data=data)
+
+
+def _choose(table: Table, options: Options) -> _Chosen:
+    dropped = [_column_of(table, each, "drop") for each in options.drop]
+    split = "" if options.split == "" else _column_of(table, options.split, "split")
+    left = [name for name in table.names if name not in (*dropped, split)]
+    # An index names the rows, unless a user says that it holds the classes.
+    index = [name for name in left if name in table.index]
+    if options.target != "":
+        target = _column_of(table, options.target, "target")
+    else:
+        target = _default_target(table, [name for name in left if name not in index])
+    if target not in left:
+        raise DataError(f"{table.origin}: the target {shown_word(target)} is dropped as well")
+    index = [name for name in index if name != target]
+    left = [name for name in left if name not in index and name != target]
+    # A separator at the end of every line makes such a column.
+    empty = [name for name in left if table.data[name].null_count == table.n_rows]
+    dropped += [f"{name} (the index of the data frame)" for name in index]
+    dropped += [f"{name} (no values)" for name in empty]
+    features = [name for name in left if name not in empty]
+    if not features:
+        raise DataError(
+            f"{table.origin}: there is no column beside the target {shown_word(target)}"
+        )
+    return _Chosen(target, split, features, dropped)
+
+
+def _default_target(table: Table, names: Sequence[str]) -> str:
+    if not names:
+        raise DataError(f"{table.origin}: all columns are dropped")
+    if table.target:
+        return table.target
+    folded = {name.casefold(): name for name in reversed(names)}
+    return next((folded[name] for name in TARGET_NAMES if name in folded), names[-1])
+
+
+def _column_of(table: Table, column: str | int, option: str) -> str:
+    """The name of a column that is given by name or number, a name that is a number first."""
+    names = table.names
+    if isinstance(column, int) and str(column) in names:
+        return str(column)
+    if isinstance(column, int):
+        if not 1 <= abs(column) <= len(names):
+            raise DataError(
+                f"{table.origin}: {option} = {column}, but there are {len(names)} columns"
+            )
+        return names[column - 1 if column > 0 else column]
+    if column not in names:
+        raise DataError(
+            f"{table.origin}: {option} = {column!r}: there is no such column"
+            f"{_nearest(column, names)}"
+        )
+    return column
+
+
+def _nearest(column: str, names: Sequence[str]) -> str:
+    hint = suggest(column, names)
+    return hint if hint.startswith(" (did") else f" (columns: {listed(list(names), 12)})"
+
+
+def _check_same_columns(train: Table, test: Table) -> None:
+    """Refuse a test table without a column of the training table, or of another width.
+
+    A test table with names may have further columns, and they may stand in another order.
     """
-
-    name: str
-    fill: float | None
-    shift: float = 0.0
-    width: float = 1.0
-    gain: float = 1.0
-    offset: float = 0.0
-
-    n_features = 1
-
-    def values(self, column: Any) -> NDArray[np.float64]:
-        """The feature at the rows of a block."""
-        found = numbers(column)
-        if self.fill is not None:
-            found = np.where(np.isnan(found), self.fill, found)
-        if self.width == 0:
-            return np.zeros(len(found))
-        return (found - self.shift) / self.width * self.gain + self.offset
+    if not train.named and not test.named and len(train.names) != len(test.names):
+        raise DataError(
+            f"{test.origin}: {len(test.names)} columns, but {train.origin} has "
+            f"{len(train.names)}; without names they must be the same ones"
+        )
+    for name in train.names:
+        if name not in test.names:
+            raise DataError(
+                f"{test.origin}: the column {shown_word(name)} of {train.origin} is missing"
+                f"{_nearest(name, test.names)}"
+            )
 
 
-@dataclass(frozen=True)
-class Categorical:
-    """A feature for each category that the training rows have: 1 where it is that one, else 0."""
+def _kept_rows(
+    data: Sequence[Table], chosen: _Chosen, options: Options
+) -> tuple[list[NDArray[np.bool_]], str]:
+    """Where rows are that are not left out, and what became of missing values in words."""
+    missing = options.missing
+    kept = [np.ones(each.n_rows, dtype=bool) for each in data]
+    n_missing = 0
+    names: dict[str, None] = {}
+    for table, rows_kept in zip(data, kept, strict=True):
+        for name in (chosen.target, *chosen.features):
+            column = table.data[name]
+            if not column.null_count:
+                continue
+            if missing == "error" or (missing != "drop" and name == chosen.target):
+                remedies = "'drop'"
+                if name != chosen.target:
+                    remedies += ", 'mean', 'median' or 'most_frequent'"
+                raise DataError(
+                    f"{table.origin}, {table.place(_first_row(pc.is_null(column)))}: column "
+                    f"{shown_word(name)} has no value; set missing to {remedies}, in "
+                    "dataset_params of a study or by --option of 'marginbench data import'"
+                )
+            n_missing += column.null_count
+            names[name] = None
+            if missing == "drop":
+                rows_kept &= ~pc.is_null(column).to_numpy()
+    if not n_missing:
+        return kept, "none"
+    where = f"{n_missing} in {listed(list(names))}"
+    if missing == "drop":
+        n_dropped = sum(int((~each).sum()) for each in kept)
+        return kept, f"{where}; {n_dropped} rows with them left out"
+    words = {
+        "mean": "the mean, or the most frequent category,",
+        "median": "the median, or the most frequent category,",
+        "most_frequent": "the most frequent value",
+    }[missing]
+    return kept, f"{where}; filled in with {words} of the training part"
 
-    name: str
-    fill: str | None
-    categories: tuple[str, ...]
 
-    @property
-    def n_features(self) -> int:
-        """Number of categories."""
-        return len(self.categories)
-
-    def codes(self, column: Any) -> NDArray[np.int64]:
-        """The category at the rows of a block, -1 for those that the training rows do not have."""
-        words = as_words(column)
-        if self.fill is not None:
-            words = pc.fill_null(words, self.fill)
-        found = pc.index_in(words, pa.array(self.categories, pa.string()))
-        codes: NDArray[Any] = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
-        return codes.astype(np.int64)
+# Numbers and categories
 
 
-Encoder: TypeAlias = Numeric | Categorical
+def _kinds(data: Sequence[Table], features: Sequence[str], options: Options) -> Mapping[str, bool]:
+    """Of each feature's column whether it holds categories."""
+    named = [_column_of(data[0], each, "categorical") for each in options.categorical]
+    kinds = {
+        name: name in named or name in data[0].nominal or _holds_texts(data[0], name)
+        for name in features
+    }
+    for table in data:
+        for name in features:
+            if not kinds[name]:
+                _check_numbers(table, name)
+    return kinds
 
 
-def is_categorical(data: Spooled, name: str, listed_columns: Sequence[str]) -> bool:
-    """Whether a column is one of categories: one that is listed, declared, or holds texts.
-
-    Raises
-    ------
-    DataError
-        If nearly all of its texts are numbers.
-    """
-    column = data.data.column(name)
-    if name in listed_columns or name in data.nominal:
-        return True
+def _holds_texts(table: Table, name: str) -> bool:
+    """Whether a column holds texts; refuses one if nearly all of its texts are numbers."""
+    column = table.data[name]
     if not pa.types.is_string(column.type):
         return False
     is_numeric = numeric(column)
@@ -97,11 +346,11 @@ def is_categorical(data: Spooled, name: str, listed_columns: Sequence[str]) -> b
     if n_numeric == n_words:
         return False
     odd = pc.unique(column.filter(pc.fill_null(pc.invert(is_numeric), False))).to_pylist()
-    row = first_row(pc.invert(is_numeric))
+    row = _first_row(pc.invert(is_numeric))
     if row == 0 and n_numeric == n_words - 1 > 1:
         raise DataError(
-            f"{data.origin}, {data.place(row)}: column {shown_word(name)} is {shown_word(odd[0])} "
-            "above numbers alone; if this line holds names, set header = true"
+            f"{table.origin}, {table.place(row)}: column {shown_word(name)} is "
+            f"{shown_word(odd[0])} above numbers alone; if this line holds names, set header = true"
         )
     only_infinite = all(word.lower().lstrip("+-") in _NOT_FINITE for word in odd)
     if n_numeric and (only_infinite or n_numeric >= _MOSTLY * n_words):
@@ -111,139 +360,190 @@ def is_categorical(data: Spooled, name: str, listed_columns: Sequence[str]) -> b
             else f"mend it, add it to missing_words, or list {shown_word(name)} in categorical"
         )
         raise DataError(
-            f"{data.origin}, {data.place(row)}: column {shown_word(name)} is "
+            f"{table.origin}, {table.place(row)}: column {shown_word(name)} is "
             f"{shown_word(odd[0])}, not a finite number as elsewhere in the column; {remedy}"
         )
     return True
 
 
-def check_numbers(data: Spooled, name: str) -> None:
-    """Refuse what is neither a finite number nor missing in a column of numbers.
-
-    Raises
-    ------
-    DataError
-        With the place of the first such value.
-    """
-    column = data.data.column(name)
+def _check_numbers(table: Table, name: str) -> None:
+    """Refuse what is neither a finite number nor missing in a column of numbers."""
+    column = table.data[name]
+    row = -1
     if pa.types.is_string(column.type):
-        wrong = pc.invert(numeric(column))
-        if pc.any(wrong).as_py():
-            raise _not_a_number(data, name, column, first_row(wrong))
-    infinite = np.isinf(numbers(column))
-    if infinite.any():
-        raise _not_a_number(data, name, column, int(np.argmax(infinite)))
+        row = _first_row(pc.invert(numeric(column)))
+    if row < 0:
+        infinite = np.isinf(numbers(column))
+        row = int(np.argmax(infinite)) if infinite.any() else -1
+    if row >= 0:
+        raise DataError(
+            f"{table.origin}, {table.place(row)}: column {shown_word(name)} is "
+            f"{shown_word(str(column[row].as_py()))}, not a finite number"
+        )
 
 
-def fit_numeric(
-    data: Spooled, name: str, rows: NDArray[np.bool_], missing: str, scale: str
-) -> Numeric:
-    """Fit a column of numbers to the training rows.
+@dataclass(frozen=True)
+class _Numeric:
+    """A column of numbers: one feature. ``fill`` stands for missing values."""
 
-    Raises
-    ------
-    DataError
-        If they have no value that could stand for missing ones.
-    """
-    values = numbers(data.data.column(name))[rows]
+    name: str
+    fill: float | None
+    scale: Scale | None
+
+    n_features = 1
+
+    def values(self, part: Rows) -> NDArray[Any]:
+        """The feature at the rows of a part."""
+        found = numbers(cast(Table, part.data).data[self.name])[part.rows]
+        if self.fill is not None:
+            found = np.where(np.isnan(found), self.fill, found)
+        # 0.0 added, no zero has a sign.
+        return found + 0.0 if self.scale is None else self.scale.apply(found[:, None])[:, 0]
+
+
+@dataclass(frozen=True)
+class _Categorical:
+    """A feature for each category that the training rows have: 1 where it is that one, else 0."""
+
+    name: str
+    fill: str | None
+    categories: tuple[str, ...]
+
+    @property
+    def n_features(self) -> int:
+        return len(self.categories)
+
+    def codes(self, part: Rows) -> NDArray[np.int64]:
+        """The category at the rows of a part, -1 for those that the training rows do not have."""
+        words = _as_words(part, self.name)
+        if self.fill is not None:
+            words = pc.fill_null(words, self.fill)
+        found = pc.index_in(words, pa.array(self.categories, pa.string()))
+        return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+
+
+_Encoder: TypeAlias = _Numeric | _Categorical
+
+
+def _fit_numeric(train: Rows, name: str, missing: str, scale: str) -> _Numeric:
+    origin = train.data.origin
+    values = numbers(cast(Table, train.data).data[name])[train.rows]
     known = values[~np.isnan(values)]
     if not len(known):
-        raise DataError(
-            f"{data.origin}: column {shown_word(name)} has no value in the training part; add it "
-            "to drop"
-        )
-    fill = _fill(known, missing)
-    if len(known) < len(values) and fill is not None:
+        raise _no_value(origin, name)
+    fill = None
+    if missing == "mean":
+        fill = float(moments(known[:, None])[0][0])
+    elif missing == "median":
+        fill = float(np.median(known))
+    elif missing == "most_frequent":
+        distinct, counts = np.unique(known, return_counts=True)
+        fill = float(distinct[np.argmax(counts)])
+    if scale in ("none", "norm"):
+        return _Numeric(name, fill, None)
+    if fill is not None:
         values = np.where(np.isnan(values), fill, values)
-    with np.errstate(over="ignore"):
-        fitted = _fit_scale(name, fill, values, scale)
-    if not math.isfinite(fitted.width) or (fitted.width == 0 and values.min() != values.max()):
+    try:
+        with np.errstate(over="ignore"):
+            fitted = Scale.fit(values[:, None], scale)
+        fits = np.isfinite(fitted.width[0]) and (fitted.width[0] > 0 or np.ptp(values) == 0)
+    except OverflowError:
+        fits = False
+    if not fits:
         raise DataError(
-            f"{data.origin}: column {shown_word(name)} has values from {values.min():g} to "
+            f"{origin}: column {shown_word(name)} has values from {values.min():g} to "
             f"{values.max():g} in the training part, which cannot be scaled in double precision; "
             "mend them, add the column to drop, or set scale to 'none'"
         )
-    return fitted
+    return _Numeric(name, fill, fitted)
 
 
-def _fit_scale(name: str, fill: float | None, values: NDArray[Any], scale: str) -> Numeric:
-    if scale == "standard":
-        try:
-            mean = math.fsum(values) / len(values)
-            deviation = math.sqrt(math.fsum((values - mean) ** 2) / len(values))
-        except OverflowError:
-            return Numeric(name, fill, 0.0, math.inf)
-        # The rounding of the mean gives a constant a deviation of its own.
-        constant = values.min() == values.max()
-        return Numeric(name, fill, mean, 0.0 if constant else deviation)
-    lowest, highest = float(values.min()), float(values.max())
-    if scale == "unit":
-        return Numeric(name, fill, lowest, highest - lowest)
-    if scale == "minmax":
-        return Numeric(name, fill, lowest, highest - lowest, gain=2.0, offset=-1.0)
-    return Numeric(name, fill)
-
-
-def fit_categorical(data: Spooled, name: str, rows: NDArray[np.bool_], missing: str) -> Categorical:
-    """Fit a column of categories to the training rows.
-
-    Raises
-    ------
-    DataError
-        If there are too many of them, or none.
-    """
-    words = as_words(data.data.column(name).filter(pa.array(rows)))
-    counts = pc.value_counts(pc.drop_null(words).combine_chunks())
+def _fit_categorical(train: Rows, name: str, missing: str) -> _Categorical:
+    origin = train.data.origin
+    words = _as_words(train, name)
+    counts = pc.value_counts(pc.drop_null(words))
     found = {item["values"]: item["counts"] for item in counts.to_pylist()}
     if len(found) > MAX_CATEGORIES:
         every = len(found) == len(words)
         why = "a different one in every row; it looks like an identifier" if every else "too many"
         raise DataError(
-            f"{data.origin}: column {shown_word(name)} holds texts, {len(found)} distinct ones in "
-            f"the training part ({why}); add it to drop"
+            f"{origin}: column {shown_word(name)} holds texts, {len(found)} distinct ones in the "
+            f"training part ({why}); add it to drop"
         )
     if not found:
-        raise DataError(
-            f"{data.origin}: column {shown_word(name)} has no value in the training part; add it "
-            "to drop"
-        )
-    numeric_words = all(map(is_number, found))
-    categories = tuple(
-        sorted(found, key=(lambda word: (float(word), word)) if numeric_words else str)
-    )
+        raise _no_value(origin, name)
+    by_number = all(map(is_number, found))
+    categories = tuple(sorted(found, key=(lambda word: (float(word), word)) if by_number else str))
     # A mean of texts there is none.
     fill = None
     if missing in ("mean", "median", "most_frequent"):
         fill = max(categories, key=lambda word: found[word])
-    return Categorical(name, fill, categories)
+    return _Categorical(name, fill, categories)
 
 
-def as_words(column: Any) -> Any:
-    """Texts; numbers in words."""
-    if pa.types.is_string(column.type):
-        return column
-    values = [None if value is None else in_words(value) for value in column.to_pylist()]
-    return (
-        pa.chunked_array([values], pa.string())
-        if hasattr(column, "chunks")
-        else pa.array(values, pa.string())
+def _no_value(origin: str, name: str) -> DataError:
+    return DataError(
+        f"{origin}: column {shown_word(name)} has no value in the training part; add it to drop"
     )
 
 
-def numbers_rows(data: Spooled, name: str) -> bool:
-    """Whether a column of numbers does nothing but number the rows: n, n + 1, ..."""
-    values = numbers(data.data.column(name))
-    return len(values) > 2 and bool((np.diff(values) == 1).all())
+def _as_words(part: Rows, name: str) -> Any:
+    """The texts of a column at the rows of a part; numbers in words."""
+    column = cast(Table, part.data).data[name].take(pa.array(part.rows)).combine_chunks()
+    if pa.types.is_string(column.type):
+        return column
+    words = [None if value is None else in_words(value) for value in column.to_pylist()]
+    return pa.array(words, pa.string())
 
 
-def first_row(which: Any) -> int:
-    """The first row at which an Arrow array is true."""
-    return int(pc.index(pc.fill_null(which, False), pa.scalar(True)).as_py())
+def _features(encoders: Sequence[_Encoder], part: Rows, norm: bool) -> Any:
+    """The features at the rows of a part, as sparse rows if few of them are not 0."""
+    n_features = sum(each.n_features for each in encoders)
+    make = _sparse if len(encoders) < SPARSE_BELOW * n_features else _dense
+    with np.errstate(over="ignore"):  # looked for below
+        X = make(encoders, part, n_features, np.dtype(np.float64 if norm else np.float32))
+    return _as_float32(unit_rows(X) if norm else X, part)
 
 
-def told(encoders: Sequence[Encoder]) -> str:
+def _dense(encoders: Sequence[_Encoder], part: Rows, n_features: int, dtype: Any) -> NDArray[Any]:
+    X = np.zeros((len(part.rows), n_features), dtype=dtype)
+    start = 0
+    for encoder in encoders:
+        if isinstance(encoder, _Numeric):
+            X[:, start] = encoder.values(part)
+        else:
+            codes = encoder.codes(part)
+            known = np.flatnonzero(codes >= 0)
+            X[known, start + codes[known]] = 1.0
+        start += encoder.n_features
+    return X
+
+
+def _sparse(encoders: Sequence[_Encoder], part: Rows, n_features: int, dtype: Any) -> csr_matrix:
+    """The same as sparse rows: one entry of each column in a row, at most."""
+    n_rows = len(part.rows)
+    indices = np.empty((n_rows, len(encoders)), dtype=np.int64)
+    values = np.empty((n_rows, len(encoders)), dtype=dtype)
+    start = 0
+    for k, encoder in enumerate(encoders):
+        if isinstance(encoder, _Categorical):
+            codes = encoder.codes(part)
+            indices[:, k], values[:, k] = start + np.maximum(codes, 0), codes >= 0
+        else:
+            indices[:, k], values[:, k] = start, encoder.values(part)
+        start += encoder.n_features
+    indptr = np.arange(n_rows + 1) * len(encoders)
+    X = csr_matrix((values.ravel(), indices.ravel(), indptr), shape=(n_rows, n_features))
+    X.eliminate_zeros()
+    return X
+
+
+# What is told
+
+
+def _told(encoders: Sequence[_Encoder]) -> str:
     """What became of the columns, in a line."""
-    categorical = [each for each in encoders if isinstance(each, Categorical)]
+    categorical = [each for each in encoders if isinstance(each, _Categorical)]
     n_features = sum(each.n_features for each in encoders)
     n_numeric = len(encoders) - len(categorical)
     parts = [f"{n_numeric} of numbers"] if n_numeric else []
@@ -253,19 +553,62 @@ def told(encoders: Sequence[Encoder]) -> str:
     return f"features: {n_features} from {len(encoders)} columns, {'; '.join(parts)}"
 
 
-def _fill(known: NDArray[np.float64], missing: str) -> float | None:
-    if missing == "mean":
-        return math.fsum(known) / len(known)
-    if missing == "median":
-        return float(np.median(known))
-    if missing == "most_frequent":
-        values, counts = np.unique(known, return_counts=True)
-        return float(values[np.argmax(counts)])
-    return None
+def _hints(
+    table: Table, train: Rows, encoders: Sequence[_Encoder], options: Options
+) -> Iterator[str]:
+    """What is probably not meant."""
+    if not table.named and not table.target:
+        yield "header: none; columns are numbered"
+    elif table.place is not row_place and all(map(is_number, table.names)):
+        yield "hint: the first line is read as names; set header = false if it is a row"
+    words = train.target.words
+    if len(words) > _MANY_CLASSES and all(map(is_number, words)):
+        yield f"hint: {len(words)} classes that are numbers; is it a regression target?"
+    named = {_column_of(table, each, "categorical") for each in options.categorical}
+    perhaps = {
+        each.name: option
+        for each in encoders
+        if isinstance(each, _Categorical) and each.name not in named | table.nominal
+        if (option := _read_as_numbers(table.data[each.name]))
+    }
+    for option in dict.fromkeys(perhaps.values()):
+        names = [name for name, found in perhaps.items() if found == option]
+        yield f"hint: texts that look like numbers in {listed(names)}: {option.format(names)}"
+    for encoder in encoders:
+        name = shown_word(encoder.name)
+        if isinstance(encoder, _Numeric):
+            values = numbers(table.data[encoder.name])
+            if len(values) > 2 and (np.diff(values) == 1).all():
+                yield f"hint: column {name} only numbers the rows; add it to drop"
+        elif encoder.name not in perhaps and encoder.n_features > max(
+            _MANY_TEXTS, len(train.rows) / 2
+        ):
+            yield (
+                f"hint: column {name} holds {encoder.n_features} distinct texts, such as "
+                f"{shown_word(encoder.categories[0])}; are they numbers, dates or identifiers?"
+            )
 
 
-def _not_a_number(data: Spooled, name: str, column: Any, row: int) -> DataError:
-    return DataError(
-        f"{data.origin}, {data.place(row)}: column {shown_word(name)} is "
-        f"{shown_word(str(column[row].as_py()))}, not a finite number"
-    )
+def _read_as_numbers(column: Any) -> str:
+    """The options that read a column of texts as numbers; empty if they are none."""
+    if not pa.types.is_string(column.type):
+        return ""
+    texts = pc.drop_null(column)
+    odd = pc.unique(texts.filter(pc.invert(numeric(texts)))).to_pylist()
+    if len(odd) <= _FEW_WORDS and pc.mean(numeric(texts)).as_py() >= _HALF:
+        return f"add {', '.join(map(shown_word, odd))} to missing_words"
+    for decimal in ".,":
+        # In "1,234" the comma stands between thousands, in "1,5" before the decimals.
+        if pc.mean(pc.is_valid(cleaned(texts, decimal))).as_py() < _MOST:
+            continue
+        other = "." if decimal == "," else ","
+        groups = pc.match_substring_regex(texts, rf"\{other}\d{{3}}(\D|$)")
+        plain = pc.invert(pc.match_substring(texts, other))
+        if pc.all(pc.or_(groups, plain)).as_py():
+            return "set numeric = {}" + (", decimal = ','" if decimal == "," else "")
+    return ""
+
+
+def _first_row(which: Any) -> int:
+    """The first row at which an Arrow array is true; -1 if there is none."""
+    return int(pc.index(pc.fill_null(which, False), pa.scalar(True)).as_py())

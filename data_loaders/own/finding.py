@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import files
 from ..errors import DataError, suggest
-from .blocks import listed
 from .options import VERSION, Options
+from .words import listed
 
 _PACKED = (".gz", ".bz2", ".xz")
 #: The format of a file by the end of its name.
@@ -36,13 +37,7 @@ class OwnFile:
     path: Path
 
     def format(self, options: Options) -> str:
-        """The format that is asked for, or else that of the name.
-
-        Raises
-        ------
-        DataError
-            If the name says nothing.
-        """
+        """The format that is asked for, or else that of the name."""
         if options.format:
             return options.format
         name = self.path.name.lower()
@@ -58,12 +53,7 @@ class OwnFile:
         return _FORMATS[suffix]
 
     def checked(self) -> OwnFile:
-        """This, if it is there and can be read.
-
-        Raises
-        ------
-        DataError
-        """
+        """This, if it is there and can be read."""
         try:
             is_file = stat.S_ISREG(self.path.stat().st_mode)
         except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -84,14 +74,21 @@ class OwnFile:
             raise DataError(f"{self.name}: cannot be read ({error.strerror})") from None
         return found.st_size, found.st_mtime_ns, found.st_ino
 
-    def sha256(self) -> str:
-        """Of the bytes of the file.
+    def check_size(self) -> int:
+        """The most bytes that are read into memory, packed or not; refuses a file of more."""
+        import psutil
 
-        Raises
-        ------
-        DataError
-            If it cannot be read.
-        """
+        limit = files.max_bytes(psutil.virtual_memory().total // 4)
+        size = self.path.stat().st_size
+        if size > limit:
+            raise DataError(
+                f"{self.name}: {size} bytes; data are read into memory, at most {limit} bytes of a "
+                f"file on this machine (a quarter of the memory, or {files.BYTES_VARIABLE})"
+            )
+        return limit
+
+    def sha256(self) -> str:
+        """Of the bytes of the file."""
         try:
             with self.path.open("rb") as stream:
                 return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -144,24 +141,17 @@ class Files:
 def is_own(name: str, folder: str | Path | None = None) -> bool:
     """Whether a name that is not registered means a file, a folder or code.
 
-    Parameters
-    ----------
-    name : str
-    folder : path, optional
-        Where a relative path begins; by default the current folder.
+    A relative path begins in `folder`, by default the current one.
     """
     file, colon, _ = name.rpartition(":")
     if colon and file.endswith(".py"):
         return True
     # No other name has a point or a slash in it.
-    return "." in name or os.sep in name or bool(name and _is_there(_at(name, folder)))
-
-
-def _is_there(path: Path) -> bool:
-    """Whether there is such a file; of a name that no file can have, there is none."""
+    if "." in name or os.sep in name:
+        return True
     try:
-        return path.exists()
-    except (OSError, ValueError):
+        return bool(name) and _at(name, folder).exists()
+    except (OSError, ValueError):  # a name that no file can have
         return False
 
 

@@ -1,24 +1,51 @@
-"""Data that are brought into the cache under a name, and live there alone."""
+"""One's own data in the cache: of files and code by content, of imported data by name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import contextlib
+import hashlib
+import importlib.util
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .. import stamps, store
-from ..cache import datasets_folder, locked
-from ..errors import DataError, suggest
-from ..source import Source
-from ..sources import sources
-from .entries import (
-    imported_names,
-    imported_path,
-    new_imported_path,
-)
-from .finding import Code, find_own
-from .options import Options
+from .. import store
+from ..cache import Entry, datasets_folder, locked, make_of_source
+from ..errors import CacheError, DataError, first_line, suggest
+from ..files import LocalFile, is_packed, reading
+from ..sources import Source, sources, unknown
+from .finding import Code, Files, OwnFile, find_own, is_own
+from .options import VERSION, Options
+from .words import printable
+
+_FILES, _IMPORTED = "own", "imported"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Imported data as their file describes them.
+
+    Attributes
+    ----------
+    name : str
+    state : {"ok", "damaged"}
+        By the head of the file alone.
+    size_bytes : int
+    decided : tuple of str
+        A line each.
+    """
+
+    name: str
+    state: str
+    size_bytes: int
+    decided: tuple[str, ...]
 
 
 def import_data(
@@ -70,9 +97,14 @@ def import_data(
     >>> load(name).n_features
     13
     """
-    datasets = datasets_folder(cache_dir)
-    registered = tuple(source.name for source in sources())
-    path = new_imported_path(name, datasets, registered)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise DataError(
+            f"dataset name {name!r}: use up to 80 lower-case letters, digits, hyphens and "
+            "underscores"
+        )
+    if name in (source.name for source in sources()):
+        raise DataError(f"dataset name {name!r}: is that of a registered dataset; take another")
+    path = datasets_folder(cache_dir) / _IMPORTED / f"{name}.parquet"
     with locked(path, name):
         if path.exists() and not replace:
             raise DataError(
@@ -82,37 +114,26 @@ def import_data(
         if isinstance(X, str | Path):
             if y is not None or X_test is not None or y_test is not None:
                 raise DataError(f"{name}: a path comes without y, X_test and y_test")
-            _import_path(name, str(X), options, path)
-        else:
-            checked = Options.of(options, name)
-            if checked.test_file:
-                raise DataError(f"{name}: give X_test and y_test instead of a test file")
-            # Imported here, as below: loading registered datasets needs no readers of tables.
-            from .making import write
-
-            parts = _parts(name, X, y, X_test, y_test)
-            write(path, name, {"options": checked.identity()}, parts, checked)
+            found = find_own(str(X), options)
+            header = store.Header(name, found.identity(), None, VERSION)
+            if isinstance(found, Code) and isinstance(result := _result_of(found), Source):
+                raise DataError(f"{X}: is a source, which needs no import; use it as a dataset")
+            if isinstance(found, Code):
+                _write_result(path, header, result, found.name, Options.of(options, found.name))
+            else:
+                _make_of_files(found, path, header)
+            return name
+        checked = Options.of(options, name)
+        if checked.test_file:
+            raise DataError(f"{name}: give X_test and y_test instead of a test file")
+        if y is None and (X_test is not None or y_test is not None):
+            raise DataError(f"{name}: X_test and y_test need y")
+        if (X_test is None) != (y_test is None):
+            raise DataError(f"{name}: give both X_test and y_test, or none of them")
+        given = X if y is None else (X, y) if X_test is None else (X, y, X_test, y_test)
+        header = store.Header(name, {"options": checked.identity()}, None, VERSION)  # type: ignore[dict-item]
+        _write_result(path, header, given, name, checked)
     return name
-
-
-@dataclass(frozen=True)
-class Imported:
-    """Imported data as their file describes them.
-
-    Attributes
-    ----------
-    name : str
-    state : {"ok", "damaged"}
-        By the head of the file alone.
-    size_bytes : int
-    decided : tuple of str
-        A line each.
-    """
-
-    name: str
-    state: str
-    size_bytes: int
-    decided: tuple[str, ...]
 
 
 def imported(cache_dir: str | Path | None = None) -> list[Imported]:
@@ -123,8 +144,7 @@ def imported(cache_dir: str | Path | None = None) -> list[Imported]:
     cache_dir : path, optional
         As in :func:`load`.
     """
-    datasets = datasets_folder(cache_dir)
-    return [imported_info(name, cache_dir) for name in imported_names(datasets)]
+    return [imported_info(name, cache_dir) for name in imported_names(datasets_folder(cache_dir))]
 
 
 def imported_info(name: str, cache_dir: str | Path | None = None) -> Imported:
@@ -135,7 +155,7 @@ def imported_info(name: str, cache_dir: str | Path | None = None) -> Imported:
     DataError
         If there are none of this name.
     """
-    path = _existing(name, datasets_folder(cache_dir))
+    path = _existing(name, cache_dir)
     size = path.stat().st_size
     try:
         header = store.read_header(path)
@@ -152,45 +172,188 @@ def remove_imported(name: str, cache_dir: str | Path | None = None) -> None:
     DataError
         If there are none of this name.
     """
-    path = _existing(name, datasets_folder(cache_dir))
+    path = _existing(name, cache_dir)
     with locked(path, name):
-        for each in (path, stamps.place(path)):
+        for each in (path, store.stamp_path(path)):
             each.unlink(missing_ok=True)
 
 
-def _existing(name: str, datasets: Path) -> Path:
-    path = imported_path(name, datasets)
-    if path is None:
-        known = list(imported_names(datasets))
-        raise DataError(f"nothing was imported as {name!r}{suggest(name, known)}")
-    return path
+def imported_names(datasets: Path) -> Iterator[str]:
+    """The names of all imported data in a folder of cached files."""
+    try:
+        paths = sorted((datasets / _IMPORTED).glob("*.parquet"))
+    except OSError as error:
+        raise CacheError(
+            f"{datasets / _IMPORTED}: cannot be read ({error.strerror or error}); set "
+            "MARGINBENCH_CACHE to a folder that can be"
+        ) from None
+    return (path.stem for path in paths if _NAME.fullmatch(path.stem))
 
 
-def _import_path(name: str, place: str, options: Mapping[str, Any], path: Path) -> None:
-    from .making import make_of_files, parts_of, result_of, write
+def entry_of(
+    name: str, params: Mapping[str, object] | None, folder: str | Path | None, datasets: Path
+) -> Entry:
+    """The entry of a name that is not registered.
 
-    found = find_own(place, options)
+    Parameters
+    ----------
+    name : str
+        That of imported data, a path, or "file.py:name".
+    params : mapping or None
+        Options.
+    folder : path or None
+        Where a relative path begins.
+    datasets : Path
+        The folder of the cached files.
+
+    Raises
+    ------
+    DataError
+        If there is nothing of that name.
+    """
+    path = datasets / _IMPORTED / f"{name}.parquet"
+    if _NAME.fullmatch(name) and path.is_file():
+        if params:
+            raise DataError(
+                f"{name}: was imported with its options; it takes none now, got {min(params)!r}"
+            )
+        try:
+            header = store.read_header(path)
+        except store.Unusable:
+            header = store.Header(name, {}, None, VERSION)
+        return Entry(name, {}, header, path, partial(_refuse_to_make, name))
+    if not is_own(name, folder):
+        known = [*(source.name for source in sources()), *imported_names(datasets)]
+        raise DataError(unknown(name, known))
+    found = find_own(name, params, folder)
     identity = found.identity()
-    if isinstance(found, Code):
-        result = result_of(found)
-        if isinstance(result, Source):
-            raise DataError(f"{place}: is a source, which needs no import; use it as a dataset")
-        checked = Options.of(options, place)
-        write(path, name, identity, parts_of(result, place), checked)
-    else:
-        make_of_files(found, path, name, identity)
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=repr).encode())
+    path = datasets / _FILES / f"{digest.hexdigest()[:32]}.parquet"
+    # The path of the file is no part of it: a file that moved stays the same data.
+    header = store.Header(_FILES, identity, None, VERSION)
+    options: dict[str, Any] = dict(params or {})
+    return Entry(name, options, header, path, partial(_make, found, header, path))
 
 
-def _parts(name: str, X: Any, y: Any, X_test: Any, y_test: Any) -> Any:
-    from .arrays import parts_of_arrays, rows_of_arrays
-    from .making import parts_of
+def _existing(name: str, cache_dir: str | Path | None) -> Path:
+    known = {each: f"{each}.parquet" for each in imported_names(datasets_folder(cache_dir))}
+    if name not in known:
+        raise DataError(f"nothing was imported as {name!r}{suggest(name, known)}")
+    return datasets_folder(cache_dir) / _IMPORTED / known[name]
 
-    if y is None:
-        if X_test is not None or y_test is not None:
-            raise DataError(f"{name}: X_test and y_test need y")
-        return parts_of(X, name)
-    if (X_test is None) != (y_test is None):
-        raise DataError(f"{name}: give both X_test and y_test, or none of them")
-    if X_test is None:
-        return rows_of_arrays(X, y, name), None
-    return parts_of_arrays(X, y, X_test, y_test, name)
+
+def _refuse_to_make(name: str, downloads: Path) -> None:
+    raise DataError(f"{name}: was imported; import it again with 'marginbench data import'")
+
+
+def _make(found: Files | Code, header: store.Header, path: Path, downloads: Path) -> None:
+    """Make the cached file of files or code; the caller holds its lock."""
+    if isinstance(found, Files):
+        _make_of_files(found, path, header)
+        return
+    made_of: Any = header.params["made_of"]
+    if [found.file.sha256()] != made_of:
+        raise _changed(found.name)
+    result = _result_of(found)
+    if isinstance(result, Source):
+        told = [f"source: {result.summary} ({result.format})", f"split: {result.split}"]
+        told = list(map(printable, told))
+        params = result.resolve(found.params)
+        make_of_source(result, params, replace(header, decided=told), path, downloads)
+        return
+    options = Options.of(found.params, found.name)
+    if options.test_file:
+        raise DataError(f"{found.name}: return four arrays instead of test = {options.test!r}")
+    _write_result(path, header, result, found.name, options)
+
+
+def _make_of_files(found: Files, path: Path, header: store.Header) -> None:
+    stamps = [file.stamp() for file in found.files]
+    made_of: Any = header.params["made_of"]
+    if [file.sha256() for file in found.files] != made_of:
+        raise _changed(found.name)
+    with contextlib.ExitStack() as stack:
+        parts = [_read(file, found.options, path, stack) for file in found.files]
+        if len(parts) > 1 and any(part[1] is not None for part in parts):
+            raise DataError(f"{found.name}: has a test part already; remove test")
+        test = parts[1][0] if len(parts) > 1 else parts[0][1]
+        _write(path, header, (parts[0][0], test), found.options)
+    if [file.stamp() for file in found.files] != stamps:
+        path.unlink(missing_ok=True)
+        raise _changed(found.name)
+
+
+def _changed(name: str) -> DataError:
+    return DataError(f"{name}: changed while it was read; run the command again")
+
+
+def _result_of(code: Code) -> Any:
+    """What a user's code makes: the object of that name, or what the function of it returns."""
+    path = code.file.path.resolve()
+    name = f"_marginbench_data_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    if str(path.parent) not in sys.path:
+        # As for a script: the modules beside the file come first.
+        sys.path.insert(0, str(path.parent))
+    description = importlib.util.spec_from_file_location(name, path)
+    if description is None or description.loader is None:
+        raise DataError(f"{code.file.name}: not a Python file")
+    module = importlib.util.module_from_spec(description)
+    sys.modules[name] = module
+    try:
+        description.loader.exec_module(module)
+        found = getattr(module, code.attribute)
+        return found() if callable(found) else found
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a user's code may raise anything, and exit
+        raise DataError(
+            f"{code.name}: raised {type(error).__name__}: {first_line(error)}"
+        ) from None
+    finally:
+        # An edited file must not meet the module that it was.
+        sys.modules.pop(name, None)
+
+
+def _read(file: OwnFile, options: Options, path: Path, stack: contextlib.ExitStack) -> Any:
+    """The parts of a file; Parquet and NumPy files that are packed are unpacked beside `path`."""
+    # Imported here: a file that is cached needs none of it.
+    from .arrays import read_npz
+    from .tables import read_arff, read_csv, read_libsvm, read_parquet
+
+    local = LocalFile(file.path, file.name, max_bytes=file.check_size())
+    format = file.format(options)
+    if format == "csv" or format == "tsv":
+        return read_csv(local, options, format), None
+    if format in ("arff", "libsvm"):
+        return (read_arff if format == "arff" else read_libsvm)(local), None
+    place = file.path
+    if is_packed(place):
+        place = path.with_name(f"{store.partial_prefix(path)}unpacked-{file.path.name}")
+        stack.callback(place.unlink, missing_ok=True)
+        with reading(local) as stream, place.open("wb") as sink:
+            shutil.copyfileobj(stream, sink, 1 << 20)
+    return read_npz(place, file.name) if format == "npz" else (read_parquet(place, file.name), None)
+
+
+def _write_result(
+    path: Path, header: store.Header, result: Any, origin: str, options: Options
+) -> None:
+    from .arrays import parts_of
+
+    _write(path, header, parts_of(result, origin), options)
+
+
+def _write(path: Path, header: store.Header, parts: Any, options: Options) -> None:
+    """Make features and labels of the parts and write them; the caller holds the lock of `path`."""
+    from .columns import content_of
+
+    given = [part for part in parts if part is not None]
+    origin = given[0].origin
+    if len(given) > 1 and (options.split != "" or options.last_rows is not None):
+        option = "test" if options.last_rows is not None else "split"
+        raise DataError(f"{origin}: has a test part already; remove {option}")
+    try:
+        content, decided = content_of(given, options)
+    except MemoryError as error:
+        raise DataError(f"{origin}: does not fit into memory ({error})") from None
+    store.write(path, replace(header, decided=list(map(printable, decided))), content)

@@ -24,43 +24,10 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Options:
-    """All options, with their defaults; see ``docs/your-data.md``.
+    """All options, with their defaults; ``docs/your-data.md`` says what they mean.
 
-    Attributes
-    ----------
-    format : str
-        One of `FORMATS`; empty: by the file's name.
-    target : str or int
-        The column of the classes, by name or by number from 1 (from the end if negative); empty:
-        a column named target, class, label or y, else the last one.
-    positive : str
-        The class that is set against the rest; "none": all classes; empty: see `classes.decide`.
-    separator : str
-        Of a CSV file; empty: the likeliest of comma, semicolon, tab and bar.
-    header : bool or None
-        Whether the first line of a CSV file holds names; None: as it looks.
-    missing : str
-        One of `MISSING`.
-    missing_words : tuple of str
-    categorical, numeric, drop : tuple of str or int
-        Columns, as `target`. Texts of numeric ones are numbers with signs around them, such as
-        "1,234" or "45 %"; others are missing.
-    decimal : str
-        What stands before the decimals in numeric columns, a point or a comma.
-    scale : str
-        One of `SCALES`; empty: "standard" for tables, "none" for LIBSVM text.
-    test : str
-        Path of a test file, or "last N"; empty: a fraction.
-    split : str or int
-        A column that says "train" or "test"; empty: none.
-    test_fraction : float
-    split_seed : int
-    n_train : int
-        How many training rows are drawn; 0: all of them.
-    stratify : bool
-        Whether each class is split by itself.
-    version : int
-        To be raised when what a Python file reads has changed.
+    An empty text, or None, is decided by the data. Columns are names, or numbers from 1 (from the
+    end if negative).
     """
 
     format: str = ""
@@ -85,20 +52,7 @@ class Options:
 
     @classmethod
     def of(cls, values: Mapping[str, object], name: str) -> Options:
-        """Check options.
-
-        Parameters
-        ----------
-        values : mapping
-            Some of the options.
-        name : str
-            What messages call the data.
-
-        Raises
-        ------
-        DataError
-            If an option is unknown or its value is not valid.
-        """
+        """Check some of the options; messages call the data `name`."""
         known = [item.name for item in fields(cls)]
         for key in values:
             if key not in known:
@@ -133,13 +87,7 @@ class Options:
 
 
 def option_from_text(text: str) -> tuple[str, Any]:
-    """``key=value`` of a command line; the value is read as TOML if it is that, else as a word.
-
-    Raises
-    ------
-    DataError
-        If there is no ``=``.
-    """
+    """``key=value`` of a command line; the value is read as TOML if it is that, else as a word."""
     import tomllib
 
     key, equals, value = text.partition("=")

@@ -1,13 +1,123 @@
-"""Splits by a seed that no release of a library can change."""
+"""Which rows are the training part, which the test part, and the labels of both.
+
+Rows are drawn by SplitMix64, which no release of a library can change.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from ..content import Labels
+from ..errors import DataError
+from .classes import Target, decide, told
+from .options import Options
+from .tables import SparseRows, Table
+from .words import shown_word
 
 #: Of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): its increment and its two multipliers.
 _STEP = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A part: what it is taken from, the class of each row of that, and the rows of the part."""
+
+    data: Table | SparseRows
+    target: Target
+    rows: NDArray[np.intp]
+
+
+def divide(
+    data: Sequence[Table | SparseRows],
+    targets: Sequence[Target],
+    kept: Sequence[NDArray[np.bool_]],
+    options: Options,
+) -> tuple[Rows, Rows, str]:
+    """Divide rows into a training and a test part.
+
+    Parameters
+    ----------
+    data : sequence of Table or SparseRows
+        One file, or a training and a test file.
+    targets : sequence of Target
+    kept : sequence of bool ndarray
+        Where rows are that are not left out.
+    options : Options
+
+    Returns
+    -------
+    train, test : Rows
+    told : str
+        How they were divided, in a line.
+
+    Raises
+    ------
+    DataError
+        If a part has no rows.
+    """
+    origin = data[0].origin
+    for each, left in zip(data, kept, strict=True):
+        if not left.any():
+            raise DataError(
+                f"{each.origin}: no rows are left: each has a missing value; set missing to 'mean' "
+                "or drop the columns without values"
+            )
+    if len(data) > 1:
+        told = "split: a training and a test part as given"
+        train, test = (
+            Rows(each, target, np.flatnonzero(left))
+            for each, target, left in zip(data, targets, kept, strict=True)
+        )
+    else:
+        rows = np.flatnonzero(kept[0])
+        chosen, told = _test_rows(data[0], targets[0], rows, options)
+        train = Rows(data[0], targets[0], rows[~chosen])
+        test = Rows(data[0], targets[0], rows[chosen])
+    n_train = len(train.rows)
+    if options.n_train > n_train:
+        raise DataError(
+            f"{origin}: n_train = {options.n_train}, but there are {n_train} training rows"
+        )
+    if 0 < options.n_train < n_train:
+        codes, seed = train.target.codes[train.rows], options.split_seed
+        drawn = draw_rows(codes, options.n_train, seed, stratify=options.stratify)
+        told += f"; of {n_train} training rows {drawn.sum()} are drawn by seed {seed}"
+        train = replace(train, rows=train.rows[drawn])
+    for part, role in ((train, "training"), (test, "test")):
+        if not len(part.rows):
+            raise DataError(f"{origin}: no rows are left for the {role} part ({told})")
+    told = f"{told} ({len(train.rows)} training and {len(test.rows)} test rows)"
+    return train, test, told
+
+
+def label(train: Rows, test: Rows, positive: str) -> tuple[Labels, Labels, str]:
+    """The labels of each part, and what they stand for in a line.
+
+    Raises
+    ------
+    DataError
+        If there are not two classes in each part, or one is in the test part only.
+    """
+    origin = train.data.origin
+    counts = [part.target.counts(part.rows) for part in (train, test)]
+    words = [word for word, count in counts[0].items() if count]
+    labelling = decide(words, [counts[0][word] for word in words], positive, origin)
+    labels = []
+    for part, role in ((train, "train"), (test, "test")):
+        y = labelling.labels(part.target, part.rows, part.data.origin)
+        if (y == y[0]).all():
+            raise DataError(
+                f"{origin}: one class only in the {role} part (label {y[0]}); two are needed"
+            )
+        labels.append(y)
+    return labels[0], labels[1], told(labelling, *counts)
 
 
 def draw_rows(
@@ -37,20 +147,50 @@ def draw_rows(
     if not stratify:
         drawn[np.argsort(ranks, kind="stable")[:count]] = True
         return drawn
+    # Rows of each class in the part: proportional, by largest remainders.
     sizes = np.bincount(codes)
-    for code, size in enumerate(_shares(sizes, count)):
-        rows = np.flatnonzero(codes == code)
-        drawn[rows[np.argsort(ranks[rows], kind="stable")[:size]]] = True
-    return drawn
-
-
-def _shares(sizes: NDArray[np.int64], count: int) -> list[int]:
-    """Rows of each class in the part: proportional, by largest remainders."""
     exact = sizes * (count / sizes.sum())
     shares = np.floor(exact).astype(np.int64)
     by_remainder = np.argsort(shares - exact, kind="stable")
     shares[by_remainder[: count - shares.sum()]] += 1
-    return [int(share) for share in np.minimum(shares, np.maximum(sizes - 1, 0))]
+    for code, share in enumerate(np.minimum(shares, np.maximum(sizes - 1, 0))):
+        rows = np.flatnonzero(codes == code)
+        drawn[rows[np.argsort(ranks[rows], kind="stable")[:share]]] = True
+    return drawn
+
+
+def _test_rows(
+    data: Table | SparseRows, target: Target, rows: NDArray[np.intp], options: Options
+) -> tuple[NDArray[np.bool_], str]:
+    """Which of the rows are the test part, and how that was decided."""
+    if options.split != "" and isinstance(data, Table):
+        chosen = _by_column(data, str(options.split))[rows]
+        return chosen, f"split: by the column {options.split!r}"
+    if options.last_rows is not None:
+        told = f"split: the last {options.last_rows} rows are the test part"
+        return rows >= data.n_rows - options.last_rows, told
+    fraction, seed = options.test_fraction, options.split_seed
+    # As many as scikit-learn takes.
+    count = math.ceil(fraction * len(rows))
+    how = "of each class" if options.stratify else "of the rows"
+    return (
+        draw_rows(target.codes[rows], count, seed, stratify=options.stratify),
+        f"split: {100 * fraction:g} % {how} drawn as the test part by seed {seed}",
+    )
+
+
+def _by_column(data: Table, name: str) -> NDArray[np.bool_]:
+    column = data.data.column(name)
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(pc.cast(column, "string")))
+    test = pc.fill_null(pc.equal(words, "test"), False)
+    known = pc.or_(test, pc.fill_null(pc.equal(words, "train"), False))
+    if not pc.all(known).as_py():
+        row = int(pc.index(known, False).as_py())
+        raise DataError(
+            f"{data.origin}, {data.place(row)}: column {shown_word(name)} is "
+            f"{shown_word(str(column[row].as_py()))}; a column of the split says 'train' or 'test'"
+        )
+    return np.asarray(test.to_numpy())
 
 
 def _stream(rows: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
@@ -59,5 +199,4 @@ def _stream(rows: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
         z = np.uint64(seed) + (rows + np.uint64(1)) * np.uint64(_STEP)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(_FIRST)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(_SECOND)
-        found: NDArray[np.uint64] = z ^ (z >> np.uint64(31))
-    return found
+        return np.asarray(z ^ (z >> np.uint64(31)))

@@ -1,305 +1,579 @@
-"""Tables as datasets: which column is what, and the blocks of features that follow."""
+"""Tables and sparse rows in memory, and the readers of files that make them.
+
+A table holds columns of texts, of int64 or of float64, with nulls for what is missing. Files of
+text are read as texts, so that what counts as a number is decided in one place: 007 is not 7.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import contextlib
+import csv
+import io
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias, cast
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 from scipy.sparse import csr_matrix
 
-from ..content import Labels, Matrix, Part
-from ..errors import DataError
-from . import columns, rows
-from .blocks import (
-    SparseRows,
-    Spooled,
-    Table,
-    listed,
-    row_place,
-    shown_word,
-)
-from .choosing import (
-    Chosen,
-    check_same_columns,
-    choose,
-    column_of,
-    kept_rows,
-)
-from .classes import read_target
-from .columns import Categorical, Encoder, Numeric
-from .numerals import cleaned, is_number, numeric
+from .. import libsvm
+from ..errors import DataError, first_line
+from ..files import LocalFile, reading
 from .options import Options
-from .rows import Role, Source
+from .words import is_number, listed, shown_word
 
-#: Features of which fewer are not zero are stored as sparse rows.
-SPARSE_BELOW = 0.05
-#: Features of one dataset.
-MAX_FEATURES = 1_000_000
-#: Classes that are numbers, of which more are perhaps none.
-_MANY_CLASSES = 20
-#: Categories of which more, in more than half of the rows, are perhaps none.
-_MANY_TEXTS = 20
-#: Texts are perhaps numbers if so many of them are plain ones and few words stand between them, or
-#: if so many are numbers with signs around them.
-_HALF, _FEW_WORDS, _MOST = 0.5, 5, 0.8
-#: Numbers of a block of features.
-_BLOCK_NUMBERS = 1 << 22
+#: Columns of a table; more of them are words of a text, which LIBSVM text holds better.
+MAX_COLUMNS = 20_000
+_SEPARATORS = ",;\t|"
+#: Records that tell whether the first one holds names.
+_LOOKED_AT = 1000
+#: What a target is called in a header; not "y", which is also a class.
+_TARGETS = ("target", "class", "label")
+#: Bytes of text that are looked at for the separator and the names.
+_HEAD_BYTES = 1 << 21
+#: What Arrow and NumPy raise when they meet bytes that are not what was written.
+DAMAGE = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError)
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """All that is needed to write a dataset.
+def row_place(row: int) -> str:
+    """Where a row, counted from 0, is in a source without lines."""
+    return f"row {row + 1}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
 
     Attributes
     ----------
-    n_features : int
-    sparse : bool
-    decided : list of str
+    origin : str
+        What messages call it.
+    data : Table of Arrow
+    place : callable
+        Where a row stands in its file, for messages: "line 7" for a row counted from 0.
+    named : bool
+        Whether the names come from the source.
+    target : str
+        The column that the source itself says holds the classes; empty: none.
+    nominal, index : frozenset of str
+        Columns that the source itself says hold categories, or number or name the rows.
     """
 
-    sources: list[Source]
-    labels: list[dict[Role, Labels]]
-    encoders: list[Encoder]
-    n_features: int
-    sparse: bool
-    norm: bool
-    decided: list[str]
+    origin: str
+    data: Any
+    place: Callable[[int], str] = row_place
+    named: bool = True
+    target: str = ""
+    nominal: frozenset[str] = frozenset()
+    index: frozenset[str] = frozenset()
 
-    def parts(self, role: Role) -> Iterator[Part]:
-        """The rows of a part, block by block, float32.
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self.data.column_names)
 
-        Raises
-        ------
-        DataError
-            If a feature is too large for float32.
-        """
-        for source, labels in zip(self.sources, self.labels, strict=True):
-            done = 0
-            for batch, numbers in source.blocks(role):
-                step = max(1, _BLOCK_NUMBERS // self.n_features)
-                for start in range(0, len(numbers), step):
-                    piece = batch.slice(start, step)
-                    y = labels[role][done : done + len(piece)]
-                    done += len(piece)
-                    yield Part(self._features(piece, source, numbers[start:]), y)
-
-    def _features(self, batch: Any, source: Source, numbers: NDArray[np.intp]) -> Matrix:
-        X = _sparse(self.encoders, batch) if self.sparse else _dense(self.encoders, batch)
-        if self.norm:
-            X = unit_rows(X)
-        with np.errstate(over="ignore"):  # looked for below
-            found = X.astype(np.float32)
-        values = found.data if self.sparse else found
-        if not np.isfinite(values).all():
-            where = f"{source.data.origin}, {source.data.place(int(numbers[0]))} or below"
-            raise DataError(f"{where}: a feature is too large for float32; scale or drop it")
-        return found
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.data.num_rows)
 
 
-def with_numbers(source: Table | SparseRows, options: Options) -> Table | SparseRows:
-    """The same rows with numbers in place of the texts of numeric columns, null for other texts."""
-    if not options.numeric or isinstance(source, SparseRows):
-        return source
-    numeric = [column_of(source, each, "numeric") for each in options.numeric]
+@dataclass(frozen=True)
+class SparseRows:
+    """Labelled sparse rows: float64 without explicit zeros, and the class of each as a text."""
 
-    def batches() -> Iterator[Any]:
-        for batch in source.batches:
-            for name in numeric:
-                column = batch.column(name)
-                if pa.types.is_string(column.type):
-                    place = batch.schema.get_field_index(name)
-                    batch = batch.set_column(place, name, cleaned(column, options.decimal))
-            yield batch
+    origin: str
+    X: csr_matrix
+    words: list[str | None]
+    place: Callable[[int], str] = row_place
 
-    return replace(source, batches=batches())
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.words)
 
 
-def prepare(data: Sequence[Spooled], options: Options) -> Prepared:
-    """Decide what the columns are and fit them to the training rows.
+#: Of one file or one set of arrays: the training part, and the test part where it has one.
+Parts: TypeAlias = tuple[Table | SparseRows, Table | SparseRows | None]
 
-    Parameters
-    ----------
-    data : sequence of Spooled
-        One table, or a training and a test table of the same columns.
-    options : Options
+
+def check_names(origin: str, names: Sequence[str], named: bool = True) -> None:
+    """Refuse names that are repeated, and too many columns."""
+    if len(names) > MAX_COLUMNS:
+        raise DataError(
+            f"{origin}: {len(names)} columns; at most {MAX_COLUMNS} are read from a table, write "
+            "wider data as LIBSVM text"
+        )
+    seen: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        if name in seen:
+            remedy = "; rename one, or set header = false if it is data" if named else ""
+            raise DataError(
+                f"{origin}: columns {seen[name]} and {number} have the same name "
+                f"{shown_word(name)}{remedy}"
+            )
+        seen[name] = number
+
+
+# Parquet, and tables in memory
+
+
+def read_parquet(path: Path, origin: str) -> Table:
+    """Read a Parquet file.
 
     Raises
     ------
     DataError
+        If it cannot be read or has columns that are neither numbers nor texts.
     """
-    first = data[0]
-    for other in data[1:]:
-        check_same_columns(first, other)
-    chosen = choose(first, options)
-    kinds = _kinds(data, chosen, options)
-    kept, missing = kept_rows(data, chosen, options)
-    targets = [
-        read_target(each.data.column(chosen.target), each.origin, chosen.target) for each in data
+    try:
+        file = pq.ParquetFile(path)
+        schema = file.schema_arrow
+    except DAMAGE as error:
+        raise DataError(f"{origin}: not a Parquet file ({first_line(error)})") from None
+    with file:
+        check_names(origin, schema.names)
+        try:
+            data = file.read(use_threads=False)
+        except (*DAMAGE, MemoryError) as error:
+            raise DataError(f"{origin}: cannot be read ({first_line(error)})") from None
+        return _table_of_arrow(data, origin, index=_index(schema))
+
+
+def table_of_frame(frame: Any, origin: str) -> Table:
+    """A table of pandas, polars, Arrow or anything else that Arrow understands.
+
+    Raises
+    ------
+    DataError
+        If Arrow does not, or it has columns that are neither numbers nor texts.
+    """
+    try:
+        if hasattr(frame, "iloc"):
+            if not all(isinstance(name, str) for name in frame.columns):
+                frame = frame.rename(columns=str)
+            data = pa.Table.from_pandas(frame, preserve_index=False)
+        else:
+            data = pa.table(frame)
+    except (*DAMAGE, AttributeError) as error:
+        raise DataError(
+            f"{origin}: not a table of numbers and texts ({first_line(error)})"
+        ) from None
+    check_names(origin, data.column_names)
+    return _table_of_arrow(data, origin)
+
+
+def _table_of_arrow(data: Any, origin: str, index: frozenset[str] = frozenset()) -> Table:
+    # Categories by their type, of numbers too.
+    nominal = frozenset(field.name for field in data.schema if pa.types.is_dictionary(field.type))
+    columns = [
+        _plain(column, name, origin)
+        for name, column in zip(data.column_names, data.columns, strict=True)
     ]
-    sources, split = rows.divide(data, targets, kept, replace(options, split=chosen.split))
-    labels, classes = rows.label(sources, options.positive)
-    scale = options.scale or "standard"
-    encoders = _fit(sources[0], kinds, options.missing, scale)
-    n_features = sum(each.n_features for each in encoders)
-    return Prepared(
-        sources=sources,
-        labels=labels,
-        encoders=encoders,
-        n_features=n_features,
-        sparse=len(encoders) < SPARSE_BELOW * n_features,
-        norm=scale == "norm",
-        decided=[
-            f"target: column {shown_word(chosen.target)}: {classes}",
-            split,
-            columns.told(encoders),
-            *([f"dropped columns: {listed(chosen.dropped)}"] if chosen.dropped else []),
-            f"missing values: {missing}",
-            f"scale: {scale}{_SCALES[scale]}",
-            *_hints(sources[0], encoders, options),
-        ],
+    plain = pa.Table.from_arrays(columns, names=data.column_names)
+    return Table(origin, plain, nominal=nominal, index=index)
+
+
+def _plain(column: Any, name: str, origin: str) -> Any:
+    """Numbers as float64 or int64, all else as texts; nulls for missing values."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _plain(pc.cast(column, kind.value_type), name, origin)
+    if pa.types.is_boolean(kind):
+        return pc.cast(column, pa.string())
+    if kind in (pa.int64(), pa.uint64()):
+        # Classes above 2^53 would not be told apart in float64.
+        return column
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        values = pc.cast(column, pa.float64(), safe=False)
+        return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    if pa.types.is_null(kind):
+        return pa.nulls(len(column), pa.float64())
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pc.utf8_trim_whitespace(pc.cast(column, pa.string()))
+    raise DataError(
+        f"{origin}: column {shown_word(name)} is of type {kind}; make it numbers or texts, or "
+        "remove it"
     )
 
 
-#: What a scale does, in words.
-_SCALES = {
-    "standard": " (columns of numbers: mean 0 and standard deviation 1 in the training part)",
-    "minmax": " (columns of numbers: from -1 to 1 in the training part)",
-    "unit": " (columns of numbers: from 0 to 1 in the training part)",
-    "norm": " (rows of Euclidean norm 1)",
-    "none": "",
-}
+def _index(schema: Any) -> frozenset[str]:
+    """The columns that are the index of the data frame that was written."""
+    try:
+        described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
+    except (ValueError, LookupError, TypeError):
+        described = []
+    # An index that only counts is described by an object, and is no column.
+    return frozenset(
+        name
+        for name in schema.names
+        if name in described or re.fullmatch(r"__index_level_\d+__", name)
+    )
 
 
-def _kinds(data: Sequence[Spooled], chosen: Chosen, options: Options) -> dict[str, bool]:
-    """Of each feature's column whether it holds categories."""
-    first = data[0]
-    listed_columns = [column_of(first, each, "categorical") for each in options.categorical]
-    kinds = {name: columns.is_categorical(first, name, listed_columns) for name in chosen.features}
-    for table in data:
-        for name, categorical in kinds.items():
-            if not categorical:
-                columns.check_numbers(table, name)
-    return kinds
+# LIBSVM text
 
 
-def _fit(source: Source, kinds: Mapping[str, bool], missing: str, scale: str) -> list[Encoder]:
-    """The columns fitted to the training rows, which are all of the first source."""
-    data, train = source.data, source.train
-    encoders: list[Encoder] = [
-        columns.fit_categorical(data, name, train, missing)
-        if categorical
-        else columns.fit_numeric(data, name, train, missing, scale)
-        for name, categorical in kinds.items()
-    ]
-    n_features = sum(each.n_features for each in encoders)
-    if n_features > MAX_FEATURES:
-        raise DataError(
-            f"{data.origin}: the columns make {n_features} features; at most {MAX_FEATURES} are "
-            "stored, drop the columns with the most categories"
-        )
-    return encoders
+def read_libsvm(file: LocalFile) -> SparseRows:
+    """Read LIBSVM text, plain or compressed.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or a line is not well-formed.
+    """
+    try:
+        part = libsvm.read_rows([file])
+    except DataError as error:
+        if "is not an integer" in str(error):
+            raise DataError(f"{error}; is this a regression target?") from None
+        if ", line 1:" in str(error):
+            raise DataError(
+                f"{error}; set format if this is not LIBSVM text, as in format = 'csv'"
+            ) from None
+        raise
+    return SparseRows(file.origin, cast(csr_matrix, part.X), list(map(str, part.y.tolist())))
 
 
-def _hints(source: Source, encoders: Sequence[Encoder], options: Options) -> Iterator[str]:
-    """What is probably not meant."""
-    data, target = source.data, source.target
-    if not data.named and not data.target:
-        yield "header: none; columns are numbered"
-    elif data.place is not row_place and all(map(is_number, data.names)):
-        yield "hint: the first line is read as names; set header = false if it is a row"
-    if len(target.words) > _MANY_CLASSES and all(map(is_number, target.words)):
-        yield f"hint: {len(target.words)} classes that are numbers; is it a regression target?"
-    listed_columns = {column_of(data, each, "categorical") for each in options.categorical}
-    perhaps = {
-        each.name: option
-        for each in encoders
-        if isinstance(each, Categorical) and each.name not in listed_columns | data.nominal
-        if (option := _read_as_numbers(data, each.name))
-    }
-    for option in dict.fromkeys(perhaps.values()):
-        names = [name for name, found in perhaps.items() if found == option]
-        yield f"hint: texts that look like numbers in {listed(names)}: {option.format(names)}"
-    for encoder in encoders:
-        name = shown_word(encoder.name)
-        if encoder.name in perhaps:
-            continue
-        if isinstance(encoder, Numeric):
-            if columns.numbers_rows(data, encoder.name):
-                yield f"hint: column {name} only numbers the rows; add it to drop"
-        elif encoder.n_features > max(_MANY_TEXTS, source.train.sum() / 2):
-            yield (
-                f"hint: column {name} holds {encoder.n_features} distinct texts, such as "
-                f"{shown_word(encoder.categories[0])}; are they numbers, dates or identifiers?"
+# Comma-separated values and their relatives
+
+
+def read_csv(file: LocalFile, options: Options, format: str) -> Table:
+    """Read a table of text.
+
+    Arrow parses the file. Where it refuses it, or a value turns out to be wrong later, Python's own
+    reader goes over the file once more to find the number of the line.
+
+    Parameters
+    ----------
+    file : LocalFile
+        Plain or compressed.
+    options : Options
+        Its separator, header and missing words.
+    format : {"csv", "tsv"}
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, is empty or has rows of several lengths.
+    """
+    with reading(file) as stream:
+        head = stream.read(_HEAD_BYTES)
+    if not head.strip():
+        raise DataError(f"{file.origin}: the file is empty")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{file.origin}: is UTF-16 text; convert it to UTF-8")
+    if b"\0" in head[:4096]:
+        raise DataError(f"{file.origin}: is not text (it holds zero bytes); set format")
+    separator = options.separator or ("\t" if format == "tsv" else _likeliest_separator(head))
+    first, n_lines, rows = _first_records(head, separator, file.origin)
+    named = options.header if options.header is not None else _looks_like_names(first, rows)
+    if named:
+        names = [name.strip() or f"column {k}" for k, name in enumerate(first, 1)]
+    else:
+        names, n_lines = [f"column {k}" for k in range(1, len(first) + 1)], 0
+    check_names(file.origin, names, named)
+    if named and not rows and len(head) < _HEAD_BYTES:
+        raise DataError(f"{file.origin}: there are no rows; is this the right file?")
+    numbered = [str(k) for k in range(len(names))]
+    with reading(file) as stream:
+        try:
+            data = pacsv.read_csv(
+                pa.PythonFile(stream, mode="r"),
+                read_options=pacsv.ReadOptions(
+                    column_names=numbered,
+                    skip_rows=n_lines,
+                    block_size=_HEAD_BYTES,
+                    use_threads=False,
+                ),
+                parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
+                convert_options=pacsv.ConvertOptions(
+                    column_types=dict.fromkeys(numbered, pa.string()),
+                    strings_can_be_null=False,
+                    null_values=[],
+                ),
             )
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise _explained(file, len(names), separator, error) from None
+    missing = pa.array(options.missing_words, pa.string())
+    columns = []
+    for column in data.columns:
+        trimmed = pc.utf8_trim_whitespace(column)
+        null = pa.scalar(None, pa.string())
+        columns.append(pc.if_else(pc.is_in(trimmed, missing), null, trimmed))
+    place = partial(_line_of, file, separator, named)
+    return Table(file.origin, pa.Table.from_arrays(columns, names=names), place, named)
 
 
-def _read_as_numbers(data: Spooled, name: str) -> str:
-    """The options that read a column of texts as numbers; empty if they are none."""
-    column = data.data.column(name)
-    if not pa.types.is_string(column.type):
-        return ""
-    texts = pc.drop_null(column)
-    odd = pc.unique(texts.filter(pc.invert(numeric(texts)))).to_pylist()
-    if len(odd) <= _FEW_WORDS and pc.mean(numeric(texts)).as_py() >= _HALF:
-        return f"add {', '.join(map(shown_word, odd))} to missing_words"
-    for decimal in ".,":
-        # In "1,234" the comma stands between thousands, in "1,5" before the decimals.
-        if pc.mean(pc.is_valid(cleaned(texts, decimal))).as_py() < _MOST:
-            continue
-        other = "." if decimal == "," else ","
-        groups = pc.match_substring_regex(texts, rf"\{other}\d{{3}}(\D|$)")
-        plain = pc.invert(pc.match_substring(texts, other))
-        if pc.all(pc.or_(groups, plain)).as_py():
-            return "set numeric = {}" + (", decimal = ','" if decimal == "," else "")
-    return ""
+def _likeliest_separator(head: bytes) -> str:
+    """The one that is most often in the first line; a comma if none is there."""
+    line = head.lstrip().split(b"\n", 1)[0].split(b"\r", 1)[0]
+    return max(_SEPARATORS, key=lambda each: line.count(each.encode()))
 
 
-def unit_rows(X: Any) -> Any:
-    """Rows of Euclidean norm 1; a row of zeros stays one."""
-    if isinstance(X, csr_matrix):
-        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-        scaled = X.copy()
-        scaled.data /= np.repeat(np.where(norms == 0, 1.0, norms), np.diff(X.indptr))
-        return scaled
-    norms = np.sqrt((X**2).sum(axis=1, keepdims=True))
-    return X / np.where(norms == 0, 1.0, norms)
+def _first_records(
+    head: bytes, separator: str, origin: str
+) -> tuple[list[str], int, list[list[str]]]:
+    """The first record, the number of lines up to its end, and those that follow."""
+    # The block may end within a character, or within a record that is not needed.
+    text = head.decode("utf-8-sig", errors="replace")
+    # Not splitlines, which breaks lines at characters that CSV knows nothing of.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    first: list[str] = []
+    try:
+        while not first:
+            first = next(reader)
+        n_lines = reader.line_num
+    except (csv.Error, StopIteration) as error:
+        raise DataError(
+            f"{origin}, line {reader.line_num}: not a record of comma-separated values "
+            f"({first_line(error)})"
+        ) from None
+    rows: list[list[str]] = []
+    with contextlib.suppress(csv.Error):  # Arrow finds it, or can read it
+        rows.extend(itertools.islice(filter(None, reader), _LOOKED_AT))
+    return first, n_lines, rows
 
 
-def _dense(encoders: Sequence[Encoder], batch: Any) -> NDArray[np.float64]:
-    X = np.zeros((len(batch), sum(each.n_features for each in encoders)))
-    start = 0
-    for encoder in encoders:
-        column = batch.column(encoder.name)
-        if isinstance(encoder, Numeric):
-            X[:, start] = encoder.values(column)
-        else:
-            codes = encoder.codes(column)
-            known = np.flatnonzero(codes >= 0)
-            X[known, start + codes[known]] = 1.0
-        start += encoder.n_features
-    return X
+def _looks_like_names(first: list[str], rows: list[list[str]]) -> bool:
+    """Whether the first record holds names.
+
+    It does if no cell is a number, or if one is above a number, or is what a target is called. So
+    do numbers that count columns, as those of a data frame without names: three or more that count
+    all of them, or two or more if what is above texts is no cell below.
+    """
+    below, *_ = rows or [[]]
+    above, below = ([cell.strip() for cell in record] for record in (first, below))
+    if not any(map(is_number, above)):
+        return True
+    if above == below:
+        return False
+    numbers = [cell for cell in above if is_number(cell)]
+    if len(numbers) > 1 and numbers == [str(k) for k in range(len(numbers))]:
+        if numbers == above and len(above) > 2:
+            return True
+        texts = [k for k, cell in enumerate(below[: len(above)]) if cell and not is_number(cell)]
+        met = {(k, cell.strip()) for row in rows for k, cell in enumerate(row)}
+        if texts and not any((k, above[k]) in met for k in texts):
+            return True
+    pairs = itertools.zip_longest(above, below, fillvalue="")
+    return any(
+        cell and not is_number(cell) and (is_number(under) or cell.casefold() in _TARGETS)
+        for cell, under in pairs
+    )
 
 
-def _sparse(encoders: Sequence[Encoder], batch: Any) -> csr_matrix:
-    """The same as sparse rows: one entry of each column in a row, at most."""
-    n_rows = len(batch)
-    indices = np.empty((n_rows, len(encoders)), dtype=np.int64)
-    values = np.empty((n_rows, len(encoders)))
-    start = 0
-    for k, encoder in enumerate(encoders):
-        column = batch.column(encoder.name)
-        if isinstance(encoder, Categorical):
-            codes = encoder.codes(column)
-            indices[:, k], values[:, k] = start + np.maximum(codes, 0), codes >= 0
-        else:
-            indices[:, k], values[:, k] = start, encoder.values(column)
-        start += encoder.n_features
-    indptr = np.arange(n_rows + 1) * len(encoders)
-    X = csr_matrix((values.ravel(), indices.ravel(), indptr), shape=(n_rows, start))
-    X.eliminate_zeros()
-    return X
+def _records(file: LocalFile, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Each record that is not an empty line, with the line that it begins in."""
+    with reading(file) as stream:
+        text = io.TextIOWrapper(cast(BinaryIO, stream), "utf-8-sig", errors="replace", newline="")
+        try:
+            reader: Any = csv.reader(text, delimiter=separator)
+            line = 1
+            for record in reader:
+                if record:
+                    yield line, record
+                line = reader.line_num + 1
+        finally:
+            # Else the wrapper would close the stream, and what it is made from, a second time.
+            text.detach()
+
+
+def _line_of(file: LocalFile, separator: str, named: bool, row: int) -> str:
+    """Where a row of values, counted from 0, begins in the file."""
+    try:
+        found = itertools.islice(_records(file, separator), row + named, None)
+        return f"line {next(found)[0]}"
+    except (csv.Error, DataError, StopIteration):
+        return row_place(row)
+
+
+def _explained(file: LocalFile, width: int, separator: str, error: Exception) -> DataError:
+    """The first thing that is wrong with a file that Arrow refuses."""
+    line = 0
+    try:
+        for line, record in _records(file, separator):
+            where = f"{file.origin}, line {line}"
+            if len(record) != width:
+                return DataError(
+                    f"{where}: {len(record)} columns; expected {width} (separator "
+                    f"{separator!r}; set separator if it is another)"
+                )
+            for cell in record:
+                if "\ufffd" in cell:
+                    return DataError(
+                        f"{where}: {shown_word(cell)} is not UTF-8 text; convert the file to UTF-8"
+                    )
+    except csv.Error as reason:
+        return DataError(
+            f"{file.origin}, line {line + 1}: not a record of separated values "
+            f"({first_line(reason)})"
+        )
+    return DataError(
+        f"{file.origin}: not a table of values separated by {separator!r} ({first_line(error)})"
+    )
+
+
+# ARFF
+
+#: A quoted word with escapes, or a bare one.
+_TOKEN = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s,{}\"']+"
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_TOKEN})\s+(\{{.*\}}|{_TOKEN}.*)", re.IGNORECASE)
+#: In a sparse row the index comes first.
+_CELLS = re.compile(rf"\s*((?:[0-9]+\s+)?(?:{_TOKEN})|[^,\"']*?)\s*(?:,|$)")
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    """A declared column; `categories` are those of a nominal one, None of others."""
+
+    name: str
+    numeric: bool
+    categories: tuple[str, ...] | None = None
+
+
+def read_arff(file: LocalFile) -> Table:
+    """Read an ARFF file, dense or sparse.
+
+    scipy.io.arff reads no sparse rows and no texts, and takes what is out of place.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or anything in it is not ARFF.
+    """
+    attributes: list[_Attribute] = []
+    rows: list[list[str | None]] = []
+    places: list[int] = []
+    in_data = False
+    for number, line in _arff_lines(file):
+        where = f"{file.origin}, line {number}"
+        word = line.split(None, 1)[0].lower()
+        if in_data:
+            places.append(number)
+            rows.append(_arff_row(where, line, attributes))
+        elif word == "@data":
+            if not attributes:
+                raise DataError(f"{where}: @data before any @attribute")
+            if len(attributes) > MAX_COLUMNS:
+                raise DataError(
+                    f"{file.origin}: {len(attributes)} attributes; at most {MAX_COLUMNS}"
+                )
+            in_data = True
+        elif word == "@attribute":
+            attributes.append(_attribute(where, line))
+        elif word != "@relation":
+            raise DataError(
+                f"{where}: {shown_word(line)} is not a declaration of ARFF (@relation, @attribute "
+                "or @data)"
+            )
+    if not in_data:
+        raise DataError(f"{file.origin}: the line @data is missing; is this an ARFF file?")
+    names = [each.name for each in attributes]
+    check_names(file.origin, names)
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    data = pa.Table.from_arrays(columns, names=names) if rows else pa.table({})
+    nominal = frozenset(each.name for each in attributes if not each.numeric)
+    return Table(file.origin, data, lambda row: f"line {places[row]}", nominal=nominal)
+
+
+def _arff_lines(file: LocalFile) -> Iterable[tuple[int, str]]:
+    """The lines that are neither empty nor comments, with their numbers."""
+    with reading(file) as stream:
+        for number, raw in enumerate(stream, 1):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+            except UnicodeDecodeError:
+                raise DataError(
+                    f"{file.origin}, line {number}: not UTF-8 text; convert the file to UTF-8"
+                ) from None
+            if line and not line.startswith("%"):
+                yield number, line
+
+
+def _attribute(where: str, line: str) -> _Attribute:
+    match = _ATTRIBUTE.fullmatch(line)
+    if match is None:
+        raise DataError(f"{where}: {shown_word(line)} is not an attribute (@attribute NAME TYPE)")
+    name, kind = _unquoted(match[1]), match[2].strip()
+    if kind.startswith("{"):
+        categories = _arff_words(kind[1:-1])
+        if categories is None or "" in categories:
+            raise DataError(f"{where}: the values of {shown_word(name)} are not well-formed")
+        return _Attribute(name, False, tuple(categories))
+    word = kind.split()[0].lower()
+    if word not in ("numeric", "real", "integer", "string"):
+        raise DataError(
+            f"{where}: attribute {shown_word(name)} is of type {shown_word(word)}; numeric, string "
+            "and {a, b} are read"
+        )
+    return _Attribute(name, word != "string")
+
+
+def _arff_row(where: str, line: str, attributes: Sequence[_Attribute]) -> list[str | None]:
+    cells: list[str | None] = []
+    words = _sparse_words(where, line, attributes) if line.startswith("{") else _arff_words(line)
+    if words is None:
+        raise DataError(f"{where}: {shown_word(line)} is not a row of ARFF")
+    if len(words) != len(attributes):
+        raise DataError(f"{where}: {len(words)} values; expected {len(attributes)}")
+    for cell, attribute in zip(words, attributes, strict=True):
+        if cell != "?" and attribute.numeric and not is_number(cell):
+            raise DataError(
+                f"{where}: {shown_word(cell)} is not a number (attribute "
+                f"{shown_word(attribute.name)} is numeric)"
+            )
+        categories = attribute.categories
+        if cell != "?" and categories is not None and cell not in categories:
+            raise DataError(
+                f"{where}: {shown_word(cell)} is not a value of {shown_word(attribute.name)} "
+                f"({listed(categories)})"
+            )
+        cells.append(None if cell == "?" else cell)
+    return cells
+
+
+def _sparse_words(where: str, line: str, attributes: Sequence[_Attribute]) -> list[str]:
+    """All cells of a sparse row: those that are left out are 0, or the first category."""
+    cells = ["0" if not each.categories else each.categories[0] for each in attributes]
+    words = _arff_words(line[1:-1]) if line.endswith("}") else None
+    last = -1
+    for word in ["?"] if words is None else [] if words == [""] else words:
+        index, _, value = word.partition(" ")
+        if not (index.isascii() and index.isdigit() and len(index) < 9 and value.strip()):
+            raise DataError(f"{where}: {shown_word(word)} is not an index and a value")
+        if not last < int(index) < len(attributes):
+            raise DataError(
+                f"{where}: index {index} is out of order, or not below {len(attributes)}"
+            )
+        last = int(index)
+        cells[last] = _unquoted(value.strip())
+    return cells
+
+
+def _arff_words(text: str) -> list[str] | None:
+    """The words between commas without their quotes; None if they are not well-formed."""
+    if "'" not in text and '"' not in text:
+        return [word.strip() for word in text.split(",")]
+    words, start = [], 0
+    while start <= len(text):
+        match = _CELLS.match(text, start)
+        if match is None:
+            return None
+        words.append(_unquoted(match[1]))
+        start = match.end() + (match.end() == len(text) and not match[0].endswith(","))
+    return words
+
+
+def _unquoted(word: str) -> str:
+    if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'":
+        return re.sub(r"\\(.)", r"\1", word[1:-1])
+    return word

@@ -68,7 +68,7 @@ def describe_dataset(work: DatasetWork) -> DatasetInfo:
 
 def _gamma(dataset: Dataset) -> float:
     """The registered kernel width, or the one that is computed from the training part."""
-    from ...data_loaders.own.widths import scale_gamma
+    from ...data_loaders.transforms import scale_gamma
 
     known = dataset.default_gamma
     return scale_gamma(dataset.X_train) if known is None else known

@@ -9,8 +9,9 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr
 
-from ...data_loaders import DataError, Source, suggest
+from ...data_loaders import DataError, Source
 from ...data_loaders.own.finding import find_own, is_own
+from ...data_loaders.sources import unknown
 from ..errors import StudyError
 from .parts import Name, TaskEntry
 from .select import dataset_names, find, imported_names, source_of
@@ -135,4 +136,4 @@ def checked_dataset(
     except DataError as error:
         raise StudyError(f"{place}{error}") from None
     place = f"{where}dataset: " if where else ""
-    raise StudyError(f"{place}unknown dataset {name!r}{suggest(name, [*known, *imported_names()])}")
+    raise StudyError(f"{place}{unknown(name, [*known, *imported_names()])}")

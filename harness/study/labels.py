@@ -54,8 +54,6 @@ def _labelled(entries: Sequence[Any], default: str) -> list[Any]:
 
 def label_of(name: str) -> str:
     """The label of what has a name: the last part of a path, and of "file.py:name" the name."""
-    if name.startswith("like:"):  # "like:susy" must never be shown as "susy"
-        return name
     return PurePath(name.rpartition(":")[2]).name or name
 
 

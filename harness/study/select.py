@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from ...data_loaders import Source, sources, suggest
+from ...data_loaders.sources import unknown
 from ..errors import StudyError
 from ..evaluation.outside.templates import is_command, located_command
 from ..planning.keys import hash_json
@@ -182,7 +183,7 @@ def unknown_task(study: StudyBase, name: str, known: Iterable[str] = ()) -> Stud
     """The error for a task that there is not; it suggests the nearest name."""
     names = dict.fromkeys(text for task in study.tasks for text in task.names)
     names |= dict.fromkeys([*_stems(study.tasks), *known])
-    return StudyError(f"unknown dataset {name!r}{suggest(name, list(names))}")
+    return StudyError(unknown(name, list(names)))
 
 
 def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]:
@@ -368,7 +369,7 @@ def dataset_names() -> list[str]:
 def imported_names() -> list[str]:
     """Names of the imported datasets."""
     from ...data_loaders.cache import datasets_folder
-    from ...data_loaders.own.entries import imported_names as names_in
+    from ...data_loaders.own.importing import imported_names as names_in
 
     return list(names_in(datasets_folder()))
 

@@ -225,11 +225,4 @@ def _problem(runs: pd.DataFrame, task: SvmTask) -> str:
         sizes.append(f"{formatting.integer(n_classes)} classes, each against the rest")
     folds = [] if task.folds is None else [f"{task.folds}-fold cross-validation"]
     unknown = [] if task.reference or task.tune else ["no reference optimum"]
-    return ", ".join([*_imitation(task), *sizes, *wording.kernel_words(task), *folds, *unknown])
-
-
-def _imitation(task: SvmTask) -> list[str]:
-    """What a reader must know of synthetic points, whatever the label says."""
-    if not task.dataset.startswith("like:"):
-        return []
-    return [f"synthetic points in the shape of {task.dataset.removeprefix('like:')}"]
+    return ", ".join([*sizes, *wording.kernel_words(task), *folds, *unknown])

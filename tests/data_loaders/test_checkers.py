@@ -84,8 +84,8 @@ def test_parameters_have_defaults():
 @pytest.mark.parametrize(
     ("params", "complaint"),
     [
-        ({"n_train": 15}, "n_train must be between 16, one point in each cell, and"),
-        ({"n_test": 0}, "n_test must be between 16, one point in each cell, and"),
+        ({"n_train": 15}, "n_train must be between 16 and 100000000"),
+        ({"n_test": 0}, "n_test must be between 16 and 100000000"),
         ({"n_test": -16}, "got -16"),
         ({"n_train": 16 * 10**9}, "and 100000000, got 16000000000"),
         ({"n_train": 16.5}, "n_train must be an integer, got 16.5"),

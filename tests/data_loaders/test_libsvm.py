@@ -2,9 +2,9 @@
 
 import bz2
 import gzip
-import subprocess
-import sys
+import io
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,25 +12,16 @@ from hypothesis import given, strategies as st
 
 from marginbench.data_loaders import DataError, libsvm
 from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.libsvm_tokens import tokens
 
 TEXT = b"+1 1:0.5 3:-2\n-1 2:1e-3\n+1\n-1 1:7 2:0 4:1\n"
 DENSE = np.array([[0.5, 0, -2, 0], [0, 1e-3, 0, 0], [0, 0, 0, 0], [7, 0, 0, 1]])
 LABELS = [1, -1, 1, -1]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiled():
-    """Compile once, outside of any test's time limit."""
-    assert tokens(b"1 1:0.12345678901234567890\n", 1, False).values.tolist() == [
-        0.1234567890123456789
-    ]
-
-
-@pytest.fixture(params=[0, 1 << 30], ids=["compiled", "by line"], autouse=True)
-def either_parser(request, monkeypatch):
-    """Send small texts to the compiled parser first, or straight to the other one."""
-    monkeypatch.setattr(libsvm, "_COMPILED_BYTES", request.param)
+@pytest.fixture(params=[0, 1 << 30], ids=["scikit-learn", "by line"], autouse=True)
+def either_reader(request, monkeypatch):
+    """Send small texts to scikit-learn's reader first, or straight to the other one."""
+    monkeypatch.setattr(libsvm, "_MANY_BYTES", request.param)
 
 
 def read(path: Path, text: bytes, width: int = 4, classes: tuple[int, ...] = (-1, 1)):
@@ -88,16 +79,6 @@ def test_reads_all_spellings_alike(tmp_path, text):
     assert part.X.has_canonical_format
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 16, 33])
-def test_blocks_do_not_matter(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(libsvm, "BLOCK_BYTES", size)
-    part = read(tmp_path / "data", TEXT)
-    np.testing.assert_array_equal(part.X.toarray(), DENSE)
-    np.testing.assert_array_equal(part.y, LABELS)
-    message = refusal(tmp_path / "wrong", TEXT + b"+1 1:x\n")
-    assert "line 5: '1:x' is not an index:value pair" in message
-
-
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
@@ -120,7 +101,6 @@ def test_blocks_do_not_matter(tmp_path, monkeypatch, size):
         (b"+1 0x1:1", "'0x1:1' is not an index:value pair"),
         (b"+1 1:0x1", "'1:0x1' is not an index:value pair"),
         (b"+1 qid:3 1:1", "'qid:3' is not an index:value pair"),
-        (b"+1 1:1 # note", "'#' is not an index:value pair"),
         (b"+1 1:1\x00\xff\x1b[31m", "'1:1\\x00\ufffd\\x1b[31m' is not an index:value pair"),
         (b"+1 0:1", "index 0 in '0:1'; indices start at 1"),
         (b"+1 2:1 1:1", "index 1 after 2; indices must increase"),
@@ -146,17 +126,6 @@ def test_refuses_an_empty_file(tmp_path, compress):
 def test_refuses_one_class_only(tmp_path):
     message = refusal(tmp_path / "data", b"-1 1:1\n-1 2:1\n")
     assert "one class only (every label is -1)" in message
-
-
-@pytest.mark.parametrize("compress", [bz2.compress, gzip.compress])
-@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:20] + b"?" * 40])
-def test_refuses_a_damaged_archive(tmp_path, compress, damage):
-    assert "cannot be read" in refusal(tmp_path / "data", damage(compress(TEXT * 100)))
-
-
-def test_refuses_a_missing_file(tmp_path):
-    with pytest.raises(DataError, match="cannot be read"):
-        libsvm.read_file(LocalFile(tmp_path / "none", "none"), 4, (-1, 1))
 
 
 def test_every_so_many_rows_of_a_single_file_are_the_test_part(tmp_path):
@@ -197,30 +166,34 @@ _NUMBERS = st.tuples(
 )
 
 
-@given(
-    st.one_of(_LINES, _NUMBERS, st.text(alphabet="01+-.eE: #\n", max_size=12).map(str.encode)),
-    st.booleans(),
-)
-def test_both_parsers_agree(text, comments):
-    text += b"\n"
-    dialect = libsvm._Dialect(4, (-1, 1), comments)
-    regular = libsvm._parse_regular(text, dialect)
-    try:
-        lines = libsvm._parse_lines(text, dialect, "text", 1)
-    except DataError:
-        assert regular is None
-        return
-    if regular is not None:  # else the text goes to the line parser anyway
-        for name in ("labels", "lengths", "indices", "values"):
-            np.testing.assert_array_equal(getattr(regular, name), getattr(lines, name))
+class Irregular(Exception):
+    """Text that scikit-learn does not take."""
 
 
-def test_regular_text_does_not_need_the_line_parser(tmp_path, monkeypatch):
-    def fail(*args):
-        raise AssertionError("regular text was parsed line by line")
+@given(st.one_of(_LINES, _NUMBERS, st.text(alphabet="01+-.eE: #\n", max_size=12).map(str.encode)))
+def test_both_readers_agree(text):
+    path = Path("text")
+    opened = mock.patch.object(libsvm, "reading", side_effect=lambda file: io.BytesIO(text))
+    with opened, mock.patch.object(libsvm, "_MANY_BYTES", 1 << 30):
+        try:
+            lines = libsvm.read_rows([LocalFile(path, "text")], 4, (-1, 1))
+        except DataError as error:
+            lines = error
+    by_line = mock.patch.object(libsvm, "_read_lines", side_effect=Irregular)
+    with opened, by_line, mock.patch.object(libsvm, "_MANY_BYTES", 0):
+        try:
+            regular = libsvm.read_rows([LocalFile(path, "text")], 4, (-1, 1))
+        except (Irregular, DataError):  # the text goes to the other reader anyway
+            return
+    assert not isinstance(lines, DataError)
+    np.testing.assert_array_equal(regular.y, lines.y)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(regular.X, name), getattr(lines.X, name))
 
-    monkeypatch.setattr(libsvm, "_COMPILED_BYTES", 0)  # for either parameter
-    monkeypatch.setattr(libsvm, "_parse_lines", fail)
+
+def test_regular_text_is_read_by_scikit_learn(tmp_path, monkeypatch):
+    monkeypatch.setattr(libsvm, "_MANY_BYTES", 0)  # for either parameter
+    monkeypatch.setattr(libsvm, "_read_lines", None)
     part = read(tmp_path / "data", TEXT)
     np.testing.assert_array_equal(part.X.toarray(), DENSE)
 
@@ -252,102 +225,46 @@ def test_the_largest_integer_labels_are_exact(tmp_path):
     assert part.y.tolist() == [2**53, -(2**53)]
 
 
-def test_blocks_without_a_width_grow(tmp_path, monkeypatch):
-    monkeypatch.setattr(libsvm, "BLOCK_BYTES", 8)
+def test_several_files_without_a_width(tmp_path):
     texts = [b"3 2:1\n-7 1:0\n", b"3 9:1 20:2.5\n5\n"]
     for name, text in zip("ab", texts, strict=True):
         (tmp_path / name).write_bytes(text)
-    parts = list(libsvm.blocks([LocalFile(tmp_path / name, name) for name in "ab"]))
-    widths = [part.X.shape[1] for part in parts]
-    assert widths == sorted(widths)
-    assert (widths[0], widths[-1]) == (2, 20)
-    assert [label for part in parts for label in part.y] == [3, -7, 3, 5]
-    rows = [row.todok() for part in parts for row in part.X]
-    found = [{int(j): value for (_, j), value in row.items()} for row in rows]
-    assert found == [{1: 1.0}, {}, {8: 1.0, 19: 2.5}, {}]
-
-
-def test_blocks_take_classes_and_a_width(tmp_path):
-    (tmp_path / "a").write_bytes(b"3 2:1\n-7 1:1\n")
-    file = LocalFile(tmp_path / "a", "a")
-    assert [part.X.shape for part in libsvm.blocks([file], width=6)] == [(2, 6)]
+    files = [LocalFile(tmp_path / name, name) for name in "ab"]
+    part = libsvm.read_rows(files)
+    assert part.y.tolist() == [3, -7, 3, 5]
+    assert part.X.shape == (4, 20)
+    assert {(int(i), int(j)): v for (i, j), v in part.X.todok().items()} == {
+        (0, 1): 1.0,
+        (2, 8): 1.0,
+        (2, 19): 2.5,
+    }
     with pytest.raises(DataError, match="a, line 2: label '-7' is not one of the 2 classes 3, 4"):
-        list(libsvm.blocks([file], classes=(3, 4)))
+        libsvm.read_rows(files, classes=(3, 4))
     with pytest.raises(DataError, match="a, line 1: index 2 is over the number of features, 1"):
-        list(libsvm.blocks([file], width=1))
+        libsvm.read_rows(files, 1)
 
 
-def spellings(n: int) -> list[str]:
-    """Random numbers of every size in every notation, and those at the edges of the fast path."""
-    rng = np.random.default_rng(11)
-    bits = rng.integers(0, 2**64, n // 2, dtype=np.uint64).view(np.float64)
-    sizes = 10.0 ** rng.uniform(-30, 30, n // 2) * rng.choice([-1, 1], n // 2)
-    numbers = [float(x) for x in np.concatenate([bits[np.isfinite(bits)], sizes])]
-    forms = ["%r", "%.17g", "%.15g", "%.6g", "%.18e", "%+.3e", "%.0f", "%.25g", "%.3f", "%E"]
-    digits = ["".join(map(str, rng.integers(0, 10, k % 24 + 1))) for k in range(n // 4)]
-    exact = [2**53 - 1, 2**53, 2**53 + 1, 10**18 - 1, 10**18, 10**19, 2**64 - 1, 2**64]
-    edges = [
-        f"{m}{tail}" for m in exact for tail in ("", "000", ".5", "e22", "e-22", "e23", "e-23")
-    ]
-    odd = ["0", "-0", "+0.0", "-.0e9", "00012.500", "1e0000001", "5e-324", "2e-324", "1e-400"]
-    odd += ["0e999999999999", "1e22", "1e23", "9007199254740993", "1.7976931348623157e308"]
-    return (
-        [forms[k % len(forms)] % number for k, number in enumerate(numbers)]
-        + [f"{d[: len(d) // 2]}.{d[len(d) // 2 :]}" for d in digits]
-        + [f"{d}e{int(k)}" for d, k in zip(digits, rng.integers(-60, 60, len(digits)), strict=True)]
-        + edges
-        + odd
-    )
-
-
-@pytest.mark.parametrize("either_parser", [0], indirect=True)  # the other one calls float()
-@pytest.mark.parametrize("n", [20_000, pytest.param(500_000, marks=pytest.mark.slow)])
-def test_every_number_is_the_nearest(n):
-    words = [word for word in spellings(n) if np.isfinite(float(word))]
-    text = "".join(f"1 1:{word}\n" for word in words).encode()
-    expected = np.array([float(word) for word in words])
-    np.testing.assert_array_equal(
-        tokens(text, 1, False).values.view(np.int64), expected.view(np.int64)
-    )
-
-
-def test_comments_are_skipped_where_they_are_allowed(tmp_path):
+def test_comments_are_skipped(tmp_path):
     text = b"# SVM-light 1\n1 2:0.5 # a: 7:1\n  #\n-1#\n1 1:1#x\n"
     (tmp_path / "a").write_bytes(text)
     file = LocalFile(tmp_path / "a", "a")
-    [part] = libsvm.blocks([file], width=2, comments=True)
+    part = libsvm.read_rows([file], 2)
     assert part.X.toarray().tolist() == [[0, 0.5], [0, 0], [1, 0]]
     assert part.y.tolist() == [1, -1, 1]
     (tmp_path / "a").write_bytes(text + b"1 3:1 # z\n")
     with pytest.raises(DataError, match="a, line 6: index 3 is over the number of features, 2"):
-        list(libsvm.blocks([file], width=2, comments=True))
+        libsvm.read_rows([file], 2)
     (tmp_path / "a").write_bytes(b"# nothing else\n")
     with pytest.raises(DataError, match="a: the file is empty"):
-        list(libsvm.blocks([file], width=2, comments=True))
+        libsvm.read_rows([file], 2)
 
 
 def test_lines_without_labels(tmp_path):
     (tmp_path / "a").write_bytes(b"2:0.5 \n\n1:1 3:-2\n")
     file = LocalFile(tmp_path / "a", "a")
-    [part] = libsvm.blocks([file], width=3, labelled=False)
+    part = libsvm.read_rows([file], 3, labelled=False)
     assert part.X.toarray().tolist() == [[0, 0.5, 0], [0, 0, 0], [1, 0, -2]]
     assert part.y.tolist() == [0, 0, 0]
     (tmp_path / "a").write_bytes(b"2:0.5\n1 2:1\n")
     with pytest.raises(DataError, match="a, line 2: '1' is not an index:value pair"):
-        list(libsvm.blocks([file], labelled=False))
-
-
-@pytest.mark.parametrize("either_parser", [1 << 30], indirect=True)  # does not matter here
-def test_small_files_do_without_numba(tmp_path):
-    (tmp_path / "a").write_bytes(TEXT)
-    script = """
-import sys
-from pathlib import Path
-from marginbench.data_loaders import libsvm
-from marginbench.data_loaders.files import LocalFile
-
-print(libsvm.read_file(LocalFile(Path(sys.argv[1]), "a"), 4, (-1, 1)).y, "numba" in sys.modules)
-"""
-    command = [sys.executable, "-c", script, str(tmp_path / "a")]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert output == "[ 1 -1  1 -1] False\n"
+        libsvm.read_rows([file], labelled=False)

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from scipy.sparse import issparse
 
-from marginbench.data_loaders import DataError, Source, find, load, splits
+from marginbench.data_loaders import DataError, Source, find, load, transforms
 from marginbench.data_loaders.content import Part
-from marginbench.data_loaders.datasets import aut_avn, kdd99, rcv1
+from marginbench.data_loaders.datasets import aut_avn, rcv1
 from marginbench.data_loaders.files import RemoteFile
 from marginbench.data_loaders.idx import FILES
 
@@ -110,7 +110,7 @@ def test_susy(offered):
     assert "SUSY.csv.gz: 30 rows, but the last 500000 alone are the test part" in message
 
     def last_ten(rows, origin):
-        return splits.last(rows, 10, origin)
+        return transforms.last(rows, origin, 10)
 
     data = load(replace(source, read=partial(source.read, split=last_ten)))
     assert (data.n_train, data.n_test, data.n_features) == (20, 10, 18)
@@ -324,8 +324,7 @@ def test_kdd99_says_which_line_is_wrong(offered, line, complaint):
     assert complaint in message
 
 
-def test_kdd99_blocks_share_their_words(offered, monkeypatch):
-    monkeypatch.setattr(kdd99, "_BLOCK_BYTES", 120)
+def test_kdd99_files_share_their_words(offered):
     lines = [connection(f"p{k % 3} s{7 - k} F", "normal." if k % 2 else "x.") for k in range(8)]
     files = {"kddcup.data.gz": b"".join(lines), "corrected.gz": b"".join(lines[::-1])}
     data = load(offered("kdd99", files))
@@ -333,5 +332,3 @@ def test_kdd99_blocks_share_their_words(offered, monkeypatch):
     np.testing.assert_array_equal(data.X_train.toarray(), data.X_test.toarray()[::-1])
     expected = [[38 + k % 3, 41 + 7 - k, 49] for k in range(8)]
     assert data.X_train.indices.reshape(8, 3).tolist() == expected
-    monkeypatch.setattr(kdd99, "_MAX_WORDS", 7)
-    assert "column 3 has more than 7 words" in refusal(offered("kdd99", files), {"scale": "none"})

@@ -1,14 +1,17 @@
-"""Cached files whose metadata and content disagree although every checksum fits."""
+"""The Parquet file: what is damage although every checksum fits, and loads that rely on a stamp."""
 
+import contextlib
 import json
+import os
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from scipy.sparse import csr_matrix, issparse, vstack as sparse_vstack
+from scipy.sparse import csr_matrix, issparse
 
-from marginbench.data_loaders import layout, store
+from marginbench.data_loaders import DataWarning, fetch, load, store, verify
 from marginbench.data_loaders.content import Content, Part, fingerprint
 
 HEADER = store.Header("it", {}, None, 1)
@@ -69,97 +72,210 @@ def test_labels_of_another_type_are_damage(tmp_path):
     assert "labels are of type float64" in damage(tmp_path / "it", X, Y.astype(float))
 
 
-def blocks(n, make, dtype=np.float32) -> list[Part]:
-    """Blocks of 7 rows, some of them without non-zeros."""
-    rng = np.random.default_rng(n)
-    dense = rng.standard_normal((n, 4)) * (rng.random((n, 4)) < 0.4)
-    y = np.where(np.arange(n) % 3 == 0, 1, -1).astype(np.int8)
-    return [
-        Part(make(dense[start : start + 7].astype(dtype)), y[start : start + 7])
-        for start in range(0, n, 7)
-    ]
-
-
-def write_rows(path, rows, header=HEADER) -> str:
-    """Write parts with their roles; the fingerprint that the writer tells."""
-    X = rows[0][1].X
-    with store.Writer(path, header, n_features=4, sparse=issparse(X), dtype=X.dtype) as writer:
-        for role, part in rows:
-            writer.append(role, part)
-    return writer.fingerprint
-
-
-def write_blocks(path, train, test, header=HEADER) -> str:
-    rows = [("train", part) for part in train] + [("test", part) for part in test]
-    return write_rows(path, rows, header)
-
-
-def whole(parts) -> Part:
-    stack = sparse_vstack if issparse(parts[0].X) else np.vstack
-    return Part(stack([part.X for part in parts]), np.concatenate([part.y for part in parts]))
-
-
 @pytest.mark.parametrize("make", [np.array, csr_matrix])
 @pytest.mark.parametrize("group", [(1 << 15, 1 << 22), (10, 1 << 22), (1 << 15, 9), (1, 1)])
-def test_blocks_make_the_file_that_their_rows_make_at_once(tmp_path, monkeypatch, make, group):
-    monkeypatch.setattr(layout, "GROUP_ROWS", group[0])
-    monkeypatch.setattr(layout, "GROUP_ENTRIES", group[1])
-    train, test = blocks(50, make), blocks(30, make)
-    got = write_blocks(tmp_path / "blocks", train, test)
-    expected = Content(whole(train), whole(test))
-    store.write(tmp_path / "once", HEADER, expected)
-    for name in ("blocks", "once"):
-        found = store.read(tmp_path / name, HEADER)
-        assert found.fingerprint == got == fingerprint(expected)
-        for (_, mine), (_, other) in zip(found.content.parts(), expected.parts(), strict=True):
-            dense = (X.toarray() if issparse(X) else X for X in (mine.X, other.X))
-            np.testing.assert_array_equal(*dense)
-            np.testing.assert_array_equal(mine.y, other.y)
-    sizes = [
-        pq.read_metadata(tmp_path / "blocks").row_group(k).num_rows
-        for k in range(pq.read_metadata(tmp_path / "blocks").num_row_groups)
-    ]
+def test_row_groups_do_not_change_what_is_read(tmp_path, monkeypatch, make, group):
+    monkeypatch.setattr(store, "GROUP_ROWS", group[0])
+    monkeypatch.setattr(store, "GROUP_ENTRIES", group[1])
+    rng = np.random.default_rng(3)
+    dense = (rng.standard_normal((80, 4)) * (rng.random((80, 4)) < 0.4)).astype(np.float32)
+    y = np.where(np.arange(80) % 3 == 0, 1, -1).astype(np.int8)
+    expected = Content(Part(make(dense[:50]), y[:50]), Part(make(dense[50:]), y[50:]))
+    store.write(tmp_path / "it", HEADER, expected)
+    found = store.read(tmp_path / "it", HEADER)
+    assert found.fingerprint == fingerprint(expected)
+    rows = [part.X.toarray() if issparse(part.X) else part.X for _, part in found.content.parts()]
+    np.testing.assert_array_equal(np.vstack(rows), dense)
+    np.testing.assert_array_equal(np.concatenate([p.y for _, p in found.content.parts()]), y)
+    about = pq.read_metadata(tmp_path / "it")
+    sizes = [about.row_group(k).num_rows for k in range(about.num_row_groups)]
     assert max(sizes) <= group[0]
-    assert len(sizes) == 1 or group != (1 << 15, 1 << 22)
-
-
-def test_blocks_out_of_order_or_of_another_kind_are_refused(tmp_path):
-    [dense], [sparse] = blocks(7, np.array), blocks(7, csr_matrix)
-    write_blocks(tmp_path / "it", [dense], [dense])
-    with pytest.raises(ValueError, match="it: training rows after test rows"):
-        write_rows(tmp_path / "it", [("test", dense), ("train", dense)])
-    for wrong in (sparse, Part(dense.X.astype(float), dense.y), Part(dense.X[:, :3], dense.y)):
-        with pytest.raises(ValueError, match=r"it: points .* in a file of"):
-            write_blocks(tmp_path / "it", [dense], [wrong])
-    # The file that was written first is still there, and nothing else.
-    assert store.verify(tmp_path / "it", HEADER).content.train.y.tolist() == dense.y.tolist()
-    assert [path.name for path in tmp_path.iterdir()] == ["it"]
-
-
-def test_a_file_without_rows_is_refused(tmp_path):
-    with (
-        pytest.raises(ValueError, match="it: no rows to write"),
-        store.Writer(tmp_path / "it", HEADER, n_features=4, sparse=False, dtype="f4"),
-    ):
-        pass
-    assert not list(tmp_path.iterdir())
+    assert len(sizes) == 2 or group != (1 << 15, 1 << 22)
 
 
 def test_what_was_decided_comes_back_and_is_not_compared(tmp_path):
     header = replace(HEADER, decided=["target: y", "scale: none"])
-    write_blocks(tmp_path / "it", blocks(7, np.array), blocks(7, np.array), header)
+    store.write(tmp_path / "it", header, Content(Part(X, Y), Part(X, Y)))
     assert store.read(tmp_path / "it", HEADER).header == header
     assert store.read_header(tmp_path / "it") == header
 
 
-def test_a_file_of_the_first_layout_is_outdated(tmp_path):
-    about = {"name": "it", "params": {}, "source_fingerprint": None, "transform_version": 1}
-    about |= {"schema_version": 1, "n_features": 4, "fingerprint": "0" * 64}
+def test_a_file_of_another_schema_is_outdated(tmp_path):
     store.write(tmp_path / "it", HEADER, Content(Part(X, Y), Part(X, Y)))
-    table = pq.read_table(tmp_path / "it")
-    table = table.replace_schema_metadata({b"marginbench": json.dumps(about).encode()})
-    pq.write_table(table, tmp_path / "it")
+    rewrite(tmp_path / "it", schema_version=1)
     with pytest.raises(store.Unusable) as caught:
         store.read(tmp_path / "it", HEADER)
     assert caught.value.state == "outdated"
     assert store.read_header(tmp_path / "it").schema_version == 1
+
+
+# Loads that rely on a stamp: no hashing, and damage is found all the same.
+
+RNG = np.random.default_rng(5)
+POINTS = (RNG.standard_normal((40, 5)) * (RNG.random((40, 5)) < 0.5)).astype(np.float32)
+LABELS = np.where(np.arange(40) % 2, 1, -1).astype(np.int8)
+
+
+@pytest.fixture(params=[np.array, csr_matrix], ids=["dense", "sparse"])
+def source(tiny, request, monkeypatch):
+    """A dataset whose files are stamped however young they are."""
+    monkeypatch.setattr(store, "_SETTLED_NS", 0)
+    points = request.param(POINTS)
+    content = Content(Part(points[:30], LABELS[:30]), Part(points[30:], LABELS[30:]))
+    return tiny(files=(), read=lambda files, params: content)
+
+
+def forge(path, footer=None) -> None:
+    """Make the stamp fit the file as it is now, but for its footer."""
+    stamp = json.loads(store.stamp_path(path).read_bytes())
+    now = store._identity(path)
+    stamp["file"] = now | {"footer": footer or stamp["file"]["footer"]}
+    store.stamp_path(path).write_text(json.dumps(stamp))
+
+
+def rewritten(path) -> None:
+    """Change the labels, with checksums that fit, and say that nothing has changed."""
+    table, about = pq.read_table(path), pq.read_metadata(path).metadata[b"marginbench"]
+    flipped = -table["y"].to_numpy()
+    table = table.set_column(table.column_names.index("y"), table.schema.field("y"), [flipped])
+    with pq.ParquetWriter(path, table.schema, write_page_checksum=True) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({b"marginbench": about})
+
+
+def dense(X) -> np.ndarray:
+    return X.toarray() if issparse(X) else X
+
+
+def assert_right(data) -> None:
+    np.testing.assert_array_equal(np.vstack([dense(data.X_train), dense(data.X_test)]), POINTS)
+    np.testing.assert_array_equal(np.concatenate([data.y_train, data.y_test]), LABELS)
+
+
+@pytest.fixture
+def hashing(monkeypatch):
+    """How many times content was hashed: once when the file is made, once per verification."""
+    calls = []
+    whole = store.fingerprint
+
+    def counting(content):
+        calls.append(content)
+        return whole(content)
+
+    monkeypatch.setattr(store, "fingerprint", counting)
+    return calls
+
+
+def test_content_is_hashed_once(source, hashing):
+    first = load(source)
+    assert len(hashing) == 2
+    again = load(source)
+    assert len(hashing) == 2
+    assert_right(again)
+    assert again.fingerprint == first.fingerprint
+    assert verify(source).state == "ok"
+    assert len(hashing) == 3
+
+
+def test_a_file_that_was_touched_copied_or_swapped_is_verified_again(source, hashing, tmp_path):
+    path = fetch(source)
+    os.utime(path)
+    assert_right(load(source))
+    assert len(hashing) == 3
+    shutil.copy2(path, tmp_path / "copy")  # its times too
+    os.replace(tmp_path / "copy", path)
+    assert_right(load(source))
+    assert len(hashing) == 4
+    load(source)
+    assert len(hashing) == 4
+
+
+def test_a_file_that_has_just_changed_is_not_stamped(source, monkeypatch):
+    monkeypatch.setattr(store, "_SETTLED_NS", 10**12)
+    path = fetch(source)
+    assert not store.stamp_path(path).exists()
+    assert_right(load(source))
+
+
+def unnoticed_flips(path, header, step) -> list[int]:
+    """Where a flipped bit of a stamped file goes unnoticed; the data are right all the same."""
+    whole = path.read_bytes()
+    unnoticed = []
+    for position in range(0, len(whole), step):
+        data = bytearray(whole)
+        data[position] ^= 1 << position % 8
+        path.write_bytes(bytes(data))
+        forge(path)
+        with contextlib.suppress(store.Unusable):
+            content = store.read(path, header).content
+            unnoticed.append(position)
+            found = np.vstack([dense(part.X) for _, part in content.parts()])
+            np.testing.assert_array_equal(found, POINTS)
+            assert [*content.train.y, *content.test.y] == LABELS.tolist()
+    return unnoticed
+
+
+@pytest.mark.parametrize("step", [61, pytest.param(5, marks=pytest.mark.slow)])
+def test_no_flipped_bit_passes_a_stamp(source, step):
+    path = fetch(source)
+    size = path.stat().st_size
+    footer = size - 8 - int.from_bytes(path.read_bytes()[-8:-4], "little")
+    unnoticed = unnoticed_flips(path, store.read_header(path), step)
+    # Headers of pages have a few bits that mean nothing to a reader, the footer many.
+    assert sum(position < footer for position in unnoticed) < 0.5 * (footer / step)
+
+
+def test_another_footer_is_found(source):
+    """Content changed together with its checksums: only the digest of the footer tells."""
+    path = fetch(source)
+    rewritten(path)
+    forge(path)
+    with pytest.warns(DataWarning, match="the content's fingerprint is"):
+        assert_right(load(source))
+
+
+def test_verify_does_not_rely_on_a_stamp(source):
+    path = fetch(source)
+    rewritten(path)
+    forge(path, footer=store._identity(path)["footer"])
+    assert verify(source).state == "damaged"
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_read_again(source, hashing, monkeypatch):
+    fetch(source)
+    read, calls = store._read, []
+
+    def replacing(path, header):
+        calls.append(path)
+        found = read(path, header)
+        if len(calls) == 1:
+            os.utime(path)
+        return found
+
+    monkeypatch.setattr(store, "_read", replacing)
+    assert_right(load(source))
+    assert len(calls) == 2
+    assert len(hashing) == 3
+
+
+@pytest.mark.parametrize("stamp", [b"", b"{", b"[]", b'{"file": 1, "fingerprint": 2}', b"\xff"])
+def test_a_broken_stamp_does_not_count(source, hashing, stamp):
+    path = fetch(source)
+    store.stamp_path(path).write_bytes(stamp)
+    assert_right(load(source))
+    assert len(hashing) == 3
+    load(source)
+    assert len(hashing) == 3
+
+
+def test_a_cache_that_cannot_be_written_is_verified_each_time(source, hashing, monkeypatch):
+    path = fetch(source)
+    store.stamp_path(path).unlink()
+
+    def refused(*args):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(store, "replacing", refused)
+    for n_hashed in (3, 4):
+        assert_right(load(source))
+        assert len(hashing) == n_hashed

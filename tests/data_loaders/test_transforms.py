@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from marginbench.data_loaders import DataError, splits, transforms
+from marginbench.data_loaders import DataError, content as content_module, transforms
 from marginbench.data_loaders.content import Content, Part
 
 
@@ -36,7 +36,7 @@ def dense(part: Part) -> np.ndarray:
     ],
 )
 def test_scales_are_fitted_to_the_training_part(store, scale, scaler, monkeypatch):
-    monkeypatch.setattr(transforms, "_CHUNK_ENTRIES", 28)  # 7 rows at a time
+    monkeypatch.setattr(content_module, "_CHUNK_ENTRIES", 28)  # 7 rows at a time
     content = raw(store)
     scaler.fit(dense(content.train))
     made = transforms.tabular(content, {"scale": scale})
@@ -119,18 +119,18 @@ def test_images_of_norm_one():
 @pytest.mark.parametrize("store", [np.array, csr_matrix])
 def test_every_row(store):
     rows = Part(store(np.arange(7.0)[:, None]), np.arange(7))
-    content = splits.every(rows, 3, first=2)
+    content = transforms.every(rows, 3, first=2)
     assert content.train.y.tolist() == [0, 1, 3, 4, 6]
     assert content.test.y.tolist() == [2, 5]
     np.testing.assert_array_equal(dense(content.test)[:, 0], content.test.y)
-    assert splits.every(rows, 3, first=0).test.y.tolist() == [0, 3, 6]
+    assert transforms.every(rows, 3, first=0).test.y.tolist() == [0, 3, 6]
 
 
 def test_the_last_rows():
     rows = Part(np.arange(7.0)[:, None], np.arange(7))
-    content = splits.last(rows, 2, "file")
+    content = transforms.last(rows, "file", 2)
     assert content.train.y.tolist() == [0, 1, 2, 3, 4]
     assert content.test.y.tolist() == [5, 6]
     np.testing.assert_array_equal(content.test.X[:, 0], [5, 6])
     with pytest.raises(DataError, match=r"^file: 7 rows, but the last 7 alone are the test part"):
-        splits.last(rows, 7, "file")
+        transforms.last(rows, "file", 7)

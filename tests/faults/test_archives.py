@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.data_loaders import DataError, limits
+from marginbench.data_loaders import DataError, files
 from marginbench.data_loaders.datasets import cifar
-from marginbench.data_loaders.files import LocalFile
-from marginbench.data_loaders.streams import reading
+from marginbench.data_loaders.files import LocalFile, reading
 
-MIB = limits.MIB
+MIB = files.MIB
 PACK = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 NAMES = [*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"]
 RECORDS = {name: bytes([k]) + bytes(3072) for k, name in enumerate(NAMES)}
@@ -29,7 +28,7 @@ N_DAMAGED = 3000 if os.environ.get("MARGINBENCH_FAULTS") == "long" else 150
 
 @pytest.fixture(autouse=True)
 def no_limit_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(limits.BYTES_VARIABLE, raising=False)
+    monkeypatch.delenv(files.BYTES_VARIABLE, raising=False)
 
 
 def zipped(entries: list[tuple[str, bytes]], method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -109,12 +108,12 @@ def test_the_limit_grows_with_the_packed_file(tmp_path):
 
 def test_the_user_can_set_the_limit(tmp_path, monkeypatch):
     file = local(tmp_path / "it", "gz", bomb("gz"), max_bytes=MIB)
-    monkeypatch.setenv(limits.BYTES_VARIABLE, str(80 * MIB))
+    monkeypatch.setenv(files.BYTES_VARIABLE, str(80 * MIB))
     assert n_read(file) == 80 * MIB
-    monkeypatch.setenv(limits.BYTES_VARIABLE, "1000")
+    monkeypatch.setenv(files.BYTES_VARIABLE, "1000")
     assert "more than 1000 bytes" in refusal(n_read, file)
     for wrong in ("0", "-1", "1.5", "1 GB", "9" * 5000, "²"):
-        monkeypatch.setenv(limits.BYTES_VARIABLE, wrong)
+        monkeypatch.setenv(files.BYTES_VARIABLE, wrong)
         message = refusal(n_read, file)
         assert message.startswith("MARGINBENCH_MAX_FILE_BYTES is '")
         assert message.endswith("'; set it to a positive whole number")

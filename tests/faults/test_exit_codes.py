@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness import cli, errors
+from marginbench.harness import errors
+from marginbench.harness.cli import app
 
 from .conftest import Ended, Place
 
@@ -20,7 +21,7 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
 def test_the_document_lists_the_codes_that_there_are() -> None:
     listed = re.findall(r"^\| (\d+) \| ", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
     known = {value for name, value in vars(errors).items() if name.startswith("EXIT_")}
-    assert {int(code) for code in listed} == known | {cli.EXIT_PIPE}
+    assert {int(code) for code in listed} == known | {app.EXIT_PIPE}
 
 
 def with_solver(place: Place, body: str, *arguments: str) -> Ended:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.data_loaders import DataError, downloads, limits
+from marginbench.data_loaders import DataError, downloads, files
 from marginbench.data_loaders.errors import CacheError
 from marginbench.data_loaders.files import RemoteFile, gather
 
@@ -108,7 +108,7 @@ def site() -> Iterator[Site]:
 def settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MARGINBENCH_MIRROR", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for variable in (limits.BYTES_VARIABLE, limits.SECONDS_VARIABLE, limits.RATE_VARIABLE):
+    for variable in (files.BYTES_VARIABLE, files.SECONDS_VARIABLE, files.RATE_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(downloads, "PAUSE_S", 0.001)
 
@@ -205,7 +205,7 @@ def test_an_endless_body_stops_at_the_limit(site, tmp_path, monkeypatch, answer)
 @pytest.mark.parametrize("status", [301, 404, 500])
 def test_the_body_of_another_status_is_not_read(site, tmp_path, monkeypatch, status):
     monkeypatch.setattr(downloads, "ATTEMPTS", 1)
-    monkeypatch.setattr(limits, "GRACE_S", 1)
+    monkeypatch.setattr(files, "GRACE_S", 1)
     moved = {"Location": "/elsewhere"} if status == 301 else {}
     answers = [endless(status, **moved), fixed(404)]
     assert "HTTP status " in site.refusal(tmp_path, *answers)
@@ -215,7 +215,7 @@ def test_the_limit_is_exact_and_the_user_can_set_it(site, tmp_path, monkeypatch)
     assert site.fetch(tmp_path, max_bytes=len(CONTENT)) == CONTENT
     less = len(CONTENT) - 1
     assert f"limit of {less} bytes" in site.refusal(tmp_path, max_bytes=less)
-    monkeypatch.setenv(limits.BYTES_VARIABLE, str(len(CONTENT)))
+    monkeypatch.setenv(files.BYTES_VARIABLE, str(len(CONTENT)))
     assert site.fetch(tmp_path, max_bytes=1) == CONTENT
 
 
@@ -233,7 +233,7 @@ SLOW = {
 
 @pytest.mark.parametrize("answer", SLOW.values(), ids=SLOW)
 def test_a_server_that_is_too_slow_is_left(site, tmp_path, monkeypatch, answer):
-    monkeypatch.setattr(limits, "GRACE_S", 0.3)
+    monkeypatch.setattr(files, "GRACE_S", 0.3)
     began = time.monotonic()
     message = site.refusal(tmp_path, answer)
     assert 0.3 <= time.monotonic() - began < 10
@@ -244,7 +244,7 @@ def test_a_server_that_is_too_slow_is_left(site, tmp_path, monkeypatch, answer):
 
 @pytest.mark.parametrize("answer", SLOW.values(), ids=SLOW)
 def test_the_total_time_has_a_limit(site, tmp_path, monkeypatch, answer):
-    monkeypatch.setattr(limits, "DEFAULT_MAX_SECONDS", 0.3)
+    monkeypatch.setattr(files, "DEFAULT_MAX_SECONDS", 0.3)
     began = time.monotonic()
     message = site.refusal(tmp_path, answer)
     assert 0.3 <= time.monotonic() - began < 10
@@ -252,7 +252,7 @@ def test_the_total_time_has_a_limit(site, tmp_path, monkeypatch, answer):
     assert "MARGINBENCH_MAX_DOWNLOAD_SECONDS" in message
 
 
-@pytest.mark.parametrize("variable", [limits.SECONDS_VARIABLE, limits.RATE_VARIABLE])
+@pytest.mark.parametrize("variable", [files.SECONDS_VARIABLE, files.RATE_VARIABLE])
 def test_a_limit_that_is_no_number_is_named(site, tmp_path, monkeypatch, variable):
     monkeypatch.setenv(variable, "soon")
     with pytest.raises(DataError, match=f"{variable} is 'soon'; set it to a positive whole"):
@@ -260,12 +260,12 @@ def test_a_limit_that_is_no_number_is_named(site, tmp_path, monkeypatch, variabl
 
 
 def test_the_user_can_set_the_total_time(site, tmp_path, monkeypatch):
-    monkeypatch.setenv(limits.SECONDS_VARIABLE, "1")
+    monkeypatch.setenv(files.SECONDS_VARIABLE, "1")
     assert "not complete after 1 s; " in site.refusal(tmp_path, SLOW["body"])
 
 
 def test_a_slow_download_that_is_left_can_be_resumed(site, tmp_path, monkeypatch):
-    monkeypatch.setattr(limits, "GRACE_S", 0.3)
+    monkeypatch.setattr(files, "GRACE_S", 0.3)
     head = f"HTTP/1.1 200 OK\r\nETag: {ETAG}\r\nContent-Length: {len(CONTENT)}\r\n\r\n"
     first = 1 << 14
 
@@ -273,7 +273,7 @@ def test_a_slow_download_that_is_left_can_be_resumed(site, tmp_path, monkeypatch
         handler.wfile.write(head.encode() + CONTENT[:first])
         time.sleep(2)
 
-    monkeypatch.setenv(limits.RATE_VARIABLE, str(first * 4))
+    monkeypatch.setenv(files.RATE_VARIABLE, str(first * 4))
     assert "slower than" in site.refusal(tmp_path, stalling)
     assert site.fetch(tmp_path, stalling, ranges()) == CONTENT
     assert site.ranges == [None, f"bytes={first}-"]
@@ -475,7 +475,7 @@ def readers() -> list[threading.Thread]:
 
 @pytest.mark.parametrize("answer", [*ENDLESS[:3], SLOW["body"], SLOW["chunk"]])
 def test_no_thread_goes_on_reading(site, tmp_path, monkeypatch, answer):
-    monkeypatch.setattr(limits, "GRACE_S", 0.1)
+    monkeypatch.setattr(files, "GRACE_S", 0.1)
     before = readers()
     site.refusal(tmp_path, answer, max_bytes=10_000)
     deadline = time.monotonic() + 10

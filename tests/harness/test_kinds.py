@@ -418,7 +418,8 @@ def test_a_run_that_cannot_end_itself_is_ended(
     records = records_of(tmp_path / "results")
     for how, (status, reason) in EXPECTED.items():
         record = records[how, 0]
-        assert (record.status, record.reason) == (status, reason)
+        # A busy machine adds how much of a core the run had.
+        assert (record.status, record.reason.partition("; it had")[0]) == (status, reason)
         assert record.data_s is not None
         assert record.wall_s is not None
         assert record.compile_s is not None

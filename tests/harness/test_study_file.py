@@ -431,11 +431,6 @@ def test_a_mistake_in_python_is_a_line(made: Callable[[], object], message: str)
     assert message in caught.value.lines[0]
 
 
-def test_the_label_of_a_synthetic_dataset_says_that_it_is_one() -> None:
-    study = Study(name="x", task=[Task(dataset="like:susy")], solver=[SolverEntry(name="SMO")])
-    assert study.task[0].label == "like:susy"
-
-
 def test_names_are_found_in_any_case_and_labels_are_made_unique() -> None:
     study = parse(VALID.replace('"digits"', '"DIGITS"') + '[[solver]]\nname = "smo"\n')
     assert [task.dataset for task in study.task] == ["digits"]

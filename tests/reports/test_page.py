@@ -175,13 +175,6 @@ def test_a_task_without_a_reference_has_no_panels_of_suboptimality(make, write_r
     assert page.count("no reference optimum") == 1
 
 
-def test_synthetic_points_are_called_so_whatever_their_label(make, write_results):
-    task = make.task("susy") | {"dataset": "like:susy"}
-    record = make.finished("susy", "SMO", 0, make.trace([10, 100], [0.4, 0.2]))
-    page = report(write_results([record], [task], [make.solver("SMO")])).read_text("utf-8")
-    assert page.count("synthetic points in the shape of susy, n = 800, d = 64") == 1
-
-
 @pytest.mark.parametrize("columns", ["40", "80"])
 def test_a_narrow_terminal_loses_no_unit(columns, make, write_results, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", columns)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
 from marginbench.data_loaders import DataError, import_data, imported, load, remove_imported
-from marginbench.data_loaders.own import csv_table, making
+from marginbench.data_loaders.own import tables
 from marginbench.data_loaders.own.finding import is_own
 
 GOOD = "age,job,y\n31,a,no\n42,b,yes\n53,a,no\n64,b,yes\n"
@@ -125,7 +128,7 @@ def test_what_a_killed_process_left_is_removed(here: Path) -> None:
     options = {"test": "last 2"}
     load("x.csv", options)
     (path,) = (here.parent / "cache" / "datasets" / "own").glob("*.parquet")
-    left = path.with_name(f".{path.stem}.partial-train.arrow")
+    left = path.with_name(f".{path.stem}.partial-unpacked-x.npz")
     left.write_bytes(b"half a file")
     path.unlink()
     load("x.csv", options)
@@ -259,13 +262,13 @@ def test_a_test_file_has_the_columns_and_classes_of_the_training_file(here: Path
 
 def test_a_file_that_changes_while_it_is_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("x.csv").write_text(GOOD)
-    read = csv_table.read_csv
+    read = tables.read_csv
 
     def slowly(*given: object) -> object:
         Path("x.csv").write_text(GOOD + "70,a,no\n")
         return read(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(making, "read_csv", slowly)
+    monkeypatch.setattr(tables, "read_csv", slowly)
     with pytest.raises(DataError, match=r"^x.csv: changed while it was read; run the command ag"):
         load("x.csv", {"test": "last 2"})
     assert list((here.parent / "cache" / "datasets" / "own").glob("*.parquet")) == []
@@ -390,3 +393,17 @@ def test_a_name_that_is_a_number_comes_before_the_place_of_a_column(here: Path) 
 @pytest.mark.parametrize("name", ["9" * 5000, "a\0b"])
 def test_a_name_that_no_file_can_have_is_no_file(name):
     assert not is_own(name)
+
+
+def test_a_file_that_memory_does_not_hold_is_refused(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("x.csv").write_text(GOOD)
+    Path("x.csv.gz").write_bytes(gzip.compress(GOOD.encode() * 100))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=160))
+    with pytest.raises(DataError, match=r"^x.csv: 44 bytes; data are read into memory, at most 40"):
+        load("x.csv")
+    monkeypatch.setenv("MARGINBENCH_MAX_FILE_BYTES", "100")
+    assert load("x.csv", {"test": "last 2"}).n_train == 2
+    with pytest.raises(DataError, match=r"^x.csv.gz: expands to more than 100 bytes; if you trust"):
+        load("x.csv.gz")

@@ -227,7 +227,7 @@ DUAL = {"SMO", "SDCA", "LinearSDCA", "LIBSVM"}
 #: These hand the whole run to another library, or to another solver of marginbench.
 PEERS = {"LIBSVM", "LIBSVMSubsample", "OneDAL", "LIBLINEAR", "LIBLINEAROfficial", "SklearnSGD"}
 #: Falkon has all points of a small set as centres, and then is done in one iteration.
-NO_CHECKPOINTS = PEERS | {"Falkon", "LowRankSVM", "Nystrom", "RandomFourierFeatures"}
+NO_CHECKPOINTS = PEERS | {"Falkon"}
 
 
 #: Linear solvers, and those that use what is special about a kernel.
