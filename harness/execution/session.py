@@ -14,9 +14,9 @@ from typing import Any
 from ...data_loaders.atomic import UNFINISHED
 from ..environment import environment, version
 from ..errors import InterruptedRunError
+from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
 from ..planning.asking import Ask
-from ..planning.keys import canonical_json
 from ..planning.kinds import Details, Facts, Kind, Run, kind_named
 from ..planning.ordering import in_rounds
 from ..planning.reuse import is_repeated

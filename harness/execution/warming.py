@@ -21,7 +21,7 @@ from typing import Any
 from ...solvers.numeric.compiling import cache_folder
 from ...solvers.registration import kernel_entries, registry
 from ..errors import UserError
-from ..planning.keys import canonical_json, hash_json
+from ..hashing import canonical_json, hash_json
 from ..study.feasibility import FeasibilityStudy
 from ..study.file import load_study, study_names
 from ..study.model import StudyBase

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..evaluation.verdict import load_task_data
+from ..loading import load_class
 from ..planning.asking import Ask
 from ..planning.kinds import Run, kind_named
-from ..planning.solvers import load_class
 from ..results.records import CheckpointBase
 from ..study.budget import run_limits
 from ..study.select import select

@@ -12,10 +12,10 @@ from typing import Any
 from ...data_loaders import suggest
 from ..errors import SolverError, StudyError
 from ..execution.jobs import Ended, Executor, Job, Limits, Outcome, Started
+from ..hashing import canonical_json
 from ..study.model import StudyBase
 from ..study.parts import SolverEntry
 from ..study.select import is_foreign
-from .keys import canonical_json
 from .questions import DatasetInfo, DatasetWork, DescribeWork, SolverInfo
 
 Say = Callable[[str], None]

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SolverError
+from ..loading import Offer, offered, offers
 from ..study.budget import Budget, run_limits
 from ..study.parts import SolverEntry
 from ..study.select import is_foreign, resolve_solver_name
 from ..words import visible
-from .entry_points import Offer, offered, offers
 from .kinds import kind_names
 from .questions import SolverInfo
 

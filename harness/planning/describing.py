@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import importlib.util
 import inspect
 import warnings
 from collections.abc import Collection, Mapping, Set as AbstractSet
 from dataclasses import replace
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +13,13 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import SolverError
+from ..hashing import hash_files
+from ..loading import SolverSpec, load_named, shown_name, source_file
+from ..planning.fingerprint import source_files
 from ..study.model import REFERENCE
 from ..words import REASON_LIMIT, visible
-from .keys import hash_files, source_files
 from .kinds import kind_named
 from .questions import DatasetInfo, DatasetWork, DescribeWork, SolverInfo
-from .solvers import SolverSpec, load_named, shown_name, source_file
 from .versions import version_of
 
 if TYPE_CHECKING:
@@ -31,8 +27,6 @@ if TYPE_CHECKING:
 
 # Characters of the first line of a docstring: what a table of solvers has room for.
 _SUMMARY_LIMIT = 200
-# Bytes of a file of code.
-_LARGEST_CODE = 2**24
 
 
 def describe_dataset(work: DatasetWork) -> DatasetInfo:
@@ -125,26 +119,11 @@ def with_version(work: DescribeWork, info: SolverInfo) -> SolverInfo:
     SolverError
         If there is no such code.
     """
-    spec = SolverSpec.parse(work.solver)
     defined_in = Path(info.defined_in)
-    # What the name says comes first: the class itself may say anything.
-    named = spec.located()
-    starts = dict.fromkeys(file for file in (named, defined_in) if file and _is_code(file))
-    if not starts:
-        raise SolverError(f"{work.solver}: its code cannot be found")
-    judging = kind_named(work.kind).judging(info.traits)
-    package = None if spec.module is None else spec.module.partition(".")[0]
-    installed = installed_version(package) if package and "outside" in info.traits else ""
-    if installed:
-        files = source_files([], judging) | {installed: hashlib.sha256(b"").hexdigest()}
-    else:
-        files = source_files(list(starts), judging, local_folder=spec.folder, package=package)
-        if "outside" in info.traits:
-            # What it imports does the work, and is no part of the project.
-            imported = (installed_version(name) for name in _imported_packages(next(iter(starts))))
-            files |= {found: hashlib.sha256(b"").hexdigest() for found in imported if found}
+    files = source_files(work.solver, defined_in, work.kind)
     source_hash = hash_files(files)
-    version = version_of(source_hash, next(iter(starts)))
+    named = SolverSpec.parse(work.solver).located() or defined_in
+    version = version_of(source_hash, named)
     return replace(info, source_hash=source_hash, version=version, files=files)
 
 
@@ -170,37 +149,6 @@ def _refusal(
     except Exception:  # noqa: BLE001 - what else is wrong with it, its runs will tell
         return ""
     return ""
-
-
-@cache
-def installed_version(package: str) -> str:
-    """Name and version of the installed distribution that has a package; empty if none has.
-
-    A package that is developed in a folder of its own has no version that tells its code.
-    """
-    spec = importlib.util.find_spec(package)
-    places = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin or ""]
-    for name in metadata.packages_distributions().get(package, ()):
-        found = metadata.distribution(name)
-        root = Path(str(found.locate_file("")))
-        if any(Path(place).is_relative_to(root) for place in places):
-            return f"{name} {found.version}"
-    return ""
-
-
-def _imported_packages(file: Path) -> set[str]:
-    """The packages that a file imports, by their first names; none if it is not Python."""
-    try:
-        nodes = list(ast.walk(ast.parse(file.read_bytes())))
-    except (SyntaxError, ValueError):
-        return set()
-    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
-    return {name.partition(".")[0] for name in names if name}
-
-
-def _is_code(file: Path) -> bool:
-    return file.is_file() and file.stat().st_size <= _LARGEST_CODE
 
 
 def _parameters(cls: Any, name: str, *, any_name: bool = False) -> tuple[dict[str, Any], list[str]]:

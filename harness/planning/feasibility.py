@@ -8,6 +8,8 @@ from typing import Any
 
 from ..errors import SolverError, StudyError
 from ..evaluation.feasibility import CellWork, ImagesWork
+from ..hashing import canonical_json, hash_json
+from ..planning.fingerprint import key_parts
 from ..results.feasibility import FeasibilityRecord
 from ..study.budget import run_limits
 from ..study.datasets import is_users_file
@@ -15,9 +17,6 @@ from ..study.feasibility import Cell, FeasibilityStudy, Images
 from ..study.parts import SolverEntry
 from ..study.select import is_foreign, unknown_task
 from .asking import Ask, check_parameters
-from .feasibility_judging import CELLS, IMAGES
-from .judging import Judging
-from .keys import canonical_json, hash_json, key_parts
 from .kinds import Details, Facts, Run
 from .questions import DatasetInfo, SolverInfo
 
@@ -33,9 +32,6 @@ class FeasibilityKind:
     name = "feasibility"
     study = FeasibilityStudy
     record = FeasibilityRecord
-
-    def judging(self, traits: Mapping[str, Any]) -> Judging:
-        return CELLS if traits["takes"] == "columns" else IMAGES
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         from ...solvers.feasibility.kernel_methods import KernelFeasibilityMethod

@@ -17,7 +17,6 @@ from ..execution.jobs import Limits, Work
 from ..results.records import RecordBase, file_name_of
 from ..study.model import StudyBase
 from ..study.parts import TaskEntry
-from .judging import Judging
 from .questions import DatasetInfo, SolverInfo
 
 if TYPE_CHECKING:
@@ -143,10 +142,6 @@ class Kind(Protocol):
         SolverError
             If it is no solver for this kind of studies.
         """
-        ...
-
-    def judging(self, traits: Mapping[str, Any]) -> Judging:
-        """The files that decide how runs of a solver are judged: an edit changes their keys."""
         ...
 
     def new_task(self, study: Any, name: str, label: str) -> TaskEntry:

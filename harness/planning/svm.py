@@ -26,10 +26,8 @@ from ..study.select import (
 )
 from ..study.svm import Study, Task
 from .asking import Ask, check_parameters
-from .judging import Judging
 from .kinds import Facts, Run
 from .questions import DatasetInfo, SolverInfo
-from .svm_judging import JUDGING, OUTSIDE
 from .svm_runs import (
     DECIDED_BY_TASK,
     ReferenceKey,
@@ -74,9 +72,6 @@ class SVMKind:
     name = "svm"
     study = Study
     record = Record
-
-    def judging(self, traits: Mapping[str, Any]) -> Judging:
-        return OUTSIDE if "outside" in traits else JUDGING
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         from ...solvers import Solver

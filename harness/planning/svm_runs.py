@@ -20,11 +20,12 @@ from ..evaluation.svm import (
     StoppingRules,
 )
 from ..execution.jobs import Limits
+from ..hashing import canonical_json, hash_json
+from ..planning.fingerprint import key_parts, numeric_versions
 from ..study.budget import Budget, run_limits
 from ..study.parts import SolverEntry
 from ..study.select import is_foreign
-from ..study.svm import Study, Task, kernel_code
-from .keys import canonical_json, hash_json, key_parts, numeric_versions
+from ..study.svm import Study, Task
 from .kinds import Details, Run
 from .questions import DatasetInfo, SolverInfo
 from .tuning import (
@@ -127,7 +128,6 @@ def _planned(
         task={
             "fingerprint": None if dataset is None else dataset.fingerprint,
             "kernel": problem.kernel,
-            "kernel_code": kernel_code(task.kernel, params.get("kernel")),
             "C": problem.C,
             "fit_intercept": problem.fit_intercept,
             "checkpoint_factor": budget.checkpoint_factor,

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ...data_loaders.atomic import replacing
+from ..hashing import hash_files
 from ..storage import storing
-from .keys import hash_files
 from .questions import SolverInfo
 
 _DIGITS = 10

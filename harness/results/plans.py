@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..planning.keys import canonical_json
+from ..hashing import canonical_json
 from ..planning.kinds import Run
 from ..study.model import StudyBase, table_type
 from ..study.select import is_foreign

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ...data_loaders import Source, sources, suggest
 from ..errors import StudyError
 from ..evaluation.outside.templates import is_command, located_command
-from ..planning.keys import hash_json
+from ..hashing import hash_json
 from ..words import visible
 from .labels import label_of
 from .model import MAX_RUNS, StudyBase
@@ -21,7 +21,7 @@ from .places import Places, shown
 from .where import Selection, Where
 
 if TYPE_CHECKING:
-    from ..planning.entry_points import Offer
+    from ..loading import Offer
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
 EntryT = TypeVar("EntryT", bound=TaskEntry | SolverEntry)
@@ -297,7 +297,7 @@ def resolve_solver_name(name: str, kind: str, *, where: str = "", folder: str | 
     SolverError
         For a file that does not exist or does not define the class, or an offer of no use.
     """
-    from ..planning.solvers import SolverSpec
+    from ..loading import SolverSpec
 
     if kind == "svm" and is_command(name):
         return located_command(name, folder)
@@ -328,7 +328,7 @@ def _offered(name: str, kind: str) -> Offer | None:
     SolverError
         If the name is offered, but cannot be used.
     """
-    from ..planning.entry_points import offered
+    from ..loading import offered
 
     return None if _kind_of_registered(name, kind) else offered(name)
 
@@ -343,7 +343,7 @@ def _kind_of_registered(name: str, kind: str) -> str:
 
 def _unknown_solver(name: str, kind: str, labels: Iterable[str] = ()) -> str:
     """What is wrong with a solver's name: the nearest one, or where the name belongs."""
-    from ..planning.entry_points import offers
+    from ..loading import offers
 
     other = _kind_of_registered(name, kind)
     if other:

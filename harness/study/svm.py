@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ...solvers.kernels import Kernel, kernel_class, kernel_names
-from ...solvers.registration import kernel_entries
 from ..errors import StudyError
 from ..evaluation.svm import Fold, Problem
-from ..planning.keys import hash_json
-from ..planning.sources import closure, code_hash, project_file
 from .datasets import LIST_OPTIONS, DatasetTask, registered_source
 from .grid import Axes
 from .model import MAX_RUNS, REFERENCE, StudyBase
@@ -249,25 +245,6 @@ def _kernel_so_far(info: ValidationInfo) -> type[Kernel] | None:
     """The kernel of a task whose fields are being checked; None if there is none of that name."""
     name = info.data.get("kernel")
     return None if name is None else kernel_class(name)
-
-
-def kernel_code(*kernels: Any) -> dict[str, str]:
-    """Hashes of the code of the kernels among these names; no import of a solver leads there.
-
-    Parameters
-    ----------
-    *kernels : object
-        Values of a parameter ``kernel``; those that are no names of kernels are left out.
-    """
-    known = kernel_entries()
-    return {name: _code_of(name) for name in kernels if isinstance(name, str) and name in known}
-
-
-@cache
-def _code_of(kernel: str) -> str:
-    module = kernel_entries()[kernel].module.removeprefix("marginbench.")
-    files = closure([project_file(f"{module.replace('.', '/')}.py")])
-    return hash_json({name: code_hash(path) for name, path in files.items()})
 
 
 class Study(StudyBase):

@@ -15,8 +15,8 @@ import pytest
 
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.loading import offered, offers
 from marginbench.harness.planning import catalogue
-from marginbench.harness.planning.entry_points import offered, offers
 from marginbench.harness.planning.questions import SolverInfo
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Record

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...hashing import hash_files
 from ...planning.asking import check_parameters
-from ...planning.keys import hash_files, source_files
+from ...planning.fingerprint import COMMON_ROOMS, EVALUATION, project_code
 from ...planning.questions import SolverInfo
-from ...planning.svm_judging import OUTSIDE
 from ...planning.versions import version_digits
 from ...study.model import StudyBase
 from ...study.parts import SolverEntry
@@ -42,7 +42,9 @@ def program_info(entry: SolverEntry) -> SolverInfo:
     name, folder = taken_apart(entry.name)
     params = command_params(name, entry.params)
     command = parsed_command(params, folder, f"solver {entry.label!r}")
-    files = source_files([], OUTSIDE) | programs(command)
+    files = project_code([*(f"solvers/{room}" for room in COMMON_ROOMS), EVALUATION]) | programs(
+        command
+    )
     missing = missing_program(command)
     solves = command.model == "libsvm"
     source_hash = hash_files(files)

@@ -15,7 +15,8 @@ from typing import Any
 
 from ...errors import RecordError
 from ...execution.outcomes import RunSummary
-from ...planning.keys import hash_json, numeric_versions
+from ...hashing import hash_json
+from ...planning.fingerprint import numeric_versions
 from ...planning.kinds import Run
 from ...study.select import dataset_names, is_foreign, registered
 from ..description import FILE_NAME

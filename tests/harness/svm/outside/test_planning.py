@@ -17,7 +17,8 @@ from marginbench.harness.evaluation.outside.planning import (
 )
 from marginbench.harness.evaluation.outside.work import Estimator, OutsideWork, Program
 from marginbench.harness.evaluation.svm import FitWork, ReferenceInfo
-from marginbench.harness.planning.describing import describe_solver, installed_version
+from marginbench.harness.planning.describing import describe_solver
+from marginbench.harness.planning.fingerprint import installed_version
 from marginbench.harness.planning.kinds import Run
 from marginbench.harness.planning.questions import DatasetInfo, DescribeWork, SolverInfo
 from marginbench.harness.planning.svm import KIND, SVMFacts

@@ -1,4 +1,13 @@
-"""From a solver's name to its class: registry names, "file.py:Class" and "module:Class"."""
+"""From a solver's name to its class: registry names, "file.py:Class", "module:Class", and offers.
+
+An installed package offers a solver in its ``pyproject.toml``:
+
+    [project.entry-points."marginbench.solvers"]
+    name = "package.module:Class"
+
+Its name then stands for ``package.module:Class`` wherever a solver is named; nothing of it is
+imported to find that out.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +18,21 @@ import importlib.machinery
 import importlib.util
 import inspect
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ...data_loaders import suggest
-from ..errors import SolverError, first_line
+from ..data_loaders import suggest
+from ..solvers.registration import entries, solver_names
+from .errors import SolverError, first_line
+from .words import visible
+
+GROUP = "marginbench.solvers"
+# Name and version of a package whose metadata cannot be read.
+_NAMELESS = ("a package without metadata", "")
 
 
 @dataclass(frozen=True)
@@ -154,8 +171,6 @@ def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm"
 
 def _registered_class(name: str, kind: str) -> type[Any]:
     """The class of a registry name; no other solver is imported."""
-    from ...solvers.registration import entries, solver_names
-
     known = solver_names(kind)
     if name not in known:
         raise SolverError(f"unknown solver {name!r}{suggest(name, known)}")
@@ -221,3 +236,109 @@ def _top_level_names(tree: ast.Module) -> set[str]:
                 target.id for target in node.targets if isinstance(target, ast.Name)
             )
     return names
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A solver that an installed package offers.
+
+    Attributes
+    ----------
+    name : str
+    target : str
+        "package.module:Class".
+    distribution : str
+        The package with its version, such as "someone-solvers 1.2".
+    problem : str
+        Why the name cannot be used, one line; empty if it can.
+    """
+
+    name: str
+    target: str
+    distribution: str
+    problem: str = ""
+
+
+def offers() -> list[Offer]:
+    """All solvers that are offered, by name; those that cannot be used say why."""
+    found = sorted(_entry_points(), key=lambda offer: (offer.name.casefold(), offer.target))
+    return [replace(offer, problem=_problem(offer, found)) for offer in found]
+
+
+def offered(name: str) -> Offer | None:
+    """The solver that this name, in any case, means; None if nothing of the name is offered.
+
+    Raises
+    ------
+    SolverError
+        If the name cannot be used.
+    """
+    for offer in offers():
+        if offer.name.casefold() == name.casefold():
+            if offer.problem:
+                raise SolverError(offer.problem)
+            return offer
+    return None
+
+
+def _entry_points() -> Iterator[Offer]:
+    seen: set[str] = set()
+    for distribution in metadata.distributions():
+        name, version = _name_of(distribution)
+        if name in seen:
+            continue  # an earlier folder of the path has it
+        # Several may lack their metadata.
+        seen.update([name] if version else [])
+        try:
+            points = [point for point in distribution.entry_points if point.group == GROUP]
+        except Exception:  # noqa: BLE001 - damaged metadata of any package must not get in the way
+            continue
+        for point in points:
+            yield Offer(visible(point.name), visible(point.value), f"{name} {version}".strip())
+
+
+def _name_of(distribution: metadata.Distribution) -> tuple[str, str]:
+    """The name and the version of a package; no version if its metadata cannot be read."""
+    try:
+        name, version = distribution.metadata["Name"], distribution.version
+    except Exception:  # noqa: BLE001 - as above
+        return _NAMELESS
+    return (visible(name), visible(version)) if name and version else _NAMELESS
+
+
+def _problem(offer: Offer, all_offers: list[Offer]) -> str:
+    """Why an offer cannot be used."""
+    words = f"{offer.distribution} offers the solver {offer.name!r}"
+    instead = f"name it {offer.target}"
+    if not _is_target(offer.target):
+        return f"{words} as {offer.target!r}, which is not package.module:Class; ask its authors"
+    if ":" in offer.name or "," in offer.name:
+        return f"{words}, a name with ':' or ','; {instead}"
+    if offer.name.casefold() in map(str.casefold, entries()):
+        return f"{words}, which is a solver of marginbench; {instead}"
+    others = [
+        other.distribution
+        for other in all_offers
+        if other.name.casefold() == offer.name.casefold() and other.target != offer.target
+    ]
+    if others:
+        return f"{words}, and so does {others[0]}; {instead}"
+    package = offer.target.partition(":")[0].partition(".")[0]
+    if not _is_there(package):
+        return f"{words}, but there is no module {package!r}; install the package again"
+    return ""
+
+
+def _is_target(target: str) -> bool:
+    try:
+        module = SolverSpec.parse(target).module
+    except SolverError:
+        return False
+    return module is not None and all(part.isidentifier() for part in module.split("."))
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
