@@ -47,11 +47,11 @@ TESTS: dict[str, tuple[str, ...]] = {
         "data_loaders/test_archives.py",
         "faults/test_archives.py",
     ),
-    "harness/planning/asking.py": ("harness/test_kinds.py",),
+    "harness/planning/preflight.py": ("harness/test_kinds.py",),
     "harness/planning/fingerprint.py": ("harness/test_keys.py",),
     "harness/loading.py": ("harness/test_loading.py", "harness/test_entry_points.py"),
     "harness/study/labels.py": ("harness/test_study_file.py", "harness/test_grids.py"),
-    "harness/planning/overview.py": ("harness/test_study_commands.py",),
+    "harness/planning/report.py": ("harness/test_study_commands.py", "harness/test_cli.py"),
     "harness/study/places.py": ("harness/test_study_file.py", "harness/test_grids.py"),
     "harness/results/records.py": ("harness/test_records.py",),
     **dict.fromkeys(

@@ -17,7 +17,7 @@ from .stores import Results, pushed
 
 if TYPE_CHECKING:
     from ..execution.outcomes import RunSummary
-    from ..planning.preview import Preview
+    from ..planning.report import Preview
 
 ReportWriter = Callable[[Path, str], Path]
 
@@ -249,9 +249,11 @@ def _explain(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
+    from ..execution.local import one_worker
     from ..planning import explain as explaining
 
-    found = explaining.explain(results, say=lambda line: typer.echo(line, err=True))
+    with one_worker() as worker:
+        found = explaining.explain(results, worker, lambda line: typer.echo(line, err=True))
     if run is not None:
         found = explaining.chosen(found, run)
     if as_json:

@@ -27,7 +27,7 @@ def add(app: typer.Typer) -> None:
 
 
 def _solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    from ..planning.catalogue import SUPPORTED, listed_solvers
+    from ..planning.solvers import SUPPORTED, listed_solvers
 
     listed, problems = listed_solvers()
     if as_json:
@@ -56,10 +56,12 @@ def _solver(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    from ..planning.catalogue import described, origin, plain
+    from ..execution.local import one_worker
+    from ..planning.solvers import described, origin, plain
     from ..words import visible
 
-    found = {kind: plain(info) for kind, info in described(name).items()}
+    with one_worker() as worker:
+        found = {kind: plain(info) for kind, info in described(name, worker).items()}
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
@@ -108,7 +110,7 @@ def _check(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     from ..conformance.running import check_solver
-    from ..planning.kinds import kind_named
+    from ..planning.plan import kind_named
     from ..study.select import resolve_solver_name
 
     if not 0 < timeout < float("inf"):
@@ -133,7 +135,7 @@ def _check(
 def _kinds_of(solver: str) -> tuple[str, ...]:
     """The kinds of studies that a registered solver is for; all of them for any other."""
     from ...solvers.registration import entries
-    from ..planning.kinds import kind_names
+    from ..planning.plan import kind_names
     from ..study.select import find
 
     known = entries()

@@ -81,23 +81,27 @@ def _show(
     study: _Study,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    from ..planning import overview
+    from ..execution.local import one_worker
+    from ..planning import report
     from ..study.file import load_study
     from ..words import visible
 
-    found = overview.overview(load_study(study), say=_to_errors)
+    with one_worker() as worker:
+        found = report.overview(load_study(study), worker, _to_errors)
     if as_json:
-        typer.echo(overview.as_json(found))
+        typer.echo(report.overview_json(found))
         return
-    for line in overview.in_words(found):
+    for line in report.overview_lines(found):
         typer.echo(visible(line))
 
 
 def _validate(file: _Study) -> None:
-    from ..planning import overview
+    from ..execution.local import one_worker
+    from ..planning import report
     from ..study.file import load_study
 
-    found = overview.overview(load_study(file), say=_to_errors)
+    with one_worker() as worker:
+        found = report.overview(load_study(file), worker, _to_errors)
     typer.echo(f"ok: {found.size}")
     for line in found.skips:
         typer.echo(line)

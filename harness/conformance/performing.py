@@ -12,7 +12,7 @@ from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import SolverError, first_line
 from ..execution.jobs import PhaseMessage, Send
 from ..loading import load_class, source_file
-from ..planning.kinds import kind_named
+from ..planning.plan import kind_named
 from ..words import REASON_LIMIT, visible
 from .findings import (
     CheckWork,

@@ -15,10 +15,9 @@ from ..study.budget import run_limits
 from ..study.datasets import is_users_file
 from ..study.feasibility import Cell, FeasibilityStudy, Images
 from ..study.parts import SolverEntry
-from ..study.select import is_foreign, unknown_task
-from .asking import Ask, check_parameters
-from .kinds import Details, Facts, Run
-from .questions import DatasetInfo, SolverInfo
+from ..study.select import is_foreign
+from .plan import Details, Run
+from .preflight import DatasetInfo, Facts, ReferenceQuestion, SolverInfo, check_parameters
 
 # A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
@@ -45,15 +44,13 @@ class FeasibilityKind:
             "from MPKFP or another kernel method"
         )
 
-    def new_task(self, study: FeasibilityStudy, name: str, label: str) -> Cell:
-        raise unknown_task(study, name)
-
     def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
         return {}
 
-    def solvers(self, study: FeasibilityStudy, ask: Ask) -> dict[str, SolverInfo]:
+    def check_solvers(
+        self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]
+    ) -> dict[str, SolverInfo]:
         """Raises StudyError also for a task that none of the methods fits."""
-        solvers = ask.solvers(study.solvers, self.name)
         for task in study.tasks:
             fitting = _fitting(study, task, solvers)
             if not fitting:
@@ -63,7 +60,16 @@ class FeasibilityKind:
                 raise StudyError(f"{task.label!r} needs a method {needed}; add one as a [[method]]")
             decided = (*task.decides, "history")
             check_parameters(study, fitting, solvers, f"[[{task.table}]]", decided)
-        return solvers
+        return dict(solvers)
+
+    def remarks(self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]) -> Sequence[str]:
+        return ()
+
+    def data_tasks(self, study: FeasibilityStudy) -> Sequence[Images]:
+        return study.images
+
+    def references(self, study: FeasibilityStudy) -> Sequence[ReferenceQuestion]:
+        return ()
 
     def seeds(
         self, study: FeasibilityStudy, task: Cell | Images, entry: SolverEntry, info: SolverInfo
@@ -75,9 +81,6 @@ class FeasibilityKind:
         self, study: FeasibilityStudy, task: Any, entry: SolverEntry, info: SolverInfo
     ) -> str:
         return ""
-
-    def facts(self, study: FeasibilityStudy, ask: Ask) -> Facts:
-        return Facts(self.solvers(study, ask), ask.datasets(study.images))
 
     def plan(self, study: FeasibilityStudy, facts: Facts) -> list[Run]:
         runs = [

@@ -23,7 +23,7 @@ from ..errors import SolverError
 from ..loading import SolverSpec
 
 if TYPE_CHECKING:
-    from .questions import SolverInfo
+    from .preflight import SolverInfo
 
 #: Packages of the project whose code may determine the numbers of a run.
 PROJECT_PACKAGES = ("marginbench.data_loaders", "marginbench.solvers", "marginbench.harness")

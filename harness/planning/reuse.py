@@ -7,7 +7,7 @@ import math
 
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.budget import Budget
-from .kinds import Kind
+from .plan import Kind
 
 _TIMEOUTS = frozenset(
     {

@@ -15,7 +15,7 @@ from pathlib import Path
 from ...data_loaders.atomic import replacing
 from ..hashing import hash_files
 from ..storage import storing
-from .questions import SolverInfo
+from .preflight import SolverInfo
 
 _DIGITS = 10
 _FOLDER = "sources"

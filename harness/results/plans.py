@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..hashing import canonical_json
-from ..planning.kinds import Run
+from ..planning.plan import Run
 from ..study.model import StudyBase, table_type
 from ..study.select import is_foreign
 from ..words import plural

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from ...data_loaders import suggest
 from ..errors import SolverError, StudyError, UserError
-from ..planning.kinds import kind_named, kind_names
+from ..planning.plan import kind_named, kind_names
 from ..words import visible
 from .grid import origins
 from .mistakes import mistakes

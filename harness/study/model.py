@@ -125,6 +125,14 @@ class StudyBase(StudyPart):
             for seed in self.seeds_of(task, entry, traits.get(entry.label, {}))
         }
 
+    def new_task(self, name: str, label: str) -> TaskEntry | None:
+        """A task that the command line names although the study has none of it, if it can be."""
+        return None
+
+    def other_tasks(self) -> list[str]:
+        """What :meth:`new_task` can make a task of."""
+        return []
+
     def fits(self, task: Any, described: Mapping[str, Any]) -> bool:
         """Whether a solver, as ``study.json`` describes it, is run on a task."""
         return True

@@ -160,8 +160,6 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
     StudyError
         For a name that is neither.
     """
-    from ..planning.kinds import kind_named
-
     chosen: list[TaskEntry] = []
     for name in split_names(names, [task.label for task in study.tasks]):
         key = name.casefold()
@@ -170,7 +168,9 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
         if not found:
             # A label of the study stays that of the study's own task, chosen or not.
             label = _free(label_of(name)[: MAX_LABEL - 4], [*chosen, *study.tasks])
-            new = kind_named(study.kind).new_task(study, name, label)
+            new = study.new_task(name, label)
+            if new is None:
+                raise StudyError(_unknown_task(study, name))
             found = [new]
         chosen.extend(task for task in found if task not in chosen)
     if not chosen:
@@ -178,11 +178,11 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
     return chosen
 
 
-def unknown_task(study: StudyBase, name: str, known: Iterable[str] = ()) -> StudyError:
-    """The error for a task that there is not; it suggests the nearest name."""
+def _unknown_task(study: StudyBase, name: str) -> str:
+    """What is wrong with the name of a task that there is not; it suggests the nearest one."""
     names = dict.fromkeys(text for task in study.tasks for text in task.names)
-    names |= dict.fromkeys([*_stems(study.tasks), *known])
-    return StudyError(f"unknown dataset {name!r}{suggest(name, list(names))}")
+    names |= dict.fromkeys([*_stems(study.tasks), *study.other_tasks()])
+    return f"unknown dataset {name!r}{suggest(name, list(names))}"
 
 
 def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]:
@@ -335,7 +335,7 @@ def _offered(name: str, kind: str) -> Offer | None:
 
 def _kind_of_registered(name: str, kind: str) -> str:
     """The other kind of studies that a registered solver is for; empty if there is none."""
-    from ..planning.kinds import kind_names
+    from ..planning.plan import kind_names
 
     others = (other for other in kind_names() if other != kind)
     return next((other for other in others if find(name, registered(other)) is not None), "")

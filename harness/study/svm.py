@@ -12,10 +12,11 @@ from pydantic_core import PydanticCustomError
 from ...solvers.kernels import Kernel, kernel_class, kernel_names
 from ..errors import StudyError
 from ..evaluation.svm import Fold, Problem
-from .datasets import LIST_OPTIONS, DatasetTask, registered_source
+from .datasets import LIST_OPTIONS, DatasetTask, is_users_file, registered_source
 from .grid import Axes
 from .model import MAX_RUNS, REFERENCE, StudyBase
 from .parts import Finite, Positive, SolverEntry, StudyPart
+from .select import dataset_names, find, imported_names
 
 MAX_FOLDS = 1000
 #: Parameters of kernels that every estimator with a kernel takes.
@@ -279,6 +280,17 @@ class Study(StudyBase):
         # What is tuned is split by the seed, and what is chosen may differ.
         varies = task.folds is not None or task.tune or entry.tune
         return not varies and bool(traits.get("deterministic"))
+
+    def new_task(self, name: str, label: str) -> Task | None:
+        dataset = find(name, dataset_names())
+        if dataset is not None:
+            return Task(dataset=dataset, label=label.replace(name, dataset, 1)).completed()
+        if name in imported_names() or is_users_file(name, None):
+            return Task(dataset=name, label=label).completed()
+        return None
+
+    def other_tasks(self) -> list[str]:
+        return [*dataset_names(), *imported_names()]
 
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         for parameter in entry.tune:

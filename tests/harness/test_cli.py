@@ -20,7 +20,7 @@ from marginbench.harness.errors import ReferenceFailure
 from marginbench.harness.execution import session
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.planning.questions import DatasetWork
+from marginbench.harness.planning.preflight import DatasetWork
 from marginbench.harness.results.store import RecordStore
 
 Run = Callable[..., tuple[int, str, str]]
@@ -188,7 +188,7 @@ def test_json_is_one_object_on_the_output(run: Run, small: Path) -> None:
 def test_a_dry_run_runs_and_writes_nothing(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("marginbench.harness.planning.preview.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", session.LocalPool)
     arguments = ("run", "small.toml", "--dry-run", "--seeds", "2", "--timeout", "30")
     code, out, _ = run(*arguments, "--jobs", "4")
     assert (code, out.splitlines()) == (
@@ -227,7 +227,7 @@ def test_a_dry_run_checks_the_options_of_a_cluster(
 def test_a_dry_run_computes_no_reference_optimum(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("marginbench.harness.planning.preview.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", session.LocalPool)
     monkeypatch.setenv("MARGINBENCH_CACHE", str(small / "cache"))
     text = SMALL.replace("reference = false\n", "")
     (small / "small.toml").write_text(text)
@@ -252,7 +252,7 @@ def test_a_dry_run_computes_no_reference_optimum(
 
 def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("run", "small.toml", "--solver", "smo")
-    monkeypatch.setattr("marginbench.harness.planning.explain.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", session.LocalPool)
     code, out, _ = run("explain", "results/small")
     assert code == 0
     first, *lines = out.splitlines()

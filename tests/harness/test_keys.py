@@ -22,7 +22,7 @@ from marginbench.harness.planning.fingerprint import (
     key_parts,
     source_files,
 )
-from marginbench.harness.planning.questions import SolverInfo
+from marginbench.harness.planning.preflight import SolverInfo
 from marginbench.solvers.registration import entries
 
 INFO = SolverInfo("marginbench:SMO", "", {}, (), {}, source_hash="0" * 64)
@@ -211,7 +211,7 @@ def test_a_users_file_counts_with_the_rooms_it_names(tmp_path: Path) -> None:
         ("from marginbench.solvers.sbp.draws import *", "solvers/sbp"),
         ("from marginbench.solvers.cuts import loop", "solvers/cuts"),
     ):
-        file.write_text(f"import numpy\n{text}\nclass Mine: pass\n")
+        file.write_text(f"import math\n{text}\nclass Mine: pass\n")
         files = source_files(f"{file}:Mine", file, "svm")
         assert folders(files) == {"mine.py", room, *COMMON}
     file.write_text("import marginbench\nclass Mine(marginbench.SBP): pass\n")

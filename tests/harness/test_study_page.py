@@ -11,7 +11,7 @@ import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.planning import overview
+from marginbench.harness.planning.report import Overview, overview
 from marginbench.harness.study.budget import Budget
 from marginbench.harness.study.feasibility import Cell, Images
 from marginbench.harness.study.file import parse_study
@@ -67,12 +67,12 @@ def test_every_study_of_the_page_is_valid(text: str, tmp_path: Path) -> None:
     (tmp_path / "my_solver.py").write_text(OWN)
     study = parse_study(completed(text).encode(), where="page.toml", folder=str(tmp_path))
     # Values of parameters that need data are checked in the run.
-    assert overview.overview(study, executor=InProcess()).n_runs > 0
+    assert overview(study, InProcess(), lambda line: None).n_runs > 0
 
 
 def test_the_first_study_is_as_large_as_the_page_says() -> None:
     study = parse_study(STUDIES[0].encode(), where="page.toml")
-    size = overview.overview(study, executor=InProcess()).size
+    size = overview(study, InProcess(), lambda line: None).size
     assert f"`ok: {size}`" in PAGE.replace("\n", " ")
 
 
@@ -95,9 +95,9 @@ def test_every_expression_chooses_some_runs_and_not_all(line: str) -> None:
     assert 0 < len(selection.runs) < 30
 
 
-def checked(text: str) -> overview.Overview:
+def checked(text: str) -> Overview:
     study = parse_study(text.encode(), where="my-study.toml")
-    return overview.overview(study, executor=InProcess())
+    return overview(study, InProcess(), lambda line: None)
 
 
 MISTAKES = (

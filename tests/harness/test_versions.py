@@ -295,7 +295,7 @@ def test_a_record_of_an_older_schema_is_completed_when_it_is_used_again(folder: 
 
 def explained(folder: Folder) -> dict[tuple[str, str], Explained]:
     before = contents(folder.results)
-    found = explain(folder.results, executor=InProcess())
+    found = explain(folder.results, InProcess())
     assert contents(folder.results) == before  # explaining changes nothing
     return {(item.task, item.solver): item for item in found}
 
@@ -348,7 +348,7 @@ def test_each_other_part_of_a_key_is_named(folder: Folder, monkeypatch: pytest.M
     described["study"]["settings"]["budget"]["checkpoint_factor"] = 2.0
     write_description(folder.results, described)
     versions = numeric_versions() | {"numpy": "9.9"}
-    monkeypatch.setattr("marginbench.harness.planning.svm_runs.numeric_versions", lambda: versions)
+    monkeypatch.setattr("marginbench.harness.planning.svm.numeric_versions", lambda: versions)
     found = explained(folder)
     numpy = f"versions.numpy: {metadata.version('numpy')} -> 9.9"
     default = Perceptron().max_epochs
@@ -413,14 +413,14 @@ def test_what_options_added_is_explained_and_no_more(folder: Folder) -> None:
         ("b", "Mine"),
         ("b", "Perceptron"),
     ]
-    found = explain(folder.results, executor=InProcess())
+    found = explain(folder.results, InProcess())
     assert [item.seed for item in found if item.solver == "Pegasos"] == [0, 1]
     assert {item.state for item in found} == {"recorded"}
 
 
 def test_a_run_is_found_by_file_key_and_labels(folder: Folder) -> None:
     folder.run()
-    found = explain(folder.results, executor=InProcess())
+    found = explain(folder.results, InProcess())
     item = found[1]
     for name in (item.file, f"runs/{item.file}", item.key[:12], "a/Perceptron/0"):
         assert chosen(found, name) == [item]
@@ -437,6 +437,6 @@ def test_a_folder_of_an_earlier_release_cannot_be_explained(folder: Folder) -> N
     del described["study"]
     write_description(folder.results, described)
     with pytest.raises(UserError, match="written by an earlier release"):
-        explain(folder.results, executor=InProcess())
+        explain(folder.results, InProcess())
     with pytest.raises(UserError, match="no results here"):
-        explain(folder.file.parent, executor=InProcess())
+        explain(folder.file.parent, InProcess())

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...hashing import hash_files
-from ...planning.asking import check_parameters
 from ...planning.fingerprint import COMMON_ROOMS, EVALUATION, project_code
-from ...planning.questions import SolverInfo
+from ...planning.preflight import SolverInfo, check_parameters
 from ...planning.versions import version_digits
 from ...study.model import StudyBase
 from ...study.parts import SolverEntry

@@ -17,7 +17,7 @@ from ...errors import RecordError
 from ...execution.outcomes import RunSummary
 from ...hashing import hash_json
 from ...planning.fingerprint import numeric_versions
-from ...planning.kinds import Run
+from ...planning.plan import Run
 from ...study.select import dataset_names, is_foreign, registered
 from ..description import FILE_NAME
 from ..plans import Scope

@@ -1,13 +1,14 @@
-"""Kinds of studies: how one is planned, run, judged and described.
+"""What is run: runs, the order in which they are done, and the kinds of studies that plan them.
 
-A kind is one object; everything else in the harness (sessions, workers, records, selection, the
-command line) is the same for every kind.
+A kind is one object; everything else in the harness (workers, records, selection, the command line)
+is the same for every kind.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,34 +17,15 @@ from ..errors import RecordError, StudyError
 from ..execution.jobs import Limits, Work
 from ..results.records import RecordBase, file_name_of
 from ..study.model import StudyBase
-from ..study.parts import TaskEntry
-from .questions import DatasetInfo, SolverInfo
 
 if TYPE_CHECKING:
-    from .asking import Ask
+    from .preflight import ReferenceQuestion, SolverInfo
 
 #: The module of each kind; its ``KIND`` is the kind.
 _MODULES = {
     "svm": "marginbench.harness.planning.svm",
     "feasibility": "marginbench.harness.planning.feasibility",
 }
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What the workers found out about a study; a reason (str) stands for what is not to be had.
-
-    Attributes
-    ----------
-    solvers : mapping
-        Label of a solver -> its class.
-    datasets : mapping
-        Label of a task -> its dataset, or why it cannot be loaded. Tasks whose data are generated
-        in the run have none.
-    """
-
-    solvers: Mapping[str, SolverInfo]
-    datasets: Mapping[str, DatasetInfo | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -144,28 +126,30 @@ class Kind(Protocol):
         """
         ...
 
-    def new_task(self, study: Any, name: str, label: str) -> TaskEntry:
-        """A task that the command line names although the study has none of it.
-
-        Raises
-        ------
-        StudyError
-            If the kind can make none of this name.
-        """
-        ...
-
     def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
         """Values of what tasks decide with which the other parameters of a class are checked."""
         ...
 
-    def solvers(self, study: Any, ask: Ask) -> dict[str, SolverInfo]:
-        """The classes of the solvers by label, their parameters checked; found out in workers.
+    def check_solvers(self, study: Any, solvers: Mapping[str, SolverInfo]) -> dict[str, SolverInfo]:
+        """The classes of the solvers by label, once their parameters are checked.
 
         Raises
         ------
         UserError
-            If a solver cannot be imported or does not take its parameters.
+            If one does not take its parameters.
         """
+        ...
+
+    def remarks(self, study: Any, solvers: Mapping[str, SolverInfo]) -> Iterable[str]:
+        """What the user is told of a study before it is planned."""
+        ...
+
+    def data_tasks(self, study: Any) -> Sequence[Any]:
+        """The tasks that are on datasets."""
+        ...
+
+    def references(self, study: Any) -> Iterable[ReferenceQuestion]:
+        """The reference optima that its runs are compared with."""
         ...
 
     def seeds(self, study: Any, task: Any, entry: Any, info: SolverInfo) -> Sequence[int]:
@@ -174,16 +158,6 @@ class Kind(Protocol):
 
     def skip_reason(self, study: Any, task: Any, entry: Any, info: SolverInfo) -> str:
         """Why a solver will be skipped on a task, as far as this shows without the data; or ""."""
-        ...
-
-    def facts(self, study: Any, ask: Ask) -> Facts:
-        """What planning must know; found out in workers.
-
-        Raises
-        ------
-        UserError
-            If a solver cannot be imported or does not take its parameters.
-        """
         ...
 
     def plan(self, study: Any, facts: Any) -> list[Run]:
@@ -209,6 +183,27 @@ class Kind(Protocol):
     def headline(self, record: Any) -> Iterator[str]:
         """The findings of a run in words, for its line in the terminal."""
         ...
+
+
+def in_rounds(runs: Sequence[Run], name: str) -> list[Run]:
+    """The runs in random order, but one of each pair of task and solver first.
+
+    Neighbours in time must not be neighbours in the plan: machines drift. With one run of each pair
+    done, the time that the others need is known.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+    name : str
+        Of the study; it decides the order.
+    """
+    shuffled = list(runs)
+    random.Random(name).shuffle(shuffled)
+    first: dict[tuple[str, str], Run] = {}
+    for run in shuffled:
+        first.setdefault((run.task, run.solver), run)
+    keys = {run.key for run in first.values()}
+    return [*first.values(), *(run for run in shuffled if run.key not in keys)]
 
 
 def kind_names() -> list[str]:
