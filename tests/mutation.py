@@ -50,9 +50,12 @@ TESTS: dict[str, tuple[str, ...]] = {
     "harness/planning/preflight.py": ("harness/test_kinds.py",),
     "harness/planning/fingerprint.py": ("harness/test_keys.py",),
     "harness/loading.py": ("harness/test_loading.py", "harness/test_entry_points.py"),
-    "harness/study/labels.py": ("harness/test_study_file.py", "harness/test_grids.py"),
+    "harness/study/grid.py": ("harness/test_study_file.py", "harness/test_grids.py"),
     "harness/planning/report.py": ("harness/test_study_commands.py", "harness/test_cli.py"),
-    "harness/study/places.py": ("harness/test_study_file.py", "harness/test_grids.py"),
+    "harness/study/model.py": ("harness/test_study_file.py", "harness/test_grids.py"),
+    "harness/study/toml.py": ("harness/test_study_file.py", "harness/test_toml_lines.py"),
+    "harness/study/names.py": ("harness/test_selection.py", "harness/test_entry_points.py"),
+    "harness/study/select.py": ("harness/test_selection.py", "harness/test_where.py"),
     "harness/results/records.py": ("harness/test_records.py",),
     **dict.fromkeys(
         [

@@ -135,7 +135,7 @@ def _info(
 
 def _remove(names: _Names = None) -> int:
     from ...data_loaders import DataError, remove_imported
-    from ..study.select import split_names
+    from ..study.names import split_names
 
     wanted = split_names(names or [])
     if not wanted:
@@ -154,7 +154,7 @@ def _remove(names: _Names = None) -> int:
 def _as_dict(name: str) -> dict[str, Any]:
     """What is known of a dataset without reading its points."""
     from ...data_loaders import imported_info
-    from ..study.datasets import registered_source
+    from ..study.names import registered_source
 
     source = registered_source(name)
     if source is None:
@@ -199,7 +199,7 @@ def _size(n_bytes: int) -> str:
 def _dataset_names(names: list[str]) -> list[str]:
     """Names in the datasets' own spelling."""
     from ...data_loaders import suggest
-    from ..study.select import dataset_names, find, imported_names, split_names
+    from ..study.names import dataset_names, find, imported_names, split_names
 
     known = [*dataset_names(), *imported_names()]
     wanted = split_names(names)

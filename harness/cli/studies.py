@@ -83,7 +83,7 @@ def _show(
 ) -> None:
     from ..execution.local import one_worker
     from ..planning import report
-    from ..study.file import load_study
+    from ..study.toml import load_study
     from ..words import visible
 
     with one_worker() as worker:
@@ -98,7 +98,7 @@ def _show(
 def _validate(file: _Study) -> None:
     from ..execution.local import one_worker
     from ..planning import report
-    from ..study.file import load_study
+    from ..study.toml import load_study
 
     with one_worker() as worker:
         found = report.overview(load_study(file), worker, _to_errors)

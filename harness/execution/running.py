@@ -10,10 +10,9 @@ from pathlib import Path
 
 from ..planning.report import Preview, preview as preview_study
 from ..results.remote.urls import StoreUrl, is_url
-from ..study.file import completed_study, load_study
-from ..study.model import StudyBase
-from ..study.places import Places
+from ..study.model import StudyBase, StudyFile
 from ..study.select import of_its_own, select
+from ..study.toml import completed_study, load_study
 from .engines.engine import Engine
 from .local import check_jobs, one_worker
 from .outcomes import RunSummary
@@ -197,7 +196,7 @@ def _chosen(
 
 def _loaded(study: str | Path | StudyBase) -> StudyBase:
     if isinstance(study, StudyBase):
-        return study if study.was_read else completed_study(study, Places("study"))
+        return study if study.was_read else completed_study(study, StudyFile("study"))
     return load_study(study)
 
 

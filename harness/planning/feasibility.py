@@ -11,11 +11,9 @@ from ..evaluation.feasibility import CellWork, ImagesWork
 from ..hashing import canonical_json, hash_json
 from ..planning.fingerprint import key_parts
 from ..results.feasibility import FeasibilityRecord
-from ..study.budget import run_limits
-from ..study.datasets import is_users_file
 from ..study.feasibility import Cell, FeasibilityStudy, Images
-from ..study.parts import SolverEntry
-from ..study.select import is_foreign
+from ..study.model import SolverEntry, run_limits
+from ..study.names import is_foreign, is_users_file
 from .plan import Details, Run
 from .preflight import DatasetInfo, Facts, ReferenceQuestion, SolverInfo, check_parameters
 

@@ -31,10 +31,8 @@ from ..execution.jobs import (
     described,
 )
 from ..hashing import canonical_json
-from ..study.budget import run_limits
-from ..study.model import StudyBase
-from ..study.parts import SolverEntry
-from ..study.select import is_foreign
+from ..study.model import SolverEntry, StudyBase, run_limits
+from ..study.names import is_foreign
 from .plan import kind_named
 
 Say = Callable[[str], None]

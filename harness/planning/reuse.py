@@ -6,7 +6,7 @@ import json
 import math
 
 from ..results.records import EXPECTED_STATUSES, RecordBase
-from ..study.budget import Budget
+from ..study.model import Budget
 from .plan import Kind
 
 _TIMEOUTS = frozenset(

@@ -14,10 +14,8 @@ from ..errors import SolverError
 from ..execution.jobs import Executor
 from ..hashing import hash_files
 from ..loading import SolverSpec, load_named, offered, offers, shown_name, source_file
-from ..study.budget import Budget, run_limits
-from ..study.model import REFERENCE
-from ..study.parts import SolverEntry
-from ..study.select import find, is_foreign, resolve_solver_name
+from ..study.model import REFERENCE, Budget, SolverEntry, run_limits
+from ..study.names import find, is_foreign, resolve_solver_name
 from ..words import REASON_LIMIT, visible
 from .fingerprint import source_files
 from .plan import kind_named, kind_names

@@ -28,9 +28,8 @@ from ..evaluation.svm import (
 from ..execution.jobs import Limits
 from ..hashing import canonical_json, hash_json
 from ..results.svm import Record
-from ..study.budget import Budget, run_limits
-from ..study.parts import SolverEntry
-from ..study.select import is_foreign
+from ..study.model import Budget, SolverEntry, run_limits
+from ..study.names import is_foreign
 from ..study.svm import Study, Task
 from .fingerprint import key_parts, numeric_versions
 from .plan import Details, Run

@@ -1,4 +1,4 @@
-"""Grids: an entry of a study whose keys hold lists stands for one entry for each combination.
+"""Grids and labels: an entry whose keys hold lists stands for one entry for each combination.
 
 The values are those of a file or of Python as they were written; nothing is checked here but the
 lists. What an entry becomes depends on that entry alone, and its labels on the values alone, so
@@ -12,7 +12,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import PurePath
 from typing import Any
+
+from pydantic import BaseModel
 
 from ...data_loaders import suggest
 from ..errors import StudyError
@@ -276,3 +279,57 @@ def _is_verbatim(item: Any) -> bool:
         and set(item) == {_VERBATIM}
         and isinstance(item[_VERBATIM], list | tuple)
     )
+
+
+def fill_in_labels(values: Any, defaults: Mapping[str, str]) -> Any:
+    """A study's values with a label for each entry that has none, made of another of its keys.
+
+    Parameters
+    ----------
+    values : dict
+        As read; anything else is handed back.
+    defaults : mapping
+        Section -> the key that labels are made of.
+    """
+    if not isinstance(values, dict):
+        return values
+    filled = dict(values)
+    for section, default in defaults.items():
+        entries = filled.get(section)
+        if isinstance(entries, list | tuple):
+            filled[section] = _labelled(entries, default)
+    return filled
+
+
+def _labelled(entries: Sequence[Any], default: str) -> list[Any]:
+    """The entries with the missing labels filled in; a second "SMO" becomes "SMO-2"."""
+    given = [entry if isinstance(entry, dict) else _as_dict(entry) for entry in entries]
+    taken = {
+        str(entry["label"]).casefold()
+        for entry in given
+        if isinstance(entry, dict) and entry.get("label")
+    }
+    labelled = []
+    for entry in given:
+        base = entry.get(default) if isinstance(entry, dict) else None
+        if isinstance(base, str) and base and "label" not in entry:
+            stem = label_of(base)
+            label, number = stem, 1
+            while label.casefold() in taken:
+                number += 1
+                label = f"{stem}-{number}"
+            taken.add(label.casefold())
+            entry = {**entry, "label": label}
+        labelled.append(entry)
+    return labelled
+
+
+def label_of(name: str) -> str:
+    """The label of what has a name: the last part of a path, and of "file.py:name" the name."""
+    if name.startswith("like:"):  # "like:susy" must never be shown as "susy"
+        return name
+    return PurePath(name.rpartition(":")[2]).name or name
+
+
+def _as_dict(entry: Any) -> Any:
+    return entry.model_dump(exclude_unset=True) if isinstance(entry, BaseModel) else entry

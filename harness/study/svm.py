@@ -12,11 +12,19 @@ from pydantic_core import PydanticCustomError
 from ...solvers.kernels import Kernel, kernel_class, kernel_names
 from ..errors import StudyError
 from ..evaluation.svm import Fold, Problem
-from .datasets import LIST_OPTIONS, DatasetTask, is_users_file, registered_source
 from .grid import Axes
-from .model import MAX_RUNS, REFERENCE, StudyBase
-from .parts import Finite, Positive, SolverEntry, StudyPart
-from .select import dataset_names, find, imported_names
+from .model import (
+    LIST_OPTIONS,
+    MAX_RUNS,
+    REFERENCE,
+    DatasetTask,
+    Finite,
+    Positive,
+    SolverEntry,
+    StudyBase,
+    StudyPart,
+)
+from .names import dataset_names, find, imported_names, is_users_file, registered_source
 
 MAX_FOLDS = 1000
 #: Parameters of kernels that every estimator with a kernel takes.

@@ -26,9 +26,9 @@ from marginbench.harness.planning.preflight import preflight
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Record
-from marginbench.harness.study.file import load_study, parse_study
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study, Task
+from marginbench.harness.study.toml import load_study, parse_study
 from marginbench.reports.command import write_report
 
 BANK = "age,job,y\n" + "".join(

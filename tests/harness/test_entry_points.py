@@ -20,8 +20,9 @@ from marginbench.harness.planning import solvers
 from marginbench.harness.planning.preflight import SolverInfo
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Record
-from marginbench.harness.study.file import load_study
-from marginbench.harness.study.select import resolve_solver_name, select
+from marginbench.harness.study.names import resolve_solver_name
+from marginbench.harness.study.select import select
+from marginbench.harness.study.toml import load_study
 
 Run = Callable[..., tuple[int, str, str]]
 Install = Callable[..., Path]

@@ -28,9 +28,9 @@ from marginbench.harness.planning.reuse import wider_limits
 from marginbench.harness.results.measures import columns_of, measures_of
 from marginbench.harness.results.records import RecordBase
 from marginbench.harness.results.store import RecordStore
-from marginbench.harness.study.file import load_study, parse_study, study_names
 from marginbench.harness.study.model import StudyBase
 from marginbench.harness.study.select import select
+from marginbench.harness.study.toml import load_study, parse_study, study_names
 
 MISBEHAVE = """
 import mmap

@@ -31,9 +31,9 @@ from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, Des
 from marginbench.harness.planning.solvers import describe_solver
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Record
-from marginbench.harness.study.file import parse_study
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
+from marginbench.harness.study.toml import parse_study
 
 MakeStudy = Callable[..., Study]
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}

@@ -12,7 +12,7 @@ import pytest
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.report import overview
-from marginbench.harness.study.file import load_study, parse_study
+from marginbench.harness.study.toml import load_study, parse_study
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -14,9 +14,9 @@ import pytest
 from marginbench import Budget, run
 from marginbench.harness.errors import SolverError, StudyError, UserError
 from marginbench.harness.study.feasibility import FeasibilityStudy
-from marginbench.harness.study.file import load_study, parse_study, study_names
-from marginbench.harness.study.parts import SolverEntry
+from marginbench.harness.study.model import SolverEntry
 from marginbench.harness.study.svm import Study, Task
+from marginbench.harness.study.toml import load_study, parse_study, study_names
 
 VALID = """
 name = "mine"

@@ -12,13 +12,11 @@ import pytest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.report import Overview, overview
-from marginbench.harness.study.budget import Budget
 from marginbench.harness.study.feasibility import Cell, Images
-from marginbench.harness.study.file import parse_study
-from marginbench.harness.study.model import StudyBase
-from marginbench.harness.study.parts import SolverEntry
+from marginbench.harness.study.model import Budget, SolverEntry, StudyBase
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import ReferenceSettings, Study, Task
+from marginbench.harness.study.toml import parse_study
 
 PAGE = (Path(__file__).parents[2] / "docs" / "study-files.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)

@@ -10,8 +10,7 @@ from ...hashing import hash_files
 from ...planning.fingerprint import COMMON_ROOMS, EVALUATION, project_code
 from ...planning.preflight import SolverInfo, check_parameters
 from ...planning.versions import version_digits
-from ...study.model import StudyBase
-from ...study.parts import SolverEntry
+from ...study.model import SolverEntry, StudyBase
 from ..svm import DEFAULT_TOL, Problem
 from .commands import (
     Command,

@@ -20,7 +20,7 @@ from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, Fac
 from marginbench.harness.results.feasibility import FeasibilityRecord
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.study.feasibility import FeasibilityStudy
-from marginbench.harness.study.file import load_study
+from marginbench.harness.study.toml import load_study
 
 CELL = {"label": "easy", "generator": "ldfp", "m": 8, "n": 100, "kappa": 1.5, "tol": 0.0}
 IMAGES = {

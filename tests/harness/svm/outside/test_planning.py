@@ -22,9 +22,9 @@ from marginbench.harness.planning.plan import Run
 from marginbench.harness.planning.preflight import DatasetInfo, DescribeWork, Facts, SolverInfo
 from marginbench.harness.planning.solvers import describe_solver
 from marginbench.harness.planning.svm import KIND, plan_runs
-from marginbench.harness.study.file import parse_study
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
+from marginbench.harness.study.toml import parse_study
 
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
 TEN = replace(DATA, n_classes=10)
