@@ -14,6 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ..errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
+from ..removed import replacement
 from . import data, folders, running, solvers, studies, warming
 from .output import complain, data_code, help_only
 from .running import ReportWriter
@@ -110,7 +111,8 @@ def _run(app: typer.Typer, arguments: list[str]) -> int:
         if hasattr(error, "format_message"):  # the command line itself: click's own errors
             at = getattr(error, "ctx", None)
             where = f" (see '{at.command_path} --help')" if at is not None else ""
-            return complain(error.format_message().rstrip(".") + where, EXIT_USAGE)
+            message = replacement(arguments) or error.format_message().rstrip(".") + where
+            return complain(message, EXIT_USAGE)
         if _is_data_error(error):
             return complain(str(error), data_code(error))
         raise

@@ -96,7 +96,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = import_module(f"{__name__}.{_HOMES.get(name, 'solvers')}")
     if name not in _HOMES and name not in home.__all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        instead = import_module(f"{__name__}.harness.removed").NAMES.get(name)
+        hint = f": it was removed; {instead}" if instead else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     return getattr(home, name)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+import marginbench
 from marginbench import data_loaders
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import ReferenceFailure
@@ -529,3 +530,23 @@ def test_json_goes_through_a_pipe(
     process.stdout.close()
     process.wait(timeout=120)
     assert process.returncode == 141
+
+
+def test_what_was_removed_names_its_replacement(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from marginbench.harness import removed
+
+    monkeypatch.setattr(removed, "COMMANDS", {"gather": "use 'report'", "run --far": "give --out"})
+    monkeypatch.setattr(removed, "NAMES", {"old_name": "use new_name"})
+    assert run("gather", "x") == (2, "", "marginbench: gather was removed; use 'report'\n")
+    for option in (["--far"], ["--far=1"], ["quickstart", "--far", "1"]):
+        assert run("run", *option) == (2, "", "marginbench: run --far was removed; give --out\n")
+    with pytest.raises(AttributeError, match="'old_name': it was removed; use new_name"):
+        marginbench.old_name
+
+
+def test_nothing_is_said_to_be_removed_that_is_there(run: Run) -> None:
+    from marginbench.harness import removed
+
+    for name in removed.COMMANDS:
+        assert f"{name} was removed; {removed.COMMANDS[name]}" in run(*name.split())[2]
+    assert not set(removed.NAMES).intersection(dir(marginbench))
