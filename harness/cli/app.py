@@ -15,7 +15,7 @@ import typer
 
 from ..errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from ..removed import replacement
-from . import data, folders, running, solvers, studies, warming
+from . import data, folders, running, solvers, studies
 from .output import complain, data_code, help_only
 from .running import ReportWriter
 
@@ -61,7 +61,6 @@ def build_app(
     studies.add(app)
     solvers.add(app)
     data.add(app)
-    warming.add(app)
     return app
 
 

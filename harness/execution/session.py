@@ -16,10 +16,10 @@ from ..environment import environment, version
 from ..errors import InterruptedRunError
 from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
+from ..planning.fingerprint import content_version, write_sources
 from ..planning.plan import Details, Kind, Run, in_rounds, kind_named
 from ..planning.preflight import Facts, preflight
 from ..planning.reuse import is_repeated
-from ..planning.versions import content_version, write_sources
 from ..platforms import check_can_run
 from ..results.description import SCHEMA_VERSION, write_description
 from ..results.folders.earlier import described_before

@@ -22,10 +22,10 @@ from ..results.store import RecordStore
 from ..results.superseded import FOLDER, files_by_stem, stem_of
 from ..study.model import StudyBase
 from ..words import plural
+from .fingerprint import read_sources
 from .plan import Kind, Run, kind_named
 from .preflight import SolverInfo, preflight
 from .reuse import wider_limits
-from .versions import read_sources
 
 #: "recorded": reused; "superseded": reused, taken back from the records of earlier versions;
 #: "repeated": its limit is wider now; "stale": recorded under another key; "missing": not recorded.

@@ -1,8 +1,11 @@
-"""What determines a run: its key, and the code behind it.
+"""What determines a run: its key, the code behind it, and the version of its solver.
 
 Code is counted by folders: the room of the solver, the rooms that all solvers share, and the
 evaluation. An edit of code anywhere in them gives a run a new key, an edit elsewhere does not.
 Comments and docstrings do not count.
+
+The version of a solver is the beginning of the same hash. Where the file of the solver is in a clean
+git work tree, the commit that last changed it follows: ``3f2a9c01d4 git:abc1234def``.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import json
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
@@ -18,9 +23,12 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...data_loaders.atomic import replacing
 from ...solvers.registration import entries
 from ..errors import SolverError
+from ..hashing import hash_files
 from ..loading import SolverSpec
+from ..storage import storing
 
 if TYPE_CHECKING:
     from .preflight import SolverInfo
@@ -35,6 +43,12 @@ EVALUATION = "harness/evaluation"
 GENERATORS = {"feasibility": ("data_loaders/feasibility.py",)}
 # Bytes of a file of code; a larger one is none.
 _LARGEST_CODE = 2**24
+# Digits of a version and of a commit.
+_DIGITS = 10
+# The folder of results that says which files a hash of code is made of.
+_FOLDER = "sources"
+# Seconds that git may take; a version without its commit is better than a wait.
+_PATIENCE = 5.0
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -289,3 +303,76 @@ def _is_project(file: Path) -> bool:
 
 def _is_code(file: Path) -> bool:
     return file.is_file() and file.stat().st_size <= _LARGEST_CODE
+
+
+def version_of(source_hash: str, file: Path) -> str:
+    """The version of a solver.
+
+    Parameters
+    ----------
+    source_hash : str
+        Hash of its source.
+    file : Path
+        The file that defines it.
+    """
+    commit = _commit_of(file)
+    return source_hash[:_DIGITS] + (f" git:{commit}" if commit else "")
+
+
+def content_version(version: str) -> str:
+    """What a version says of the code alone; the commit may differ for the same code."""
+    return version.partition(" ")[0]
+
+
+def _commit_of(file: Path) -> str:
+    """The commit that last changed a file of a clean work tree; empty if there is none."""
+    if _git(file.parent, "status", "--porcelain", "--untracked-files=no") != "":
+        return ""
+    found = _git(file.parent, "log", "-1", f"--abbrev={_DIGITS}", "--format=%h", "--", file.name)
+    return found or ""
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What git answers; None if it cannot."""
+    try:
+        done = subprocess.run(
+            ["git", "--no-optional-locks", "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def write_sources(results: Path, solvers: Iterable[SolverInfo]) -> None:
+    """Write ``sources/HASH.json`` for each source hash: name of a file -> hash of its code.
+
+    A file that is there and whole is left as it is.
+
+    Parameters
+    ----------
+    results : Path
+        The results folder.
+    solvers : iterable of SolverInfo
+    """
+    for info in solvers:
+        if not info.files or read_sources(results, info.source_hash) is not None:
+            continue
+        path = results / _FOLDER / f"{info.source_hash}.json"
+        with storing(path.parent):
+            path.parent.mkdir(exist_ok=True)
+        with storing(path), replacing(path) as sink:
+            sink.write((json.dumps(dict(sorted(info.files.items())), indent=2) + "\n").encode())
+
+
+def read_sources(results: Path, source_hash: str) -> Mapping[str, str] | None:
+    """The files behind a source hash, by name; None if they are not stored, or are damaged."""
+    try:
+        files = json.loads((results / _FOLDER / f"{source_hash}.json").read_bytes())
+        # The hash is that of the files, so it tells whether they are all there.
+        return files if hash_files(files) == source_hash else None
+    except (OSError, ValueError, AttributeError, TypeError):
+        return None

@@ -17,10 +17,9 @@ from ..loading import SolverSpec, load_named, offered, offers, shown_name, sourc
 from ..study.model import REFERENCE, Budget, SolverEntry, run_limits
 from ..study.names import find, is_foreign, resolve_solver_name
 from ..words import REASON_LIMIT, visible
-from .fingerprint import source_files
+from .fingerprint import source_files, version_of
 from .plan import kind_named, kind_names
 from .preflight import DatasetInfo, DatasetWork, DescribeWork, SolverInfo, described_solvers
-from .versions import version_of
 
 #: Traits that a list of solvers shows.
 SUPPORTED = ("supports_bias", "supports_no_bias", "supports_sparse")

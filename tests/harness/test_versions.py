@@ -25,8 +25,12 @@ from marginbench.harness.execution.session import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.hashing import hash_files, hash_json
 from marginbench.harness.planning.explain import Explained, as_json, chosen, explain, in_words
-from marginbench.harness.planning.fingerprint import numeric_versions
-from marginbench.harness.planning.versions import content_version, read_sources, version_of
+from marginbench.harness.planning.fingerprint import (
+    content_version,
+    numeric_versions,
+    read_sources,
+    version_of,
+)
 from marginbench.harness.results.description import read_description, write_description
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.study.select import select

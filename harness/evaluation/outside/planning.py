@@ -9,7 +9,6 @@ from typing import Any
 from ...hashing import hash_files
 from ...planning.fingerprint import COMMON_ROOMS, EVALUATION, project_code
 from ...planning.preflight import SolverInfo, check_parameters
-from ...planning.versions import version_digits
 from ...study.model import SolverEntry, StudyBase
 from ..svm import DEFAULT_TOL, Problem
 from .commands import (
@@ -64,7 +63,7 @@ def program_info(entry: SolverEntry) -> SolverInfo:
             "missing": f"no program {missing!r} here; {install_words(name)}" if missing else "",
         },
         source_hash=source_hash,
-        version=version_digits(source_hash),
+        version=source_hash[:10],
         files=files,
     )
 
