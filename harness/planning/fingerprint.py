@@ -4,8 +4,8 @@ Code is counted by folders: the room of the solver, the rooms that all solvers s
 evaluation. An edit of code anywhere in them gives a run a new key, an edit elsewhere does not.
 Comments and docstrings do not count.
 
-The version of a solver is the beginning of the same hash. Where the file of the solver is in a clean
-git work tree, the commit that last changed it follows: ``3f2a9c01d4 git:abc1234def``.
+The version of a solver is the beginning of the same hash. Where the file of the solver is in a
+clean git work tree, the commit that last changed it follows: ``3f2a9c01d4 git:abc1234def``.
 """
 
 from __future__ import annotations
