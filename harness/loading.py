@@ -84,15 +84,15 @@ class SolverSpec:
         """The file that the name leads to, found without importing anything from outside."""
         if self.module is None:
             return self.path
-        found, places = None, None
+        module, places = None, None
         name = ""
         for part in self.module.split("."):
             name = f"{name}.{part}" if name else part
-            found = importlib.machinery.PathFinder.find_spec(name, places)
-            if found is None:
+            module = importlib.machinery.PathFinder.find_spec(name, places)
+            if module is None:
                 return None
-            places = found.submodule_search_locations
-        return Path(found.origin) if found and found.has_location and found.origin else None
+            places = module.submodule_search_locations
+        return Path(module.origin) if module and module.has_location and module.origin else None
 
     def checked(self) -> SolverSpec:
         """This, after a look at the file that runs none of its code.
@@ -138,11 +138,11 @@ def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm"
     SolverError
         If there is no such file or class, or importing raises.
     """
-    found = load_named(text, folder, kind=kind)
-    if not inspect.isclass(found):
+    cls = load_named(text, folder, kind=kind)
+    if not inspect.isclass(cls):
         spec = SolverSpec.parse(text, folder)
         raise SolverError(f"{spec.path or spec.module}: {spec.class_name} is not a class")
-    return found
+    return cls
 
 
 def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm") -> Any:
@@ -159,23 +159,23 @@ def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm"
     if spec.registry_name is not None:
         return _registered_class(spec.registry_name, kind)
     module = _import_file(spec.path) if spec.path else _import_module(spec.module or "")
-    found = getattr(module, spec.class_name, None)
-    if found is None:
+    named = getattr(module, spec.class_name, None)
+    if named is None:
         classes = [name for name, item in vars(module).items() if inspect.isclass(item)]
         raise SolverError(
             f"{spec.path or spec.module} defines no class {spec.class_name!r}"
             f"{suggest(spec.class_name, classes)}"
         )
-    return found
+    return named
 
 
 def _registered_class(name: str, kind: str) -> type[Any]:
     """The class of a registry name; no other solver is imported."""
-    known = solver_names(kind)
-    if name not in known:
-        raise SolverError(f"unknown solver {name!r}{suggest(name, known)}")
-    found: type[Any] = getattr(importlib.import_module(entries()[name].module), name)
-    return found
+    names = solver_names(kind)
+    if name not in names:
+        raise SolverError(f"unknown solver {name!r}{suggest(name, names)}")
+    cls: type[Any] = getattr(importlib.import_module(entries()[name].module), name)
+    return cls
 
 
 def source_file(cls: Any) -> Path:

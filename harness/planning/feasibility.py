@@ -150,12 +150,12 @@ def _plan_run(
     given = {k: v for k, v in decided.items() if k in info.accepted} | entry.params
     params = {**dict.fromkeys(info.required), **info.defaults, **given}
     problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
-    known = dict(problem)
+    shown = dict(problem)
     if isinstance(task, Images) and is_users_file(task.dataset, task.folder):
         # Where a user's file is makes no difference; the fingerprint says what is in it.
         problem = {k: v for k, v in problem.items() if k not in ("dataset", "dataset_params")}
-    found = facts.datasets.get(task.label)
-    fingerprint = found.fingerprint if isinstance(found, DatasetInfo) else None
+    dataset = facts.datasets.get(task.label)
+    fingerprint = dataset.fingerprint if isinstance(dataset, DatasetInfo) else None
     parts = key_parts(
         kind=study.kind,
         info=info,
@@ -171,7 +171,7 @@ def _plan_run(
             "version": info.version,
             "solver_class": info.shown,
             "params": canonical_json(params),
-            "problem": canonical_json(known),
+            "problem": canonical_json(shown),
             "fingerprint": fingerprint,
         },
     )
@@ -183,7 +183,7 @@ def _plan_run(
         limits=run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0),
         detailed=lambda _: details,
         foreign=is_foreign(entry.name),
-        failure=found if isinstance(found, str) else "",
+        failure=dataset if isinstance(dataset, str) else "",
         traits=info.traits,
     )
 
@@ -225,14 +225,14 @@ def _work(
     )
 
 
-def _credit(found: DatasetInfo | str | None) -> dict[str, Any]:
+def _credit(dataset: DatasetInfo | str | None) -> dict[str, Any]:
     """Whom to cite for the data, and what was decided when the user's own were read."""
-    if not isinstance(found, DatasetInfo):
+    if not isinstance(dataset, DatasetInfo):
         return {}
     return {
-        "citation": found.citation,
-        "licence": found.licence,
-        "decided": list(found.decided),
+        "citation": dataset.citation,
+        "licence": dataset.licence,
+        "decided": list(dataset.decided),
     }
 
 

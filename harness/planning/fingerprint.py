@@ -154,14 +154,14 @@ def source_files(solver: str, defined_in: Path, kind: str) -> dict[str, str]:
 
 def project_code(places: Iterable[str]) -> dict[str, str]:
     """The code in folders and files of the project, such as "solvers/smo": name -> hash."""
-    found = {}
+    files = {}
     for place in places:
         package, _, rest = place.partition("/")
         path = project_roots()[package] / rest
         for file in [path] if path.is_file() else path.rglob("*.py"):
             name = file.relative_to(project_roots()[package]).as_posix()
-            found[f"{package}/{name}"] = code_hash(file)
-    return found
+            files[f"{package}/{name}"] = code_hash(file)
+    return files
 
 
 @cache
@@ -174,20 +174,20 @@ def project_roots() -> dict[str, Path]:
 def files_beside(file: Path) -> dict[str, Path]:
     """A user's file, and the modules and packages beside it that it or one of them imports."""
     folder = file.parent
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     waiting = [file]
     while waiting:
         path = waiting.pop()
         name = path.relative_to(folder).as_posix()
-        if name in found or not _is_code(path):
+        if name in files or not _is_code(path):
             continue
-        found[name] = path
+        files[name] = path
         for module, _ in _imports(path):
             top = folder / module.partition(".")[0]
             waiting.append(top.with_suffix(".py"))
             if (top / "__init__.py").is_file():
                 waiting.extend(top.rglob("*.py"))
-    return found
+    return files
 
 
 @lru_cache(maxsize=1024)
@@ -220,10 +220,10 @@ def installed_version(package: str) -> str:
     spec = _spec_of(package)
     places = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin or ""]
     for name in _distributions().get(package, ()):
-        found = metadata.distribution(name)
-        root = Path(str(found.locate_file("")))
+        installed = metadata.distribution(name)
+        root = Path(str(installed.locate_file("")))
         if any(Path(place).is_relative_to(root) for place in places):
-            return f"{name} {found.version}"
+            return f"{name} {installed.version}"
     return ""
 
 
@@ -256,7 +256,7 @@ def _rooms_named(files: Iterable[Path]) -> set[str]:
     """The rooms of solvers that files import; all of them for an import of the whole."""
     rooms = {path.name for path in project_roots()["solvers"].iterdir() if path.is_dir()}
     named: set[str] = set()
-    for module, name in {found for file in files for found in _imports(file)}:
+    for module, name in {imported for file in files for imported in _imports(file)}:
         parts = [*module.split("."), name] if name else module.split(".")
         if parts[0] == "marginbench":
             parts = parts[2:] if parts[1:2] == ["solvers"] else parts[1:]
@@ -328,8 +328,8 @@ def _commit_of(file: Path) -> str:
     """The commit that last changed a file of a clean work tree; empty if there is none."""
     if _git(file.parent, "status", "--porcelain", "--untracked-files=no") != "":
         return ""
-    found = _git(file.parent, "log", "-1", f"--abbrev={_DIGITS}", "--format=%h", "--", file.name)
-    return found or ""
+    commit = _git(file.parent, "log", "-1", f"--abbrev={_DIGITS}", "--format=%h", "--", file.name)
+    return commit or ""
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

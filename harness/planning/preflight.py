@@ -470,23 +470,23 @@ def check_parameters(
     for entry in entries:
         info = solvers[entry.label]
         for name in entry.params:
-            place = study.place(entry.label, "params", name)
+            prefix = study.message_prefix(entry.label, "params", name)
             if name not in info.accepted:
                 free = sorted(info.accepted.difference(decided, refused))
-                wrong[f"{place}unknown parameter {name!r}{suggest(name, free)}"] = None
+                wrong[f"{prefix}unknown parameter {name!r}{suggest(name, free)}"] = None
             elif name in decided:
                 wrong[
-                    f"{place}{name!r} is decided by the {decides}, the same for all solvers; "
+                    f"{prefix}{name!r} is decided by the {decides}, the same for all solvers; "
                     "remove it from params"
                 ] = None
             elif name in refused:
-                wrong[f"{place}{name!r} {refused[name]}; remove it from params"] = None
+                wrong[f"{prefix}{name!r} {refused[name]}; remove it from params"] = None
         missing = set(info.required).difference(entry.params, decided, given)
         if missing:
             names = ", ".join(sorted(missing))
-            wrong[f"{study.place(entry.label)}give a value for {names} in params"] = None
+            wrong[f"{study.message_prefix(entry.label)}give a value for {names} in params"] = None
         for refusal in filter(None, info.refusals):
             named = [name for name in entry.params if re.search(rf"\b{re.escape(name)}\b", refusal)]
-            wrong[f"{study.place(entry.label, 'params', *named[:1])}{refusal}"] = None
+            wrong[f"{study.message_prefix(entry.label, 'params', *named[:1])}{refusal}"] = None
     if wrong:
         raise StudyError(*wrong)

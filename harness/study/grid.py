@@ -76,11 +76,11 @@ def expanded(values: Any, tables: Mapping[str, Axes]) -> Any:
     """
     if not isinstance(values, Mapping):
         return values
-    found = dict(values)
+    study = dict(values)
     for table, axes in tables.items():
-        if isinstance(found.get(table), list | tuple):
-            found[table] = [entry for _, entry in _expanded_table(table, found[table], axes)]
-    return found
+        if isinstance(study.get(table), list | tuple):
+            study[table] = [entry for _, entry in _expanded_table(table, study[table], axes)]
+    return study
 
 
 def origins(values: Mapping[str, Any], tables: Mapping[str, Axes]) -> dict[str, list[int]]:
@@ -111,20 +111,21 @@ def short(value: Any) -> str:
 
 
 def _expanded_table(table: str, entries: Sequence[Any], axes: Axes) -> list[tuple[int, Any]]:
-    found: list[tuple[int, Any]] = []
+    written: list[tuple[int, Any]] = []
     for number, entry in enumerate(entries):
         if isinstance(entry, Mapping):
             grid = _Grid(entry, axes, (table, number))
-            if len(found) + grid.size > MAX_ENTRIES:
+            if len(written) + grid.size > MAX_ENTRIES:
                 raise StudyError(
-                    f"the grid{'s' if found else ''} of [[{table}]] {'make' if found else 'makes'} "
-                    f"{len(found) + grid.size} entries; at most {MAX_ENTRIES} are possible",
+                    f"the grid{'s' if written else ''} of [[{table}]] "
+                    f"{'make' if written else 'makes'} {len(written) + grid.size} entries; at most "
+                    f"{MAX_ENTRIES} are possible",
                     at=(table, number),
                 )
-            found += [(number, made) for made in grid.entries()]
+            written += [(number, made) for made in grid.entries()]
         else:
-            found.append((number, entry))
-    return found
+            written.append((number, entry))
+    return written
 
 
 class _Grid:
@@ -134,12 +135,12 @@ class _Grid:
     ----------
     entry : mapping
     axes : Axes
-    place : tuple
+    at : tuple
         The entry's table and its number from 0.
     """
 
-    def __init__(self, entry: Mapping[str, Any], axes: Axes, place: tuple[str, int]) -> None:
-        self.entry, self.axes, self.place = entry, axes, place
+    def __init__(self, entry: Mapping[str, Any], axes: Axes, at: tuple[str, int]) -> None:
+        self.entry, self.axes, self.at = entry, axes, at
         self.lists = dict(self._each_list())
         for address, values in self.lists.items():
             self._check_list(address, values)
@@ -208,8 +209,7 @@ class _Grid:
         for address in self.lists:
             if name in (address[-1], ".".join(address)):
                 return address
-        known = [address[-1] for address in self.lists]
-        hint = suggest(name, known)
+        hint = suggest(name, [address[-1] for address in self.lists])
         raise self._error(f"{self._path((ZIP,))}: {name!r} holds no list{hint}", (ZIP,))
 
     def _check_length(self, first: _Address, other: _Address) -> None:
@@ -263,10 +263,10 @@ class _Grid:
         return address[-1] if len(alike) == 1 else ".".join(address)
 
     def _path(self, address: _Address) -> str:
-        return f"{self.place[0]}[{self.place[1] + 1}].{'.'.join(address)}"
+        return f"{self.at[0]}[{self.at[1] + 1}].{'.'.join(address)}"
 
     def _error(self, message: str, address: _Address) -> StudyError:
-        return StudyError(message, at=(*self.place, *address))
+        return StudyError(message, at=(*self.at, *address))
 
 
 def _all_are(values: Any, kind: Any) -> bool:

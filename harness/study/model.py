@@ -202,14 +202,14 @@ class TaskEntry(StudyPart):
     @property
     def facets(self) -> dict[str, Any]:
         """What it is, by name; the values in its tables have names of their own."""
-        found: dict[str, Any] = {}
+        facets: dict[str, Any] = {}
         for name in type(self).model_fields:
             value = getattr(self, name)
             if name in self.axes.tables:
-                found = {**value, **found}
+                facets = {**value, **facets}
             elif value is not None and name != "label" and not isinstance(value, Mapping):
-                found[name] = value
-        return found
+                facets[name] = value
+        return facets
 
     def completed(self, where: str = "", folder: str | None = None) -> Self:
         """The same with names in their own spelling and what the data decide filled in.
@@ -559,10 +559,10 @@ class StudyBase(StudyPart):
         """The same study with only some of its runs, and only their tasks and solvers."""
         tasks = {task for task, _, _ in selection.runs}
         solvers = {solver for _, solver, _ in selection.runs}
-        found = self.with_tasks([task for task in self.tasks if task.label in tasks])
-        found = found.with_solvers([entry for entry in found.solvers if entry.label in solvers])
-        found._selection = selection
-        return found
+        part = self.with_tasks([task for task in self.tasks if task.label in tasks])
+        part = part.with_solvers([entry for entry in part.solvers if entry.label in solvers])
+        part._selection = selection
+        return part
 
     @property
     def was_read(self) -> bool:
@@ -585,11 +585,11 @@ class StudyBase(StudyPart):
 
     def read_from(self, file: StudyFile) -> Self:
         """The same study with what is known of its file."""
-        found = self.model_copy()
-        found._file = file
-        return found
+        study = self.model_copy()
+        study._file = file
+        return study
 
-    def place(self, solver: str, *keys: str) -> str:
+    def message_prefix(self, solver: str, *keys: str) -> str:
         """The beginning of a message about a solver: file, line and key, as far as there are.
 
         Parameters

@@ -139,8 +139,8 @@ def of_its_own(study: StudyT, tasks: Sequence[TaskEntry], solvers: Sequence[str]
         if not field.is_required()
     }
     title = f"{', '.join(methods)} on {', '.join(data)}"
-    found = study.model_copy(update=defaults | {"name": name, "title": title})
-    return found.read_from(StudyFile("study")).with_tasks(tasks).with_solvers(entries)
+    own = study.model_copy(update=defaults | {"name": name, "title": title})
+    return own.read_from(StudyFile("study")).with_tasks(tasks).with_solvers(entries)
 
 
 def _chosen_runs(study: StudyBase, text: str) -> Selection:
@@ -340,26 +340,21 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
     chosen: list[TaskEntry] = []
     for name in split_names(names, [task.label for task in study.tasks]):
         key = name.casefold()
-        found = [task for task in study.tasks if key in map(str.casefold, task.names)]
-        found = found or _of_grid(study.tasks, key)
-        if not found:
+        tasks = [task for task in study.tasks if key in map(str.casefold, task.names)]
+        tasks = tasks or _of_grid(study.tasks, key)
+        if not tasks:
             # A label of the study stays that of the study's own task, chosen or not.
             label = _free(label_of(name)[: MAX_LABEL - 4], [*chosen, *study.tasks])
             new = study.new_task(name, label)
             if new is None:
-                raise StudyError(_unknown_task(study, name))
-            found = [new]
-        chosen.extend(task for task in found if task not in chosen)
+                names_of_tasks = [text for task in study.tasks for text in task.names]
+                hints = dict.fromkeys([*names_of_tasks, *_stems(study.tasks), *study.other_tasks()])
+                raise StudyError(f"unknown dataset {name!r}{suggest(name, list(hints))}")
+            tasks = [new]
+        chosen.extend(task for task in tasks if task not in chosen)
     if not chosen:
         raise StudyError("no dataset is selected")
     return chosen
-
-
-def _unknown_task(study: StudyBase, name: str) -> str:
-    """What is wrong with the name of a task that there is not; it suggests the nearest one."""
-    names = dict.fromkeys(text for task in study.tasks for text in task.names)
-    names |= dict.fromkeys([*_stems(study.tasks), *study.other_tasks()])
-    return f"unknown dataset {name!r}{suggest(name, list(names))}"
 
 
 def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]:
@@ -371,37 +366,53 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
         For a name that no solver has.
     """
     chosen: list[SolverEntry] = []
-    labels = [solver.label for solver in study.solvers]
-    for name in split_names(names, labels):
-        key = name.casefold()
-        found = [solver for solver in study.solvers if key == solver.label.casefold()]
-        known = label = ""
-        if not found and (is_foreign(name) or (study.kind == "svm" and is_command(name))):
-            known = resolve_solver_name(name, study.kind, where="--solver")
-            found = [solver for solver in study.solvers if solver.name == known]
-        elif not found:
-            known = find(name, solver_names(study.kind)) or ""
-            found = [
-                solver
-                for solver in study.solvers
-                if key in (solver.name.casefold(), solver.class_name.casefold())
-            ]
-        found = found or _of_grid(study.solvers, key)
-        offer = None if found or known else offered_solver(name, study.kind)
-        if offer is not None:
-            known, label = offer.target, offer.name
-            found = [solver for solver in study.solvers if solver.name == known]
-        if not found:
-            if not known:
-                raise StudyError(
-                    unknown_solver(name, study.kind, [*labels, *_stems(study.solvers)])
-                )
+    for name in split_names(names, [solver.label for solver in study.solvers]):
+        entries = _solvers_named(study, name)
+        if not isinstance(entries, list):
+            target, label = entries
             # A label of the study stays that of the study's own solver, chosen or not.
-            found = [_new_solver(known, label, [*chosen, *study.solvers])]
-        chosen.extend(solver for solver in found if solver not in chosen)
+            entries = [_new_solver(target, label, [*chosen, *study.solvers])]
+        chosen.extend(solver for solver in entries if solver not in chosen)
     if not chosen:
         raise StudyError("no solver is selected")
     return chosen
+
+
+def _solvers_named(study: StudyBase, name: str) -> list[SolverEntry] | tuple[str, str]:
+    """The solvers of a study that a name means, or the name and label of one that it lacks.
+
+    Labels come first, then names and classes, grids, and what installed packages offer.
+
+    Raises
+    ------
+    StudyError
+        If there is no solver of that name.
+    """
+    key = name.casefold()
+    entries = [solver for solver in study.solvers if key == solver.label.casefold()]
+    if entries:
+        return entries
+    if is_foreign(name) or (study.kind == "svm" and is_command(name)):
+        target = resolve_solver_name(name, study.kind, where="--solver")
+        entries = [solver for solver in study.solvers if solver.name == target]
+        return entries or _of_grid(study.solvers, key) or (target, "")
+    entries = [
+        solver
+        for solver in study.solvers
+        if key in (solver.name.casefold(), solver.class_name.casefold())
+    ]
+    entries = entries or _of_grid(study.solvers, key)
+    if entries:
+        return entries
+    registered = find(name, solver_names(study.kind))
+    if registered is not None:
+        return registered, ""
+    offer = offered_solver(name, study.kind)
+    if offer is None:
+        labels = [solver.label for solver in study.solvers]
+        raise StudyError(unknown_solver(name, study.kind, [*labels, *_stems(study.solvers)]))
+    entries = [solver for solver in study.solvers if solver.name == offer.target]
+    return entries or (offer.target, offer.name)
 
 
 def _of_grid(entries: Sequence[EntryT], stem: str) -> list[EntryT]:

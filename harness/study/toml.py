@@ -75,10 +75,10 @@ def load_study(name_or_path: str | Path) -> StudyBase:
         Of the type of its kind: a file says ``kind = "feasibility"``, or is of SVM solvers.
     """
     shipped = _shipped()
-    known = find(str(name_or_path), shipped)
+    name = find(str(name_or_path), shipped)
     path = Path(name_or_path)
-    if known is not None and not path.is_file():
-        return parse_study(shipped[known].read_bytes(), where=f"{known}.toml")
+    if name is not None and not path.is_file():
+        return parse_study(shipped[name].read_bytes(), where=f"{name}.toml")
     if not path.is_file():
         raise StudyError(_not_found(name_or_path, shipped))
     try:
@@ -234,8 +234,8 @@ def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None
     for table in study.task_tables:
         for number, task in enumerate(getattr(study, table)):
             path = file.written((table, number))
-            known = find(getattr(task, "dataset", ""), dataset_names())
-            key = "dataset" if known is None else "dataset_params"
+            registered = find(getattr(task, "dataset", ""), dataset_names())
+            key = "dataset" if registered is None else "dataset_params"
             try:
                 task = task.completed(f"{file.at((*path, key))}: {key_path(path)}.", folder)
             except StudyError as error:
@@ -282,7 +282,7 @@ def mistakes(error: ValidationError, file: StudyFile, model: type[BaseModel]) ->
     # A misspelt key is unknown, and the right one is missing: what was written tells more.
     misspelt = {problem["loc"][:-1] for problem in problems if problem["type"] == "extra_forbidden"}
     # A mistake in a grid is one, in however many of its entries it is found.
-    found: dict[KeyPath, str] = {}
+    messages: dict[KeyPath, str] = {}
     for problem in problems:
         kind, location = problem["type"], problem["loc"]
         # A list whose entries are wrong is also reported as too short; that is no news.
@@ -290,8 +290,8 @@ def mistakes(error: ValidationError, file: StudyFile, model: type[BaseModel]) ->
             kind == "missing" and location[:-1] in misspelt
         )
         if not consequence:
-            found.setdefault(file.written(location), _explained(problem, file, model))
-    lines = [found[path] for path in sorted(found, key=lambda path: file.line(path) or 0)]
+            messages.setdefault(file.written(location), _explained(problem, file, model))
+    lines = [messages[path] for path in sorted(messages, key=lambda path: file.line(path) or 0)]
     rest = len(lines) - MAX_MISTAKES
     return lines if rest <= 0 else [*lines[:MAX_MISTAKES], f"{file.where}: {rest} more mistakes"]
 
@@ -307,10 +307,10 @@ def _explained(problem: Any, file: StudyFile, model: type[BaseModel]) -> str:
             return f"{file.where}: a study needs at least one [[{path}]]"
         return f"{where}: the key {path!r} is missing"
     if kind == "literal_error":
-        known = [
+        expected = [
             part.strip(" '") for part in problem["ctx"]["expected"].replace(" or ", ",").split(",")
         ]
-        return f"{where}: {path} = {shown(value)} is not known{suggest(str(value), known)}"
+        return f"{where}: {path} = {shown(value)} is not known{suggest(str(value), expected)}"
     if kind == "too_short" and path in _tables(model):
         return f"{where}: {path} is empty; a study needs at least one [[{path}]]"
     if kind == "tuple_type" and path in _tables(model) and isinstance(value, dict):
@@ -334,14 +334,14 @@ def _as_entry(table: str, file: StudyFile) -> str:
 def _unknown_key(location: Sequence[str | int], value: Any, model: type[BaseModel]) -> str:
     """What is wrong with a key that there is not, and the nearest that there is."""
     table = _table_at(location[:-1], model)
-    known = list(table.model_fields)
+    keys = list(table.model_fields)
     if table is not model and isinstance(getattr(table, "axes", None), Axes):
-        known.append(ZIP)
+        keys.append(ZIP)
     name = str(location[-1])
-    hint = suggest(name, known)
+    hint = suggest(name, keys)
     if len(location) > 1 or not _is_table(value):
         return f"unknown key {key_path(location)!r}{hint}"
-    for key in known:
+    for key in keys:
         hint = hint.replace(f"'{key}'", _bracketed(key, model))
     written = f"[[{name}]]" if isinstance(value, list) else f"[{name}]"
     return f"unknown table {written}{hint}"
