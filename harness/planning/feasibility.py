@@ -14,8 +14,8 @@ from ..results.feasibility import FeasibilityRecord
 from ..study.feasibility import Cell, FeasibilityStudy, Images
 from ..study.model import SolverEntry, run_limits
 from ..study.names import is_foreign, is_users_file
-from .plan import Details, Run
-from .preflight import DatasetInfo, Facts, ReferenceQuestion, SolverInfo, check_parameters
+from .plan import Details, Kind, Run
+from .preflight import DatasetInfo, Facts, SolverInfo, check_parameters
 
 # A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
@@ -23,7 +23,7 @@ _GRACE = 60.0
 _NO_PROBLEM = frozenset({"label", "instances", "published"})
 
 
-class FeasibilityKind:
+class FeasibilityKind(Kind):
     """Cells x methods on columns, images x kernel methods, each on several instances."""
 
     name = "feasibility"
@@ -42,9 +42,6 @@ class FeasibilityKind:
             "from MPKFP or another kernel method"
         )
 
-    def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
-        return {}
-
     def check_solvers(
         self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]
     ) -> dict[str, SolverInfo]:
@@ -60,14 +57,8 @@ class FeasibilityKind:
             check_parameters(study, fitting, solvers, f"[[{task.table}]]", decided)
         return dict(solvers)
 
-    def remarks(self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]) -> Sequence[str]:
-        return ()
-
     def data_tasks(self, study: FeasibilityStudy) -> Sequence[Images]:
         return study.images
-
-    def references(self, study: FeasibilityStudy) -> Sequence[ReferenceQuestion]:
-        return ()
 
     def seeds(
         self, study: FeasibilityStudy, task: Cell | Images, entry: SolverEntry, info: SolverInfo
@@ -75,20 +66,15 @@ class FeasibilityKind:
         fits = info.traits["takes"] == task.takes
         return study.seeds_of(task, entry, info.traits) if fits else []
 
-    def skip_reason(
-        self, study: FeasibilityStudy, task: Any, entry: SolverEntry, info: SolverInfo
-    ) -> str:
-        return ""
-
-    def plan(self, study: FeasibilityStudy, facts: Facts) -> list[Run]:
-        runs = [
-            _plan_run(study, facts, task, entry, seed)
-            for task in study.tasks
-            for entry in study.solvers
-            for seed in self.seeds(study, task, entry, facts.solvers[entry.label])
-        ]
-        study.check_chosen(runs)
-        return runs
+    def planned(
+        self,
+        study: FeasibilityStudy,
+        facts: Facts,
+        task: Cell | Images,
+        entry: SolverEntry,
+        seed: int,
+    ) -> tuple[Run, Details]:
+        return _planned(study, facts, task, entry, seed)
 
     def describe(self, study: FeasibilityStudy, facts: Facts) -> dict[str, Any]:
         return {
@@ -109,12 +95,6 @@ class FeasibilityKind:
                 for entry in study.solvers
             ],
         }
-
-    def complete(self, record: FeasibilityRecord, run: Run) -> None:
-        """Nothing follows from other columns."""
-
-    def is_current(self, record: FeasibilityRecord, run: Run) -> bool:
-        return True
 
     def limits_hit(self, record: FeasibilityRecord) -> frozenset[str]:
         """A method that ends at its seconds says so, and keeps what it has."""
@@ -141,9 +121,9 @@ def _fitting(
     return [s for s in study.solvers if solvers[s.label].traits["takes"] == task.takes]
 
 
-def _plan_run(
+def _planned(
     study: FeasibilityStudy, facts: Facts, task: Cell | Images, entry: SolverEntry, seed: int
-) -> Run:
+) -> tuple[Run, Details]:
     info = facts.solvers[entry.label]
     decided = {"tol": task.tol} if isinstance(task, Cell) else {}
     # A user's method need not have it.
@@ -175,17 +155,17 @@ def _plan_run(
             "fingerprint": fingerprint,
         },
     )
-    return Run(
+    run = Run(
         key=hash_json(parts),
         task=task.label,
         solver=entry.label,
         seed=seed,
         limits=run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0),
-        detailed=lambda _: details,
         foreign=is_foreign(entry.name),
         failure=dataset if isinstance(dataset, str) else "",
         traits=info.traits,
     )
+    return run, details
 
 
 def _work(

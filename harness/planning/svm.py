@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
 from typing import Any
@@ -32,7 +32,7 @@ from ..study.model import Budget, SolverEntry, run_limits
 from ..study.names import is_foreign
 from ..study.svm import Study, Task
 from .fingerprint import key_parts, numeric_versions
-from .plan import Details, Run
+from .plan import Details, Kind, Run
 from .preflight import (
     DatasetInfo,
     Facts,
@@ -52,7 +52,7 @@ _WEIGHTED = "changes the problem, which is that of the task and the same for eve
 _CACHE_SHARE = 0.4
 
 
-class SVMKind:
+class SVMKind(Kind):
     """Tasks x solvers x seeds, judged against a certified optimum."""
 
     name = "svm"
@@ -147,33 +147,21 @@ class SVMKind:
                     timeout=study.reference.timeout,
                 )
 
-    def seeds(
-        self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo
-    ) -> Sequence[int]:
-        return study.seeds_of(task, entry, info.traits)
-
     def skip_reason(self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> str:
         return skip_reason(study, task, entry, info, None)
 
-    def plan(self, study: Study, facts: Facts) -> list[Run]:
-        study = _with_gammas(study, facts)
-        runs = [
-            run
-            for task in study.task
-            for entry in study.solver
-            for run in plan_runs(
-                study,
-                facts,
-                task,
-                entry,
-                self.seeds(study, task, entry, facts.solvers[entry.label]),
-            )
-        ]
-        study.check_chosen(runs)
-        return runs
+    def completed(self, study: Study, facts: Facts) -> Study:
+        """The study with the kernel widths that were computed from the data."""
+        tasks = [_with_gamma(task, facts.datasets[task.label]) for task in study.task]
+        return study.with_tasks(tasks)
+
+    def planned(
+        self, study: Study, facts: Facts, task: Task, entry: SolverEntry, seed: int
+    ) -> tuple[Run, Details]:
+        return _planned(study, facts, task, entry, seed)
 
     def describe(self, study: Study, facts: Facts) -> dict[str, Any]:
-        study = _with_gammas(study, facts)
+        study = self.completed(study, facts)
         return {
             "seeds": list(range(study.seeds)),
             "reference": study.reference.model_dump(),
@@ -191,9 +179,6 @@ class SVMKind:
     def is_current(self, record: Record, run: Run) -> bool:
         return run.reference is None or record.reference_hash == run.reference.hash
 
-    def limits_hit(self, record: Record) -> frozenset[str]:
-        return frozenset()
-
     def headline(self, record: Record) -> Iterator[str]:
         if record.wall_s is not None:
             yield f"{record.wall_s:.2f} s"
@@ -203,11 +188,6 @@ class SVMKind:
             yield f"suboptimality {record.suboptimality:.1e}"
         if record.n_support is not None:
             yield f"{record.n_support} support vectors"
-
-
-def _with_gammas(study: Study, facts: Facts) -> Study:
-    """The study with the kernel widths that were computed from the data."""
-    return study.with_tasks([_with_gamma(task, facts.datasets[task.label]) for task in study.task])
 
 
 def _with_gamma(task: Task, info: DatasetInfo | str) -> Task:
@@ -270,29 +250,12 @@ def _describe_solver(entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
     }
 
 
-def plan_runs(
-    study: Study, facts: Facts, task: Task, entry: SolverEntry, seeds: Sequence[int]
-) -> list[Run]:
-    """The runs of a solver on a task.
-
-    They share what does not depend on the seed. What only their records and workers need is planned
-    again when it is asked for: it takes a tenth of a millisecond, and kilobytes to keep.
-    """
-
-    def details(seed: int) -> Details:
-        return _planned(study, facts, task, entry, seed, details)[1]
-
-    runs = [_planned(study, facts, task, entry, seed, details)[0] for seed in seeds]
-    return [replace(run, limits=runs[0].limits) for run in runs]
-
-
 def _planned(
     study: Study,
     facts: Facts,
     task: Task,
     entry: SolverEntry,
     seed: int,
-    detailed: Callable[[int], Details],
 ) -> tuple[Run, Details]:
     """The run of a solver on a task with a seed, and its details."""
     info = facts.solvers[entry.label]
@@ -368,7 +331,6 @@ def _planned(
         solver=entry.label,
         seed=seed,
         limits=_tuning_limits(run_limits(budget), search, budget),
-        detailed=detailed,
         n_train=None if dataset is None else dataset.n_train,
         foreign=is_foreign(entry.name) or "outside" in info.traits,
         skip_reason=skipped,

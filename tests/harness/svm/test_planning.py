@@ -13,7 +13,7 @@ from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.svm import FitWork, ReferenceInfo
 from marginbench.harness.planning.plan import Run
 from marginbench.harness.planning.preflight import DatasetInfo, Facts, SolverInfo
-from marginbench.harness.planning.svm import plan_runs
+from marginbench.harness.planning.svm import KIND
 from marginbench.harness.study.svm import Study
 
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
@@ -66,7 +66,7 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
         )
         study = study.with_tasks([each.completed() for each in study.task])
         facts = Facts({"mine": info}, {study.task[0].label: data}, {study.task[0].label: reference})
-        return plan_runs(study, facts, study.task[0], study.solver[0], [seed])[0]
+        return KIND.plan_runs(study, facts, study.task[0], study.solver[0], [seed])[0]
 
     return planned
 

@@ -21,7 +21,7 @@ from marginbench.harness.planning.fingerprint import installed_version
 from marginbench.harness.planning.plan import Run
 from marginbench.harness.planning.preflight import DatasetInfo, DescribeWork, Facts, SolverInfo
 from marginbench.harness.planning.solvers import describe_solver
-from marginbench.harness.planning.svm import KIND, plan_runs
+from marginbench.harness.planning.svm import KIND
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import parse_study
@@ -53,7 +53,7 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
             task.setdefault("gamma", 0.5)
         study = make_study(task=[task], solver=[{"name": name, "label": "mine", **own}])
         facts = Facts({"mine": info_of(study)}, {"t": data}, {"t": REFERENCE})
-        return plan_runs(study, facts, study.task[0], study.solver[0], [seed])[0]
+        return KIND.plan_runs(study, facts, study.task[0], study.solver[0], [seed])[0]
 
     return planned
 
