@@ -51,7 +51,7 @@ def is_foreign(name: str) -> bool:
     return ":" in name
 
 
-def resolve_solver_name(name: str, kind: str, *, where: str = "", folder: str | None = None) -> str:
+def resolve_solver_name(name: str, kind: str, *, folder: str | None = None) -> str:
     """A registry name in its own spelling; a file's path made absolute; a module's name as is.
 
     What an installed package offers becomes the "package.module:Class" that it stands for.
@@ -72,8 +72,7 @@ def resolve_solver_name(name: str, kind: str, *, where: str = "", folder: str | 
         return found
     offer = offered_solver(name, kind)
     if offer is None:
-        place = f"{where}: " if where else ""
-        raise StudyError(f"{place}{unknown_solver(name, kind)}")
+        raise StudyError(unknown_solver(name, kind))
     return offer.target
 
 

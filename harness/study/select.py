@@ -393,7 +393,7 @@ def _solvers_named(study: StudyBase, name: str) -> list[SolverEntry] | tuple[str
     if entries:
         return entries
     if is_foreign(name) or (study.kind == "svm" and is_command(name)):
-        target = resolve_solver_name(name, study.kind, where="--solver")
+        target = resolve_solver_name(name, study.kind)
         entries = [solver for solver in study.solvers if solver.name == target]
         return entries or _of_grid(study.solvers, key) or (target, "")
     entries = [

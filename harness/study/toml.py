@@ -234,26 +234,27 @@ def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None
     for table in study.task_tables:
         for number, task in enumerate(getattr(study, table)):
             path = file.written((table, number))
-            registered = find(getattr(task, "dataset", ""), dataset_names())
-            key = "dataset" if registered is None else "dataset_params"
             try:
-                task = task.completed(f"{file.at((*path, key))}: {key_path(path)}.", folder)
+                tasks.append(task.completed(f"{key_path(path)}.", folder))
             except StudyError as error:
-                wrong |= dict.fromkeys(error.lines, StudyError)
-            tasks.append(task)
+                registered = find(getattr(task, "dataset", ""), dataset_names())
+                at = file.at((*path, "dataset" if registered is None else "dataset_params"))
+                wrong |= dict.fromkeys((f"{at}: {line}" for line in error.lines), StudyError)
     solvers = []
     paths = {}
     for number, entry in enumerate(study.solvers):
         path = paths[entry.label] = file.written((study.solver_table, number))
-        place = f"{file.at((*path, 'name'))}: {key_path(path)}"
         try:
-            name = resolve_solver_name(entry.name, study.kind, where=f"{place}.name", folder=folder)
+            name = resolve_solver_name(entry.name, study.kind, folder=folder)
             solvers.append(entry.model_copy(update={"name": name}))
-            study.check_entry(entry, f"{file.at((*path, 'params'))}: {key_path(path)}")
-        except SolverError as error:
-            wrong[f"{place}.name: {error}"] = SolverError
+        except (SolverError, StudyError) as error:
+            at = file.at((*path, "name"))
+            wrong[f"{at}: {key_path(path)}.name: {error}"] = type(error)
+            continue
+        try:
+            study.check_entry(entry, key_path(path))
         except StudyError as error:
-            wrong |= dict.fromkeys(error.lines, StudyError)
+            wrong[f"{file.at((*path, 'params'))}: {error}"] = StudyError
     if wrong:
         raise next(iter(wrong.values()))(*wrong)
     placed = study.read_from(replace(file, solvers=paths))
