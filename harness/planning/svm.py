@@ -20,15 +20,13 @@ from ..evaluation.svm import (
     DEFAULT_TOL,
     FitWork,
     Fold,
-    Problem,
     ReferenceInfo,
     ReferenceWork,
     StoppingRules,
 )
-from ..execution.jobs import Limits
 from ..hashing import canonical_json, hash_json
 from ..results.svm import Record
-from ..study.model import Budget, SolverEntry, run_limits
+from ..study.model import REFERENCE, Budget, SolverEntry, run_limits
 from ..study.names import is_foreign
 from ..study.svm import Study, Task
 from .fingerprint import key_parts, numeric_versions
@@ -48,6 +46,8 @@ DECIDED_BY_TASK = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "
 _DESCRIBED_TRAITS = ("scalarization", "certificate", "instrumented", "deterministic")
 # Why no study may set class_weight.
 _WEIGHTED = "changes the problem, which is that of the task and the same for every solver"
+# Columns of the record that tell of the data.
+_DATASET_COLUMNS = ("fingerprint", "n_train", "n_test", "n_features", "n_classes")
 # Part of a worker's memory that the reference optimum may fill with kernel rows.
 _CACHE_SHARE = 0.4
 
@@ -158,7 +158,127 @@ class SVMKind(Kind):
     def planned(
         self, study: Study, facts: Facts, task: Task, entry: SolverEntry, seed: int
     ) -> tuple[Run, Details]:
-        return _planned(study, facts, task, entry, seed)
+        info, budget = facts.solvers[entry.label], study.budget
+        outside = "outside" in info.traits
+        loaded, optimum = facts.datasets[task.label], facts.references[reference_key(task, seed)]
+        reference = None if isinstance(optimum, str) else optimum
+        problem = replace(task.problem(seed), fit_intercept=_fits_bias(task, info))
+        dataset, failure = None, ""
+        if isinstance(loaded, str):
+            failure = loaded
+        else:
+            problem = replace(problem, fingerprint=loaded.fingerprint)
+            dataset = _of_fold(loaded, problem.fold)
+        several = dataset is not None and dataset.n_classes > 2
+
+        given = _given_parameters(task, _with_first_values(entry), info, seed)
+        for name in [name for name, value in given.items() if value == REFERENCE]:
+            nu = None if reference is None else reference.nu
+            given[name] = None if nu is None else _to_ten_digits(nu)
+            if nu is None and not failure and not several:
+                why = optimum if isinstance(optimum, str) else "its w is zero"
+                failure = (
+                    f"{name} is to be that of the reference optimum, but there is none: {why}; "
+                    f"give {name} a number in params"
+                )
+        params = {**dict.fromkeys(info.required), **info.defaults, **given}
+        limits, tuning_in_key = run_limits(budget), dict[str, Any]()
+        search = None if outside else _search(study, task, entry, info, seed)
+        if search is not None:
+            # What is tuned has no value of its own.
+            params |= dict.fromkeys(search.configurations[0])
+            given |= search.configurations[0]
+            search = replace(search, params=params)
+            # The whole protocol: the timeout of a trial decides what is chosen. JSON has no
+            # infinity; a limit that is not set is left out.
+            protocol = {name: each for name, each in asdict(search).items() if each != math.inf}
+            tuning_in_key = {"tuning": {k: v for k, v in protocol.items() if k != "params"}}
+            # Tuning ends itself unless something hangs.
+            seconds = 2.0 * search.solving_s + budget.evaluation_timeout
+            limits = replace(
+                limits, seconds={**limits.seconds, "tune": seconds}, total=limits.total + seconds
+            )
+
+        rules = _stopping_rules(budget, reference, info)
+        rules_in_key = {name: value for name, value in budget.rules.items() if name != "stop"}
+        if math.isfinite(rules.primal):
+            rules_in_key["stop_primal"] = rules.primal
+        differs = []
+        if problem.fit_intercept and not task.fit_intercept:
+            differs.append("it fits a bias, which the task has not")
+        elif task.fit_intercept and not problem.fit_intercept:
+            differs.append("it fits no bias, which the task has")
+        work: FitWork | OutsideWork
+        judged_by = "model"
+        if outside:
+            plan = plan_outside(entry, info, problem, given, seed, several=several)
+            work, judged_by = plan.work, "model" if plan.work.solves else "predictions"
+            differs += [plan.other_problem] * bool(plan.other_problem)
+        else:
+            tol = params.get("tol")
+            work = FitWork(
+                problem,
+                entry.name,
+                given,
+                budget.checkpoint_factor,
+                budget.epoch_checkpoints,
+                tol=float(tol) if isinstance(tol, int | float) else DEFAULT_TOL,
+                certificate=info.traits["certificate"] == "dual",
+                instrumented=bool(info.traits["instrumented"]),
+                rules=rules,
+                search=search,
+            )
+        skipped = "" if dataset is None else skip_reason(study, task, entry, info, dataset)
+        other_problem = "" if skipped else "; ".join(differs)
+        parts = key_parts(
+            kind=study.kind,
+            info=info,
+            params=params,
+            task={
+                "fingerprint": None if dataset is None else dataset.fingerprint,
+                "kernel": problem.kernel,
+                "C": problem.C,
+                "fit_intercept": problem.fit_intercept,
+                "checkpoint_factor": budget.checkpoint_factor,
+                "epoch_checkpoints": budget.epoch_checkpoints,
+                **rules_in_key,
+                **tuning_in_key,
+                **({"other_problem": other_problem} if other_problem else {}),
+            },
+            seed=seed,
+            labels=(task.label, entry.label),
+            versions={**numeric_versions(), **info.traits.get("packages", {})},
+        )
+        tuned = dict.fromkeys(task.tune.keys() - {"C"})
+        columns = {
+            "key_parts": canonical_json(parts),
+            "version": info.version,
+            "solver_class": info.shown,
+            "params": canonical_json(params),
+            "dataset": task.dataset,
+            "dataset_params": canonical_json(task.dataset_params),
+            "kernel": canonical_json({**problem.kernel, **tuned}),
+            "C": None if "C" in task.tune else task.C,
+            "fit_intercept": task.fit_intercept,
+            "other_problem": other_problem,
+            "judged_by": judged_by,
+        }
+        if dataset is not None:
+            columns |= {name: getattr(dataset, name) for name in _DATASET_COLUMNS}
+        run = Run(
+            key=hash_json(parts),
+            task=task.label,
+            solver=entry.label,
+            seed=seed,
+            limits=limits,
+            n_train=None if dataset is None else dataset.n_train,
+            foreign=is_foreign(entry.name) or outside,
+            skip_reason=skipped,
+            failure=failure or info.traits.get("missing", ""),
+            traits=info.traits,
+            reference=reference,
+        )
+        return run, Details(work, columns)
 
     def describe(self, study: Study, facts: Facts) -> dict[str, Any]:
         study = self.completed(study, facts)
@@ -250,97 +370,6 @@ def _describe_solver(entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
     }
 
 
-def _planned(
-    study: Study,
-    facts: Facts,
-    task: Task,
-    entry: SolverEntry,
-    seed: int,
-) -> tuple[Run, Details]:
-    """The run of a solver on a task with a seed, and its details."""
-    info = facts.solvers[entry.label]
-    problem, budget = task.problem(seed), study.budget
-    loaded, optimum = facts.datasets[task.label], facts.references[reference_key(task, seed)]
-    dataset = None if isinstance(loaded, str) else _of_fold(loaded, problem.fold)
-    reference = None if isinstance(optimum, str) else optimum
-    failure = loaded if isinstance(loaded, str) else ""
-    if not isinstance(loaded, str):
-        problem = replace(problem, fingerprint=loaded.fingerprint)
-    outside = "outside" in info.traits
-    search = None if outside else _plan_search(study, task, entry, info, seed)
-    given = _given_parameters(task, _with_first_values(entry), info, seed)
-    for name, value in given.items():
-        if value == "reference":
-            given[name] = None if reference is None else _rounded(reference.nu)
-            if given[name] is None and not failure and not _several(dataset):
-                why = optimum if isinstance(optimum, str) else "its w is zero"
-                failure = (
-                    f"{name} is to be that of the reference optimum, but there is none: {why}; "
-                    f"give {name} a number in params"
-                )
-    params = _with_search({**dict.fromkeys(info.required), **info.defaults, **given}, search)
-    if search is not None:
-        given |= search.configurations[0]
-        search = replace(search, params=params)
-    rules = _rules(budget, reference, minimises=info.traits["scalarization"] is not None)
-    solved = replace(problem, fit_intercept=_fits_bias(task, info))
-    work, other = _work(study, entry, info, solved, given, params, seed, dataset, rules, search)
-    if solved != problem:
-        other = "; ".join(filter(None, (_bias_words(solved), other)))
-    problem = solved
-    skipped = "" if dataset is None else skip_reason(study, task, entry, info, dataset)
-    parts = key_parts(
-        kind=study.kind,
-        info=info,
-        params=params,
-        task={
-            "fingerprint": None if dataset is None else dataset.fingerprint,
-            "kernel": problem.kernel,
-            "C": problem.C,
-            "fit_intercept": problem.fit_intercept,
-            "checkpoint_factor": budget.checkpoint_factor,
-            "epoch_checkpoints": budget.epoch_checkpoints,
-            **_rules_in_key(budget, rules),
-            **_search_in_key(search),
-            **({"other_problem": other} if other and not skipped else {}),
-        },
-        seed=seed,
-        labels=(task.label, entry.label),
-        versions={**numeric_versions(), **info.traits.get("packages", {})},
-    )
-    details = Details(
-        work,
-        known={
-            "key_parts": canonical_json(parts),
-            "version": info.version,
-            "solver_class": info.shown,
-            "params": canonical_json(params),
-            "dataset": task.dataset,
-            "dataset_params": canonical_json(task.dataset_params),
-            "kernel": canonical_json({**problem.kernel, **dict.fromkeys(task.tune.keys() - {"C"})}),
-            "C": None if "C" in task.tune else task.C,
-            "fit_intercept": task.fit_intercept,
-            "other_problem": "" if skipped else other,
-            "judged_by": "predictions" if _predicts(work) else "model",
-            **_dataset_columns(dataset),
-        },
-    )
-    run = Run(
-        key=hash_json(parts),
-        task=task.label,
-        solver=entry.label,
-        seed=seed,
-        limits=_tuning_limits(run_limits(budget), search, budget),
-        n_train=None if dataset is None else dataset.n_train,
-        foreign=is_foreign(entry.name) or "outside" in info.traits,
-        skip_reason=skipped,
-        failure=failure or info.traits.get("missing", ""),
-        traits=info.traits,
-        reference=reference,
-    )
-    return run, details
-
-
 def reference_key(task: Task, seed: int) -> ReferenceKey:
     """Under which a task's reference optimum is found; with folds each seed has its own."""
     return task.label if task.folds is None else (task.label, seed)
@@ -354,9 +383,12 @@ def _of_fold(info: DatasetInfo, fold: Fold | None) -> DatasetInfo:
     return replace(info, fingerprint=fingerprint, n_train=n_train, n_test=n_test)
 
 
-def _rules(budget: Budget, reference: ReferenceInfo | None, *, minimises: bool) -> StoppingRules:
+def _stopping_rules(
+    budget: Budget, reference: ReferenceInfo | None, info: SolverInfo
+) -> StoppingRules:
     """What ends the run early; only an objective that has an optimum can be good enough."""
     primal = -math.inf
+    minimises = info.traits["scalarization"] is not None
     if budget.stop is not None and reference is not None and minimises:
         primal = _to_ten_digits(reference.primal) * (1.0 + budget.stop.suboptimality)
     return StoppingRules(
@@ -366,67 +398,10 @@ def _rules(budget: Budget, reference: ReferenceInfo | None, *, minimises: bool) 
     )
 
 
-def _rules_in_key(budget: Budget, rules: StoppingRules) -> dict[str, Any]:
-    """The rules as a part of the key; nothing where there are none."""
-    limits = {name: value for name, value in budget.rules.items() if name != "stop"}
-    return limits | ({"stop_primal": rules.primal} if math.isfinite(rules.primal) else {})
-
-
 def _fits_bias(task: Task, info: SolverInfo) -> bool:
     """Whether the solver's problem has a bias: as the task says, if the solver can."""
     supported = "supports_bias" if task.fit_intercept else "supports_no_bias"
     return task.fit_intercept if info.traits[supported] else not task.fit_intercept
-
-
-def _bias_words(problem: Problem) -> str:
-    if problem.fit_intercept:
-        return "it fits a bias, which the task has not"
-    return "it fits no bias, which the task has"
-
-
-def _work(
-    study: Study,
-    entry: SolverEntry,
-    info: SolverInfo,
-    problem: Problem,
-    given: dict[str, Any],
-    params: dict[str, Any],
-    seed: int,
-    dataset: DatasetInfo | None,
-    rules: StoppingRules,
-    search: Search | None,
-) -> tuple[FitWork | OutsideWork, str]:
-    """What a worker does, and how the solver's problem differs from the task's but for the bias."""
-    if "outside" in info.traits:
-        plan = plan_outside(entry, info, problem, given, seed, several=_several(dataset))
-        return plan.work, plan.other_problem
-    return FitWork(
-        problem,
-        entry.name,
-        given,
-        study.budget.checkpoint_factor,
-        study.budget.epoch_checkpoints,
-        tol=_tolerance(params.get("tol")),
-        certificate=info.traits["certificate"] == "dual",
-        instrumented=bool(info.traits["instrumented"]),
-        rules=rules,
-        search=search,
-    ), ""
-
-
-def _predicts(work: FitWork | OutsideWork) -> bool:
-    return isinstance(work, OutsideWork) and not work.solves
-
-
-def _tolerance(given: Any) -> float:
-    return float(given) if isinstance(given, int | float) else DEFAULT_TOL
-
-
-def _dataset_columns(dataset: DatasetInfo | None) -> dict[str, Any]:
-    if dataset is None:
-        return {}
-    names = ("fingerprint", "n_train", "n_test", "n_features", "n_classes")
-    return {name: getattr(dataset, name) for name in names}
 
 
 def _given_parameters(
@@ -463,9 +438,10 @@ def skip_reason(
             return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
         if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
             return f"{entry.label} does not count, so kernel_evals of [tuning] cannot limit it"
+    several = dataset is not None and dataset.n_classes > 2
     if (
         dataset is not None
-        and _several(dataset)
+        and several
         and info.traits["scalarization"] == "S"
         and "nu" not in entry.params
     ):
@@ -474,7 +450,7 @@ def skip_reason(
             f"{dataset.n_classes} classes has another one; give nu a number in params"
         )
     outside = "outside" in info.traits
-    if not entry.other_problem and not (outside and _several(dataset)):
+    if not entry.other_problem and not (outside and several):
         if task.fit_intercept and not info.traits["supports_bias"]:
             return (
                 f"{entry.label} has no unregularised bias, which the task asks for; set "
@@ -488,7 +464,7 @@ def skip_reason(
     if outside and (task.tune or entry.tune):
         return f"{entry.label} cannot be tuned: it is of another library or program"
     if outside:
-        return refusal(entry, info, task.kernel_description, _several(dataset))
+        return refusal(entry, info, task.kernel_description, several)
     if dataset is not None and dataset.sparse and not info.traits["supports_sparse"]:
         return f"{entry.label} does not take sparse data"
     if task.kernel != "linear" and "kernel" not in info.accepted:
@@ -499,20 +475,12 @@ def skip_reason(
     return ""
 
 
-def _several(dataset: DatasetInfo | None) -> bool:
-    return dataset is not None and dataset.n_classes > 2
-
-
-def _rounded(nu: float | None) -> float | None:
-    return None if nu is None else _to_ten_digits(nu)
-
-
 def _to_ten_digits(value: float) -> float:
     """Rounded far below the certified gap: the same after the cache was emptied."""
     return float(f"{value:.10g}")
 
 
-def _plan_search(
+def _search(
     study: Study, task: Task, entry: SolverEntry, info: SolverInfo, seed: int
 ) -> Search | None:
     """The search of a run; None if nothing is tuned.
@@ -553,31 +521,6 @@ def _with_first_values(entry: SolverEntry) -> SolverEntry:
     """A solver with the first of the values that it is to choose from."""
     first = {name: tried[0] for name, tried in entry.tune.items()}
     return entry.model_copy(update={"params": {**entry.params, **first}})
-
-
-def _with_search(params: Mapping[str, Any], search: Search | None) -> dict[str, Any]:
-    """Parameters with None for what is tuned."""
-    return dict(params) | ({} if search is None else dict.fromkeys(search.configurations[0]))
-
-
-def _search_in_key(search: Search | None) -> dict[str, Any]:
-    """The whole protocol as a part of the key; the timeout of a trial decides what is chosen."""
-    if search is None:
-        return {}
-    # JSON has no infinity; a limit that is not set is left out. The parameters are in the key.
-    protocol = {name: value for name, value in asdict(search).items() if value != math.inf}
-    del protocol["params"]
-    return {"tuning": protocol}
-
-
-def _tuning_limits(limits: Limits, search: Search | None, budget: Budget) -> Limits:
-    """Limits with room for tuning, which ends itself unless something hangs."""
-    if search is None:
-        return limits
-    seconds = 2.0 * search.solving_s + budget.evaluation_timeout
-    return replace(
-        limits, seconds={**limits.seconds, "tune": seconds}, total=limits.total + seconds
-    )
 
 
 KIND = SVMKind()
