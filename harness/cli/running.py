@@ -17,7 +17,6 @@ from .stores import Results, pushed
 
 if TYPE_CHECKING:
     from ..execution.outcomes import RunSummary
-    from ..planning.report import Preview
 
 ReportWriter = Callable[[Path, str], Path]
 
@@ -148,7 +147,9 @@ def _add_run(
         if dry_run:
             if engine is not None:
                 engine.check_options()
-            _show_preview(running.preview(study, out, **options), as_json=as_json)
+            shown = running.preview(study, out, **options)
+            document = json.dumps(shown.as_dict(), ensure_ascii=False)
+            typer.echo(document if as_json else "\n".join(shown.lines()))
             return 0
         options |= {"log_json": log_json, "engine": engine}
         whole = _command_line(study, None, None, None, jobs, timeout, out, share=share)
@@ -196,12 +197,6 @@ def _show_json(summary: RunSummary, report: str | None, *, exit_code: int | None
         "exit_code": summary.exit_code if exit_code is None else exit_code,
     }
     typer.echo(json.dumps(found, ensure_ascii=False))
-
-
-def _show_preview(found: Preview, *, as_json: bool) -> None:
-    lines = [json.dumps(found.as_dict(), ensure_ascii=False)] if as_json else found.in_words()
-    for line in lines:
-        typer.echo(line)
 
 
 def _page_of_a_part(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import UserError
 from .output import help_only
+
+if TYPE_CHECKING:
+    from ..planning.report import Overview
 
 _Study = Annotated[str, typer.Argument(help="A study that ships with marginbench, or a TOML file.")]
 
@@ -81,31 +86,28 @@ def _show(
     study: _Study,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    from ..execution.local import one_worker
-    from ..planning import report
-    from ..study.toml import load_study
     from ..words import visible
 
-    with one_worker() as worker:
-        found = report.overview(load_study(study), worker, _to_errors)
+    shown = _overview(study)
     if as_json:
-        typer.echo(report.overview_json(found))
+        content = shown.as_dict()
+        typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
         return
-    for line in report.overview_lines(found):
+    for line in shown.lines():
         typer.echo(visible(line))
 
 
 def _validate(file: _Study) -> None:
-    from ..execution.local import one_worker
-    from ..planning import report
-    from ..study.toml import load_study
-
-    with one_worker() as worker:
-        found = report.overview(load_study(file), worker, _to_errors)
-    typer.echo(f"ok: {found.size}")
-    for line in found.skips:
+    shown = _overview(file)
+    typer.echo(f"ok: {shown.size}")
+    for line in shown.skips:
         typer.echo(line)
 
 
-def _to_errors(line: str) -> None:
-    typer.echo(line, err=True)
+def _overview(file: str) -> Overview:
+    from ..execution.local import one_worker
+    from ..planning.report import overview
+    from ..study.toml import load_study
+
+    with one_worker() as worker:
+        return overview(load_study(file), worker, partial(typer.echo, err=True))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,54 +25,152 @@ from .reuse import is_repeated
 Fate = Literal["recorded", "to do", "skipped", "cannot start"]
 
 
-@dataclass(frozen=True)
-class Overview:
-    """A study and its runs.
+@dataclass
+class Row:
+    """The runs of a solver on a task.
 
     Attributes
     ----------
-    study : StudyBase
-    n_seeds : mapping
-        Labels of a task and a solver -> with how many seeds the solver runs on the task.
-    skipped : mapping
-        Labels of a task and a solver -> why its runs will be skipped, as far as this shows without
-        the data.
+    task, solver : str
+        Labels.
+    n_runs : int
+    why_skipped : str
+        Why they will be skipped, as far as this shows without the data.
+    fates : Counter
+        How many of them have which fate, once the results are looked at.
     """
 
+    task: str
+    solver: str
+    n_runs: int = 0
+    why_skipped: str = ""
+    fates: Counter[Fate] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A study and its runs."""
+
     study: StudyBase
-    n_seeds: Mapping[tuple[str, str], int]
-    skipped: Mapping[tuple[str, str], str]
+    rows: Sequence[Row]
 
     @property
     def n_runs(self) -> int:
         """How many runs there are."""
-        return self.runs_of.total()
-
-    @cached_property
-    def runs_of(self) -> Counter[str]:
-        """How many runs each solver has, by label."""
-        counts: Counter[str] = Counter()
-        for (_, solver), count in self.n_seeds.items():
-            counts[solver] += count
-        return counts
+        return sum(row.n_runs for row in self.rows)
 
     @property
     def size(self) -> str:
         """ "3 tasks x 4 solvers x 5 seeds = 60 runs"; without a product where it is none."""
-        study = self.study
+        study, counts = self.study, {row.n_runs for row in self.rows}
         words = f"{plural(len(study.tasks), 'task')} x {plural(len(study.solvers), 'solver')}"
-        counts = set(self.n_seeds.values())
-        n_skipped = sum(self.n_seeds[labels] for labels in self.skipped)
+        n_skipped = sum(row.n_runs for row in self.rows if row.why_skipped)
         runs = plural(self.n_runs, "run") + (f", {n_skipped} skipped" if n_skipped else "")
         if len(counts) == 1:
             return f"{words} x {plural(counts.pop(), 'seed')} = {runs}"
         return f"{words}: {runs}"
 
     @property
-    def skips(self) -> Iterator[str]:
+    def skips(self) -> list[str]:
         """A line for each solver and task whose runs will be skipped."""
-        for (task, solver), why in self.skipped.items():
-            yield f"skipped: {solver} on {task}: {why}"
+        skipped = (row for row in self.rows if row.why_skipped)
+        return [f"skipped: {row.solver} on {row.task}: {row.why_skipped}" for row in skipped]
+
+    def lines(self) -> Iterator[str]:
+        """Lines for the terminal: the study, its tasks, its solvers."""
+        study = self.study
+        yield f"{study.name}: {study.title}" if study.title else study.name
+        if study.cost:
+            yield f"cost: {study.cost}"
+        yield self.size
+        limits = study.budget.limits().items()
+        yield f"budget: {_listed({name: value for name, value in limits if value is not False})}"
+        yield ""
+        yield from _table("TASK", {task.label: _listed(task.facets) for task in study.tasks})
+        yield ""
+        n_runs = self._runs_of_solvers()
+        solvers = {}
+        for entry in study.solvers:
+            words = [plural(n_runs[entry.label], "run")]
+            words += [entry.class_name] * (entry.class_name != entry.label)
+            words += [_listed(entry.params)] * bool(entry.params)
+            solvers[entry.label] = ", ".join(words)
+        yield from _table("SOLVER", solvers)
+        yield from self.skips
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON takes it."""
+        study, n_runs = self.study, self._runs_of_solvers()
+        return {
+            "name": study.name,
+            "kind": study.kind,
+            "title": study.title,
+            "cost": study.cost,
+            "budget": study.budget.limits(),
+            "tasks": [task.model_dump() for task in study.tasks],
+            "solvers": [
+                entry.model_dump() | {"n_runs": n_runs[entry.label]} for entry in study.solvers
+            ],
+            "n_runs": self.n_runs,
+            "skipped": [
+                {"task": row.task, "solver": row.solver, "why": row.why_skipped}
+                for row in self.rows
+                if row.why_skipped
+            ],
+        }
+
+    def _runs_of_solvers(self) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for row in self.rows:
+            counts[row.solver] += row.n_runs
+        return counts
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a run of a study would do.
+
+    Attributes
+    ----------
+    results : Path
+        The results folder.
+    rows : sequence of Row
+    solving_s : float
+        Seconds of solving that the runs to do may take: their timeouts, shared by the jobs.
+    """
+
+    results: Path
+    rows: Sequence[Row]
+    solving_s: float
+
+    @property
+    def counts(self) -> Counter[Fate]:
+        """How many of all runs have which fate."""
+        return sum((row.fates for row in self.rows), Counter())
+
+    def lines(self) -> Iterator[str]:
+        """Lines for the terminal: all runs, those of each solver and task, the time."""
+        yield f"{plural(self.counts.total(), 'run')}: {_counted(self.counts)}"
+        for row in self.rows:
+            yield f"  {row.task} / {row.solver}: {_counted(row.fates)}"
+        if self.counts["to do"]:
+            yield (
+                f"at most {span(self.solving_s)} of solving by the timeouts; loading, warm-up and "
+                "evaluation come on top"
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON takes it."""
+        return {
+            "results": str(self.results),
+            "planned": self.counts.total(),
+            "runs": dict(self.counts),
+            "solving_s": self.solving_s,
+            "pairs": [
+                {"task": row.task, "solver": row.solver, "runs": dict(row.fates)}
+                for row in self.rows
+            ],
+        }
 
 
 def overview(study: StudyBase, executor: Executor, say: Callable[[str], None]) -> Overview:
@@ -94,120 +190,15 @@ def overview(study: StudyBase, executor: Executor, say: Callable[[str], None]) -
         If a solver cannot be imported or does not take its parameters.
     """
     kind, solvers = kind_named(study.kind), study_solvers(study, executor, say)
-    n_seeds, skipped = dict[tuple[str, str], int](), dict[tuple[str, str], str]()
+    rows = []
     for task in study.tasks:
         for entry in study.solvers:
-            labels, info = (task.label, entry.label), solvers[entry.label]
-            n_seeds[labels] = len(kind.seeds(study, task, entry, info))
-            if n_seeds[labels] and (why := kind.skip_reason(study, task, entry, info)):
-                skipped[labels] = why
-    return Overview(study, n_seeds, skipped)
-
-
-def overview_lines(shown: Overview) -> Iterator[str]:
-    """Lines for the terminal."""
-    study = shown.study
-    yield f"{study.name}: {study.title}" if study.title else study.name
-    if study.cost:
-        yield f"cost: {study.cost}"
-    yield shown.size
-    limits = study.budget.limits().items()
-    yield f"budget: {_listed({name: value for name, value in limits if value is not False})}"
-    yield ""
-    yield from _table("TASK", {task.label: _listed(task.facets) for task in study.tasks})
-    yield ""
-    yield from _table("SOLVER", {entry.label: _solver(shown, entry) for entry in study.solvers})
-    yield from shown.skips
-
-
-def overview_json(shown: Overview) -> str:
-    """The same as a JSON object."""
-    study = shown.study
-    content = {
-        "name": study.name,
-        "kind": study.kind,
-        "title": study.title,
-        "cost": study.cost,
-        "budget": study.budget.limits(),
-        "tasks": [task.model_dump() for task in study.tasks],
-        "solvers": [
-            entry.model_dump() | {"n_runs": shown.runs_of[entry.label]} for entry in study.solvers
-        ],
-        "n_runs": shown.n_runs,
-        "skipped": [
-            {"task": task, "solver": solver, "why": why}
-            for (task, solver), why in shown.skipped.items()
-        ],
-    }
-    return json.dumps(content, indent=2, ensure_ascii=False, default=str)
-
-
-def _solver(shown: Overview, entry: Any) -> str:
-    words = [plural(shown.runs_of[entry.label], "run")]
-    if entry.class_name != entry.label:
-        words.append(entry.class_name)
-    if entry.params:
-        words.append(_listed(entry.params))
-    return ", ".join(words)
-
-
-def _listed(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={short(value)}" for name, value in values.items())
-
-
-def _table(heading: str, rows: Mapping[str, str]) -> Iterator[str]:
-    width = max(len(heading), *(len(label) for label in rows))
-    yield heading
-    for label, words in rows.items():
-        yield f"{label.ljust(width)}  {words}".rstrip()
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What a run of a study would do.
-
-    Attributes
-    ----------
-    results : Path
-        The results folder.
-    fates : dict
-        (task, solver) -> how many of its runs have which fate.
-    solving_s : float
-        Seconds of solving that the runs to do may take: their timeouts, shared by the jobs.
-    """
-
-    results: Path
-    fates: dict[tuple[str, str], Counter[Fate]]
-    solving_s: float
-
-    @property
-    def counts(self) -> Counter[Fate]:
-        """How many of all runs have which fate."""
-        return sum(self.fates.values(), Counter())
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON takes it."""
-        return {
-            "results": str(self.results),
-            "planned": self.counts.total(),
-            "runs": dict(self.counts),
-            "solving_s": self.solving_s,
-            "pairs": [
-                {"task": task, "solver": solver, "runs": dict(counts)}
-                for (task, solver), counts in self.fates.items()
-            ],
-        }
-
-    def in_words(self) -> Iterator[str]:
-        """Lines for the terminal: all runs, those of each pair, the time."""
-        yield f"{plural(self.counts.total(), 'run')}: {_counts(self.counts)}"
-        for (task, solver), counts in self.fates.items():
-            yield f"  {task} / {solver}: {_counts(counts)}"
-        if self.counts["to do"]:
-            yield (
-                f"at most {span(self.solving_s)} of solving by the timeouts; loading, warm-up and "
-                "evaluation come on top"
-            )
+            info = solvers[entry.label]
+            row = Row(task.label, entry.label, len(kind.seeds(study, task, entry, info)))
+            if row.n_runs:
+                row.why_skipped = kind.skip_reason(study, task, entry, info)
+            rows.append(row)
+    return Overview(study, rows)
 
 
 def preview(
@@ -228,10 +219,8 @@ def preview(
     study : StudyBase
     results : Path
         The results folder.
-    executor : Executor
-        Where solvers are imported and datasets loaded.
-    say : callable
-        Takes one line for the user.
+    executor, say
+        Those of :func:`overview`.
     jobs : int
         Runs at the same time.
     retry_failed : bool
@@ -243,16 +232,19 @@ def preview(
         If a solver cannot be imported or does not take its parameters.
     """
     facts = preflight(study, executor, say, computes=False)
-    fates: dict[tuple[str, str], Counter[Fate]] = {}
+    rows: dict[tuple[str, str], Row] = {}
     seconds: list[float] = []
     stores = [RecordStore(results / folder) for folder in ("runs", FOLDER)]
     for run in kind_named(study.kind).plan(study, facts):
         fate = _fate(study, stores, run, retry_failed=retry_failed)
-        fates.setdefault((run.task, run.solver), Counter())[fate] += 1
+        row = rows.setdefault((run.task, run.solver), Row(run.task, run.solver))
+        row.n_runs += 1
+        row.fates[fate] += 1
         if fate == "to do":
             seconds.append(Pair.of(run).limit)
     # No run is spread over several jobs.
-    return Preview(results, fates, max(sum(seconds) / jobs, max(seconds, default=0.0)))
+    solving_s = max(sum(seconds) / jobs, max(seconds, default=0.0))
+    return Preview(results, list(rows.values()), solving_s)
 
 
 def _fate(study: StudyBase, stores: Sequence[RecordStore], run: Run, *, retry_failed: bool) -> Fate:
@@ -278,5 +270,16 @@ def _recorded(stores: Sequence[RecordStore], run: Run) -> RecordBase | None:
     return None
 
 
-def _counts(counts: Counter[Fate]) -> str:
+def _counted(counts: Counter[Fate]) -> str:
     return ", ".join(f"{count} {fate}" for fate, count in counts.items())
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={short(value)}" for name, value in values.items())
+
+
+def _table(heading: str, rows: Mapping[str, str]) -> Iterator[str]:
+    width = max(len(heading), *(len(label) for label in rows))
+    yield heading
+    for label, words in rows.items():
+        yield f"{label.ljust(width)}  {words}".rstrip()
