@@ -58,9 +58,10 @@ def build_app(
     app.callback(invoke_without_command=True)(_main)
     running.add(app, write_report, write_page or write_report, import_report)
     folders.add(app)
-    studies.add(app)
-    solvers.add(app)
-    data.add(app)
+    app.registered_commands += solvers.commands.registered_commands
+    app.add_typer(studies.study, name="study")
+    app.add_typer(solvers.new, name="new")
+    app.add_typer(data.data, name="data")
     return app
 
 

@@ -15,19 +15,13 @@ import typer
 from ..errors import EXIT_OK, EXIT_RUNS, UserError
 from .output import complain, help_only, print_table
 
-
-def add(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    app.command("solvers", help="List the solvers that studies can name.")(_solvers)
-    app.command("solver", help="Describe a solver: its parameters, traits and source.")(_solver)
-    new = typer.Typer(help="Start a solver of your own.", rich_markup_mode=None)
-    new.callback(invoke_without_command=True)(help_only)
-    new.command("solver", help="Write a working solver and its tests into this folder.")(_new)
-    app.add_typer(new, name="new")
-    app.command("check", help="Check a solver of your own against the contract.")(_check)
-    app.command("warm", help="Compile what studies need, so that no first run waits for it.")(_warm)
+#: Commands of the application itself.
+commands = typer.Typer()
+new = typer.Typer(help="Start a solver of your own.", rich_markup_mode=None)
+new.callback(invoke_without_command=True)(help_only)
 
 
+@commands.command("solvers", help="List the solvers that studies can name.")
 def _solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     from ..planning.solvers import SUPPORTED, listed_solvers
 
@@ -52,6 +46,7 @@ def _flag(supports: Mapping[str, bool] | None, name: str) -> str:
     return "yes" if supports[name] else "-"
 
 
+@commands.command("solver", help="Describe a solver: its parameters, traits and source.")
 def _solver(
     name: Annotated[
         str, typer.Argument(help="The name of a known solver, file.py:Class or module:Class.")
@@ -82,6 +77,7 @@ def _solver(
     print_table(parameters or [("  none",)])
 
 
+@new.command("solver", help="Write a working solver and its tests into this folder.")
 def _new(
     name: Annotated[
         str, typer.Argument(help="Its name, such as MySolver; the file is my_solver.py.")
@@ -100,6 +96,7 @@ def _new(
         typer.echo(f"  {command}")
 
 
+@commands.command("check", help="Check a solver of your own against the contract.")
 def _check(
     solver: Annotated[
         str, typer.Argument(help="file.py:Class, module:Class or the name of a known solver.")
@@ -145,6 +142,7 @@ def _kinds_of(solver: str) -> tuple[str, ...]:
     return tuple(kind_names()) if name is None else known[name].kinds
 
 
+@commands.command("warm", help="Compile what studies need, so that no first run waits for it.")
 def _warm(
     jobs: Annotated[
         int | None,

@@ -48,20 +48,11 @@ params = {{ max_epochs = [5, 20] }}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def add(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    study = typer.Typer(help="Begin, show and check study files.", rich_markup_mode=None)
-    study.callback(invoke_without_command=True)(help_only)
-    study.command("new", help="Write NAME.toml, a small study to begin with.")(_new)
-    study.command("show", help="List the tasks, solvers and runs of a study; nothing is run.")(
-        _show
-    )
-    study.command("validate", help="Say what is wrong with a study file, or that it is ok.")(
-        _validate
-    )
-    app.add_typer(study, name="study")
+study = typer.Typer(help="Begin, show and check study files.", rich_markup_mode=None)
+study.callback(invoke_without_command=True)(help_only)
 
 
+@study.command("new", help="Write NAME.toml, a small study to begin with.")
 def _new(name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)]) -> None:
     from ..storage import storing
 
@@ -82,6 +73,7 @@ def _new(name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)
     typer.echo(f"{path} is written; run it: marginbench run {path}")
 
 
+@study.command("show", help="List the tasks, solvers and runs of a study; nothing is run.")
 def _show(
     study: _Study,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -97,6 +89,7 @@ def _show(
         typer.echo(visible(line))
 
 
+@study.command("validate", help="Say what is wrong with a study file, or that it is ok.")
 def _validate(file: _Study) -> None:
     shown = _overview(file)
     typer.echo(f"ok: {shown.size}")
