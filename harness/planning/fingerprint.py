@@ -14,17 +14,16 @@ import ast
 import hashlib
 import importlib.util
 import json
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import metadata
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...data_loaders.atomic import replacing
 from ...solvers.registration import entries
+from ..environment import git
 from ..errors import SolverError
 from ..hashing import hash_files
 from ..loading import SolverSpec
@@ -47,8 +46,6 @@ _LARGEST_CODE = 2**24
 _DIGITS = 10
 # The folder of results that says which files a hash of code is made of.
 _FOLDER = "sources"
-# Seconds that git may take; a version without its commit is better than a wait.
-_PATIENCE = 5.0
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -217,7 +214,10 @@ def installed_version(package: str) -> str:
 
     A package that is developed in a folder of its own has no version that tells its code.
     """
-    spec = _spec_of(package)
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return ""
     places = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin or ""]
     for name in _distributions().get(package, ()):
         installed = metadata.distribution(name)
@@ -279,20 +279,15 @@ def _files_of_package(package: str) -> dict[str, Path]:
     folder = None if package == "marginbench" else _folder_of(package)
     if folder is None:
         return {}
-    return {
-        f"{package}/{file.relative_to(folder).as_posix()}": file for file in folder.rglob("*.py")
-    }
-
-
-def _spec_of(package: str) -> ModuleSpec | None:
-    try:
-        return importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return None
+    files = folder.rglob("*.py")
+    return {f"{package}/{file.relative_to(folder).as_posix()}": file for file in files}
 
 
 def _folder_of(package: str) -> Path | None:
-    spec = _spec_of(package)
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
     places = None if spec is None else spec.submodule_search_locations
     return Path(next(iter(places))).resolve() if places else None
 
@@ -326,25 +321,10 @@ def content_version(version: str) -> str:
 
 def _commit_of(file: Path) -> str:
     """The commit that last changed a file of a clean work tree; empty if there is none."""
-    if _git(file.parent, "status", "--porcelain", "--untracked-files=no") != "":
+    if git(file.parent, "status", "--porcelain", "--untracked-files=no") != "":
         return ""
-    commit = _git(file.parent, "log", "-1", f"--abbrev={_DIGITS}", "--format=%h", "--", file.name)
-    return commit or ""
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    """What git answers; None if it cannot."""
-    try:
-        done = subprocess.run(
-            ["git", "--no-optional-locks", "-C", str(folder), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    log = ("log", "-1", f"--abbrev={_DIGITS}", "--format=%h", "--", file.name)
+    return git(file.parent, *log) or ""
 
 
 def write_sources(results: Path, solvers: Iterable[SolverInfo]) -> None:

@@ -18,15 +18,10 @@ from ..errors import RecordError, StudyError
 from ..execution.jobs import Limits, Work
 from ..results.records import RecordBase, file_name_of
 from ..study.model import StudyBase
+from ..study.names import KINDS
 
 if TYPE_CHECKING:
     from .preflight import Facts, ReferenceQuestion, SolverInfo
-
-#: The module of each kind; its ``KIND`` is the kind.
-_MODULES = {
-    "svm": "marginbench.harness.planning.svm",
-    "feasibility": "marginbench.harness.planning.feasibility",
-}
 
 
 @dataclass(frozen=True)
@@ -253,7 +248,7 @@ def in_rounds(runs: Sequence[Run], name: str) -> list[Run]:
 
 def kind_names() -> list[str]:
     """The names of all kinds."""
-    return list(_MODULES)
+    return list(KINDS)
 
 
 def kind_named(name: str) -> Kind:
@@ -264,9 +259,9 @@ def kind_named(name: str) -> Kind:
     StudyError
         If there is none.
     """
-    if name not in _MODULES:
+    if name not in KINDS:
         raise StudyError(f"unknown kind {name!r}{suggest(name, kind_names())}")
-    kind: Kind = importlib.import_module(_MODULES[name]).KIND
+    kind: Kind = importlib.import_module(f".{name}", __package__).KIND
     return kind
 
 
@@ -281,7 +276,7 @@ def record_type(row: Mapping[str, Any]) -> type[RecordBase]:
     # Before version 4 of the schema there was no column for the kind.
     default = "feasibility" if "method_class" in row else "svm"
     name = str(row.get("kind", default))
-    if name not in _MODULES:
+    if name not in KINDS:
         raise RecordError(f"a record of the kind {name!r}, this release knows {_known()}")
     return kind_named(name).record
 
