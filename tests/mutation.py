@@ -50,6 +50,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "harness/planning/fingerprint.py": ("harness/test_keys.py",),
     "harness/loading.py": ("harness/test_loading.py", "harness/test_entry_points.py"),
     "harness/study/grid.py": ("harness/test_study_file.py", "harness/test_grids.py"),
+    "harness/planning/preflight.py": ("harness/test_preflight.py", "harness/test_session.py"),
     "harness/planning/plan.py": ("harness/svm/test_planning.py",),
     "harness/planning/svm.py": ("harness/svm/test_planning.py",),
     "harness/planning/solvers.py": ("harness/test_loading.py", "harness/test_session.py"),
