@@ -172,7 +172,11 @@ TOPS = {"harness", "solvers"}
 
 
 @pytest.mark.parametrize(
-    "name", ["SMO", "SBP", "BSGD", "LowRankSVM", "LIBSVM", "SDCA", "OCAS", "MPLFP", "MPKFP"]
+    "name",
+    [
+        *("SMO", "LowRankSVM", "LIBSVM", "MPLFP", "MPKFP"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("SBP", "BSGD", "SDCA", "OCAS")),
+    ],
 )
 def test_a_run_imports_nothing_that_could_change_it_from_other_folders(name: str) -> None:
     done = subprocess.run(
