@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from marginbench.harness.errors import SolverError
+from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started, Waiting
 from marginbench.harness.planning import preflight as module
@@ -84,6 +85,25 @@ def test_a_class_that_cannot_be_imported_ends_it_before_data_are_loaded(study: S
     with pytest.raises(SolverError, match=r"Pegasos: cannot be imported: took .*compile_timeout"):
         preflight(study, workers, lambda line: None)
     assert [job.tag for job in workers.asked] == ["importing Pegasos"]
+
+
+def test_values_for_a_users_class_are_tried_in_a_job_of_their_own(
+    tmp_path: Path, make_study: MakeStudy
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("from marginbench import SMO\nclass Mine(SMO): pass\n")
+    name, workers = f"{file}:Mine", Workers()
+    study = make_study(
+        task=TASKS,
+        solver=[{"name": name}, {"name": name, "label": "strict", "params": {"tol": -1.0}}],
+    )
+    with pytest.raises(StudyError, match=r"^solver 'strict': tol must be"):
+        preflight(study, workers, lambda line: None)
+    assert [job.tag for job in workers.asked] == [
+        f"importing {name}",
+        f"checking the parameters of {name}",
+    ]
+    assert all(job.foreign for job in workers.asked)
 
 
 @pytest.mark.parametrize(
