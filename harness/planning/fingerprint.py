@@ -179,11 +179,15 @@ def files_beside(file: Path) -> dict[str, Path]:
         if name in files or not _is_code(path):
             continue
         files[name] = path
-        for module, _ in _imports(path):
-            top = folder / module.partition(".")[0]
-            waiting.append(top.with_suffix(".py"))
-            if (top / "__init__.py").is_file():
-                waiting.extend(top.rglob("*.py"))
+        for module, imported in _imports(path):
+            top, *below = module.split(".")
+            package = folder / top
+            if top != "marginbench" and not (package / "__init__.py").is_file():
+                # A module, or one in a folder that is no package.
+                package = package.joinpath(*below)
+                waiting += [package.with_suffix(".py"), package / f"{imported}.py"]
+            if top != "marginbench" and (package / "__init__.py").is_file():
+                waiting.extend(package.rglob("*.py"))
     return files
 
 

@@ -229,13 +229,22 @@ def test_modules_beside_a_users_file_count(tmp_path: Path) -> None:
     file.write_text(
         "import near\n\ndef late():\n    from parts.deep import value\n    return value\n"
     )
-    (tmp_path / "near.py").write_text("x = 1\n")
     (tmp_path / "unrelated.py").write_text("x = 1\n")
     (package / "__init__.py").write_text("")
     (package / "deep.py").write_text("from .deeper import value\n")
     (package / "deeper.py").write_text("value = 1\n")
+    (tmp_path / "loose").mkdir()
+    (tmp_path / "loose" / "step.py").write_text("import unrelated_too\n")
+    (tmp_path / "near.py").write_text("from loose import step\n")
     before = local_files(file)
-    own = {"mine.py", "near.py", "parts/__init__.py", "parts/deep.py", "parts/deeper.py"}
+    own = {
+        "loose/step.py",
+        "mine.py",
+        "near.py",
+        "parts/__init__.py",
+        "parts/deep.py",
+        "parts/deeper.py",
+    }
     assert set(before) == own
     (package / "deeper.py").write_text("value = 2\n")
     assert local_files(file) != before
