@@ -136,8 +136,9 @@ def source_files(solver: str, defined_in: Path, kind: str) -> dict[str, str]:
         installed = {installed_version(name) for name in _packages_named(own.values())} - {""}
     elif spec.module is not None:
         package = spec.module.partition(".")[0]
-        installed = {installed_version(package)} - {""}
-        own = {} if installed else _files_of_package(package)
+        if package != "marginbench":
+            installed = {installed_version(package)} - {""}
+            own = {} if installed else _files_of_package(package)
     if not installed or spec.path is not None:
         for file in starts:
             if not _is_project(file) and file not in own.values():
@@ -280,7 +281,7 @@ def _rooms_of(files: Iterable[Path]) -> set[str]:
 
 def _files_of_package(package: str) -> dict[str, Path]:
     """The files of a user's package that has no version; none for a single module."""
-    folder = None if package == "marginbench" else _folder_of(package)
+    folder = _folder_of(package)
     if folder is None:
         return {}
     files = folder.rglob("*.py")

@@ -22,7 +22,7 @@ from marginbench.harness.execution.session import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.explain import explain
 from marginbench.harness.planning.plan import Run, kind_named
-from marginbench.harness.planning.preflight import preflight
+from marginbench.harness.planning.preflight import DatasetWork, preflight
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Record
@@ -243,7 +243,8 @@ def test_code_that_makes_data_runs_in_workers_only(folder: Path) -> None:
     text = STUDY.partition("[[task]]")
     file = folder / "mine.toml"
     file.write_text(
-        f"{text[0]}[[task]]\ndataset = 'mine.py:load'\n[[solver]]\nname = 'Perceptron'\n"
+        f"{text[0]}[[task]]\ndataset = 'mine.py:load'\nreference = false\n"
+        "[[solver]]\nname = 'Perceptron'\n"
     )
     study = load_study(file)
     assert not log.exists()
@@ -258,7 +259,8 @@ def test_code_that_makes_data_runs_in_workers_only(folder: Path) -> None:
         def _watched(self, jobs: Any) -> Any:
             for job in jobs:
                 assert isinstance(job, Job)
-                foreign.append(job.foreign)
+                if isinstance(job.work, DatasetWork):
+                    foreign.append(job.foreign)
                 yield job
 
     with Watched(1, logs) as pool:
