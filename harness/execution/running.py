@@ -14,7 +14,7 @@ from ..study.file import completed_study, load_study
 from ..study.model import StudyBase
 from ..study.places import Places
 from ..study.select import of_its_own, select
-from .engines.engine import Engine
+from .cluster import Engine
 from .outcomes import RunSummary
 from .progress import PlainProgress, Progress, SilentProgress, choose_progress
 from .progress_json import JsonProgress
@@ -78,7 +78,7 @@ def run(
     log_json : bool
         Write what happens to the error stream, one JSON object an event, instead of showing it.
     engine : Engine, optional
-        Where to run: :func:`.engines.choosing.chosen_engine` makes one; worker
+        Where to run: :func:`.cluster.chosen_engine` makes one; worker
         processes on this machine by default.
     meanwhile : callable
         Done while the first worker starts, as there is nothing else to do.
