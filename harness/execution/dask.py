@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from distributed import Client, Future, Status, Worker, WorkerPlugin, get_worker
 from distributed.comm import CommClosedError
@@ -52,6 +52,8 @@ _A_MOMENT, _NONE_FITS = 3.0, 10.0
 # Seconds without another worker after which those that are there seem to be all: of a cluster that
 # runs, and of one whose workers wait in a queue.
 _SETTLED, _SETTLED_QUEUE = 5.0, 60.0
+# How often a run is handed again to a scheduler that has forgotten it.
+_RETRIES = 3
 # Also an address of another protocol, and one of TLS without certificates.
 _UNREACHABLE = (ValueError, TypeError, OSError, CommClosedError, asyncio.TimeoutError)
 # The packages whose code decides the numbers of a run, beside each other in their parent's folder.
@@ -62,7 +64,6 @@ _ROOT = Path(__file__).resolve().parents[2]
 _NAME, _FOLDER = "marginbench", ".marginbench"
 # States of a task, as the Dask worker sees it, of which the result is still wanted.
 _WANTED = ("executing", "long-running")
-T = TypeVar("T")
 
 
 # What is the same on both sides.
@@ -477,7 +478,7 @@ class DaskExecutor:
         self._timing, self._expected = timing, expected
         self._program, self._packer = Program.here(), Packer()
         self._topic = f"{_NAME}-{uuid.uuid4().hex}"
-        #: Every worker that was ever here; those that are; those that are not used, and why.
+        # Every worker that was ever here; those that are; those that are not used, and why.
         self._machines: dict[str, Machine] = {}
         self._present: set[str] = set()
         self._unused: dict[str, str] = {}
@@ -489,12 +490,15 @@ class DaskExecutor:
         # What a machine lacks, it lacks for many runs.
         self._told: set[str] = set()
         self._waits = False
-        self._loop = asyncio.new_event_loop()
+        # What has happened since it was last looked for.
+        self._events: list[Event] = []
+        self._news = asyncio.Event()
+        self._silence = ""
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._inbox: asyncio.Queue[Callable[[], Iterator[Event]]] = asyncio.Queue()
+        self._loop = asyncio.new_event_loop()
         _quieten()
         try:
-            self._run(self._connect(security))
+            self._loop.run_until_complete(self._connect(security))
         except _UNREACHABLE as error:
             self._stop()
             raise _no_answer(address, error) from None
@@ -511,58 +515,49 @@ class DaskExecutor:
         self._idle_since = time.monotonic()
         try:
             while True:
-                # One for each worker, so that it is known early what is to run next.
+                # One for each worker: the next job is drawn when there is room for it.
                 while not exhausted and len(self._flights) < len(self._usable()):
                     job = next(jobs, None)
                     if job is None:
                         exhausted = True
                     else:
-                        yield from self._begin(job)
+                        self._submit(uuid.uuid4().hex, _Flight(job))
+                if not exhausted or self._flights:
+                    self._loop.run_until_complete(self._happened())
+                    self._place_again()
+                events, self._events = self._events, []
+                yield from events
                 if exhausted and not self._flights:
                     return
-                for what in self._run(self._happened()):
-                    yield from what()
-                yield from self._place_again()
                 self._check_workers()
                 yield Waiting()
         finally:
             futures = [flight.future for flight in self._flights.values() if flight.future]
             self._flights.clear()
-            if futures:
-                self._run(self._client.cancel(futures, force=True))
+            self._loop.run_until_complete(self._client.cancel(futures, force=True))
 
     def close(self) -> None:
         """End the connection; nothing runs any more once the iterator is closed."""
         with contextlib.suppress(*_UNREACHABLE):
-            self._run(asyncio.wait_for(self._leave(), 2 * _FAREWELL))
+            self._loop.run_until_complete(asyncio.wait_for(self._leave(), 2 * _FAREWELL))
         self._stop()
 
-    def _begin(self, job: Job) -> Iterator[Event]:
-        key = f"{_NAME}-{uuid.uuid4().hex}"
-        flight = self._flights[key] = _Flight(job)
+    def _submit(self, key: str, flight: _Flight) -> None:
+        """Hand a job to the scheduler."""
+        self._flights[key] = flight
         try:
-            parcel = pickle.dumps(self._packer.packed(job))
-        except OSError as error:
-            yield from self._ended(
-                key, Outcome("failed", reason=f"its code cannot be read ({error})")
-            )
-            return
-        self._submit(key, flight, parcel)
-
-    def _submit(self, key: str, flight: _Flight, parcel: bytes | None = None) -> None:
-        if parcel is None:
             parcel = pickle.dumps(self._packer.packed(flight.job))
-        resources = {self._program.resource: 1}
-        if self._timing:
-            resources[self._topic] = 1
+        except OSError as error:
+            self._ended(key, Outcome("failed", reason=f"its code cannot be read ({error})"))
+            return
         flight.address, flight.tasks = "", flight.tasks + 1
         flight.future = self._client.submit(
             execute,
             self._topic,
             parcel,
-            key=f"{key}.{flight.tasks}",
+            key=f"{_NAME}-{key}-{flight.tasks}",
             pure=False,
-            resources=resources,
+            resources={self._program.resource: 1} | ({self._topic: 1} if self._timing else {}),
             workers=sorted(self._usable() - set(flight.refused)) if flight.refused else None,
             # Of what goes wrong before it begins; of lost workers Dask itself allows some.
             retries=2,
@@ -570,39 +565,40 @@ class DaskExecutor:
         self._spawn(self._follow(key, flight.future))
 
     async def _follow(self, key: str, future: Future) -> None:
-        """Tell what became of a task."""
+        """Take in what becomes of a task."""
         try:
             reply: Reply = pickle.loads(await future)
         except asyncio.CancelledError:
-            if self._flights.get(key) is None or self._flights[key].future is not future:
-                return  # by this command
-            reason = await self._silence()
-            self._inbox.put_nowait(lambda: self._gone(reason) if reason else self._cancelled(key))
-            return
-        except KilledWorker as error:
-            where = self._flights[key].lost or [error.last_worker.address]
-            lost = Outcome("crashed", reason=f"its workers were lost: {', '.join(where)}")
-            self._inbox.put_nowait(lambda: self._ended(key, lost))
-            return
+            flight = self._flights.get(key)
+            if flight is None or flight.future is not future or await self._is_gone():
+                return
+            # The scheduler was restarted, or another client has cancelled it.
+            flight.lost.append("the scheduler")
+            if len(flight.lost) <= _RETRIES:
+                self._submit(key, flight)
+            else:
+                self._ended(key, _crashed(flight))
+        except KilledWorker:
+            self._ended(key, _crashed(self._flights[key]))
         except Exception as error:  # noqa: BLE001 - whatever another version raises
-            failed = Outcome("failed", reason=first_line(error))
-            self._inbox.put_nowait(lambda: self._ended(key, failed))
-            return
-        self._inbox.put_nowait(lambda: self._replied(key, reply))
+            self._ended(key, Outcome("failed", reason=first_line(error)))
+        else:
+            self._replied(key, reply)
 
-    def _replied(self, key: str, reply: Reply) -> Iterator[Event]:
-        flight, machine = self._flights[key], self._machines[reply.address]
-        yield from self._started(key, reply.address)
-        outcome = reply.outcome
+    def _replied(self, key: str, reply: Reply) -> None:
+        flight, machine, outcome = self._flights[key], self._machines[reply.address], reply.outcome
+        self._started(key, reply.address)
+        beside = [self._machines[other].name for other in self._present].count(machine.name)
         outcome.setting = {
             "environment": canonical_json(machine.environment),
-            "jobs": 1 if self._timing else max(1, self._beside(machine.name)),
+            "jobs": 1 if self._timing else max(1, beside),
             "started_at": reply.started_at,
         }
         if not reply.refused:
-            yield from self._ended(key, outcome)
+            self._ended(key, outcome)
             return
         # A worker lacks something that a job needs; another may have it, even beside it.
+        flight.future, flight.refused[reply.address] = None, outcome
         if machine.name not in outcome.reason:
             outcome.reason = f"{outcome.reason} (on {machine.name})"
         if outcome.status == "storage":
@@ -612,55 +608,46 @@ class DaskExecutor:
         if line not in self._told:
             self._told.add(line)
             self._say(line)
-        flight.refused[reply.address] = outcome
-        flight.future = None
 
-    def _started(self, key: str, address: str) -> Iterator[Event]:
+    def _started(self, key: str, address: str) -> None:
         flight = self._flights.get(key)
         if flight is not None and address in self._machines:
             flight.address = address
             if not flight.is_started:
                 flight.is_started = True
-                yield Started(flight.job, self._machines[address].name)
+                self._tell(Started(flight.job, self._machines[address].name))
 
-    def _ended(self, key: str, outcome: Outcome) -> Iterator[Event]:
+    def _ended(self, key: str, outcome: Outcome) -> None:
         flight = self._flights.pop(key)
         if not flight.is_started:
-            yield Started(flight.job)
-        yield Ended(flight.job, outcome)
+            self._tell(Started(flight.job))
+        self._tell(Ended(flight.job, outcome))
 
-    def _cancelled(self, key: str) -> Iterator[Event]:
-        """Whoever has cancelled a run: the scheduler was restarted, or another client did it."""
-        flight = self._flights[key]
-        flight.lost.append("cancelled by the scheduler")
-        if len(flight.lost) > 3:
-            yield from self._ended(key, Outcome("crashed", reason=", then ".join(flight.lost)))
+    def _tell(self, event: Event) -> None:
+        self._events.append(event)
+        self._news.set()
+
+    async def _welcome(self, address: str) -> None:
+        """Make a worker ready that has joined."""
+        try:
+            machine: Machine = await self._ask(welcome, self._program, address)
+        except _UNREACHABLE:
+            return  # it is gone again
+        except Exception as error:  # noqa: BLE001 - it has no marginbench, or another one
+            reason = first_line(error)
         else:
-            self._submit(key, flight)
-
-    def _gone(self, reason: str) -> Iterator[Event]:
-        raise EngineError(
-            f"{self._address}: the Dask scheduler is gone ({reason}); what is recorded stays: run "
-            "the same command again to resume"
-        )
-        yield
-
-    def _joined(self, address: str, machine: Machine) -> Iterator[Event]:
-        difference = self._program.difference(machine.program)
-        if difference:
-            yield from self._unable(address, f"{machine.name} {difference}")
+            difference = self._program.difference(machine.program)
+            reason = f"{machine.name} {difference}" if difference else ""
+        if reason:
+            self._unused[address] = reason
+            self._say(f"worker {address} gets no runs: {reason}; install the same there")
             return
         self._machines[address] = machine
         self._present.add(address)
         self._last_came = time.monotonic()
+        self._news.set()
 
-    def _unable(self, address: str, reason: str) -> Iterator[Event]:
-        """A worker is there that cannot be used."""
-        self._unused[address] = reason
-        self._say(f"worker {address} gets no runs: {reason}; install the same there")
-        yield from ()
-
-    def _left(self, address: str, tasks: Iterable[str]) -> Iterator[Event]:
+    def _left(self, address: str, tasks: Iterable[str]) -> None:
         """A worker is gone, and Dask begins its tasks again."""
         self._present.discard(address)
         self._unused.pop(address, None)
@@ -669,9 +656,8 @@ class DaskExecutor:
             name, flight.address = self._machines[address].name, ""
             flight.lost.append(name)
             self._say(f"worker {name} ({address}) was lost; its run is begun again")
-        yield from ()
 
-    def _place_again(self) -> Iterator[Event]:
+    def _place_again(self) -> None:
         """Give runs that a worker has refused to others; or give up, once no more seem to come."""
         usable = self._usable()
         for key, flight in list(self._flights.items()):
@@ -681,10 +667,10 @@ class DaskExecutor:
                 if flight.future is None:
                     self._submit(key, flight)
             elif self._is_settled:
-                future, flight.future = flight.future, None
-                if future is not None:
-                    self._run(self._client.cancel([future], force=True))
-                yield from self._ended(key, next(reversed(flight.refused.values())))
+                if flight.future is not None:
+                    flight.future, future = None, flight.future
+                    self._loop.run_until_complete(self._client.cancel([future], force=True))
+                self._ended(key, next(reversed(flight.refused.values())))
 
     def _check_workers(self) -> None:
         """Tell the user where nothing can go on.
@@ -692,8 +678,13 @@ class DaskExecutor:
         Raises
         ------
         EngineError
-            If there are workers, but none can be used.
+            If the scheduler is gone, or there are workers, but none can be used.
         """
+        if self._silence:
+            raise EngineError(
+                f"{self._address}: the Dask scheduler is gone ({self._silence}); what is recorded "
+                "stays: run the same command again to resume"
+            )
         now = time.monotonic()
         if self._usable():
             self._idle_since, self._waits = now, False
@@ -727,10 +718,6 @@ class DaskExecutor:
                 self._spawn(self._ask(offer, {self._topic: 1}, address))
         return present & set(self._timed.values())
 
-    def _beside(self, name: str) -> int:
-        """The number of workers on a machine."""
-        return sum(self._machines[address].name == name for address in self._present)
-
     @property
     def _is_settled(self) -> bool:
         """Whether all workers are there, as far as one can tell."""
@@ -741,70 +728,55 @@ class DaskExecutor:
 
     async def _connect(self, security: Any) -> None:
         self._client = await _connected(self._address, security)
-        self._client.subscribe_topic(self._topic, self._told_of_start)
-        self._client.subscribe_topic("all", self._told_of_worker)
+        self._client.subscribe_topic(self._topic, self._take_start)
+        self._client.subscribe_topic("all", self._take_change)
         for address in await self._client.scheduler.ncores():
             self._spawn(self._welcome(address))
         self._spawn(self._watch())
 
-    def _told_of_start(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        key, address = _flight_of(event[1]["key"]), event[1]["address"]
-        self._inbox.put_nowait(lambda: self._started(key, address))
+    def _take_start(self, event: tuple[float, Mapping[str, Any]]) -> None:
+        self._started(_flight_of(event[1]["key"]), event[1]["address"])
 
-    def _told_of_worker(self, event: tuple[float, Mapping[str, Any]]) -> None:
+    def _take_change(self, event: tuple[float, Mapping[str, Any]]) -> None:
         address, action = event[1].get("worker", ""), event[1].get("action")
         if action == "add-worker":
             self._spawn(self._welcome(address))
         elif action == "remove-worker":
-            tasks = event[1].get("processing-tasks", ())
-            self._inbox.put_nowait(lambda: self._left(address, tasks))
-
-    async def _welcome(self, address: str) -> None:
-        try:
-            machine = await self._ask(welcome, self._program, address)
-        except _UNREACHABLE:
-            return  # it is gone again
-        except Exception as error:  # noqa: BLE001 - it has no marginbench, or another one
-            reason = first_line(error)
-            self._inbox.put_nowait(lambda: self._unable(address, reason))
-            return
-        self._inbox.put_nowait(lambda: self._joined(address, machine))
+            self._left(address, event[1].get("processing-tasks", ()))
 
     async def _ask(self, function: Callable[..., Any], argument: Any, address: str) -> Any:
         """What a function returns that runs beside the tasks of a worker."""
         return (await self._client.run(function, argument, workers=[address]))[address]
 
     async def _watch(self) -> None:
-        """Tell when the scheduler is gone."""
-        while not (reason := await self._silence()):
+        while not await self._is_gone():
             await asyncio.sleep(_LOOK)
-        self._inbox.put_nowait(lambda: self._gone(reason))
 
-    async def _silence(self) -> str:
-        """Why the scheduler does not answer; empty if it does."""
+    async def _is_gone(self) -> bool:
+        """Whether the scheduler does not answer; then it is kept why."""
         reason = "the connection is lost"
         # The first time may have run out while the command did something else.
         for _ in range(2):
             if self._client.status != "running":
-                return reason
+                break
             try:
                 await asyncio.wait_for(self._client.scheduler.ncores(workers=[]), _ANSWER)
             except TimeoutError as error:
                 reason = first_line(error)
             except Exception as error:  # noqa: BLE001 - also what a client raises that has given up
-                return first_line(error)
+                reason = first_line(error)
+                break
             else:
-                return ""
-        return reason
+                return False
+        self._silence = self._silence or reason
+        self._news.set()
+        return True
 
-    async def _happened(self) -> list[Callable[[], Iterator[Event]]]:
-        """What has happened; waits for a moment for something to happen."""
-        found = []
+    async def _happened(self) -> None:
+        """Wait a moment for something to happen."""
         with contextlib.suppress(TimeoutError):
-            found.append(await asyncio.wait_for(self._inbox.get(), _POLL))
-        while not self._inbox.empty():
-            found.append(self._inbox.get_nowait())
-        return found
+            await asyncio.wait_for(self._news.wait(), _POLL)
+        self._news.clear()
 
     async def _leave(self) -> None:
         for task in self._tasks:
@@ -815,12 +787,14 @@ class DaskExecutor:
                 await asyncio.wait_for(self._client.run(dismiss, wait=False), _FAREWELL)
         await self._client.close(timeout=_FAREWELL)
 
-    def _run(self, awaitable: Awaitable[T]) -> T:
-        return self._loop.run_until_complete(awaitable)
-
     def _spawn(self, awaitable: Awaitable[Any]) -> None:
+        async def quiet() -> None:
+            # A worker that is asked may be gone, which is told otherwise.
+            with contextlib.suppress(*_UNREACHABLE):
+                await awaitable
+
         # The loop itself keeps no reference.
-        task = self._loop.create_task(_quiet(awaitable))
+        task = self._loop.create_task(quiet())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -828,23 +802,17 @@ class DaskExecutor:
         tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
             task.cancel()
-        self._run(_all(tasks))
+        self._loop.run_until_complete(asyncio.wait(tasks) if tasks else asyncio.sleep(0))
         self._loop.close()
+
+
+def _crashed(flight: _Flight) -> Outcome:
+    return Outcome("crashed", reason=f"its workers were lost: {', '.join(flight.lost)}")
 
 
 def _flight_of(task: str) -> str:
     """The key of the flight of a task, which has one task after another."""
-    return task.rpartition(".")[0]
-
-
-async def _all(tasks: set[asyncio.Task[Any]]) -> None:
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _quiet(awaitable: Awaitable[Any]) -> None:
-    """A worker that is asked may be gone, which is told otherwise."""
-    with contextlib.suppress(*_UNREACHABLE):
-        await awaitable
+    return task.removeprefix(f"{_NAME}-").rpartition("-")[0]
 
 
 def check_answers(address: str) -> None:

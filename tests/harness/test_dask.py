@@ -367,15 +367,17 @@ def test_timing_takes_the_most_frequent_model_and_one_run_a_machine(
     # Two workers on one machine, one on another of its model, one on a third of another model.
     machines = iter([("one", 8), ("one", 8), ("two", 8), ("big", 64), ("big", 64)])
     names: dict[str, str] = {}
-    joined = DaskExecutor._joined
+    ask = DaskExecutor._ask
 
-    def described(self: DaskExecutor, address: str, machine: Machine) -> Any:
-        name, cores = next(machines)
-        names[address] = name
+    async def described(self: DaskExecutor, function: Any, argument: Any, address: str) -> Any:
+        found = await ask(self, function, argument, address)
+        if function is not dask.welcome:
+            return found
+        names[address], cores = next(machines)
         setting = {"processor": "Xeon", "cores_logical": cores, "memory_mb": 32_010}
-        return joined(self, address, replace(machine, name=name, environment=setting))
+        return replace(found, name=names[address], environment=setting)
 
-    monkeypatch.setattr(DaskExecutor, "_joined", described)
+    monkeypatch.setattr(DaskExecutor, "_ask", described)
     monkeypatch.setattr(dask, "_SETTLED_QUEUE", 60.0)
     cluster.dask.scale(5)
     with closing(cluster.executor(timing=True, expected=5)) as executor:
