@@ -127,9 +127,11 @@ def _execute_nothing(topic: str, parcel: bytes) -> bytes:
 
     pickle.loads(parcel)
     worker = get_worker()
-    worker.log_event(topic, {"key": worker.get_current_task(), "address": worker.address})
+    machine = worker.plugins["marginbench"].machine
+    began = {"address": worker.address, "machine": machine.name}
+    worker.log_event(topic, {"key": worker.get_current_task(), **began})
     done = Outcome("done", dict(_OUTCOME))
-    return pickle.dumps(Reply(worker.address, "2026-01-01T00:00:00+00:00", done))
+    return pickle.dumps(Reply(worker.address, machine, "2026-01-01T00:00:00+00:00", done))
 
 
 class Clocked(PlainProgress):

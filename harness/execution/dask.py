@@ -22,6 +22,7 @@ import uuid
 import warnings
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module, metadata
@@ -271,6 +272,8 @@ class Reply:
     ----------
     address : str
         Of the worker.
+    machine : Machine
+        This worker's: the command may not know it yet.
     started_at : str
         ISO 8601 in UTC.
     outcome : Outcome
@@ -279,6 +282,7 @@ class Reply:
     """
 
     address: str
+    machine: Machine
     started_at: str
     outcome: Outcome
     refused: bool = False
@@ -291,7 +295,14 @@ class Slot(WorkerPlugin):  # type: ignore[misc]
     ----------
     folder : Path
         The scratch folder of the Dask worker.
+
+    Attributes
+    ----------
+    machine : Machine
+        As it was when a command last asked.
     """
+
+    machine: Machine
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / _FOLDER
@@ -346,6 +357,7 @@ async def welcome(program: Program, dask_worker: Worker) -> Machine:
         await dask_worker.plugin_add(Slot(Path(dask_worker.local_directory)), name=_NAME)
     here = await asyncio.to_thread(Program.here)
     machine = Machine(platform.node(), await asyncio.to_thread(environment), here)
+    dask_worker.plugins[_NAME].machine = machine
     # What it has offered for other code that was here is void.
     names = [name for name in dask_worker.state.total_resources if name.startswith(f"{_NAME}-")]
     offered = dict.fromkeys(names, 0)
@@ -379,6 +391,7 @@ def execute(topic: str, parcel: bytes) -> bytes:
         A pickled Reply.
     """
     worker = get_worker()
+    slot: Slot = worker.plugins[_NAME]
     key, address = worker.get_current_task(), worker.address
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -388,8 +401,8 @@ def execute(topic: str, parcel: bytes) -> bytes:
 
     refused = True
     try:
-        worker.log_event(topic, {"key": key, "address": address})
-        outcome = worker.plugins[_NAME].do(pickle.loads(parcel), is_wanted)
+        worker.log_event(topic, {"key": key, "address": address, "machine": slot.machine.name})
+        outcome = slot.do(pickle.loads(parcel), is_wanted)
         refused = outcome is not None and outcome.status in ("data", "storage")
     except StorageError as error:
         outcome = Outcome("storage", reason=str(error))
@@ -398,7 +411,7 @@ def execute(topic: str, parcel: bytes) -> bytes:
     except Exception as error:  # noqa: BLE001 - whatever is wrong with this worker
         outcome = Outcome("failed", reason=f"{platform.node()}: {first_line(error)}")
     outcome = outcome or Outcome("crashed", reason="nobody wanted it any more")
-    return pickle.dumps(Reply(address, started_at, outcome, refused))
+    return pickle.dumps(Reply(address, slot.machine, started_at, outcome, refused))
 
 
 async def dismiss(dask_worker: Worker) -> None:
@@ -422,8 +435,8 @@ class _Flight:
         None while no worker is there that can do it.
     tasks : int
         How many it has had; Dask knows each by a name of its own.
-    address : str
-        Of the worker that runs it; empty if none does.
+    address, machine : str
+        Of the worker that runs it, and its machine; empty if none does or did.
     is_started : bool
         Whether its start has been told.
     lost : list of str
@@ -436,6 +449,7 @@ class _Flight:
     future: Future | None = None
     tasks: int = 0
     address: str = ""
+    machine: str = ""
     is_started: bool = False
     lost: list[str] = field(default_factory=list)
     refused: dict[str, Outcome] = field(default_factory=dict)
@@ -494,11 +508,14 @@ class DaskExecutor:
         self._events: list[Event] = []
         self._news = asyncio.Event()
         self._silence = ""
+        self._defect: Exception | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.new_event_loop()
+        # The main thread of a notebook has a loop of its own.
+        self._thread = ThreadPoolExecutor(1)
         _quieten()
         try:
-            self._loop.run_until_complete(self._connect(security))
+            self._do(self._connect, security)
         except _UNREACHABLE as error:
             self._stop()
             raise _no_answer(address, error) from None
@@ -521,10 +538,10 @@ class DaskExecutor:
                     if job is None:
                         exhausted = True
                     else:
-                        self._submit(uuid.uuid4().hex, _Flight(job))
+                        self._do(self._submit, uuid.uuid4().hex, _Flight(job))
                 if not exhausted or self._flights:
-                    self._loop.run_until_complete(self._happened())
-                    self._place_again()
+                    self._do(self._happened)
+                    self._do(self._place_again)
                 events, self._events = self._events, []
                 yield from events
                 if exhausted and not self._flights:
@@ -534,12 +551,12 @@ class DaskExecutor:
         finally:
             futures = [flight.future for flight in self._flights.values() if flight.future]
             self._flights.clear()
-            self._loop.run_until_complete(self._client.cancel(futures, force=True))
+            self._do(self._cancel, futures)
 
     def close(self) -> None:
         """End the connection; nothing runs any more once the iterator is closed."""
         with contextlib.suppress(*_UNREACHABLE):
-            self._loop.run_until_complete(asyncio.wait_for(self._leave(), 2 * _FAREWELL))
+            self._do(self._leave)
         self._stop()
 
     def _submit(self, key: str, flight: _Flight) -> None:
@@ -586,8 +603,8 @@ class DaskExecutor:
             self._replied(key, reply)
 
     def _replied(self, key: str, reply: Reply) -> None:
-        flight, machine, outcome = self._flights[key], self._machines[reply.address], reply.outcome
-        self._started(key, reply.address)
+        flight, machine, outcome = self._flights[key], reply.machine, reply.outcome
+        self._started(key, reply.address, machine.name)
         beside = [self._machines[other].name for other in self._present].count(machine.name)
         outcome.setting = {
             "environment": canonical_json(machine.environment),
@@ -609,13 +626,13 @@ class DaskExecutor:
             self._told.add(line)
             self._say(line)
 
-    def _started(self, key: str, address: str) -> None:
+    def _started(self, key: str, address: str, machine: str) -> None:
         flight = self._flights.get(key)
-        if flight is not None and address in self._machines:
-            flight.address = address
+        if flight is not None:
+            flight.address, flight.machine = address, machine
             if not flight.is_started:
                 flight.is_started = True
-                self._tell(Started(flight.job, self._machines[address].name))
+                self._tell(Started(flight.job, machine))
 
     def _ended(self, key: str, outcome: Outcome) -> None:
         flight = self._flights.pop(key)
@@ -653,11 +670,15 @@ class DaskExecutor:
         self._unused.pop(address, None)
         self._timed = {name: its for name, its in self._timed.items() if its != address}
         for flight in filter(None, map(self._flights.get, map(_flight_of, tasks))):
-            name, flight.address = self._machines[address].name, ""
-            flight.lost.append(name)
+            known = self._machines.get(address)
+            name, flight.address = known.name if known else flight.machine, ""
+            flight.lost.append(name or address)
             self._say(f"worker {name} ({address}) was lost; its run is begun again")
 
-    def _place_again(self) -> None:
+    async def _cancel(self, futures: list[Future]) -> None:
+        await self._client.cancel(futures, force=True)
+
+    async def _place_again(self) -> None:
         """Give runs that a worker has refused to others; or give up, once no more seem to come."""
         usable = self._usable()
         for key, flight in list(self._flights.items()):
@@ -669,7 +690,7 @@ class DaskExecutor:
             elif self._is_settled:
                 if flight.future is not None:
                     flight.future, future = None, flight.future
-                    self._loop.run_until_complete(self._client.cancel([future], force=True))
+                    await self._cancel([future])
                 self._ended(key, next(reversed(flight.refused.values())))
 
     def _check_workers(self) -> None:
@@ -680,6 +701,8 @@ class DaskExecutor:
         EngineError
             If the scheduler is gone, or there are workers, but none can be used.
         """
+        if self._defect is not None:
+            raise self._defect
         if self._silence:
             raise EngineError(
                 f"{self._address}: the Dask scheduler is gone ({self._silence}); what is recorded "
@@ -735,7 +758,8 @@ class DaskExecutor:
         self._spawn(self._watch())
 
     def _take_start(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        self._started(_flight_of(event[1]["key"]), event[1]["address"])
+        found = event[1]
+        self._started(_flight_of(found["key"]), found["address"], found["machine"])
 
     def _take_change(self, event: tuple[float, Mapping[str, Any]]) -> None:
         address, action = event[1].get("worker", ""), event[1].get("action")
@@ -785,13 +809,27 @@ class DaskExecutor:
             with contextlib.suppress(Exception):
                 # Not waited for: one that does not answer must not keep the command.
                 await asyncio.wait_for(self._client.run(dismiss, wait=False), _FAREWELL)
-        await self._client.close(timeout=_FAREWELL)
+        await asyncio.wait_for(self._client.close(timeout=_FAREWELL), 2 * _FAREWELL)
+
+    def _do(self, what: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function in the event loop, which goes on as long as that takes."""
+
+        async def called() -> None:
+            result = what(*arguments)
+            if result is not None:
+                await result
+
+        self._thread.submit(self._loop.run_until_complete, called()).result()
 
     def _spawn(self, awaitable: Awaitable[Any]) -> None:
         async def quiet() -> None:
             # A worker that is asked may be gone, which is told otherwise.
-            with contextlib.suppress(*_UNREACHABLE):
-                await awaitable
+            try:
+                with contextlib.suppress(*_UNREACHABLE):
+                    await awaitable
+            except Exception as error:  # noqa: BLE001 - a defect: it ends the command
+                self._defect = error
+                self._news.set()
 
         # The loop itself keeps no reference.
         task = self._loop.create_task(quiet())
@@ -799,10 +837,14 @@ class DaskExecutor:
         task.add_done_callback(self._tasks.discard)
 
     def _stop(self) -> None:
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.wait(tasks) if tasks else asyncio.sleep(0))
+        async def end() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        self._do(end)
+        self._thread.shutdown()
         self._loop.close()
 
 
@@ -829,7 +871,8 @@ def check_answers(address: str) -> None:
 
     _quieten()
     try:
-        asyncio.run(asked())
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, asked()).result()
     except _UNREACHABLE as error:
         raise _no_answer(address, error) from None
 

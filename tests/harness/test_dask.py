@@ -5,6 +5,7 @@ The workers are threads of this process, and most runs take no time; tests/fault
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pickle
@@ -146,7 +147,7 @@ class Cluster:
         self.done: list[tuple[str, str]] = []
         self.do: Do = lambda tag, address, is_wanted: Outcome("done", tag)
         self.dask = LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
         )
         # No test waits for more workers.
         monkeypatch.setattr(dask, "_SETTLED", 0.2)
@@ -200,6 +201,15 @@ def test_every_job_ends_once_and_the_record_tells_of_its_machine(cluster: Cluste
     assert len(cluster.done) == 9
     assert len(set(dict(cluster.done).values())) == 2
     assert cluster.said == []
+
+
+def test_it_works_where_an_event_loop_runs_as_in_a_notebook(cluster: Cluster) -> None:
+    async def cell() -> dict[str, Outcome]:
+        dask.check_answers(cluster.dask.scheduler_address)
+        with closing(cluster.executor()) as executor:
+            return cluster.outcomes(executor, "abc")
+
+    assert set(asyncio.run(cell())) == set("abc")
 
 
 def test_the_run_of_a_lost_worker_is_begun_again_elsewhere(cluster: Cluster) -> None:
