@@ -585,9 +585,15 @@ class DaskExecutor:
         """Take in what becomes of a task."""
         try:
             reply: Reply = pickle.loads(await future)
-        except asyncio.CancelledError:
+        except KilledWorker:
+            self._ended(key, _crashed(self._flights[key]))
+        except (asyncio.CancelledError, Exception) as error:  # noqa: BLE001
             flight = self._flights.get(key)
             if flight is None or flight.future is not future or await self._is_gone():
+                return
+            if not isinstance(error, asyncio.CancelledError):
+                # Whatever another version raises.
+                self._ended(key, Outcome("failed", reason=first_line(error)))
                 return
             # The scheduler was restarted, or another client has cancelled it.
             flight.lost.append("the scheduler")
@@ -595,10 +601,6 @@ class DaskExecutor:
                 self._submit(key, flight)
             else:
                 self._ended(key, _crashed(flight))
-        except KilledWorker:
-            self._ended(key, _crashed(self._flights[key]))
-        except Exception as error:  # noqa: BLE001 - whatever another version raises
-            self._ended(key, Outcome("failed", reason=first_line(error)))
         else:
             self._replied(key, reply)
 
