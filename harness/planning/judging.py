@@ -43,8 +43,6 @@ PLUMBING = {
     "harness/results/measures.py": "declarations of columns",
     "harness/results/mistakes.py": "the form in which mistakes are stored",
     "harness/results/records.py": "columns of records",
-    "harness/evaluation/timing.py": "chooses between two clocks",
-    "harness/execution/wire.py": "the form in which messages travel",
     "harness/storage.py": "messages about files that cannot be written",
     "harness/words.py": "words of messages",
     "harness/execution/worker.py": "takes jobs and sends results",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..execution.jobs import Outcome, PhaseMessage, Send, Work, described
+from ..execution.jobs import PhaseMessage, Send, Work, described
 
 
 @dataclass(frozen=True)
@@ -78,44 +78,6 @@ class DescribeWork(Work):
     def parsed(self, value: Any) -> SolverInfo:
         found: SolverInfo = described(SolverInfo, value)
         return found
-
-    def apart(self) -> DescribeApart:
-        return DescribeApart(self)
-
-
-@dataclass(frozen=True)
-class DescribeApart(Work):
-    """Import a class from outside the project and describe it."""
-
-    work: DescribeWork
-
-    def run(self, send: Send) -> SolverInfo:
-        from .describing import describe_class
-
-        send(PhaseMessage("import"))
-        return describe_class(self.work)
-
-    def parsed(self, value: Any) -> SolverInfo:
-        return self.work.parsed(value)
-
-    def judged(self, outcome: Outcome) -> VersionWork | None:
-        return VersionWork(self.work, outcome.value) if outcome.status == "done" else None
-
-
-@dataclass(frozen=True)
-class VersionWork(Work):
-    """Find the version of a class from outside the project, without importing it."""
-
-    work: DescribeWork
-    info: SolverInfo
-
-    def run(self, send: Send) -> SolverInfo:
-        from .describing import with_version
-
-        return with_version(self.work, self.info)
-
-    def parsed(self, value: Any) -> SolverInfo:
-        return self.work.parsed(value)
 
 
 @dataclass(frozen=True)

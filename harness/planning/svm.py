@@ -10,8 +10,6 @@ from importlib import metadata
 from typing import Any
 
 from ..evaluation.comparison import compare_with_reference, fill_in_gap
-from ..evaluation.outside.planning import check_outside, program_info
-from ..evaluation.outside.templates import is_command
 from ..evaluation.svm import ReferenceInfo, ReferenceWork
 from ..execution.jobs import Job, Limits
 from ..results.svm import Record
@@ -80,7 +78,7 @@ class SVMKind:
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         from ...solvers import Solver
-        from ..evaluation.outside import estimators
+        from ..evaluation import estimators
 
         if not inspect.isclass(cls) or not issubclass(cls, Solver):
             estimators.check_maker(cls, name)
@@ -109,11 +107,8 @@ class SVMKind:
         return {"fit_intercept": not getattr(cls, "supports_no_bias", True)}
 
     def solvers(self, study: Study, ask: Ask) -> dict[str, SolverInfo]:
-        programs = [entry for entry in study.solvers if is_command(entry.name)]
-        others = [entry for entry in study.solvers if entry not in programs]
-        solvers = ask.solvers(others, self.name)
-        solvers |= {entry.label: program_info(entry) for entry in programs}
-        own = [entry for entry in others if "outside" not in solvers[entry.label].traits]
+        solvers = ask.solvers(study.solvers, self.name)
+        own = [entry for entry in study.solvers if "outside" not in solvers[entry.label].traits]
         check_parameters(
             study,
             [with_first_values(entry) for entry in own],
@@ -123,11 +118,16 @@ class SVMKind:
             given=("nu",),
             refused={"class_weight": _WEIGHTED},
         )
-        return solvers | {
-            entry.label: check_outside(study, entry, solvers[entry.label])
-            for entry in study.solvers
-            if entry not in own
-        }
+        for entry in study.solvers:
+            if entry in own:
+                continue
+            info = solvers[entry.label]
+            if info.traits["any_parameter"]:
+                known = {**info.defaults, **dict.fromkeys(entry.params)}
+                info = solvers[entry.label] = replace(info, defaults=known)
+            decided = [*info.traits["decided"], "random_state"]
+            check_parameters(study, [entry], {entry.label: info}, "task", decided)
+        return solvers
 
     def seeds(
         self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo

@@ -7,7 +7,6 @@ from .judging import PLUMBING, Judging
 #: Warm-up, checkpoints, scores, objectives, the verdict, the suboptimality.
 JUDGING = Judging(
     harness=(
-        "harness/evaluation/apart.py",
         "harness/evaluation/comparison.py",
         "harness/evaluation/compiling.py",
         "harness/evaluation/entries.py",
@@ -43,28 +42,9 @@ JUDGING = Judging(
     },
 )
 
-_OUTSIDE = "harness/evaluation/outside"
-#: The same for solvers from outside that return no marginbench model.
+#: The same for classifiers of other libraries.
 OUTSIDE = Judging(
-    harness=(
-        *JUDGING.harness,
-        f"{_OUTSIDE}/commands.py",
-        f"{_OUTSIDE}/estimators.py",
-        f"{_OUTSIDE}/exporting.py",
-        f"{_OUTSIDE}/fitting.py",
-        f"{_OUTSIDE}/launcher.py",
-        f"{_OUTSIDE}/launching.py",
-        f"{_OUTSIDE}/libsvm_model.py",
-        f"{_OUTSIDE}/verdict.py",
-        "harness/execution/guardian.py",
-    ),
+    harness=(*JUDGING.harness, "harness/evaluation/estimators.py"),
     followed=JUDGING.followed,
-    neutral={
-        **JUDGING.neutral,
-        f"{_OUTSIDE}/__init__.py": "a docstring",
-        f"{_OUTSIDE}/templates.py": "the parameters are in the key",
-        f"{_OUTSIDE}/work.py": "what it carries is in the key",
-        "harness/execution/descendants.py": "finds the processes of a worker",
-        "harness/execution/process.py": "names the folder for files",
-    },
+    neutral=JUDGING.neutral,
 )

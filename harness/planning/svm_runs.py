@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..evaluation.folds import fold_fingerprint, fold_sizes
-from ..evaluation.outside.planning import plan_outside, refusal
-from ..evaluation.outside.work import OutsideWork
 from ..evaluation.search import Search
 from ..evaluation.svm import (
     DEFAULT_TOL,
+    EstimatorWork,
     FitWork,
     Fold,
     Problem,
@@ -115,7 +114,7 @@ def _planned(
         search = replace(search, params=params)
     rules = _rules(budget, reference, minimises=info.traits["scalarization"] is not None)
     solved = replace(problem, fit_intercept=_fits_bias(task, info))
-    work, other = _work(study, entry, info, solved, given, params, seed, dataset, rules, search)
+    work, other = _work(study, entry, info, solved, given, seed, dataset, rules, search)
     if solved != problem:
         other = "; ".join(filter(None, (_bias_words(solved), other)))
     problem = solved
@@ -153,7 +152,7 @@ def _planned(
             "C": None if "C" in task.tune else task.C,
             "fit_intercept": task.fit_intercept,
             "other_problem": "" if skipped else other,
-            "judged_by": "predictions" if _predicts(work) else "model",
+            "judged_by": "model" if isinstance(work, FitWork) or work.solves else "predictions",
             **_dataset_columns(dataset),
         },
     )
@@ -223,32 +222,32 @@ def _work(
     info: SolverInfo,
     problem: Problem,
     given: dict[str, Any],
-    params: dict[str, Any],
     seed: int,
     dataset: DatasetInfo | None,
     rules: StoppingRules,
     search: Search | None,
-) -> tuple[FitWork | OutsideWork, str]:
+) -> tuple[FitWork | EstimatorWork, str]:
     """What a worker does, and how the solver's problem differs from the task's but for the bias."""
-    if "outside" in info.traits:
-        plan = plan_outside(entry, info, problem, given, seed, several=_several(dataset))
-        return plan.work, plan.other_problem
+    traits = info.traits
+    if "outside" in traits:
+        differs = [
+            f"it is given {name}" for name in traits["unless"] if given.get(name) is not None
+        ]
+        if _several(dataset) and traits["several"]:
+            differs.insert(0, traits["several"])
+        solves = False if differs or _several(dataset) else traits["solves"]
+        tol = _tolerance({**info.defaults, **given}.get("tol"))
+        work = EstimatorWork(problem, entry.name, given, seed, solves, tol)
+        return work, " and ".join(differs)
     return FitWork(
         problem,
         entry.name,
         given,
         study.budget.checkpoint_factor,
         study.budget.epoch_checkpoints,
-        tol=_tolerance(params.get("tol")),
-        certificate=info.traits["certificate"] == "dual",
-        instrumented=bool(info.traits["instrumented"]),
         rules=rules,
         search=search,
     ), ""
-
-
-def _predicts(work: FitWork | OutsideWork) -> bool:
-    return isinstance(work, OutsideWork) and not work.solves
 
 
 def _tolerance(given: Any) -> float:
@@ -273,7 +272,7 @@ def _given_parameters(
         "random_state": seed,
     }
     if "outside" in info.traits:
-        decided = info.traits["decided"] if info.traits["outside"] == "estimator" else ()
+        decided = info.traits["decided"]
         return {name: values[name] for name in decided if name in values} | entry.params
     if info.traits["scalarization"] == "S":
         # What C is to the other forms of the problem.
@@ -319,9 +318,12 @@ def skip_reason(
                 "fit_intercept = true there, or other_problem = true for the solver"
             )
     if outside and (task.tune or entry.tune):
-        return f"{entry.label} cannot be tuned: it is of another library or program"
+        return f"{entry.label} cannot be tuned: it is of another library"
     if outside:
-        return refusal(entry, info, task.kernel_description, _several(dataset))
+        kernels = info.traits["kernels"]
+        if kernels and task.kernel not in kernels:
+            return f"{entry.label} has no kernel {task.kernel!r}"
+        return ""
     if dataset is not None and dataset.sparse and not info.traits["supports_sparse"]:
         return f"{entry.label} does not take sparse data"
     if task.kernel != "linear" and "kernel" not in info.accepted:

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from ...data_loaders import Source, sources, suggest
 from ..errors import StudyError
-from ..evaluation.outside.templates import is_command, located_command
 from ..planning.keys import hash_json
 from ..words import visible
 from .labels import label_of
@@ -27,6 +26,9 @@ StudyT = TypeVar("StudyT", bound=StudyBase)
 EntryT = TypeVar("EntryT", bound=TaskEntry | SolverEntry)
 # Characters of a name that is too long for a message.
 _SHOWN = 100
+_AS_ESTIMATOR = "wrap a program in a classifier, as docs/outside-solvers.md shows"
+#: Names that solvers no longer have, and what to use instead.
+_REMOVED = {"command": _AS_ESTIMATOR, "libsvm-tools": _AS_ESTIMATOR}
 
 
 def select(
@@ -199,7 +201,7 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
         key = name.casefold()
         found = [solver for solver in study.solvers if key == solver.label.casefold()]
         known = label = ""
-        if not found and (is_foreign(name) or (study.kind == "svm" and is_command(name))):
+        if not found and (is_foreign(name)):
             known = resolve_solver_name(name, study.kind, where="--solver")
             found = [solver for solver in study.solvers if solver.name == known]
         elif not found:
@@ -299,8 +301,6 @@ def resolve_solver_name(name: str, kind: str, *, where: str = "", folder: str | 
     """
     from ..planning.solvers import SolverSpec
 
-    if kind == "svm" and is_command(name):
-        return located_command(name, folder)
     if is_foreign(name):
         return SolverSpec.parse(name, folder).checked().text
     found = find(name, registered(kind))
@@ -348,6 +348,8 @@ def _unknown_solver(name: str, kind: str, labels: Iterable[str] = ()) -> str:
     other = _kind_of_registered(name, kind)
     if other:
         return f"{name} is a solver for studies of the kind {other!r}, not {kind!r}"
+    if name in _REMOVED:
+        return f"unknown solver {name!r}: {_REMOVED[name]}"
     if name.endswith(".py"):
         return f"{name!r} is a file; name the class in it too, as in {name}:MySolver"
     known = [*labels, *registered(kind), *(offer.name for offer in offers())]

@@ -205,12 +205,13 @@ RUN_OF_A_KIND = """
 import sys
 from marginbench.harness.execution import worker
 from marginbench.harness.evaluation.feasibility import CellWork, ImagesWork
-from marginbench.harness.evaluation.svm import FitWork, Problem
+from marginbench.harness.evaluation.svm import EstimatorWork, FitWork, Problem
 problem = Problem(
     "checkers", {"n_train": 50, "n_test": 20}, {"name": "rbf", "gamma": 10.0}, 1.0, False
 )
 work = {
     "svm": FitWork(problem, "SMO", {"kernel": "rbf", "gamma": 10.0, "C": 1.0}, 2.0),
+    "outside": EstimatorWork(problem, "sklearn.svm:SVC", {"gamma": 10.0}, 0),
     "cells": CellWork("ldfp", 4, 20, 1.0, 0, "MPLFP", {"tol": 0.0}, 5.0),
     "images": ImagesWork("digits", {}, 100, 50, True, (1.0,), 2, (2,), 0, "MPKFP", {}),
 }[sys.argv[1]]
@@ -220,13 +221,13 @@ print(*(name for name in sys.modules if name.startswith("marginbench.harness")))
 """
 
 
-@each_kind
+@pytest.mark.parametrize("kind", [*KINDS, "outside"])
 def test_every_module_of_a_run_judges_it_or_is_said_to_be_neutral(kind: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", RUN_OF_A_KIND, kind], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    judging = KINDS[kind]
+    judging = {**KINDS, "outside": OUTSIDE}[kind]
     # The modules of the harness that a run imports, and what those that judge import of the rest.
     imported = {file_name(module) for module in done.stdout.split()}
     imported -= FOR_THE_SCRIPT[kind]
@@ -241,54 +242,11 @@ def test_every_module_of_a_run_judges_it_or_is_said_to_be_neutral(kind: str) -> 
     assert all(judging.neutral.values())
 
 
-RUN_FROM_OUTSIDE = """
-import sys
-from pathlib import Path
-from marginbench.harness.execution import worker
-from marginbench.harness.execution.jobs import Outcome, SnapshotMessage
-from marginbench.harness.evaluation.outside.commands import parsed_command
-from marginbench.harness.evaluation.outside.work import Estimator, OutsideWork, Program
-from marginbench.harness.evaluation.svm import Problem
-data = {"n_train": 50, "n_test": 20}
-problem = Problem("checkers", data, {"name": "rbf", "gamma": 10.0}, 1.0, True)
-copy = f"{sys.executable} -c 'import shutil, sys; shutil.copy(*sys.argv[1:])'"
-cut = "import sys; a, b = map(open, sys.argv[1:], 'rw'); [print(x.split()[0], file=b) for x in a]"
-apply = f'{sys.executable} -c "{cut}"'
-lines = {"train": copy + " {train} {model}", "predict": apply + " {test} {output}"}
-for work in (
-    OutsideWork(problem, Estimator("sklearn.svm:SVC", {"gamma": 10.0}, 0), solves=True),
-    OutsideWork(problem, Program(parsed_command(lines, Path("/"), ""), 0)),
-):
-    fit, sent = work.apart(), []
-    claims = fit.run(sent.append)
-    times = [item.time for item in sent if isinstance(item, SnapshotMessage)]
-    found = fit.judged(Outcome("done", claims, claimed=times, seen=times)).run(lambda message: None)
-    assert found["status"] == "converged", found
-print(*(name for name in sys.modules if name.startswith("marginbench.harness")))
-"""
-
-
-@pytest.mark.slow
-def test_every_module_of_a_run_from_outside_judges_it_or_is_said_to_be_neutral() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", RUN_FROM_OUTSIDE], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    imported = {file_name(module) for module in done.stdout.split()}
-    assert "harness/evaluation/outside/fitting.py" in imported
-    # A program of its own, not a module of the run.
-    assert project_file("harness/evaluation/outside/launcher.py").is_file()
-    judged = set(OUTSIDE.harness) | set(closure(map(project_file, OUTSIDE.followed)))
-    assert imported - judged - set(OUTSIDE.neutral) == set()
-    own = {name for name in OUTSIDE.neutral if name not in SVM.neutral}
-    assert own <= imported
-    assert all(project_file(name).is_file() for name in (*OUTSIDE.harness, *OUTSIDE.neutral))
-
-
 #: What the script above imports of the other kind.
 _OF_SVM = {f"harness/{name}.py" for name in ("results/svm", "evaluation/svm", "evaluation/search")}
 FOR_THE_SCRIPT = {
     "svm": {"harness/results/feasibility.py", "harness/evaluation/feasibility.py"},
+    "outside": {"harness/results/feasibility.py", "harness/evaluation/feasibility.py"},
     "cells": _OF_SVM,
     "images": _OF_SVM,
 }

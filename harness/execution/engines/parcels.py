@@ -70,8 +70,9 @@ class Parcel:
         place = folder / _digest(self.files)
         for name, content in self.files.items():
             _write(place / name, content)
-        name = f"{place / self.file}:{_solver_of(self.job.work).rpartition(':')[2]}"
-        return replace(self.job, work=_with_solver(self.job.work, name))
+        work: Any = self.job.work
+        name = f"{place / self.file}:{work.solver.rpartition(':')[2]}"
+        return replace(self.job, work=replace(work, solver=name))
 
 
 class Packer:
@@ -97,11 +98,6 @@ class Packer:
 
 def needs_of(work: Work) -> dict[str, str]:
     """What of this machine enters the key of a run besides the program: what -> version or hash."""
-    fit: Any = getattr(work, "fit", None)
-    if hasattr(fit, "command"):
-        from ...evaluation.outside.commands import programs
-
-        return {f"the program {name}": digest for name, digest in programs(fit.command).items()}
     spec = SolverSpec.parse(_solver_of(work))
     if spec.module is not None:
         return {f"the module {spec.module}": _version_of_module(spec)}
@@ -109,20 +105,9 @@ def needs_of(work: Work) -> dict[str, str]:
     return {f"the package {package}": _version_of_package(package)} if package else {}
 
 
-def _solver_of(work: Work) -> str:
-    """The name of the solver that a work runs; of a program, its own."""
-    fit: Any = getattr(work, "fit", None)
-    return str(getattr(work, "solver", getattr(fit, "name", "")))
-
-
-def _with_solver(work: Any, name: str) -> Work:
-    """The same work with the solver under another name."""
-    changed: Work = (
-        replace(work, solver=name)
-        if hasattr(work, "solver")
-        else replace(work, fit=replace(work.fit, name=name))
-    )
-    return changed
+def _solver_of(work: Any) -> str:
+    """The name of the solver that a work runs."""
+    return str(work.solver)
 
 
 def _own_files(solver: str) -> tuple[str, dict[str, bytes]]:

@@ -113,8 +113,6 @@ class Host(WorkerPlugin):  # type: ignore[misc]
         with contextlib.closing(events):
             for event in events:
                 if isinstance(event, Ended):
-                    # The file is this machine's, and its states are judged.
-                    event.outcome.snapshots = None
                     return event.outcome
                 if self._closing.is_set() or not is_wanted():
                     break
