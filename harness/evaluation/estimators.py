@@ -325,8 +325,8 @@ def _judged_predictions(
         "test_error": float(np.mean(mistakes)),
     }
     unknown: dict[str, Any] = dict.fromkeys(("n_iter", "n_support", "primal", "dual"))
-    times = {"wall_s": clocks.wall_s, "cpu_s": clocks.cpu_s}
-    send(CheckpointMessage(Checkpoint(**unknown, **times, **errors)))
+    state = unknown | errors | {"wall_s": clocks.wall_s, "cpu_s": clocks.cpu_s}
+    send(CheckpointMessage(Checkpoint(**state)))
     return {**errors, "mistakes": packed(mistakes)}
 
 

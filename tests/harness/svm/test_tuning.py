@@ -242,7 +242,7 @@ def test_a_tuned_run_is_the_run_of_what_it_chose() -> None:
     assert json.loads(columns["params"]) == {**search.params, **chosen}
     kernel = {"name": "rbf", "gamma": chosen["gamma"]}
     problem = replace(PROBLEM, kernel=kernel, C=chosen["C"])
-    alone = FitWork(problem, "SMO", {**given, **chosen}, 1.19, certificate=True)
+    alone = FitWork(problem, "SMO", {**given, **chosen}, 1.19)
     expected = alone.run(lambda message: None)
     for name in ("status", "counters", "n_iter", "primal", "dual", "test_error", "n_support"):
         assert columns[name] == expected[name], name
