@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 if sys.platform == "win32":
     import errno
@@ -42,3 +43,12 @@ else:
         """
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+
+
+def lock_when_free(descriptor: int) -> None:
+    """Lock an open file that others lock for moments only; it waits for them."""
+    while True:
+        try:
+            return lock_file(descriptor)
+        except BlockingIOError:
+            time.sleep(0.01)
