@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import StorageError, UserError
-from ..storage import check_path
 from ..words import REASON_LIMIT, visible
 
 _T = TypeVar("_T")
@@ -77,7 +76,7 @@ class StoreUrl:
         UserError
             If its scheme is unknown, its bucket is missing, or it holds credentials.
         """
-        # Imported here: whether a place is a URL is asked before anything heavy is needed.
+        # Imported here: every command asks whether a place is a URL, also those of a moment.
         from ...data_loaders.errors import without_credentials
 
         text = os.fspath(text)
@@ -91,6 +90,8 @@ class StoreUrl:
             # file:///absolute/path: there is no host.
             if match[2] and not rest.startswith("/"):
                 raise UserError(f"{text}: write file:///, then the path of the folder from /")
+            from ..storage import check_path
+
             check_path(rest)
             return cls("file", "", str(Path("/" + rest.lstrip("/")).resolve()))
         bucket, _, path = rest.partition("/")
@@ -108,6 +109,29 @@ def is_url(place: str | os.PathLike[str]) -> bool:
     """Whether a results folder is given by a URL, known or unknown."""
     match = _URL_PATTERN.fullmatch(os.fspath(place))
     return match is not None and (bool(match[2]) or match[1].lower() in SCHEMES)
+
+
+def local_folder(place: str | os.PathLike[str], *, is_new: bool = False) -> Path:
+    """The results folder that a user names; of a URL its mirror, brought up to date.
+
+    Parameters
+    ----------
+    place : str or Path
+    is_new : bool
+        Whether there need not be any results yet.
+
+    Raises
+    ------
+    UserError
+        If it is a URL of no known kind, or the store has no results there.
+    StoreError
+        If the store does not serve.
+    """
+    if not is_url(place):
+        return Path(place)
+    from .sync import fetched
+
+    return fetched(StoreUrl.parsed(place), is_new=is_new)
 
 
 class Entry(NamedTuple):

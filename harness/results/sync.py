@@ -242,25 +242,8 @@ def _ends(there: Mapping[str, Entry]) -> dict[str, tuple[int, int]]:
     return ends
 
 
-def local_folder(place: str | os.PathLike[str], *, is_new: bool = False) -> Path:
-    """The results folder that a user names; of a URL its mirror, brought up to date.
-
-    Parameters
-    ----------
-    place : str or Path
-    is_new : bool
-        Whether there need not be any results yet.
-
-    Raises
-    ------
-    UserError
-        If it is a URL of no known kind, or the store has no results there.
-    StoreError
-        If the store does not serve.
-    """
-    if not is_url(place):
-        return Path(place)
-    url = StoreUrl.parsed(place)
+def fetched(url: StoreUrl, *, is_new: bool = False) -> Path:
+    """The mirror of a store, brought up to date; see :func:`.objects.local_folder`."""
     mirror = Mirror(url)
     mirror.pull()
     if not is_new and not any((mirror.folder / name).exists() for name in (FILE_NAME, "journal")):

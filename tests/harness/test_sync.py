@@ -13,8 +13,15 @@ import pytest
 
 from marginbench.harness.errors import UserError
 from marginbench.harness.results import sync
-from marginbench.harness.results.objects import Entry, Store, StoreError, StoreUrl, is_url
-from marginbench.harness.results.sync import Mirror, local_folder, pushed_page, synced
+from marginbench.harness.results.objects import (
+    Entry,
+    Store,
+    StoreError,
+    StoreUrl,
+    is_url,
+    local_folder,
+)
+from marginbench.harness.results.sync import Mirror, pushed_page, synced
 
 pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")
 
