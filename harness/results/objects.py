@@ -42,7 +42,17 @@ _URL_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(/?)(.*)", re.DOTALL)
 
 
 class StoreError(StorageError):
-    """An object store that does not serve; the message names it and says why."""
+    """An object store that does not serve; the message names it and says why.
+
+    Attributes
+    ----------
+    is_refusal : bool
+        Whether the store has said no, as to who may only read, and would again.
+    """
+
+    def __init__(self, message: str, *, is_refusal: bool = False) -> None:
+        super().__init__(message)
+        self.is_refusal = is_refusal
 
 
 @dataclass(frozen=True)
@@ -229,13 +239,15 @@ class Store:
                 status = re.search(r"status code: (\d{3})", text)
                 may_pass = status is None or status[1][0] == "5" or status[1] in ("408", "429")
                 is_said = isinstance(error, FileNotFoundError) or self._url.scheme == "file"
-                if is_said or not may_pass or time.monotonic() + pause > deadline:
-                    raise self._complaint(error) from None
+                is_refusal = is_said or not may_pass
+                if is_refusal or time.monotonic() + pause > deadline:
+                    raise self._complaint(error, is_refusal=is_refusal) from None
             time.sleep(pause)
             pause = min(2 * pause, PAUSES_S[1])
 
-    def _complaint(self, error: Exception) -> StoreError:
-        return StoreError(f"{self._url}: {_reason(self._url, str(error))}")
+    def _complaint(self, error: Exception, *, is_refusal: bool = False) -> StoreError:
+        message = f"{self._url}: {_reason(self._url, str(error))}"
+        return StoreError(message, is_refusal=is_refusal)
 
 
 def _entry(found: Any, size: int) -> Entry:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import re
 import threading
@@ -66,6 +67,8 @@ class Mirror:
     ----------
     folder : Path
         The results folder.
+    has_pushed : bool
+        Whether the store has taken anything of this command.
     """
 
     def __init__(self, url: StoreUrl) -> None:
@@ -85,6 +88,7 @@ class Mirror:
             self._root.mkdir(parents=True, exist_ok=True)
             (self._root / _URL).write_text(str(url), encoding="utf-8")
         self._lock = FileLock(self._root / ".lock")
+        self.has_pushed = False
         # What the store has, as far as this command knows.
         self._there: dict[str, Entry] = {}
         # Of study.json when both were the same: its content here, its entry there.
@@ -184,11 +188,13 @@ class Mirror:
         sources = self.folder.glob("sources/*.json")
         names = {f"sources/{path.name}" for path in sources}.difference(there)
         objects = {name: (self.folder / name).read_bytes() for name in sorted(names)}
-        for name, content in (*objects.items(), *self._news(there)):
+        for name, content in itertools.chain(objects.items(), self._news(there)):
             there[name] = self._store.put(name, content)
+            self.has_pushed = True
         with contextlib.suppress(FileNotFoundError):
-            description = (self.folder / FILE_NAME).read_bytes()
-            if description != self._description[0]:
+            description, (known, entry) = (self.folder / FILE_NAME).read_bytes(), self._description
+            # Who finds that another command has changed it takes that one, and plans again.
+            if description != known and there.get(FILE_NAME) == entry:
                 there[FILE_NAME] = self._store.put(FILE_NAME, description)
                 self._description = description, there[FILE_NAME]
 
@@ -283,8 +289,9 @@ def synced(place: str, say: Say) -> Iterator[tuple[Path, Callable[[], None]]]:
     ------
     tuple of Path and callable
         The mirror, and what is to be called now and then: it pushes what is new and fetches what
-        other commands have pushed. A store that does not serve is told of and tried again. At the
-        end of the block all that is in the mirror has been pushed.
+        other commands have pushed. A store that does not serve is told of and tried again, but one
+        that refuses the first push ends the study. At the end of the block all that is in the
+        mirror has been pushed.
 
     Raises
     ------
@@ -301,15 +308,15 @@ def synced(place: str, say: Say) -> Iterator[tuple[Path, Callable[[], None]]]:
         with contextlib.suppress(StorageError):
             exchange.finish()
         if mirror.unsent:
-            say(_unsent(mirror, place))
+            say(_unsent(mirror))
         raise
     try:
         exchange.finish()
     except StoreError as error:
-        raise StoreError(f"{error}; {_unsent(mirror, place)}") from None
+        raise StoreError(f"{error}; {_unsent(mirror)}") from None
 
 
-def _unsent(mirror: Mirror, place: str) -> str:
+def _unsent(mirror: Mirror) -> str:
     return (
         f"{plural(mirror.unsent, 'record')} not yet in the store; what was recorded stays in "
         f"{mirror.folder}, and the same command pushes it when it is run again"
@@ -332,6 +339,8 @@ class _Exchange:
             self._thread.start()
         self._thread.join(PATIENCE_S)
         if isinstance(self._error, StoreError):
+            if self._error.is_refusal and not self._mirror.has_pushed:
+                raise self._error  # as to who may only read: better before the runs than after
             if not self._has_told:
                 self._say(f"{self._error}; the study goes on and tries again")
             self._has_told = True

@@ -275,6 +275,24 @@ def test_a_store_that_fails_does_not_end_a_study(
     assert b"".join(journal(store).values()) == line(1) + line(2)
 
 
+def test_a_store_that_may_only_be_read_ends_a_study_at_its_first_push(
+    url: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
+    mirror = Mirror(StoreUrl.parsed(url))
+    store.write_text("a file, which no object can be in")
+
+    def study() -> None:
+        with synced(url, print) as (_, exchange):
+            exchange()
+            append(mirror, line(1))
+            exchange()
+
+    with pytest.raises(StoreError, match=f"^{url}: cannot be read or written") as caught:
+        study()
+    assert caught.value.is_refusal
+
+
 def test_a_store_that_is_slow_does_not_keep_a_study_waiting(
     url: str, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
