@@ -26,6 +26,11 @@ _PLAIN = str.maketrans(
     | {"\N{MINUS SIGN}": "-", "\N{MULTIPLICATION SIGN}": "x", "≤": "<=", "≥": ">="}
     | {"·": "-", "→": "->", "“": "'", "”": "'"}
 )
+#: What is gone -> what is used in its place.
+_REMOVED = {
+    "option: --share": "several commands may run a study in one folder without it",
+    "command 'compact'": "a results folder is few files as it is",
+}
 # What a shell reports for a command that wrote into a closed pipe: 128 + SIGPIPE.
 EXIT_PIPE = 141
 
@@ -110,7 +115,11 @@ def _run(app: typer.Typer, arguments: list[str]) -> int:
         if hasattr(error, "format_message"):  # the command line itself: click's own errors
             at = getattr(error, "ctx", None)
             where = f" (see '{at.command_path} --help')" if at is not None else ""
-            return complain(error.format_message().rstrip(".") + where, EXIT_USAGE)
+            message = error.format_message().rstrip(".")
+            for gone, instead in _REMOVED.items():
+                if message.startswith(f"No such {gone}"):
+                    message, where = f"No such {gone}; {instead}", ""
+            return complain(message + where, EXIT_USAGE)
         if _is_data_error(error):
             return complain(str(error), data_code(error))
         raise

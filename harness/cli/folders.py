@@ -1,17 +1,32 @@
-"""The commands that reorganise results folders."""
+"""Results folders on the command line, and the command that merges them."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..results.remote.urls import is_url, local_folder
+from ..results.objects import is_url, local_folder
 from .output import complain
-from .stores import changeable
 
 _Json = Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")]
+
+
+def results_folder(text: str) -> Path:
+    """The results folder that an argument names; of a URL its mirror, brought up to date."""
+    # A function of its own: its name is that of the argument in the help.
+    return local_folder(text)
+
+
+#: An argument that is a results folder or a URL.
+Results = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DIR|URL", parser=results_folder, help="A results folder, or the URL of one."
+    ),
+]
 
 
 def add(app: typer.Typer) -> None:
@@ -41,28 +56,21 @@ def _merge(
     as_json: _Json = False,
 ) -> int:
     from ..results.merging import merge
+    from ..results.sync import changeable
     from ..words import plural
 
     sides = {text: local_folder(text) for text in folders}
     preferred = str(sides.get(prefer, prefer))
-    with changeable(out, _say) as folder:
+    with changeable(out) as folder:
         done = merge(list(sides.values()), folder, prefer=preferred)
     for line in done.damaged:
         complain(f"not merged: {line}", done.exit_code)
     if as_json:
-        typer.echo(json.dumps(done.as_dict() | _named("out", out) | {"exit_code": done.exit_code}))
+        place = {"out": out} if is_url(out) else {}
+        typer.echo(json.dumps(done.as_dict() | place | {"exit_code": done.exit_code}))
         return int(done.exit_code)
     for conflict in done.conflicts:
         typer.echo(f"{conflict.run}: {conflict.what}; decided by --prefer {prefer}")
     same = f"{plural(done.alike, 'run')} in several folders with the same values"
     typer.echo(f"{plural(done.records, 'record')} in {out}: {done.copied} copied; {same}")
     return int(done.exit_code)
-
-
-def _named(key: str, place: str) -> dict[str, str]:
-    """A store by its URL, in the place of its mirror."""
-    return {key: place} if is_url(place) else {}
-
-
-def _say(line: str) -> None:
-    typer.echo(line, err=True)

@@ -24,6 +24,7 @@ from ..planning.reuse import is_repeated, limits_hit
 from ..planning.versions import write_sources
 from ..platforms import check_can_run
 from ..results.description import (
+    FILE_NAME as DESCRIPTION,
     SCHEMA_VERSION,
     DamagedDescriptionError,
     move_aside,
@@ -44,9 +45,11 @@ from .local import LocalPool, check_jobs
 from .outcomes import Ending, RunSummary
 from .progress import Progress, SilentProgress
 
-#: Seconds between two exchanges with a store, and the most between two looks at what other
-#: commands have written; a look rests at least so many times what it takes.
+#: The most seconds between two looks at what other commands have written; a look rests so many
+#: times what it takes.
 LOOK_S, LOOK_REST = 10.0, 50
+#: The same of exchanges with a store, which rest at least so many seconds.
+EXCHANGE_S, EXCHANGE_REST = 0.5, 10
 # Seconds between two looks while the runs of other commands are waited for.
 _WAIT_S = 0.5
 
@@ -65,6 +68,7 @@ def run_study(
     executor: Executor | None = None,
     engine: Engine | None = None,
     exchange: Callable[[], None] | None = None,
+    place: str = "",
     meanwhile: Callable[[], None] = lambda: None,
 ) -> RunSummary:
     """Run a study of any kind and record every run; what is recorded already is not repeated.
@@ -99,6 +103,8 @@ def run_study(
         Fetches what commands on other machines have written to the journal, and passes on what
         this one has: called before it is found out what is recorded, at most every ten seconds
         while runs go on, and at the end.
+    place : str, optional
+        How messages name the results folder.
     meanwhile : callable
         Done while the first worker starts, as there is nothing else to do.
 
@@ -128,6 +134,7 @@ def run_study(
         )
         runner.executor, runner.check_interrupt = executor, check_interrupt
         runner.exchange, runner.meanwhile = exchange, meanwhile
+        runner.place = place or str(results)
         stack.callback(runner.journal.close)
         stack.callback(runner.progress.close)
         try:
@@ -156,6 +163,7 @@ class _Runner:
     check_interrupt: Callable[[], None]
     exchange: Callable[[], None] | None
     meanwhile: Callable[[], None] | None
+    place: str
 
     def __init__(
         self, scope: Scope, results: Path, jobs: int, threads: int, progress: Progress
@@ -169,6 +177,9 @@ class _Runner:
         self.endings: dict[str, Ending] = {}  # of the runs that are recorded, by key
         self.already_recorded = 0
         self.described = False  # whether study.json tells what is planned
+        self._commands = "", ""
+        self._plans_left = 10  # two studies of one name could drop each other's runs for ever
+        self._description_stamp = 0, 0
         self._budget = canonical_json(self.study.budget.limits())
         self._environment = ""
         self._running_elsewhere = frozenset[str]()
@@ -213,9 +224,10 @@ class _Runner:
     def prepare(self, command: str, whole_command: str, *, retry_failed: bool) -> None:
         """Write study.json and the plan, and find out what is recorded already."""
         self._environment = canonical_json(environment())
+        self._commands = command, whole_command
         with self.journal.planning():
             self.look_at_others(now=True)
-            described = self._described(command, whole_command)
+            described = self._described()
             write_sources(self.results, self.facts.solvers.values())
             not_run, incomplete = list[Run](), list[tuple[Run, RecordBase]]()
             for run in self.runs:
@@ -241,26 +253,50 @@ class _Runner:
             self._say_what_has_changed(plan)
             if self.pending or plan != self.journal.plan or self.journal.new_damages():
                 self.journal.append_plan(self.study.name, plan)
-            write_description(self.results, described)
-            self.described = True
+            self._describe(described)
         for run, record in incomplete:
             # What was not known then: the comparison with a reference optimum.
             self.kind.complete(record, run)
             self._write(record)
         for run in not_run:
             self._write(self._record_without_run(run))
-        # A command that is alone has the same order each time, others each their own.
-        order = secrets.token_hex() if self.journal.others() else self.study.name
+        # A command that is alone has the same order each time, others each their own. On a store
+        # it cannot know.
+        is_alone = self.exchange is None and not self.journal.others()
+        order = self.study.name if is_alone else secrets.token_hex()
         self.pending = in_rounds(self.pending, order)
         if self.already_recorded:
             self.progress.say(
-                f"{self.already_recorded} of {len(self.runs)} runs already recorded in "
-                f"{self.results}"
+                f"{self.already_recorded} of {len(self.runs)} runs already recorded in {self.place}"
             )
 
-    def _described(self, command: str, whole_command: str) -> dict[str, Any]:
+    def _describe(self, described: dict[str, Any]) -> None:
+        write_description(self.results, described)
+        self._description_stamp = _stamp(self.results)
+        self.described = True
+
+    def _plan_again(self) -> None:
+        """Another command has planned on a store; it may not have known of this one's plan.
+
+        On one machine commands plan one after the other.
+        """
+        with self.journal.planning():
+            self._description_stamp = _stamp(self.results)
+            before = read_description(self.results) or {"planned": []}
+            planned = {_cell(run) for run in before["planned"]}
+            if self._plans_left and not planned.issuperset(map(_cell_of, self.runs)):
+                self._plans_left -= 1
+                described = self._described()
+                self.journal.close()  # the plan of the last file counts
+                self.journal.append_plan(
+                    self.study.name, {_cell(run): run["key"] for run in described["planned"]}
+                )
+                self._describe(described)
+
+    def _described(self) -> dict[str, Any]:
         """What study.json is to say: of this command's runs and those that were planned before."""
         study, before = self.study, None
+        command, whole_command = self._commands
         try:
             before = read_description(self.results)
         except DamagedDescriptionError as error:
@@ -353,7 +389,7 @@ class _Runner:
             if run.key in self._running_elsewhere:
                 others.append(run)
                 continue
-            self.journal.append_start(run.key, (run.task, run.solver, run.seed))
+            self.journal.append_start(run.key, _cell_of(run))
             yield self._job(run)
 
     def look_at_others(self, *, now: bool = False) -> None:
@@ -361,7 +397,11 @@ class _Runner:
         began = time.monotonic()
         if self.exchange is not None and (now or began >= self._next_exchange):
             self.exchange()
-            self._next_exchange = time.monotonic() + LOOK_S
+            ended = time.monotonic()
+            rest = max(EXCHANGE_S, EXCHANGE_REST * (ended - began))
+            self._next_exchange = ended + min(LOOK_S, rest)
+            if self.described and _stamp(self.results) != self._description_stamp:
+                self._plan_again()
         if now or began >= self._next_look:
             self.journal.refresh()
             self._running_elsewhere = frozenset(s.key for s in self.journal.running())
@@ -472,13 +512,26 @@ class _Runner:
         """How to continue."""
         if not self.runs:
             return "interrupted before the first run"
-        done = f"{len(self.endings)} of {len(self.runs)} runs are recorded in {self.results}"
+        done = f"{len(self.endings)} of {len(self.runs)} runs are recorded in {self.place}"
         again = f": {command}" if command else ""
         return f"interrupted; {done}; run the same command again to resume{again}"
 
 
+def _stamp(results: Path) -> tuple[int, int]:
+    """That of the description: another one after each change."""
+    try:
+        stat = (results / DESCRIPTION).stat()
+    except FileNotFoundError:
+        return 0, 0
+    return stat.st_ino, stat.st_mtime_ns
+
+
 def _cell(run: dict[str, Any]) -> Cell:
     return run["task"], run["solver"], run["seed"]
+
+
+def _cell_of(run: Run) -> Cell:
+    return run.task, run.solver, run.seed
 
 
 def _now() -> str:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..planning.preview import Preview, preview as preview_study
-from ..results.remote.urls import is_url
+from ..results.objects import is_url, local_folder
+from ..results.sync import synced
 from ..study.file import completed_study, load_study
 from ..study.model import StudyBase
 from ..study.places import Places
@@ -35,7 +36,6 @@ def run(
     where: str | None = None,
     jobs: int = 1,
     retry_failed: bool = False,
-    share: bool = False,
     command: str = "",
     whole_command: str = "",
     quiet: bool = False,
@@ -44,6 +44,8 @@ def run(
     meanwhile: Callable[[], None] = lambda: None,
 ) -> RunSummary:
     """Run a study and record every run; what is recorded already is not repeated.
+
+    Several commands may run a study in one folder or store at the same time: they share the work.
 
     Parameters
     ----------
@@ -65,9 +67,6 @@ def run(
         Runs at the same time. More than one disturbs the timings.
     retry_failed : bool
         Run again what did not go as planned.
-    share : bool
-        Other commands may run the study in the same folder, on a file system that machines share.
-        In a store they always may.
     command : str
         The command line that runs this.
     whole_command : str
@@ -114,6 +113,7 @@ def run(
             progress=progress,
             engine=engine,
             exchange=exchange,
+            place=store,
             meanwhile=meanwhile,
         )
     return replace(summary, store=store)
@@ -127,8 +127,6 @@ def _opened(
     if not is_url(place):
         yield Path(place), None, ""
         return
-    from ..results.sync import synced
-
     with synced(str(place), say) as (results, exchange):
         yield results, exchange, str(place)
 
@@ -167,7 +165,7 @@ def preview(
     progress: Progress = SilentProgress() if quiet else PlainProgress(jobs, sys.stderr)
     return preview_study(
         chosen,
-        _existing(_place(chosen, out)),
+        local_folder(_place(chosen, out), is_new=True),
         jobs=jobs,
         retry_failed=retry_failed,
         say=progress.say,
@@ -202,12 +200,3 @@ def _loaded(study: str | Path | StudyBase) -> StudyBase:
 def _place(study: StudyBase, out: str | Path | None) -> str | Path:
     """The results folder or its URL."""
     return Path("results") / study.name if out is None else out
-
-
-def _existing(place: str | Path) -> Path:
-    """The results folder, perhaps an empty one, to be read."""
-    if not is_url(place):
-        return Path(place)
-    from ..results.remote.opening import fetched
-
-    return fetched(place, is_new=True)
