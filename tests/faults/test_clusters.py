@@ -19,6 +19,8 @@ from typing import Any
 import psutil
 import pytest
 
+from marginbench.harness.results.journal import Journal
+
 from .conftest import LONG, Place, numbers, wait_for
 
 pytest.importorskip("distributed", reason="needs marginbench[dask]")
@@ -52,6 +54,7 @@ seeds = 1
 """
 OWN = """
 from helper import EPOCHS
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.journal import Journal
 from marginbench import Pegasos
 

@@ -17,10 +17,11 @@ import pytest
 from marginbench import data_loaders
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import ReferenceFailure
-from marginbench.harness.execution import session
+from marginbench.harness.execution import runner
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.questions import DatasetWork
+from marginbench.harness.results.description import SCHEMA_VERSION, write_description
 from marginbench.harness.results.journal import Journal
 
 Run = Callable[..., tuple[int, str, str]]
@@ -188,7 +189,7 @@ def test_json_is_one_object_on_the_output(run: Run, small: Path) -> None:
 def test_a_dry_run_runs_and_writes_nothing(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("marginbench.harness.planning.preview.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.planning.preview.LocalPool", runner.LocalPool)
     arguments = ("run", "small.toml", "--dry-run", "--seeds", "2", "--timeout", "30")
     code, out, _ = run(*arguments, "--jobs", "4")
     assert (code, out.splitlines()) == (
@@ -227,7 +228,7 @@ def test_a_dry_run_checks_the_options_of_a_cluster(
 def test_a_dry_run_computes_no_reference_optimum(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("marginbench.harness.planning.preview.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.planning.preview.LocalPool", runner.LocalPool)
     monkeypatch.setenv("MARGINBENCH_CACHE", str(small / "cache"))
     text = SMALL.replace("reference = false\n", "")
     (small / "small.toml").write_text(text)
@@ -252,7 +253,7 @@ def test_a_dry_run_computes_no_reference_optimum(
 
 def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("run", "small.toml", "--solver", "smo")
-    monkeypatch.setattr("marginbench.harness.planning.explain.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.planning.explain.LocalPool", runner.LocalPool)
     code, out, _ = run("explain", "results/small")
     assert code == 0
     first, *lines = out.splitlines()
@@ -356,7 +357,7 @@ def test_a_bug_is_not_hidden(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     def write_report(results: Path, command: str) -> Path:
         raise RuntimeError("a bug")
 
-    (tmp_path / "study.json").write_text('{"schema_version": 2}')
+    write_description(tmp_path, {"schema_version": SCHEMA_VERSION})
     with pytest.raises(RuntimeError, match="a bug"):
         run_app(build_app(write_report), ["report", str(tmp_path)])
 

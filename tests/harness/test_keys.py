@@ -164,7 +164,7 @@ def test_code_that_only_conducts_changes_no_key(copied_project: Path, kind: str)
     before = keys_of_kinds(copied_project)
     for name in (
         *KINDS[kind].neutral,
-        "harness/execution/session.py",
+        "harness/execution/runner.py",
         "harness/cli/app.py",
         "harness/execution/local.py",
     ):
