@@ -24,8 +24,9 @@ def page(make, realistic_page):
 def test_the_page_is_written_next_to_the_study(realistic, realistic_page):
     assert realistic_page == realistic / "report.html"
     assert sorted(item.name for item in realistic.iterdir()) == [
+        "journal",
         "report.html",
-        "runs",
+        "runs.parquet",
         "study.json",
     ]
 
