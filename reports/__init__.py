@@ -19,7 +19,8 @@ def report(folder: Path | str, command: str = "") -> Path:
     Parameters
     ----------
     folder : Path or str
-        A folder with ``study.json`` and ``runs/``, or the URL of one, to which the page is pushed.
+        A folder with ``study.json`` and ``journal/``, or the URL of one, to which the page is
+        pushed.
     command : str, optional
         The command line that reproduces the results, shown on the page; by default the one that
         made them.
@@ -38,7 +39,7 @@ def report(folder: Path | str, command: str = "") -> Path:
     from .page import write_page
     from .results import load_results
 
-    path = write_page(Analysis(load_results(local_folder(folder))), command).path
+    path = write_page(Analysis(load_results(local_folder(folder), write=True)), command).path
     if is_url(folder):
         from ..harness.results.remote.opening import pushed_page
 

@@ -172,7 +172,7 @@ def load_results(folder: Path | str) -> StudyResults:
     Parameters
     ----------
     folder : Path or str
-        A folder with ``study.json`` and ``runs/``, or the URL of one.
+        A folder with ``study.json`` and ``journal/``, or the URL of one.
 
     Returns
     -------

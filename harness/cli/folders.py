@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,47 +11,12 @@ from ..results.remote.urls import is_url, local_folder
 from .output import complain
 from .stores import changeable
 
-if TYPE_CHECKING:
-    from ..results.folders.compacting import Compaction
-
 _Json = Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")]
 
 
 def add(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    app.command("compact", help="Gather the records of a results folder into few files.")(_compact)
     app.command("merge", help="Merge results folders of one study, as of several machines.")(_merge)
-
-
-def _compact(
-    results: Annotated[
-        str, typer.Argument(metavar="DIR|URL", help="A results folder, or the URL of one.")
-    ],
-    as_json: _Json = False,
-) -> int:
-    from ..results.folders.compacting import compact
-
-    with changeable(results, _say) as folder:
-        done = compact(folder, say=_say)
-    for line in done.damaged:
-        complain(f"not gathered: {line}", done.exit_code)
-    typer.echo(
-        json.dumps(done.as_dict() | _named("results", results) | {"exit_code": done.exit_code})
-        if as_json
-        else _in_words(done)
-    )
-    return int(done.exit_code)
-
-
-def _in_words(done: Compaction) -> str:
-    from ..words import plural
-
-    gathered = (
-        f"{plural(done.gathered, 'record')} gathered" if done.gathered else "nothing to gather"
-    )
-    files = f"{plural(done.records, 'record')} in {plural(done.files, 'compacted file')}"
-    sizes = f"{done.bytes_before / 1e6:.1f} MB before, {done.bytes_after / 1e6:.1f} MB now"
-    return f"{gathered}; {files}; {sizes}"
 
 
 def _merge(
@@ -75,13 +40,13 @@ def _merge(
     ] = "",
     as_json: _Json = False,
 ) -> int:
-    from ..results.folders.merging import merge
+    from ..results.merging import merge
     from ..words import plural
 
     sides = {text: local_folder(text) for text in folders}
     preferred = str(sides.get(prefer, prefer))
     with changeable(out, _say) as folder:
-        done = merge(list(sides.values()), folder, prefer=preferred, say=_say)
+        done = merge(list(sides.values()), folder, prefer=preferred)
     for line in done.damaged:
         complain(f"not merged: {line}", done.exit_code)
     if as_json:

@@ -243,7 +243,7 @@ def _explain(
         str | None,
         typer.Argument(
             metavar="RUN",
-            help="Only this run: a record's file, the beginning of a key, or TASK/SOLVER/SEED.",
+            help="Only this run: the beginning of a key, or TASK/SOLVER/SEED.",
             show_default=False,
         ),
     ] = None,

@@ -35,9 +35,7 @@ def changeable(text: str, say: Callable[[str], None]) -> Iterator[Path]:
 
 def pushed(page: Path) -> str:
     """Where a page is that has just been written: that of a mirror is pushed to its store."""
-    from ..results.remote.opening import pushed_page
-
-    return pushed_page(page)
+    return str(page)
 
 
 #: An argument that is a results folder or a URL.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..planning.preview import Preview, preview as preview_study
-from ..results.remote.urls import StoreUrl, is_url
+from ..results.remote.urls import is_url
 from ..study.file import completed_study, load_study
 from ..study.model import StudyBase
 from ..study.places import Places
@@ -18,8 +18,7 @@ from .engines.engine import Engine
 from .outcomes import RunSummary
 from .progress import PlainProgress, Progress, SilentProgress, choose_progress
 from .progress_json import JsonProgress
-from .session import run_study
-from .sharing import Sharing
+from .runner import run_study
 
 #: What is run where no study is named.
 _DEFAULT = "quickstart"
@@ -103,7 +102,7 @@ def run(
     progress: Progress = SilentProgress() if quiet else choose_progress(jobs)
     if log_json:
         progress = JsonProgress(jobs, sys.stderr)
-    with _opened(_place(chosen, out), progress.say, share=share) as (results, sharing, store):
+    with _opened(_place(chosen, out), progress.say) as (results, exchange, store):
         summary = run_study(
             chosen,
             results,
@@ -114,7 +113,7 @@ def run(
             whole_command=whole_command,
             progress=progress,
             engine=engine,
-            sharing=sharing,
+            exchange=exchange,
             meanwhile=meanwhile,
         )
     return replace(summary, store=store)
@@ -122,17 +121,16 @@ def run(
 
 @contextlib.contextmanager
 def _opened(
-    place: str | Path, say: Callable[[str], None], *, share: bool
-) -> Iterator[tuple[Path, Sharing | None, str]]:
-    """The results folder, the other commands on it, and its URL; for a URL, its mirror."""
-    if not share and not is_url(place):
+    place: str | Path, say: Callable[[str], None]
+) -> Iterator[tuple[Path, Callable[[], None] | None, str]]:
+    """The results folder, what exchanges it with a store, and its URL; for a URL, its mirror."""
+    if not is_url(place):
         yield Path(place), None, ""
         return
-    from ..results.remote.opening import shared
+    from ..results.sync import synced
 
-    url = StoreUrl.parsed(place) if is_url(place) else StoreUrl.of_folder(Path(place))
-    with shared(url, str(place), say) as (results, sharing):
-        yield results, sharing, str(url) if is_url(place) else str(place)
+    with synced(str(place), say) as (results, exchange):
+        yield results, exchange, str(place)
 
 
 def preview(

@@ -28,7 +28,7 @@ from ..study.model import StudyBase
 from ..study.parts import SolverEntry
 from ..study.svm import Study
 from .progress import Progress, SilentProgress
-from .session import run_study
+from .runner import run_study
 
 # Says what was warmed; beside the machine code, so that it is gone with it.
 _STAMP = "warm.json"

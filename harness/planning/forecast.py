@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..results.journal import Entry
 from ..results.records import RecordBase
 from .kinds import Run
 
@@ -144,7 +145,7 @@ def _mean(runs: tuple[int, float]) -> float:
     return total / count
 
 
-def recorded_seconds(record: RecordBase) -> float:
+def recorded_seconds(record: RecordBase | Entry) -> float:
     """What a run took by its record, all phases together."""
     phases = (record.data_s, record.compile_s, record.wall_s, record.evaluation_s)
     # Only some kinds of studies tune.

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import RecordError
 from ..execution.jobs import Executor
 from ..execution.local import LocalPool, check_jobs
-from ..results.records import RecordBase
-from ..results.store import RecordStore
-from ..results.superseded import FOLDER
+from ..results.journal import Journal
 from ..study.budget import run_limits
 from ..study.model import StudyBase
 from ..words import plural
@@ -116,9 +113,9 @@ def preview(
             runs = _planned(study, Ask(pool, limits, say, computes=False))
     fates: dict[tuple[str, str], Counter[Fate]] = {}
     seconds: list[float] = []
-    stores = [RecordStore(results / folder) for folder in ("runs", FOLDER)]
+    journal = Journal(results)
     for run in runs:
-        fate = _fate(study, stores, run, retry_failed=retry_failed)
+        fate = _fate(study, journal, run, retry_failed=retry_failed)
         fates.setdefault((run.task, run.solver), Counter())[fate] += 1
         if fate == "to do":
             seconds.append(Pair.of(run).limit)
@@ -131,8 +128,8 @@ def _planned(study: StudyBase, ask: Ask) -> list[Run]:
     return kind.plan(study, kind.facts(study, ask))
 
 
-def _fate(study: StudyBase, stores: Sequence[RecordStore], run: Run, *, retry_failed: bool) -> Fate:
-    record = _recorded(stores, run)
+def _fate(study: StudyBase, journal: Journal, run: Run, *, retry_failed: bool) -> Fate:
+    record = journal.recorded(run.key)
     if record is not None and not is_repeated(
         kind_named(study.kind), study.budget, record, retry_failed=retry_failed
     ):
@@ -140,18 +137,6 @@ def _fate(study: StudyBase, stores: Sequence[RecordStore], run: Run, *, retry_fa
     if run.failure:
         return "cannot start"
     return "skipped" if run.skip_reason else "to do"
-
-
-def _recorded(stores: Sequence[RecordStore], run: Run) -> RecordBase | None:
-    """The record of a run, also one that would be taken back from those of earlier versions."""
-    for store in stores:
-        try:
-            record = store.load(run.file_name)
-        except RecordError:
-            continue
-        if record is not None and record.key == run.key:
-            return record
-    return None
 
 
 def _listed(counts: Counter[Fate]) -> str:

@@ -70,7 +70,7 @@ def export(
     Parameters
     ----------
     results : Path or str
-        A folder with ``study.json`` and ``runs/``.
+        A folder with ``study.json`` and ``journal/``.
     out : Path or str, optional
         The folder to write to; by default ``export`` in the results folder.
     figures, tables, data : iterable of str, optional

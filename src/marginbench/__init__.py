@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         UserError as UserError,
     )
     from marginbench.harness.execution.outcomes import RunSummary as RunSummary
-    from marginbench.harness.results.store import read_record as read_record
+    from marginbench.harness.results.journal import parse_record as parse_record
     from marginbench.harness.study.budget import Budget as Budget
     from marginbench.harness.study.feasibility import FeasibilityStudy as FeasibilityStudy
     from marginbench.harness.study.file import load_study as load_study
@@ -66,7 +66,7 @@ _HOMES = {
     "UserError": "harness.errors",
     "FeasibilityStudy": "harness.study.feasibility",
     "RunSummary": "harness.execution.outcomes",
-    "read_record": "harness.results.store",
+    "parse_record": "harness.results.journal",
     "load_study": "harness.study.file",
     "Budget": "harness.study.model",
     "SolverEntry": "harness.study.model",

@@ -25,7 +25,7 @@ from typing import Any, Literal
 import pytest
 
 from marginbench.harness.errors import UserError
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.folders.compacting import compact
 from marginbench.harness.results.remote import leases, opening

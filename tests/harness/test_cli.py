@@ -130,7 +130,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         def __exit__(self, *error: object) -> None:
             pass
 
-    monkeypatch.setattr("marginbench.harness.execution.session.LocalPool", Here)
+    monkeypatch.setattr("marginbench.harness.execution.runner.LocalPool", Here)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(SMALL)
     return tmp_path

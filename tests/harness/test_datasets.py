@@ -18,7 +18,7 @@ from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Start
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import SilentProgress
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.asking import Ask
 from marginbench.harness.planning.explain import explain

@@ -16,9 +16,9 @@ from marginbench.harness.results.description import (
 )
 
 
-def test_that_of_a_later_release_is_not_taken_for_one_of_this(tmp_path: Path) -> None:
+def test_that_of_another_release_is_not_taken_for_one_of_this(tmp_path: Path) -> None:
     write_description(tmp_path, {"schema_version": SCHEMA_VERSION + 1, "name": "a"})
-    message = rf"study\.json: written by a later release of marginbench .*{SCHEMA_VERSION + 1}"
+    message = rf"study\.json: written by another release of marginbench .*{SCHEMA_VERSION + 1}"
     with pytest.raises(UserError, match=message) as told:
         read_description(tmp_path)
     # It is whole: no command may move it aside.

@@ -21,7 +21,7 @@ from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import LiveProgress, PlainProgress
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.asking import Ask
 from marginbench.harness.planning.kinds import kind_named
 from marginbench.harness.planning.questions import DatasetInfo, DatasetWork

@@ -183,7 +183,7 @@ with socket.socket() as taken:
 @pytest.mark.slow
 def test_nothing_of_dask_is_imported_until_it_is_asked_for() -> None:
     code = (
-        "import sys, marginbench.harness.execution.session; "
+        "import sys, marginbench.harness.execution.runner; "
         "import marginbench.harness.execution.engines.choosing; "
         "print(sorted({'dask', 'distributed', 'tornado'} & set(sys.modules)))"
     )

@@ -13,7 +13,7 @@ import pytest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.feasibility import CellWork, ImagesWork
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.asking import Ask
 from marginbench.harness.planning.feasibility import KIND
 from marginbench.harness.planning.kinds import Facts, Run

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.remote.folder_objects import FolderObjects
 from marginbench.harness.results.remote.mirror import Mirror

@@ -15,7 +15,7 @@ from marginbench.harness.errors import BusyError, InterruptedRunError
 from marginbench.harness.execution.guarding import exclusive
 from marginbench.harness.execution.jobs import Event, Job, Started
 from marginbench.harness.execution.outcomes import RunSummary
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.folders.compacting import compact
 from marginbench.harness.results.folders.merging import OF_THE_MACHINE

@@ -21,7 +21,7 @@ from marginbench.harness.evaluation.folds import (
 )
 from marginbench.harness.evaluation.svm import Fold
 from marginbench.harness.evaluation.verdict import load_task_data
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Record

@@ -17,7 +17,7 @@ from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution.jobs import CheckpointMessage, Ended, Job, Limits, Message
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.outcomes import RunSummary
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.svm import Study

@@ -21,7 +21,7 @@ from marginbench.harness.evaluation.svm import FitWork, Problem, StoppingRules
 from marginbench.harness.evaluation.tuning import Tuned, tune
 from marginbench.harness.evaluation.verdict import load_task_data
 from marginbench.harness.execution.jobs import FoundMessage, Message, PhaseMessage
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.svm import Study
