@@ -162,7 +162,10 @@ def merge(
             alike=choice.alike,
             conflicts=tuple(choice.conflicts),
             damaged=tuple(
-                dict.fromkeys(str(item) for side in sides for item in side.journal.damages)
+                str(item)
+                for side in sides
+                for item in side.journal.damages
+                if journal.recorded(item.key) is None
             ),
         )
 
@@ -451,8 +454,7 @@ def _planned(
                 for table in _TABLES
             ):
                 continue  # its task or solver is configured otherwise now
-            if identity not in found or run["key"] == keys.get(identity):
-                found[identity] = dict(run)
+            found.setdefault(identity, dict(run) | {"key": keys.get(identity, run["key"])})
     places = {
         table: {label: place for place, label in enumerate(content[table])} for table in _TABLES
     }

@@ -229,7 +229,9 @@ def test_a_damaged_line_is_named_once_and_its_run_done_again(
     executor, told = FakeExecutor(), Told()
     summary = run_study(two_solvers, tmp_path, executor=executor, progress=told)
     assert (len(executor.ran), summary.already_recorded) == (1, 3)
-    assert re.fullmatch(rf"{path}: line 9 \(byte \d+\) is damaged; the run is done again", told.lines[0])
+    assert re.fullmatch(
+        rf"{path}: line 9 \(byte \d+\) is damaged; the run is done again", told.lines[0]
+    )
     assert len(records_of(tmp_path)) == 4
     run_study(two_solvers, tmp_path, executor=FakeExecutor(), progress=(again := Told()))
     assert again.lines == [f"4 of 4 runs already recorded in {tmp_path}"]
