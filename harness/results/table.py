@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def _stored(
 
 def _made(results: Path, record_type: type[RecordBase]) -> tuple[pa.Table, dict[str, str]]:
     journal, schema = Journal(results), schema_of(record_type)
-    damaged = {item.key: str(item) for item in journal.damages if item.key}
+    damaged = {item.key: _below(results, item) for item in journal.damages if item.key}
     batches = []
     entries = list(journal.current.values())
     for start in range(0, len(entries), _ROWS):
@@ -91,9 +92,14 @@ def _made(results: Path, record_type: type[RecordBase]) -> tuple[pa.Table, dict[
                     raise RecordError(f"of a study of the kind {record.kind!r}")
                 rows.append(_row(record))
             except RecordError as error:
-                damaged[entry.key] = str(error)
+                damaged[entry.key] = _below(results, error)
         batches.append(pa.Table.from_pylist(rows, schema=schema))
     return pa.concat_tables([schema.empty_table(), *batches]), damaged
+
+
+def _below(results: Path, words: object) -> str:
+    """A line that names a file from the results folder on: pages say nothing of where that is."""
+    return str(words).removeprefix(f"{results}{os.sep}")
 
 
 def _row(record: RecordBase) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.records import RecordBase
-from marginbench.harness.results.store import RecordStore
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
@@ -207,8 +207,7 @@ def run(study: str, folder: Path) -> dict[str, RecordBase]:
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr) + len(done.stdout) < 200_000
-    store = RecordStore(folder / "results" / "runs")
-    return {record.solver: record for record in map(store.read, store.paths())}
+    return {record.solver: record for record in Journal(folder / "results").records()}
 
 
 @contextlib.contextmanager
@@ -292,7 +291,7 @@ def test_no_process_or_file_is_left(
     assert left == []
     results = folder / "results"
     assert sorted(path.name for path in results.iterdir() if path.name != "sources") == [
-        "report.html", "runs", "study.json",
+        "journal", "report.html", "runs.parquet", "study.json",
     ]  # fmt: skip
     assert not (folder / "forged").exists()
 
@@ -345,6 +344,6 @@ def test_pages_and_records_stay_small(
     assert records
     results = folder / "results"
     assert (results / "report.html").stat().st_size < 2_000_000
-    assert max(path.stat().st_size for path in (results / "runs").iterdir()) < 200_000
+    assert max(entry.size for entry in Journal(results).entries) < 400_000
     assert len(methods["has_an_endless_history"].trace) <= 5000
     assert json.loads((results / "study.json").read_text())

@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.records import RecordBase
-from marginbench.harness.results.store import RecordStore
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
@@ -89,7 +89,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, make_place: Callable[[Path]
 
 @pytest.fixture(scope="module")
 def records(folder: Path) -> dict[str, RecordBase]:
-    found = [item for item in RecordStore(folder / "runs").scan() if isinstance(item, RecordBase)]
+    found = Journal(folder).records()
     return {record.solver: record for record in found}
 
 
@@ -119,5 +119,5 @@ def test_no_process_or_file_is_left(records: dict[str, RecordBase], folder: Path
     ]
     assert left == []
     assert sorted(path.name for path in folder.iterdir()) == [
-        "report.html", "runs", "sources", "study.json",
+        "journal", "report.html", "runs.parquet", "sources", "study.json",
     ]  # fmt: skip

@@ -21,7 +21,7 @@ from marginbench.harness.execution import session
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.questions import DatasetWork
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -427,9 +427,9 @@ def gone(process: psutil.Process) -> bool:
 def test_an_interrupted_study_resumes(
     how: signal.Signals, script: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
-    records = RecordStore(tmp_path / "results" / "slow" / "runs")
+    results = tmp_path / "results" / "slow"
     first = script("run", "slow.toml")
-    wait_for(lambda: len(records.paths()) >= 2)
+    wait_for(lambda: len(Journal(results).entries) >= 2)
     workers = psutil.Process(first.pid).children(recursive=True)
     assert workers
     first.send_signal(how)
@@ -445,7 +445,7 @@ def test_an_interrupted_study_resumes(
         page = tmp_path / "results" / "slow" / "report.html"
         assert page.read_text() == "marginbench run slow.toml"
         page.unlink()
-    kept = {path: path.stat().st_mtime_ns for path in records.paths()}
+    kept = set(Journal(results).current.values())
     assert 2 <= len(kept) < 6
 
     second = script("run", "slow.toml")
@@ -453,9 +453,10 @@ def test_an_interrupted_study_resumes(
     assert second.returncode == 0, err
     assert f"{len(kept)} of 6 runs already recorded in results/slow" in err
     assert "6 runs: 6 budget" in out
-    assert len(records.paths()) == 6
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    assert sorted(records.read(path).seed for path in records.paths()) == list(range(6))
+    assert len(Journal(results).entries) == 6
+    current = Journal(results).current
+    assert kept <= set(current.values())
+    assert [seed for _, _, seed in current] == list(range(6))
     assert (
         tmp_path / "results" / "slow" / "report.html"
     ).read_text() == "marginbench run slow.toml"
@@ -468,9 +469,9 @@ def test_a_second_interrupt_ends_the_report_at_once(
 ) -> None:
     endless = SCRIPT.replace("path.write_text(command)", "import time; time.sleep(600)")
     (tmp_path / "command.py").write_text(endless)
-    records = RecordStore(tmp_path / "results" / "slow" / "runs")
+    results = tmp_path / "results" / "slow"
     process = script("run", "slow.toml")
-    wait_for(lambda: len(records.paths()) >= 1)
+    wait_for(lambda: len(Journal(results).entries) >= 1)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
     while "writing the report" not in process.stderr.readline():
@@ -487,9 +488,9 @@ def test_the_report_of_an_interrupted_study_takes_a_bounded_time(
     endless = SCRIPT.replace("path.write_text(command)", "import time; time.sleep(600)")
     bounded = "import marginbench.harness.cli.running as r; r._PAGE_SECONDS = 0.5\n"
     (tmp_path / "command.py").write_text(bounded + endless)
-    records = RecordStore(tmp_path / "results" / "slow" / "runs")
+    results = tmp_path / "results" / "slow"
     process = script("run", "slow.toml")
-    wait_for(lambda: len(records.paths()) >= 1)
+    wait_for(lambda: len(Journal(results).entries) >= 1)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -502,9 +503,9 @@ def test_a_report_that_fails_does_not_hide_how_to_resume(
 ) -> None:
     broken = SCRIPT.replace("path.write_text(command)", "raise TypeError('a bug')")
     (tmp_path / "command.py").write_text(broken)
-    records = RecordStore(tmp_path / "results" / "slow" / "runs")
+    results = tmp_path / "results" / "slow"
     process = script("run", "slow.toml")
-    wait_for(lambda: len(records.paths()) >= 1)
+    wait_for(lambda: len(Journal(results).entries) >= 1)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130

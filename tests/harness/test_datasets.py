@@ -24,7 +24,7 @@ from marginbench.harness.planning.asking import Ask
 from marginbench.harness.planning.explain import explain
 from marginbench.harness.planning.kinds import Run, kind_named
 from marginbench.harness.results.description import read_description
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.budget import run_limits
 from marginbench.harness.study.file import load_study, parse_study
@@ -182,7 +182,7 @@ def test_data_that_cannot_be_read_fail_the_runs_and_not_the_command(folder: Path
     assert summary.statuses == {"failed": 1}
     message = "data/bank.csv, line 62: 2 columns; expected 3"
     assert summary.data_errors[0].startswith(message)
-    (record,) = RecordStore(folder / "results" / "runs").scan()
+    (record,) = Journal(folder / "results").records()
     assert isinstance(record, Record)
     assert record.reason.startswith(message)
 
@@ -286,7 +286,7 @@ def test_a_file_on_the_command_line_from_end_to_end(
     assert "1 run: 1 converged" in told[0].out
     assert "1 of 1 runs already recorded" in told[1].err
     assert "bank.csv: target" not in told[1].err
-    (record,) = RecordStore(folder / "data" / "results" / "bank-SMO" / "runs").scan()
+    (record,) = Journal(folder / "data" / "results" / "bank-SMO").records()
     assert isinstance(record, Record)
     assert (record.dataset, record.n_train, record.n_test) == ("bank.csv", 42, 18)
     assert record.suboptimality is not None

@@ -18,7 +18,7 @@ from marginbench.harness.execution.engines.parcels import Parcel
 from marginbench.harness.execution.jobs import Ended, Event, Executor, Job, Limits, Outcome, Started
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.questions import DatasetInfo, DatasetWork, DescribeWork
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.svm import Study
 
 SETTING = {"processor": "Xeon", "cores_logical": 8, "memory_mb": 32_000}
@@ -100,8 +100,7 @@ def test_records_are_of_the_machine_where_the_run_took_place(study: Study, tmp_p
     engine = FakeEngine(FakeLink([joined("node1")], *done))
     summary = run_study(study, tmp_path, executor=Planner(), engine=engine)
     assert summary.statuses == {"budget": 2}
-    store = RecordStore(tmp_path / "runs")
-    records = [store.read(path) for path in store.paths()]
+    records = list(Journal(tmp_path).records())
     assert [json.loads(record.environment) for record in records] == [SETTING] * 2
     assert {record.jobs for record in records} == {1}
     # No host is named where all went well.
@@ -124,7 +123,7 @@ def test_a_scheduler_that_is_gone_ends_the_command_and_recalls_what_runs(
         "the same command again to resume"
     )
     assert raised.value.exit_code == 4
-    assert len(RecordStore(tmp_path / "runs").paths()) == 1
+    assert len(Journal(tmp_path).entries) == 1
     # The one of which nothing had come back.
     assert link.recalled == list(link.sent)[1:]
 

@@ -19,7 +19,7 @@ from marginbench.harness.planning.feasibility import KIND
 from marginbench.harness.planning.kinds import Facts, Run
 from marginbench.harness.planning.questions import DatasetInfo, DatasetWork
 from marginbench.harness.results.feasibility import FeasibilityRecord
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.budget import run_limits
 from marginbench.harness.study.feasibility import FeasibilityStudy
 from marginbench.harness.study.file import load_study
@@ -150,7 +150,7 @@ def test_runs_on_images_that_cannot_be_loaded_leave_records(tmp_path: Path) -> N
     summary = run_study(study, tmp_path, executor=answers)
     assert (summary.exit_code, summary.statuses) == (3, {"failed": 1})
     assert summary.data_errors == ("digits: cannot be fetched",)
-    (record,) = RecordStore(tmp_path / "runs").scan()
+    (record,) = Journal(tmp_path).records()
     assert isinstance(record, FeasibilityRecord)
     assert (record.status, record.reason) == ("failed", "digits: cannot be fetched")
     assert record.started_at
