@@ -142,7 +142,9 @@ def _traces(
     flags : tuple of str
         The traits of runs.
     """
-    stored = table.take([place for place in order if place >= 0])["trace"].combine_chunks()
+    stored = table.take(pa.array([place for place in order if place >= 0], pa.int64()))[
+        "trace"
+    ].combine_chunks()
     runs = runs[np.array(order, int) >= 0].reset_index(drop=True)
     states = stored.flatten()
     numbers = [item.name for item in states.type if item.name != "counters"]
@@ -155,7 +157,8 @@ def _traces(
     frame["run"] = np.repeat(np.arange(len(runs)), lengths)
     # A run that ended as planned without a trace shows its final state.
     final = runs.index[runs["ok"] & (lengths == 0)]
-    last = runs.loc[final].reindex(columns=frame.columns).assign(run=final)
+    known = dict.fromkeys([*frame, *counter_measures()])
+    last = runs.loc[final].reindex(columns=list(known)).assign(run=final)
     frame = pd.concat([part for part in (frame, last) if len(part)] or [frame])
     frame = frame.sort_values("run", kind="stable").reset_index(drop=True)
     names = [name for name in {**counter_measures(), **frame} if name not in (*numbers, "run")]

@@ -65,7 +65,7 @@ def test_runs_without_a_readable_record_are_failures_with_their_reason(kind, mak
     path.write_bytes(path.read_bytes()[:-100])
     runs = load_results(folder).runs
     assert runs["status"].tolist() == ["converged", "damaged", "missing"]
-    assert runs["test_error"].isna().tolist() == [False, True, True]
+    assert runs["ok"].tolist() == [True, False, False]
 
     text = make.page(write_report(folder, "c")).text
     printed = " ".join(capsys.readouterr().out.split())
