@@ -7,6 +7,7 @@ unusual, go through a line-by-line reader, which knows the number of a wrong lin
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import re
@@ -186,7 +187,7 @@ def _read(
         # Imported here: it takes a second.
         from sklearn.datasets import load_svmlight_file
 
-        try:
+        with contextlib.suppress(ValueError, OverflowError):  # the lines tell where
             X, y = load_svmlight_file(io.BytesIO(text), dtype=np.float64, zero_based=False)
             allowed = (
                 (y % 1 == 0) & (np.abs(y) <= _MAX_LABEL) if classes is None else np.isin(y, classes)
@@ -194,8 +195,6 @@ def _read(
             if X.shape[1] <= width and allowed.all() and np.isfinite(X.data).all():
                 X.eliminate_zeros()
                 return X, y
-        except (ValueError, OverflowError):
-            pass  # the lines tell where
     return _read_lines(text, width, classes, file.origin)
 
 

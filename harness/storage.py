@@ -60,14 +60,14 @@ def check_path(path: Path | str) -> None:
 
 def unforeseen(error: OSError) -> StorageError | None:
     """The same for an error that no code expected where it occurred; None if it is another."""
-    name = "the output" if error.filename is None else os.fsdecode(error.filename)
     if error.filename is not None and error.errno in _PATH_ERRORS:
-        return StorageError(
-            f"{name}: cannot be read or written ({_reason(error)}); allow it or choose another path"
-        )
-    if error.errno not in DISK_ERRORS:
+        remedy = "allow it or choose another path"
+    elif error.errno in DISK_ERRORS:
+        remedy = _REMEDY
+    else:
         return None
-    return StorageError(f"{name}: cannot be read or written ({_reason(error)}); {_REMEDY}")
+    name = "the output" if error.filename is None else os.fsdecode(error.filename)
+    return StorageError(f"{name}: cannot be read or written ({_reason(error)}); {remedy}")
 
 
 def _reason(error: OSError) -> str:

@@ -199,6 +199,7 @@ def _size(n_bytes: int) -> str:
 def _dataset_names(names: list[str]) -> list[str]:
     """Names in the datasets' own spelling."""
     from ...data_loaders import suggest
+    from ...data_loaders.sources import unknown
     from ..study.select import dataset_names, find, imported_names, split_names
 
     known = [*dataset_names(), *imported_names()]
@@ -209,6 +210,6 @@ def _dataset_names(names: list[str]) -> list[str]:
     for name in wanted:
         match = find(name, known)
         if match is None:
-            raise UserError(f"unknown dataset {name!r}{suggest(name, known)}")
+            raise UserError(unknown(name, known))
         found.append(match)
     return found

@@ -7,14 +7,13 @@ import keyword
 import re
 import sys
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from string import Template
 
 from ..errors import UserError
 from ..storage import storing
 
-_FOLDER = "scaffolds"
+_TEMPLATES = Path(__file__).parent / "scaffolds"
 # Boundaries between words: "MySolver", "SVMLight", "my_solver", "my-solver", "my solver".
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+[0-9]*|[0-9]+")
 # What the file imports: a class of such a name would hide it.
@@ -124,11 +123,7 @@ def write_solver(names: Names, folder: Path) -> list[Path]:
 
 
 def _filled(template: str, names: Names) -> str:
-    text = (
-        resources.files("marginbench.harness.conformance")
-        .joinpath(_FOLDER, template)
-        .read_text("utf-8")
-    )
+    text = (_TEMPLATES / template).read_text("utf-8")
     return Template(text).substitute(CLASS=names.class_name, MODULE=names.module)
 
 

@@ -1,8 +1,8 @@
 """One run, inside a worker: data, warm-up, the timed fit, and the checks of what came back.
 
 A registered solver is judged in the same process, state by state. Of a solver from outside the
-project the states are sent away in plain form, and judged by :mod:`.apart` in a
-process that never imports its code.
+project the states are sent away in plain form, and judged by :mod:`.apart` in a process
+that never imports its code.
 """
 
 from __future__ import annotations
