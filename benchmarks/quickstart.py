@@ -6,7 +6,7 @@ The ``track_`` numbers are deterministic for a seed, so any change of them is a 
 
 from benchmarks.work import importable
 from marginbench.harness.execution.workbench import estimator_and_data, planned_runs, watch
-from marginbench.harness.study.file import load_study
+from marginbench.harness.study.toml import load_study
 
 _STUDY = load_study("quickstart")
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from numpydoc.docscrape import NumpyDocString
 
-from marginbench.harness.study.file import load_study, study_names
 from marginbench.harness.study.model import StudyBase
+from marginbench.harness.study.toml import load_study, study_names
 from marginbench.solvers import Solver, registry
 from marginbench.solvers.registration import entries
 

@@ -17,6 +17,8 @@ _LIBRARIES = {
     "sklearn": "scikit-learn",
     "pyarrow": "pyarrow",
 }
+# Seconds that git may take; a version without its commit is better than a wait.
+_PATIENCE = 5.0
 _CODE = ("src", "data_loaders", "solvers", "harness", "reports", "studies", "pyproject.toml")
 
 
@@ -72,24 +74,25 @@ def _checkout_state() -> tuple[str | None, bool | None]:
     root = Path(__file__).resolve().parents[1]
     if not (root / ".git").exists() or not (root / "pyproject.toml").exists():
         return None, None
-    commit = _git(root, "rev-parse", "HEAD")
+    commit = git(root, "rev-parse", "HEAD")
     if commit is None:
         return None, None
     # Untracked files count where they are code; results and notes elsewhere do not.
-    changes = _git(root, "status", "--porcelain", "--", *_CODE)
+    changes = git(root, "status", "--porcelain", "--", *_CODE)
     return commit, None if changes is None else bool(changes)
 
 
-def _git(root: Path, *arguments: str) -> str | None:
+def git(folder: Path, *arguments: str) -> str | None:
+    """What git answers; None if it cannot, or takes too long."""
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), *arguments],
+            ["git", "--no-optional-locks", "-C", str(folder), *arguments],
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=_PATIENCE,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
 

@@ -28,6 +28,17 @@ def plural(n: int, word: str) -> str:
     return f"{n} {word}" if n == 1 else f"{n} {word}s"
 
 
+def shown(value: object) -> str:
+    """A value in a message."""
+    try:
+        text = repr(value)
+    except ValueError:  # a number with more digits than Python writes out
+        text = "a number with thousands of digits"
+    except Exception:  # noqa: BLE001 - a user's object may raise anything here
+        text = f"an object of type {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def visible(text: str, limit: int = MESSAGE_LIMIT) -> str:
     r"""Text from elsewhere as one line that is safe to show; applied twice, it changes nothing.
 

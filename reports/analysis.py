@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 
-from ..harness.planning.kinds import kind_named
+from ..harness.planning.plan import kind_named
 from ..harness.results.measures import Measure, counter_measures, measures_of
 from . import derived, wording
 from .derived.to_target import ERROR_TARGET

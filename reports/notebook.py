@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ..harness.execution.outcomes import RunSummary
 from ..harness.execution.running import run as _run
-from ..harness.planning.kinds import kind_named
+from ..harness.planning.plan import kind_named
 from ..harness.results.description import read_description
 from ..harness.results.plans import restored_study
 from ..harness.results.remote.urls import local_folder

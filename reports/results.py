@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..harness.errors import RecordError
-from ..harness.planning.kinds import kind_named
+from ..harness.planning.plan import kind_named
 from ..harness.results.measures import counter_measures
 from ..harness.results.records import EXPECTED_STATUSES, CheckpointBase, RecordBase, schema_of
 from ..harness.results.store import RecordStore

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..harness.errors import RecordError
-from ..harness.planning.keys import hash_json
+from ..harness.hashing import hash_json
 from ..harness.results.description import FILE_NAME
 from ..harness.results.folders.stamps import (
     program_stamp,

@@ -21,7 +21,7 @@ from marginbench.harness.execution.jobs import Ended, Event, Job
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.outcomes import Ending
 from marginbench.harness.execution.session import run_study
-from marginbench.harness.planning.kinds import Run
+from marginbench.harness.planning.plan import Run
 from marginbench.harness.study.svm import Study
 
 _PARTS = ("data_s", "compile_s", "wall_s", "evaluation_s")

@@ -39,7 +39,7 @@ from marginbench.harness.execution.jobs import (
 )
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.session import run_study
-from marginbench.harness.study.file import load_study
+from marginbench.harness.study.toml import load_study
 
 _STUDY = """
 name = "scale"

@@ -43,7 +43,7 @@ from marginbench.harness.execution.jobs import (
 from marginbench.harness.execution.outcomes import Ending
 from marginbench.harness.execution.progress import PlainProgress
 from marginbench.harness.execution.session import run_study
-from marginbench.harness.planning.kinds import Run
+from marginbench.harness.planning.plan import Run
 from marginbench.harness.study.svm import Study
 
 _OUTCOME = {"status": "budget", "n_iter": 5, "wall_s": 0.001, "test_error": 0.1}

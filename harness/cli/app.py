@@ -14,7 +14,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from ..errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
-from . import data, folders, running, solvers, studies, warming
+from ..removed import replacement
+from . import data, folders, running, solvers, studies
 from .output import complain, data_code, help_only
 from .running import ReportWriter
 
@@ -57,10 +58,10 @@ def build_app(
     app.callback(invoke_without_command=True)(_main)
     running.add(app, write_report, write_page or write_report, import_report)
     folders.add(app)
-    studies.add(app)
-    solvers.add(app)
-    data.add(app)
-    warming.add(app)
+    app.registered_commands += solvers.commands.registered_commands
+    app.add_typer(studies.study, name="study")
+    app.add_typer(solvers.new, name="new")
+    app.add_typer(data.data, name="data")
     return app
 
 
@@ -110,7 +111,8 @@ def _run(app: typer.Typer, arguments: list[str]) -> int:
         if hasattr(error, "format_message"):  # the command line itself: click's own errors
             at = getattr(error, "ctx", None)
             where = f" (see '{at.command_path} --help')" if at is not None else ""
-            return complain(error.format_message().rstrip(".") + where, EXIT_USAGE)
+            message = replacement(arguments) or error.format_message().rstrip(".") + where
+            return complain(message, EXIT_USAGE)
         if _is_data_error(error):
             return complain(str(error), data_code(error))
         raise

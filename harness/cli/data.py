@@ -14,19 +14,11 @@ _Names = Annotated[list[str] | None, typer.Argument(metavar="NAME...", show_defa
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of an imported dataset.")]
 
 
-def add(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    data = typer.Typer(help="List, fetch, import and verify datasets.", rich_markup_mode=None)
-    data.callback(invoke_without_command=True)(help_only)
-    data.command("list", help="List the datasets.")(_list)
-    data.command("fetch", help="Fetch datasets into the cache.")(_fetch)
-    data.command("verify", help="Check cached datasets; all of them without a name.")(_verify)
-    data.command("import", help="Bring your own file into the cache under a name.")(_import)
-    data.command("info", help="Say what is known of datasets.")(_info)
-    data.command("remove", help="Remove imported datasets from the cache.")(_remove)
-    app.add_typer(data, name="data")
+data = typer.Typer(help="List, fetch, import and verify datasets.", rich_markup_mode=None)
+data.callback(invoke_without_command=True)(help_only)
 
 
+@data.command("list", help="List the datasets.")
 def _list(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -47,6 +39,7 @@ def _list(
     print_table([tuple(map(visible, row)) for row in rows])
 
 
+@data.command("fetch", help="Fetch datasets into the cache.")
 def _fetch(names: _Names = None) -> int:
     from ...data_loaders import DataError, fetch
     from ..interrupts import interrupts_raised
@@ -63,6 +56,7 @@ def _fetch(names: _Names = None) -> int:
     return code
 
 
+@data.command("verify", help="Check cached datasets; all of them without a name.")
 def _verify(names: _Names = None) -> int:
     from ...data_loaders import imported, sources, verify
     from ..words import visible
@@ -77,6 +71,7 @@ def _verify(names: _Names = None) -> int:
     return code
 
 
+@data.command("import", help="Bring your own file into the cache under a name.")
 def _import(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to call the dataset.")],
     files: Annotated[
@@ -114,6 +109,7 @@ def _import(
         typer.echo(visible(f"{name}: {line}"))
 
 
+@data.command("info", help="Say what is known of datasets.")
 def _info(
     names: _Names = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -133,9 +129,10 @@ def _info(
             typer.echo("  " + visible(line))
 
 
+@data.command("remove", help="Remove imported datasets from the cache.")
 def _remove(names: _Names = None) -> int:
     from ...data_loaders import DataError, remove_imported
-    from ..study.select import split_names
+    from ..study.names import split_names
 
     wanted = split_names(names or [])
     if not wanted:
@@ -154,7 +151,7 @@ def _remove(names: _Names = None) -> int:
 def _as_dict(name: str) -> dict[str, Any]:
     """What is known of a dataset without reading its points."""
     from ...data_loaders import imported_info
-    from ..study.datasets import registered_source
+    from ..study.names import registered_source
 
     source = registered_source(name)
     if source is None:
@@ -200,7 +197,7 @@ def _dataset_names(names: list[str]) -> list[str]:
     """Names in the datasets' own spelling."""
     from ...data_loaders import suggest
     from ...data_loaders.sources import unknown
-    from ..study.select import dataset_names, find, imported_names, split_names
+    from ..study.names import dataset_names, find, imported_names, split_names
 
     known = [*dataset_names(), *imported_names()]
     wanted = split_names(names)

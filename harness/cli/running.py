@@ -17,7 +17,6 @@ from .stores import Results, pushed
 
 if TYPE_CHECKING:
     from ..execution.outcomes import RunSummary
-    from ..planning.preview import Preview
 
 ReportWriter = Callable[[Path, str], Path]
 
@@ -148,7 +147,9 @@ def _add_run(
         if dry_run:
             if engine is not None:
                 engine.check_options()
-            _show_preview(running.preview(study, out, **options), as_json=as_json)
+            shown = running.preview(study, out, **options)
+            document = json.dumps(shown.as_dict(), ensure_ascii=False)
+            typer.echo(document if as_json else "\n".join(shown.lines()))
             return 0
         options |= {"log_json": log_json, "engine": engine}
         whole = _command_line(study, None, None, None, jobs, timeout, out, share=share)
@@ -198,12 +199,6 @@ def _show_json(summary: RunSummary, report: str | None, *, exit_code: int | None
     typer.echo(json.dumps(found, ensure_ascii=False))
 
 
-def _show_preview(found: Preview, *, as_json: bool) -> None:
-    lines = [json.dumps(found.as_dict(), ensure_ascii=False)] if as_json else found.in_words()
-    for line in lines:
-        typer.echo(line)
-
-
 def _page_of_a_part(
     error: InterruptedRunError, write_page: ReportWriter, *, quiet: bool
 ) -> str | None:
@@ -249,9 +244,11 @@ def _explain(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
+    from ..execution.local import one_worker
     from ..planning import explain as explaining
 
-    found = explaining.explain(results, say=lambda line: typer.echo(line, err=True))
+    with one_worker() as worker:
+        found = explaining.explain(results, worker, lambda line: typer.echo(line, err=True))
     if run is not None:
         found = explaining.chosen(found, run)
     if as_json:

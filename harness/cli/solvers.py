@@ -1,8 +1,9 @@
-"""The commands about solvers: list and describe them, start and check one of your own."""
+"""The commands about solvers: list, describe, compile, start and check them."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -14,20 +15,15 @@ import typer
 from ..errors import EXIT_OK, EXIT_RUNS, UserError
 from .output import complain, help_only, print_table
 
-
-def add(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    app.command("solvers", help="List the solvers that studies can name.")(_solvers)
-    app.command("solver", help="Describe a solver: its parameters, traits and source.")(_solver)
-    new = typer.Typer(help="Start a solver of your own.", rich_markup_mode=None)
-    new.callback(invoke_without_command=True)(help_only)
-    new.command("solver", help="Write a working solver and its tests into this folder.")(_new)
-    app.add_typer(new, name="new")
-    app.command("check", help="Check a solver of your own against the contract.")(_check)
+#: Commands of the application itself.
+commands = typer.Typer()
+new = typer.Typer(help="Start a solver of your own.", rich_markup_mode=None)
+new.callback(invoke_without_command=True)(help_only)
 
 
+@commands.command("solvers", help="List the solvers that studies can name.")
 def _solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    from ..planning.catalogue import SUPPORTED, listed_solvers
+    from ..planning.solvers import SUPPORTED, listed_solvers
 
     listed, problems = listed_solvers()
     if as_json:
@@ -50,16 +46,19 @@ def _flag(supports: Mapping[str, bool] | None, name: str) -> str:
     return "yes" if supports[name] else "-"
 
 
+@commands.command("solver", help="Describe a solver: its parameters, traits and source.")
 def _solver(
     name: Annotated[
         str, typer.Argument(help="The name of a known solver, file.py:Class or module:Class.")
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    from ..planning.catalogue import described, origin, plain
+    from ..execution.local import one_worker
+    from ..planning.solvers import described, origin, plain
     from ..words import visible
 
-    found = {kind: plain(info) for kind, info in described(name).items()}
+    with one_worker() as worker:
+        found = {kind: plain(info) for kind, info in described(name, worker).items()}
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
@@ -78,6 +77,7 @@ def _solver(
     print_table(parameters or [("  none",)])
 
 
+@new.command("solver", help="Write a working solver and its tests into this folder.")
 def _new(
     name: Annotated[
         str, typer.Argument(help="Its name, such as MySolver; the file is my_solver.py.")
@@ -96,6 +96,7 @@ def _new(
         typer.echo(f"  {command}")
 
 
+@commands.command("check", help="Check a solver of your own against the contract.")
 def _check(
     solver: Annotated[
         str, typer.Argument(help="file.py:Class, module:Class or the name of a known solver.")
@@ -108,8 +109,8 @@ def _check(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     from ..conformance.running import check_solver
-    from ..planning.kinds import kind_named
-    from ..study.select import resolve_solver_name
+    from ..planning.plan import kind_named
+    from ..study.names import resolve_solver_name
 
     if not 0 < timeout < float("inf"):
         raise UserError(f"--timeout must be a number of seconds > 0, not {timeout:g}")
@@ -133,9 +134,43 @@ def _check(
 def _kinds_of(solver: str) -> tuple[str, ...]:
     """The kinds of studies that a registered solver is for; all of them for any other."""
     from ...solvers.registration import entries
-    from ..planning.kinds import kind_names
-    from ..study.select import find
+    from ..planning.plan import kind_names
+    from ..study.names import find
 
     known = entries()
     name = find(solver, known)
     return tuple(kind_names()) if name is None else known[name].kinds
+
+
+@commands.command("warm", help="Compile what studies need, so that no first run waits for it.")
+def _warm(
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Processes that compile at the same time.", show_default="all cores"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    from ..execution import warming
+    from ..execution.local import check_jobs
+    from ..execution.progress import choose_progress
+    from ..words import plural
+
+    jobs = (os.cpu_count() or 1) if jobs is None else jobs
+    check_jobs(jobs)
+    try:
+        found = warming.warm(jobs, None if as_json else choose_progress(jobs))
+    except warming.NotKeptError as error:
+        # Studies run all the same: this command has only nothing to do for them.
+        return complain(str(error), EXIT_OK)
+    if found.cut_short:
+        cut = f"{plural(found.cut_short, 'run')} ended before everything was compiled"
+        complain(f"{cut}; run the command again", EXIT_OK)
+    if as_json:
+        typer.echo(json.dumps(asdict(found), default=str))
+        return EXIT_OK
+    kept = f"{plural(found.kept, 'function')} of {plural(found.solvers, 'solver')}"
+    if found.compiled:
+        typer.echo(f"compiled {found.compiled} of {kept} in {found.seconds:.0f} s: {found.folder}")
+    else:
+        typer.echo(f"nothing to compile, {kept} are kept: {found.folder}")
+    return EXIT_OK

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import UserError
 from .output import help_only
+
+if TYPE_CHECKING:
+    from ..planning.report import Overview
 
 _Study = Annotated[str, typer.Argument(help="A study that ships with marginbench, or a TOML file.")]
 
@@ -43,20 +48,11 @@ params = {{ max_epochs = [5, 20] }}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def add(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    study = typer.Typer(help="Begin, show and check study files.", rich_markup_mode=None)
-    study.callback(invoke_without_command=True)(help_only)
-    study.command("new", help="Write NAME.toml, a small study to begin with.")(_new)
-    study.command("show", help="List the tasks, solvers and runs of a study; nothing is run.")(
-        _show
-    )
-    study.command("validate", help="Say what is wrong with a study file, or that it is ok.")(
-        _validate
-    )
-    app.add_typer(study, name="study")
+study = typer.Typer(help="Begin, show and check study files.", rich_markup_mode=None)
+study.callback(invoke_without_command=True)(help_only)
 
 
+@study.command("new", help="Write NAME.toml, a small study to begin with.")
 def _new(name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)]) -> None:
     from ..storage import storing
 
@@ -77,31 +73,34 @@ def _new(name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)
     typer.echo(f"{path} is written; run it: marginbench run {path}")
 
 
+@study.command("show", help="List the tasks, solvers and runs of a study; nothing is run.")
 def _show(
     study: _Study,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    from ..planning import overview
-    from ..study.file import load_study
     from ..words import visible
 
-    found = overview.overview(load_study(study), say=_to_errors)
+    shown = _overview(study)
     if as_json:
-        typer.echo(overview.as_json(found))
+        content = shown.as_dict()
+        typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
         return
-    for line in overview.in_words(found):
+    for line in shown.lines():
         typer.echo(visible(line))
 
 
+@study.command("validate", help="Say what is wrong with a study file, or that it is ok.")
 def _validate(file: _Study) -> None:
-    from ..planning import overview
-    from ..study.file import load_study
-
-    found = overview.overview(load_study(file), say=_to_errors)
-    typer.echo(f"ok: {found.size}")
-    for line in found.skips:
+    shown = _overview(file)
+    typer.echo(f"ok: {shown.size}")
+    for line in shown.skips:
         typer.echo(line)
 
 
-def _to_errors(line: str) -> None:
-    typer.echo(line, err=True)
+def _overview(file: str) -> Overview:
+    from ..execution.local import one_worker
+    from ..planning.report import overview
+    from ..study.toml import load_study
+
+    with one_worker() as worker:
+        return overview(load_study(file), worker, partial(typer.echo, err=True))

@@ -11,8 +11,8 @@ from typing import Any
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import SolverError, first_line
 from ..execution.jobs import PhaseMessage, Send
-from ..planning.kinds import kind_named
-from ..planning.solvers import load_class, source_file
+from ..loading import load_class, source_file
+from ..planning.plan import kind_named
 from ..words import REASON_LIMIT, visible
 from .findings import (
     CheckWork,

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import SolverError
 from ..execution.jobs import Ended, Executor, Job, Limits, Outcome
 from ..execution.local import LocalPool
-from ..study.budget import Budget
+from ..study.model import Budget
 from .findings import CheckWork, Finding, Imported, ImportWork
 from .suite import CHECKS
 

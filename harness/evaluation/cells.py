@@ -27,7 +27,7 @@ from ...solvers.feasibility.result import (
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import EvaluationError
 from ..execution.jobs import CheckpointMessage, PhaseMessage, Send, Stamp
-from ..planning.solvers import load_class
+from ..loading import load_class
 from ..results.feasibility import Stage
 from .feasibility import CellResult, CellWork
 

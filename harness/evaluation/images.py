@@ -22,7 +22,7 @@ from ...solvers.kernels import make_kernel
 from ...solvers.kernels.scoring import expansion_scores
 from ..errors import EvaluationError
 from ..execution.jobs import CheckpointMessage, PhaseMessage, Send
-from ..planning.solvers import load_class
+from ..loading import load_class
 from ..results.feasibility import Stage
 from .feasibility import ImagesResult, ImagesWork, Votes
 

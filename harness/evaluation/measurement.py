@@ -23,7 +23,7 @@ from sklearn.base import clone
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import EvaluationError
 from ..execution.jobs import FoundMessage, PhaseMessage, Send
-from ..planning.solvers import load_class
+from ..loading import load_class
 from .compiling import compiling_untimed
 from .search import Search
 from .svm import DEFAULT_TOL, Claims, FitWork

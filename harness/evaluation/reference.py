@@ -24,7 +24,7 @@ from ...data_loaders.atomic import replacing
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import ReferenceFailure
 from ..execution.jobs import PhaseMessage, Send
-from ..planning.keys import canonical_json, hash_json
+from ..hashing import canonical_json, hash_json
 from ..storage import storing
 from .models import Evaluation, Evaluator
 from .multiclass import ClassesEvaluator

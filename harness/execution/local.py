@@ -7,8 +7,10 @@ one process, and the next job gets a fresh one.
 
 from __future__ import annotations
 
+import contextlib
 import select
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -123,6 +125,13 @@ class LocalPool:
             slot.stop()
         # With whatever solvers have put there.
         shutil.rmtree(self.log_folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def one_worker() -> Iterator[LocalPool]:
+    """A worker for what is asked of solvers and data when nothing is to be run."""
+    with tempfile.TemporaryDirectory() as logs, LocalPool(1, Path(logs)) as pool:
+        yield pool
 
 
 class _Slot:

@@ -21,7 +21,7 @@ from ..planning.forecast import (
     recorded_seconds,
     span,
 )
-from ..planning.kinds import Run, kind_named
+from ..planning.plan import Run, kind_named
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..words import REASON_LIMIT, plural, visible
 from .outcomes import Ending

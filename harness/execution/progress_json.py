@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from ..planning.kinds import Run
+from ..planning.plan import Run
 from ..results.records import RecordBase
 from ..words import REASON_LIMIT, visible
 from .outcomes import Ending

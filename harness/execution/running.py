@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..planning.preview import Preview, preview as preview_study
+from ..planning.report import Preview, preview as preview_study
 from ..results.remote.urls import StoreUrl, is_url
-from ..study.file import completed_study, load_study
-from ..study.model import StudyBase
-from ..study.places import Places
+from ..study.model import StudyBase, StudyFile
 from ..study.select import of_its_own, select
+from ..study.toml import completed_study, load_study
 from .engines.engine import Engine
+from .local import check_jobs, one_worker
 from .outcomes import RunSummary
 from .progress import PlainProgress, Progress, SilentProgress, choose_progress
 from .progress_json import JsonProgress
@@ -167,13 +167,12 @@ def preview(
     """
     _, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
     progress: Progress = SilentProgress() if quiet else PlainProgress(jobs, sys.stderr)
-    return preview_study(
-        chosen,
-        _existing(_place(chosen, out)),
-        jobs=jobs,
-        retry_failed=retry_failed,
-        say=progress.say,
-    )
+    check_jobs(jobs)
+    results = _existing(_place(chosen, out))
+    with one_worker() as worker:
+        return preview_study(
+            chosen, results, worker, progress.say, jobs=jobs, retry_failed=retry_failed
+        )
 
 
 def _chosen(
@@ -197,7 +196,7 @@ def _chosen(
 
 def _loaded(study: str | Path | StudyBase) -> StudyBase:
     if isinstance(study, StudyBase):
-        return study if study.was_read else completed_study(study, Places("study"))
+        return study if study.was_read else completed_study(study, StudyFile("study"))
     return load_study(study)
 
 

@@ -14,13 +14,12 @@ from typing import Any
 from ...data_loaders.atomic import UNFINISHED
 from ..environment import environment, version
 from ..errors import InterruptedRunError
+from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
-from ..planning.asking import Ask
-from ..planning.keys import canonical_json
-from ..planning.kinds import Details, Facts, Kind, Run, kind_named
-from ..planning.ordering import in_rounds
+from ..planning.fingerprint import content_version, write_sources
+from ..planning.plan import Details, Kind, Run, in_rounds, kind_named
+from ..planning.preflight import Facts, preflight
 from ..planning.reuse import is_repeated
-from ..planning.versions import content_version, write_sources
 from ..platforms import check_can_run
 from ..results.description import SCHEMA_VERSION, write_description
 from ..results.folders.earlier import described_before
@@ -31,7 +30,6 @@ from ..results.records import RecordBase
 from ..results.store import RecordStore
 from ..results.superseded import Superseded
 from ..storage import storing
-from ..study.budget import run_limits
 from ..study.model import StudyBase
 from ..words import REASON_LIMIT, visible, visible_lines
 from .engines.engine import Engine
@@ -178,8 +176,7 @@ class _Session:
     def plan(self, executor: Executor) -> None:
         """Find out what the runs are."""
         self._environment = canonical_json(environment())
-        ask = Ask(executor, run_limits(self.study.budget), self.progress.say, self.threads)
-        self.facts = self.kind.facts(self.study, ask)
+        self.facts = preflight(self.study, executor, self.progress.say, threads=self.threads)
         self.runs = self.kind.plan(self.study, self.facts)
 
     def prepare(self, command: str, whole_command: str, *, retry_failed: bool) -> None:

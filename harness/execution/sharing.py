@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from ..planning.kinds import Run
+from ..planning.plan import Run
 from ..results.records import RecordBase
 from .jobs import Event, Executor, Job
 

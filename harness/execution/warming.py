@@ -21,12 +21,11 @@ from typing import Any
 from ...solvers.numeric.compiling import cache_folder
 from ...solvers.registration import kernel_entries, registry
 from ..errors import UserError
-from ..planning.keys import canonical_json, hash_json
+from ..hashing import canonical_json, hash_json
 from ..study.feasibility import FeasibilityStudy
-from ..study.file import load_study, study_names
-from ..study.model import StudyBase
-from ..study.parts import SolverEntry
+from ..study.model import SolverEntry, StudyBase
 from ..study.svm import Study
+from ..study.toml import load_study, study_names
 from .progress import Progress, SilentProgress
 from .session import run_study
 

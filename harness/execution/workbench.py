@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..evaluation.verdict import load_task_data
-from ..planning.asking import Ask
-from ..planning.kinds import Run, kind_named
-from ..planning.solvers import load_class
+from ..loading import load_class
+from ..planning.plan import Run, kind_named
+from ..planning.preflight import preflight
 from ..results.records import CheckpointBase
-from ..study.budget import run_limits
 from ..study.select import select
 from ..study.svm import Study
 from .jobs import (
@@ -67,7 +66,7 @@ def planned_runs(study: Study) -> dict[tuple[str, str], Run]:
         If a solver or dataset cannot be had.
     """
     kind, chosen = kind_named(study.kind), select(study, seeds=1)
-    facts = kind.facts(chosen, Ask(InProcess(), run_limits(study.budget), _silent))
+    facts = preflight(chosen, InProcess(), lambda line: None)
     return {(run.task, run.solver): run for run in kind.plan(chosen, facts)}
 
 
@@ -94,7 +93,3 @@ def watch(run: Run) -> Watched:
 
 def _ignore(message: Message) -> None:
     """Nobody watches."""
-
-
-def _silent(line: str) -> None:
-    """Nobody reads."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,20 +15,17 @@ from typing import Any, Literal
 
 from ..errors import RecordError, UserError
 from ..execution.jobs import Executor
-from ..execution.local import LocalPool
 from ..results.description import read_description
 from ..results.plans import added_labels, restored_study
 from ..results.records import RecordBase
 from ..results.store import RecordStore
 from ..results.superseded import FOLDER, files_by_stem, stem_of
-from ..study.budget import run_limits
 from ..study.model import StudyBase
 from ..words import plural
-from .asking import Ask
-from .kinds import Kind, Run, kind_named
-from .questions import SolverInfo
+from .fingerprint import read_sources
+from .plan import Kind, Run, kind_named
+from .preflight import SolverInfo, preflight
 from .reuse import wider_limits
-from .versions import read_sources
 
 #: "recorded": reused; "superseded": reused, taken back from the records of earlier versions;
 #: "repeated": its limit is wider now; "stale": recorded under another key; "missing": not recorded.
@@ -91,20 +87,17 @@ class Explained:
 
 
 def explain(
-    results: Path,
-    *,
-    say: Callable[[str], None] = lambda line: None,
-    executor: Executor | None = None,
+    results: Path, executor: Executor, say: Callable[[str], None] = lambda line: None
 ) -> list[Explained]:
     """Compare the records of a results folder with what the code of today would plan.
 
     Parameters
     ----------
     results : Path
+    executor : Executor
+        Where solvers are imported and datasets loaded.
     say : callable
         Takes one line for the user: what takes long.
-    executor : Executor, optional
-        Where solvers are imported and datasets loaded; a worker process by default.
 
     Returns
     -------
@@ -126,11 +119,7 @@ def explain(
         )
     kind = kind_named(described["kind"])
     study = restored_study(kind.study, described["study"], results)
-    limits = run_limits(study.budget)
-    if executor is not None:
-        return _explained(results, described, kind, study, Ask(executor, limits, say))
-    with tempfile.TemporaryDirectory() as logs, LocalPool(1, Path(logs)) as pool:
-        return _explained(results, described, kind, study, Ask(pool, limits, say))
+    return _explained(results, described, kind, study, executor, say)
 
 
 def chosen(found: Sequence[Explained], name: str) -> list[Explained]:
@@ -187,13 +176,18 @@ def as_json(found: Sequence[Explained]) -> str:
 
 
 def _explained(
-    results: Path, described: Mapping[str, Any], kind: Kind, study: StudyBase, ask: Ask
+    results: Path,
+    described: Mapping[str, Any],
+    kind: Kind,
+    study: StudyBase,
+    executor: Executor,
+    say: Callable[[str], None],
 ) -> list[Explained]:
     planned = {(run["task"], run["solver"], run["seed"]) for run in described["planned"]}
     # Seeds that an option added are beyond those of the study.
     seeds = max((seed + 1 for _, _, seed in planned), default=1)
     wide = study.with_seeds(max(seeds, _most_seeds(study)))
-    facts = kind.facts(wide, ask)
+    facts = preflight(wide, executor, say)
     added = added_labels(described["study"])
     finder = _Finder(results, kind, study, facts.solvers)
     of_study = study.runs()

@@ -8,18 +8,14 @@ from typing import Any
 
 from ..errors import SolverError, StudyError
 from ..evaluation.feasibility import CellWork, ImagesWork
+from ..hashing import canonical_json, hash_json
+from ..planning.fingerprint import key_parts
 from ..results.feasibility import FeasibilityRecord
-from ..study.budget import run_limits
-from ..study.datasets import is_users_file
 from ..study.feasibility import Cell, FeasibilityStudy, Images
-from ..study.parts import SolverEntry
-from ..study.select import is_foreign, unknown_task
-from .asking import Ask, check_parameters
-from .feasibility_judging import CELLS, IMAGES
-from .judging import Judging
-from .keys import canonical_json, hash_json, key_parts
-from .kinds import Details, Facts, Run
-from .questions import DatasetInfo, SolverInfo
+from ..study.model import SolverEntry, run_limits
+from ..study.names import is_foreign, is_users_file
+from .plan import Details, Kind, Run
+from .preflight import DatasetInfo, Facts, SolverInfo, check_parameters
 
 # A run on a cell ends itself at its limit of seconds; one that does not is killed a while later.
 _GRACE = 60.0
@@ -27,15 +23,12 @@ _GRACE = 60.0
 _NO_PROBLEM = frozenset({"label", "instances", "published"})
 
 
-class FeasibilityKind:
+class FeasibilityKind(Kind):
     """Cells x methods on columns, images x kernel methods, each on several instances."""
 
     name = "feasibility"
     study = FeasibilityStudy
     record = FeasibilityRecord
-
-    def judging(self, traits: Mapping[str, Any]) -> Judging:
-        return CELLS if traits["takes"] == "columns" else IMAGES
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         from ...solvers.feasibility.kernel_methods import KernelFeasibilityMethod
@@ -49,15 +42,10 @@ class FeasibilityKind:
             "from MPKFP or another kernel method"
         )
 
-    def new_task(self, study: FeasibilityStudy, name: str, label: str) -> Cell:
-        raise unknown_task(study, name)
-
-    def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
-        return {}
-
-    def solvers(self, study: FeasibilityStudy, ask: Ask) -> dict[str, SolverInfo]:
+    def check_solvers(
+        self, study: FeasibilityStudy, solvers: Mapping[str, SolverInfo]
+    ) -> dict[str, SolverInfo]:
         """Raises StudyError also for a task that none of the methods fits."""
-        solvers = ask.solvers(study.solvers, self.name)
         for task in study.tasks:
             fitting = _fitting(study, task, solvers)
             if not fitting:
@@ -67,7 +55,10 @@ class FeasibilityKind:
                 raise StudyError(f"{task.label!r} needs a method {needed}; add one as a [[method]]")
             decided = (*task.decides, "history")
             check_parameters(study, fitting, solvers, f"[[{task.table}]]", decided)
-        return solvers
+        return dict(solvers)
+
+    def data_tasks(self, study: FeasibilityStudy) -> Sequence[Images]:
+        return study.images
 
     def seeds(
         self, study: FeasibilityStudy, task: Cell | Images, entry: SolverEntry, info: SolverInfo
@@ -75,23 +66,15 @@ class FeasibilityKind:
         fits = info.traits["takes"] == task.takes
         return study.seeds_of(task, entry, info.traits) if fits else []
 
-    def skip_reason(
-        self, study: FeasibilityStudy, task: Any, entry: SolverEntry, info: SolverInfo
-    ) -> str:
-        return ""
-
-    def facts(self, study: FeasibilityStudy, ask: Ask) -> Facts:
-        return Facts(self.solvers(study, ask), ask.datasets(study.images))
-
-    def plan(self, study: FeasibilityStudy, facts: Facts) -> list[Run]:
-        runs = [
-            _plan_run(study, facts, task, entry, seed)
-            for task in study.tasks
-            for entry in study.solvers
-            for seed in self.seeds(study, task, entry, facts.solvers[entry.label])
-        ]
-        study.check_chosen(runs)
-        return runs
+    def planned(
+        self,
+        study: FeasibilityStudy,
+        facts: Facts,
+        task: Cell | Images,
+        entry: SolverEntry,
+        seed: int,
+    ) -> tuple[Run, Details]:
+        return _planned(study, facts, task, entry, seed)
 
     def describe(self, study: FeasibilityStudy, facts: Facts) -> dict[str, Any]:
         return {
@@ -112,12 +95,6 @@ class FeasibilityKind:
                 for entry in study.solvers
             ],
         }
-
-    def complete(self, record: FeasibilityRecord, run: Run) -> None:
-        """Nothing follows from other columns."""
-
-    def is_current(self, record: FeasibilityRecord, run: Run) -> bool:
-        return True
 
     def limits_hit(self, record: FeasibilityRecord) -> frozenset[str]:
         """A method that ends at its seconds says so, and keeps what it has."""
@@ -144,21 +121,21 @@ def _fitting(
     return [s for s in study.solvers if solvers[s.label].traits["takes"] == task.takes]
 
 
-def _plan_run(
+def _planned(
     study: FeasibilityStudy, facts: Facts, task: Cell | Images, entry: SolverEntry, seed: int
-) -> Run:
+) -> tuple[Run, Details]:
     info = facts.solvers[entry.label]
     decided = {"tol": task.tol} if isinstance(task, Cell) else {}
     # A user's method need not have it.
     given = {k: v for k, v in decided.items() if k in info.accepted} | entry.params
     params = {**dict.fromkeys(info.required), **info.defaults, **given}
     problem = {k: v for k, v in task.model_dump().items() if k not in _NO_PROBLEM}
-    known = dict(problem)
+    shown = dict(problem)
     if isinstance(task, Images) and is_users_file(task.dataset, task.folder):
         # Where a user's file is makes no difference; the fingerprint says what is in it.
         problem = {k: v for k, v in problem.items() if k not in ("dataset", "dataset_params")}
-    found = facts.datasets.get(task.label)
-    fingerprint = found.fingerprint if isinstance(found, DatasetInfo) else None
+    dataset = facts.datasets.get(task.label)
+    fingerprint = dataset.fingerprint if isinstance(dataset, DatasetInfo) else None
     parts = key_parts(
         kind=study.kind,
         info=info,
@@ -174,21 +151,21 @@ def _plan_run(
             "version": info.version,
             "solver_class": info.shown,
             "params": canonical_json(params),
-            "problem": canonical_json(known),
+            "problem": canonical_json(shown),
             "fingerprint": fingerprint,
         },
     )
-    return Run(
+    run = Run(
         key=hash_json(parts),
         task=task.label,
         solver=entry.label,
         seed=seed,
         limits=run_limits(study.budget, _GRACE if isinstance(task, Cell) else 0.0),
-        detailed=lambda _: details,
         foreign=is_foreign(entry.name),
-        failure=found if isinstance(found, str) else "",
+        failure=dataset if isinstance(dataset, str) else "",
         traits=info.traits,
     )
+    return run, details
 
 
 def _work(
@@ -228,14 +205,14 @@ def _work(
     )
 
 
-def _credit(found: DatasetInfo | str | None) -> dict[str, Any]:
+def _credit(dataset: DatasetInfo | str | None) -> dict[str, Any]:
     """Whom to cite for the data, and what was decided when the user's own were read."""
-    if not isinstance(found, DatasetInfo):
+    if not isinstance(dataset, DatasetInfo):
         return {}
     return {
-        "citation": found.citation,
-        "licence": found.licence,
-        "decided": list(found.decided),
+        "citation": dataset.citation,
+        "licence": dataset.licence,
+        "decided": list(dataset.decided),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..results.records import RecordBase
-from .kinds import Run
+from .plan import Run
 
 # A forecast whose ends differ by less, as a fraction or in seconds, is shown as one number.
 _NARROW = 0.25

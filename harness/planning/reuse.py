@@ -6,8 +6,8 @@ import json
 import math
 
 from ..results.records import EXPECTED_STATUSES, RecordBase
-from ..study.budget import Budget
-from .kinds import Kind
+from ..study.model import Budget
+from .plan import Kind
 
 _TIMEOUTS = frozenset(
     {

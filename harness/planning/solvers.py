@@ -1,223 +1,269 @@
-"""From a solver's name to its class: registry names, "file.py:Class" and "module:Class"."""
+"""What solvers and datasets are: described in a worker for planning, and listed for commands."""
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import importlib
-import importlib.machinery
-import importlib.util
 import inspect
-import sys
+import math
+import warnings
+from collections.abc import Collection, Mapping, Set as AbstractSet
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from ...data_loaders import suggest
-from ..errors import SolverError, first_line
+from ...solvers.registration import entries, missing_package, registry
+from ..errors import SolverError
+from ..execution.jobs import Executor
+from ..hashing import hash_files
+from ..loading import SolverSpec, load_named, offered, offers, shown_name, source_file
+from ..study.model import REFERENCE, Budget, SolverEntry, run_limits
+from ..study.names import find, is_foreign, resolve_solver_name
+from ..words import REASON_LIMIT, visible
+from .fingerprint import source_files, version_of
+from .plan import kind_named, kind_names
+from .preflight import DatasetInfo, DatasetWork, DescribeWork, SolverInfo, described_solvers
+
+#: Traits that a list of solvers shows.
+SUPPORTED = ("supports_bias", "supports_no_bias", "supports_sparse")
+# Characters of the first line of a docstring: what a table of solvers has room for.
+_SUMMARY_LIMIT = 200
+
+
+def describe_dataset(work: DatasetWork) -> DatasetInfo:
+    """Load a dataset and say what it is.
+
+    Raises
+    ------
+    DataError
+        If it cannot be loaded.
+    """
+    import numpy as np
+    from scipy import sparse
+
+    from ...data_loaders import DataWarning, load
+    from ...data_loaders.transforms import scale_gamma
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataWarning)
+        dataset = load(work.dataset, work.params or None, folder=work.folder)
+    notes = [str(item.message) for item in caught if issubclass(item.category, DataWarning)]
+    if dataset.new:
+        notes += [f"{dataset.name}: {line}" for line in dataset.decided]
+    # The registered kernel width, or the one that is computed from the training part.
+    gamma = dataset.default_gamma
+    return DatasetInfo(
+        fingerprint=dataset.fingerprint,
+        n_train=int(dataset.n_train),
+        n_test=int(dataset.n_test),
+        n_features=int(dataset.n_features),
+        sparse=bool(sparse.issparse(dataset.X_train)),
+        n_classes=len(np.unique(dataset.y_train)),
+        citation=dataset.citation,
+        licence=dataset.licence,
+        notes=tuple(notes),
+        decided=dataset.decided,
+        default_gamma=scale_gamma(dataset.X_train) if gamma is None else gamma,
+    )
+
+
+def describe_solver(work: DescribeWork) -> SolverInfo:
+    """Import a solver's class and say what it is, and of which version.
+
+    Raises
+    ------
+    SolverError
+        If it cannot be imported, is no solver for this kind of studies or leaves something
+        abstract.
+    """
+    spec = SolverSpec.parse(work.solver)
+    cls = load_named(work.solver, kind=work.kind)
+    kind = kind_named(work.kind)
+    traits = kind.traits(cls, work.solver)
+    if inspect.isabstract(cls):
+        missing = ", ".join(sorted(cls.__abstractmethods__))
+        raise SolverError(f"{work.solver}: the class does not implement {missing}")
+    defaults, required = _parameters(cls, work.solver, any_name="any_parameter" in traits)
+    names = {*defaults, *required}
+    stand_ins = {k: v for k, v in kind.stand_ins(cls).items() if k in names}
+    defined_in = source_file(cls)
+    files = source_files(work.solver, defined_in, work.kind)
+    source_hash = hash_files(files)
+    return SolverInfo(
+        shown=shown_name(cls, spec),
+        summary=visible(inspect.cleandoc(cls.__doc__ or "").partition("\n")[0], _SUMMARY_LIMIT),
+        defaults=defaults,
+        required=tuple(required),
+        traits=traits,
+        defined_in=str(defined_in),
+        source_hash=source_hash,
+        version=version_of(source_hash, spec.located() or defined_in),
+        files=files,
+        refusals=tuple(
+            _refusal(cls, {**stand_ins, **params}, names, required) for params in work.params
+        ),
+    )
+
+
+def _refusal(
+    cls: type[Any], params: Mapping[str, Any], known: AbstractSet[str], required: Collection[str]
+) -> str:
+    """Why a class does not take these values; empty if it does, or cannot tell before a run."""
+    values = {
+        name: value
+        for name, value in params.items()
+        if not (isinstance(value, str) and value == REFERENCE)
+    }
+    if not set(values) <= known or not set(required).issubset(values):
+        return ""
+    try:
+        estimator = cls(**values)
+        for name in ("_check_common_parameters", "_check_parameters"):
+            check = getattr(estimator, name, None)
+            if callable(check):
+                check()
+    except (TypeError, ValueError) as error:
+        return visible(str(error), REASON_LIMIT)
+    except Exception:  # noqa: BLE001 - what else is wrong with it, its runs will tell
+        return ""
+    return ""
+
+
+def _parameters(cls: Any, name: str, *, any_name: bool = False) -> tuple[dict[str, Any], list[str]]:
+    """The estimator's parameters with their defaults, and those that have none.
+
+    With ``any_name`` it may also take parameters that it does not list.
+    """
+    defaults: dict[str, Any] = {}
+    required: list[str] = []
+    for parameter in inspect.signature(cls).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            if any_name:
+                continue
+            raise SolverError(
+                f"{name}: __init__ takes *{parameter.name}; list every parameter by name"
+            )
+        if parameter.default is parameter.empty:
+            required.append(parameter.name)
+        else:
+            defaults[parameter.name] = parameter.default
+    return defaults, required
 
 
 @dataclass(frozen=True)
-class SolverSpec:
-    """A solver's name taken apart: a registry name, a file and a class, or a module and a class.
+class Listed:
+    """A line of the list of solvers.
 
-    Exactly one of ``registry_name``, ``path`` and ``module`` is set.
+    Attributes
+    ----------
+    name : str
+    kinds : tuple of str or None
+        The kinds of studies that it is for; None for a class that was not imported.
+    target : str
+        "package.module:Class".
+    distribution : str
+        The package that it comes from; for marginbench's own "marginbench".
+    supports : mapping of str to bool, or None
+    summary : str
     """
 
-    class_name: str
-    registry_name: str | None = None
-    path: Path | None = None
-    module: str | None = None
+    name: str
+    kinds: tuple[str, ...] | None
+    target: str
+    distribution: str
+    supports: Mapping[str, bool] | None
+    summary: str
 
-    @classmethod
-    def parse(cls, text: str, folder: str | Path | None = None) -> SolverSpec:
-        """Take a name apart; a relative file is looked for in ``folder`` (default: the current).
 
-        Raises
-        ------
-        SolverError
-            If the name has a colon but nothing before or after it.
-        """
-        before, colon, class_name = text.rpartition(":")
-        if not colon:
-            return cls(class_name=text, registry_name=text)
-        if not before or not class_name.isidentifier():
-            raise SolverError(
-                f"{text!r} does not name a solver: write file.py:Class or module:Class"
+def listed_solvers() -> tuple[list[Listed], list[str]]:
+    """The solvers that studies can name, and why some that packages offer cannot be used.
+
+    Solvers from elsewhere are not imported.
+    """
+    classes = {
+        name: cls for kind in kind_names() for name, cls in registry(kind, missing=True).items()
+    }
+    listed = []
+    for name, cls in classes.items():
+        package = missing_package(cls)
+        needs = f" Needs {package}, which is not installed." if package else ""
+        listed.append(
+            Listed(
+                name=name,
+                kinds=entries()[name].kinds,
+                target=f"{cls.__module__}:{name}",
+                distribution="marginbench",
+                supports={flag: bool(getattr(cls, flag, False)) for flag in SUPPORTED},
+                summary=visible((cls.__doc__ or "").strip().partition("\n")[0] + needs),
             )
-        if before.endswith(".py"):
-            path = Path(folder or ".").joinpath(Path(before).expanduser()).resolve()
-            return cls(class_name=class_name, path=path)
-        return cls(class_name=class_name, module=before)
-
-    @property
-    def text(self) -> str:
-        """The name again, with an absolute path."""
-        if self.registry_name is not None:
-            return self.registry_name
-        return f"{self.path or self.module}:{self.class_name}"
-
-    @property
-    def folder(self) -> Path | None:
-        """Where a user's file finds its own modules."""
-        return None if self.path is None else self.path.parent
-
-    def located(self) -> Path | None:
-        """The file that the name leads to, found without importing anything from outside."""
-        if self.module is None:
-            return self.path
-        found, places = None, None
-        name = ""
-        for part in self.module.split("."):
-            name = f"{name}.{part}" if name else part
-            found = importlib.machinery.PathFinder.find_spec(name, places)
-            if found is None:
-                return None
-            places = found.submodule_search_locations
-        return Path(found.origin) if found and found.has_location and found.origin else None
-
-    def checked(self) -> SolverSpec:
-        """This, after a look at the file that runs none of its code.
-
-        Raises
-        ------
-        SolverError
-            If there is no such file, it is not Python, or it does not define the class.
-        """
-        if self.path is None:
-            return self
-        if not self.path.is_file():
-            raise SolverError(f"no such file: {self.path}")
-        try:
-            tree = ast.parse(self.path.read_bytes())
-        except (SyntaxError, ValueError) as error:
-            line = getattr(error, "lineno", None)
-            place = f", line {line}" if line else ""
-            reason = getattr(error, "msg", None) or str(error)
-            raise SolverError(f"{self.path}{place}: not valid Python ({reason})") from None
-        defined = _top_level_names(tree)
-        if self.class_name not in defined and "*" not in defined:
-            classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
-            hint = suggest(self.class_name, classes)
-            raise SolverError(f"{self.path} defines no class {self.class_name!r}{hint}")
-        return self
+        )
+    problems = []
+    for offer in offers():
+        if offer.problem:
+            problems.append(offer.problem)
+        else:
+            words = f"{offer.target}, from {offer.distribution}"
+            listed.append(Listed(offer.name, None, offer.target, offer.distribution, None, words))
+    return listed, problems
 
 
-def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm") -> type[Any]:
-    """The class that a solver's name means. Runs the code of a user's file.
+def described(name: str, executor: Executor) -> dict[str, SolverInfo]:
+    """What a solver's class is, for each kind of studies that takes it; imported in a worker.
 
     Parameters
     ----------
-    text : str
-        A registry name, "file.py:Class" or "package.module:Class".
-    folder : str or Path, optional
-        Where a relative file is looked for; the current folder by default.
-    kind : str
-        The kind of studies whose registry is looked into.
+    name : str
+        A registry name, one that a package offers, "file.py:Class" or "package.module:Class".
+    executor : Executor
 
     Raises
     ------
-    SolverError
-        If there is no such file or class, or importing raises.
+    UserError
+        If there is no such class, or no kind of studies takes it.
     """
-    found = load_named(text, folder, kind=kind)
-    if not inspect.isclass(found):
-        spec = SolverSpec.parse(text, folder)
-        raise SolverError(f"{spec.path or spec.module}: {spec.class_name} is not a class")
-    return found
+    infos: dict[str, SolverInfo] = {}
+    problem: SolverError | None = None
+    registered = find(name, entries())
+    wanted = [
+        kind
+        for kind in kind_names()
+        if is_foreign(name) or registered is None or kind in entries()[registered].kinds
+    ]
+    for kind in wanted or kind_names()[:1]:
+        entry = SolverEntry(name=resolve_solver_name(name, kind), label="solver")
+        try:
+            (infos[kind],) = described_solvers(
+                [entry], kind, run_limits(Budget()), executor, lambda line: None
+            ).values()
+        except SolverError as error:
+            problem = problem or error
+    if not infos:
+        assert problem is not None
+        raise problem
+    return infos
 
 
-def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm") -> Any:
-    """What a solver's name means, a class or not. Runs the code of a user's file.
-
-    The parameters are those of :func:`load_class`.
-
-    Raises
-    ------
-    SolverError
-        If there is no such file or name, or importing raises.
-    """
-    spec = SolverSpec.parse(text, folder).checked()
-    if spec.registry_name is not None:
-        return _registered_class(spec.registry_name, kind)
-    module = _import_file(spec.path) if spec.path else _import_module(spec.module or "")
-    found = getattr(module, spec.class_name, None)
-    if found is None:
-        classes = [name for name, item in vars(module).items() if inspect.isclass(item)]
-        raise SolverError(
-            f"{spec.path or spec.module} defines no class {spec.class_name!r}"
-            f"{suggest(spec.class_name, classes)}"
-        )
-    return found
+def origin(name: str) -> str:
+    """The package that a solver of this name comes from; empty for a file or a module."""
+    if is_foreign(name):
+        return ""
+    if find(name, entries()) is not None:
+        return "marginbench"
+    offer = offered(name)
+    return "" if offer is None else offer.distribution
 
 
-def _registered_class(name: str, kind: str) -> type[Any]:
-    """The class of a registry name; no other solver is imported."""
-    from ...solvers.registration import entries, solver_names
-
-    known = solver_names(kind)
-    if name not in known:
-        raise SolverError(f"unknown solver {name!r}{suggest(name, known)}")
-    found: type[Any] = getattr(importlib.import_module(entries()[name].module), name)
-    return found
-
-
-def source_file(cls: Any) -> Path:
-    """The file that defines a class or function."""
-    return Path(inspect.getfile(cls)).resolve()
+def plain(info: SolverInfo) -> dict[str, Any]:
+    """What is known of a solver as JSON values; what JSON lacks goes by its ``repr``."""
+    defaults = {name: _plain_value(value) for name, value in info.defaults.items()}
+    return {
+        "class": info.shown,
+        "summary": info.summary,
+        "parameters": {**dict.fromkeys(info.required, "required"), **defaults},
+        "traits": dict(info.traits),
+        "source": info.defined_in,
+        "version": info.version,
+    }
 
 
-def shown_name(cls: Any, spec: SolverSpec) -> str:
-    """What a record calls the class: "marginbench:Class", "file.py:Class" or "module:Class"."""
-    if spec.registry_name is not None:
-        return f"marginbench:{cls.__name__}"
-    if spec.path is not None:
-        return f"{spec.path.name}:{spec.class_name}"
-    return f"{cls.__module__}:{cls.__qualname__}"
-
-
-def _import_file(path: Path) -> ModuleType:
-    digest = hashlib.sha256(str(path).encode()).hexdigest()[:12]
-    name = f"_marginbench_{path.stem}_{digest}"
-    if name in sys.modules:
-        return sys.modules[name]
-    if str(path.parent) not in sys.path:
-        # As for a script: the modules beside the file come first.
-        sys.path.insert(0, str(path.parent))
-    description = importlib.util.spec_from_file_location(name, path)
-    if description is None or description.loader is None:
-        raise SolverError(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(description)
-    sys.modules[name] = module
-    try:
-        description.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
-        del sys.modules[name]
-        raise SolverError(f"{path}: importing it raised {first_line(error)}") from None
-    return module
-
-
-def _import_module(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise SolverError(f"no module named {error.name!r} (for the solver {name!r})") from None
-    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
-        raise SolverError(f"{name}: importing it raised {first_line(error)}") from None
-
-
-def _top_level_names(tree: ast.Module) -> set[str]:
-    """Names that a module binds, as far as the text shows; "*" if it may bind any."""
-    names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names.update((alias.asname or alias.name) for alias in node.names)
-        elif not isinstance(node, ast.Expr):
-            # Assignments, conditionals and the like: only running the file would tell.
-            names.add("*") if not isinstance(node, ast.Assign) else names.update(
-                target.id for target in node.targets if isinstance(target, ast.Name)
-            )
-    return names
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)

@@ -1,82 +1,63 @@
-"""Studies of SVM solvers as a kind: what they ask, how they are planned and described."""
+"""Studies of SVM solvers as a kind: what they ask, and what their runs are."""
 
 from __future__ import annotations
 
 import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, replace
 from importlib import metadata
 from typing import Any
 
+from ..errors import StudyError
 from ..evaluation.comparison import compare_with_reference, fill_in_gap
-from ..evaluation.outside.planning import check_outside, program_info
+from ..evaluation.folds import fold_fingerprint, fold_sizes
+from ..evaluation.outside.planning import check_outside, plan_outside, program_info, refusal
 from ..evaluation.outside.templates import is_command
-from ..evaluation.svm import ReferenceInfo, ReferenceWork
-from ..execution.jobs import Job, Limits
+from ..evaluation.outside.work import OutsideWork
+from ..evaluation.search import MAX_CONFIGURATIONS, Search, configurations
+from ..evaluation.svm import (
+    DEFAULT_TOL,
+    FitWork,
+    Fold,
+    ReferenceInfo,
+    ReferenceWork,
+    StoppingRules,
+)
+from ..hashing import canonical_json, hash_json
 from ..results.svm import Record
-from ..study.datasets import is_users_file
-from ..study.parts import SolverEntry
-from ..study.select import (
-    dataset_names,
-    find,
-    imported_names,
-    is_foreign,
-    unknown_task,
-)
+from ..study.model import REFERENCE, Budget, SolverEntry, run_limits
+from ..study.names import is_foreign
 from ..study.svm import Study, Task
-from .asking import Ask, check_parameters
-from .judging import Judging
-from .kinds import Facts, Run
-from .questions import DatasetInfo, SolverInfo
-from .svm_judging import JUDGING, OUTSIDE
-from .svm_runs import (
-    DECIDED_BY_TASK,
+from .fingerprint import key_parts, numeric_versions
+from .plan import Details, Kind, Run
+from .preflight import (
+    DatasetInfo,
+    Facts,
     ReferenceKey,
-    plan_runs,
-    reference_key,
-    skip_reason,
+    ReferenceQuestion,
+    SolverInfo,
+    check_parameters,
 )
-from .tuning import with_first_values
 
+#: Parameters that the task or the seed decides; the same for every solver of a study.
+DECIDED_BY_TASK = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
 # Traits of solvers that study.json tells.
 _DESCRIBED_TRAITS = ("scalarization", "certificate", "instrumented", "deterministic")
 # Why no study may set class_weight.
 _WEIGHTED = "changes the problem, which is that of the task and the same for every solver"
+# Columns of the record that tell of the data.
+_DATASET_COLUMNS = ("fingerprint", "n_train", "n_test", "n_features", "n_classes")
 # Part of a worker's memory that the reference optimum may fill with kernel rows.
 _CACHE_SHARE = 0.4
-#: Stands for an optimum that has not been computed: no record has a key that is made of it.
-_NOT_YET = ReferenceInfo(
-    primal=math.nan,
-    dual=math.nan,
-    gap=math.nan,
-    test_error=math.nan,
-    n_support=0,
-    nu=math.nan,
-    hash="",
-)
 
 
-@dataclass(frozen=True)
-class SVMFacts(Facts):
-    """Also the reference optimum of each task, or of its folds, or why there is none."""
-
-    references: Mapping[ReferenceKey, ReferenceInfo | str] = field(default_factory=dict)
-
-    def completed(self, study: Study) -> Study:
-        """The study with the kernel widths that were computed from the data."""
-        return _with_gammas(study, self.datasets)
-
-
-class SVMKind:
+class SVMKind(Kind):
     """Tasks x solvers x seeds, judged against a certified optimum."""
 
     name = "svm"
     study = Study
     record = Record
-
-    def judging(self, traits: Mapping[str, Any]) -> Judging:
-        return OUTSIDE if "outside" in traits else JUDGING
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         from ...solvers import Solver
@@ -96,76 +77,211 @@ class SVMKind:
             **_package_traits(cls),
         }
 
-    def new_task(self, study: Study, name: str, label: str) -> Task:
-        dataset = find(name, dataset_names())
-        if dataset is None:
-            imported = imported_names()
-            if name not in imported and not is_users_file(name, None):
-                raise unknown_task(study, name, [*dataset_names(), *imported])
-            return Task(dataset=name, label=label).completed()
-        return Task(dataset=dataset, label=label.replace(name, dataset, 1)).completed()
-
     def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
         return {"fit_intercept": not getattr(cls, "supports_no_bias", True)}
 
-    def solvers(self, study: Study, ask: Ask) -> dict[str, SolverInfo]:
-        programs = [entry for entry in study.solvers if is_command(entry.name)]
-        others = [entry for entry in study.solvers if entry not in programs]
-        solvers = ask.solvers(others, self.name)
-        solvers |= {entry.label: program_info(entry) for entry in programs}
-        own = [entry for entry in others if "outside" not in solvers[entry.label].traits]
+    def check_solvers(
+        self, study: Study, solvers: Mapping[str, SolverInfo]
+    ) -> dict[str, SolverInfo]:
+        programs = {e.label: program_info(e) for e in study.solvers if is_command(e.name)}
+        infos = {**solvers, **programs}
+        own = [entry for entry in study.solvers if "outside" not in infos[entry.label].traits]
         check_parameters(
             study,
-            [with_first_values(entry) for entry in own],
-            solvers,
+            [_with_first_values(entry) for entry in own],
+            infos,
             "task",
             DECIDED_BY_TASK,
             given=("nu",),
             refused={"class_weight": _WEIGHTED},
         )
-        return solvers | {
-            entry.label: check_outside(study, entry, solvers[entry.label])
+        return infos | {
+            entry.label: check_outside(study, entry, infos[entry.label])
             for entry in study.solvers
             if entry not in own
         }
 
-    def seeds(
-        self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo
-    ) -> Sequence[int]:
-        return study.seeds_of(task, entry, info.traits)
+    def remarks(self, study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
+        names = dict.fromkeys(
+            entry.class_name
+            for entry in study.solver
+            for task in study.task
+            if study.seeds > 1
+            and entry.seeds is None
+            and study.repeats_itself(task, entry, solvers[entry.label].traits)
+        )
+        if names:
+            verb = "is" if len(names) == 1 else "are"
+            folded = any(task.folds is not None for task in study.task)
+            each = f"a task{' without folds' * folded} instead of {study.seeds}"
+            yield f"{', '.join(names)} {verb} deterministic: one run {each}"
+        for task in study.task:
+            if task.folds is not None and study.seeds < task.folds and study.selection is None:
+                yield (
+                    f"{task.label}: only {study.seeds} of {task.folds} folds are run; set seeds = "
+                    f"{task.folds} for all"
+                )
+
+    def data_tasks(self, study: Study) -> Sequence[Task]:
+        return study.task
+
+    def references(self, study: Study) -> Iterator[ReferenceQuestion]:
+        cache_mb = _CACHE_SHARE * study.budget.memory
+        for task in study.task:
+            seeds: Sequence[int] = [0]
+            if task.folds is not None:
+                seeds = sorted({s for entry in study.solver for s in study.seeds_of(task, entry)})
+            for seed in seeds:
+
+                def work(info: DatasetInfo, task: Task = task, seed: int = seed) -> ReferenceWork:
+                    problem = _with_gamma(task, info).problem(seed)
+                    problem = replace(problem, fingerprint=info.fingerprint)
+                    return ReferenceWork(problem, study.reference.tol, cache_mb)
+
+                yield ReferenceQuestion(
+                    key=reference_key(task, seed),
+                    task=task.label,
+                    about=task.label if task.folds is None else f"{task.label}, seed {seed}",
+                    work=work,
+                    without=task.why_no_reference,
+                    timeout=study.reference.timeout,
+                )
 
     def skip_reason(self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> str:
         return skip_reason(study, task, entry, info, None)
 
-    def facts(self, study: Study, ask: Ask) -> SVMFacts:
-        solvers = self.solvers(study, ask)
-        for line in _run_once(study, solvers):
-            ask.say(line)
-        datasets = ask.datasets(study.task)
-        for line in _untested_folds(study):
-            ask.say(line)
-        study = _with_gammas(study, datasets)
-        return SVMFacts(solvers, datasets, _references(study, solvers, datasets, ask))
+    def completed(self, study: Study, facts: Facts) -> Study:
+        """The study with the kernel widths that were computed from the data."""
+        tasks = [_with_gamma(task, facts.datasets[task.label]) for task in study.task]
+        return study.with_tasks(tasks)
 
-    def plan(self, study: Study, facts: SVMFacts) -> list[Run]:
-        study = facts.completed(study)
-        runs = [
-            run
-            for task in study.task
-            for entry in study.solver
-            for run in plan_runs(
-                study,
-                facts,
-                task,
-                entry,
-                self.seeds(study, task, entry, facts.solvers[entry.label]),
+    def planned(
+        self, study: Study, facts: Facts, task: Task, entry: SolverEntry, seed: int
+    ) -> tuple[Run, Details]:
+        info, budget = facts.solvers[entry.label], study.budget
+        outside = "outside" in info.traits
+        loaded, optimum = facts.datasets[task.label], facts.references[reference_key(task, seed)]
+        reference = None if isinstance(optimum, str) else optimum
+        problem = replace(task.problem(seed), fit_intercept=_fits_bias(task, info))
+        dataset, failure = None, ""
+        if isinstance(loaded, str):
+            failure = loaded
+        else:
+            problem = replace(problem, fingerprint=loaded.fingerprint)
+            dataset = _of_fold(loaded, problem.fold)
+        several = dataset is not None and dataset.n_classes > 2
+
+        given = _given_parameters(task, _with_first_values(entry), info, seed)
+        for name in [name for name, value in given.items() if value == REFERENCE]:
+            nu = None if reference is None else reference.nu
+            given[name] = None if nu is None else _to_ten_digits(nu)
+            if nu is None and not failure and not several:
+                why = optimum if isinstance(optimum, str) else "its w is zero"
+                failure = (
+                    f"{name} is to be that of the reference optimum, but there is none: {why}; "
+                    f"give {name} a number in params"
+                )
+        params = {**dict.fromkeys(info.required), **info.defaults, **given}
+        limits, tuning_in_key = run_limits(budget), dict[str, Any]()
+        search = None if outside else _search(study, task, entry, info, seed)
+        if search is not None:
+            # What is tuned has no value of its own.
+            params |= dict.fromkeys(search.configurations[0])
+            given |= search.configurations[0]
+            search = replace(search, params=params)
+            # The whole protocol: the timeout of a trial decides what is chosen. JSON has no
+            # infinity; a limit that is not set is left out.
+            protocol = {name: each for name, each in asdict(search).items() if each != math.inf}
+            tuning_in_key = {"tuning": {k: v for k, v in protocol.items() if k != "params"}}
+            # Tuning ends itself unless something hangs.
+            seconds = 2.0 * search.solving_s + budget.evaluation_timeout
+            limits = replace(
+                limits, seconds={**limits.seconds, "tune": seconds}, total=limits.total + seconds
             )
-        ]
-        study.check_chosen(runs)
-        return runs
 
-    def describe(self, study: Study, facts: SVMFacts) -> dict[str, Any]:
-        study = facts.completed(study)
+        rules = _stopping_rules(budget, reference, info)
+        rules_in_key = {name: value for name, value in budget.rules.items() if name != "stop"}
+        if math.isfinite(rules.primal):
+            rules_in_key["stop_primal"] = rules.primal
+        differs = []
+        if problem.fit_intercept and not task.fit_intercept:
+            differs.append("it fits a bias, which the task has not")
+        elif task.fit_intercept and not problem.fit_intercept:
+            differs.append("it fits no bias, which the task has")
+        work: FitWork | OutsideWork
+        judged_by = "model"
+        if outside:
+            plan = plan_outside(entry, info, problem, given, seed, several=several)
+            work, judged_by = plan.work, "model" if plan.work.solves else "predictions"
+            differs += [plan.other_problem] * bool(plan.other_problem)
+        else:
+            tol = params.get("tol")
+            work = FitWork(
+                problem,
+                entry.name,
+                given,
+                budget.checkpoint_factor,
+                budget.epoch_checkpoints,
+                tol=float(tol) if isinstance(tol, int | float) else DEFAULT_TOL,
+                certificate=info.traits["certificate"] == "dual",
+                instrumented=bool(info.traits["instrumented"]),
+                rules=rules,
+                search=search,
+            )
+        skipped = "" if dataset is None else skip_reason(study, task, entry, info, dataset)
+        other_problem = "" if skipped else "; ".join(differs)
+        parts = key_parts(
+            kind=study.kind,
+            info=info,
+            params=params,
+            task={
+                "fingerprint": None if dataset is None else dataset.fingerprint,
+                "kernel": problem.kernel,
+                "C": problem.C,
+                "fit_intercept": problem.fit_intercept,
+                "checkpoint_factor": budget.checkpoint_factor,
+                "epoch_checkpoints": budget.epoch_checkpoints,
+                **rules_in_key,
+                **tuning_in_key,
+                **({"other_problem": other_problem} if other_problem else {}),
+            },
+            seed=seed,
+            labels=(task.label, entry.label),
+            versions={**numeric_versions(), **info.traits.get("packages", {})},
+        )
+        tuned = dict.fromkeys(task.tune.keys() - {"C"})
+        columns = {
+            "key_parts": canonical_json(parts),
+            "version": info.version,
+            "solver_class": info.shown,
+            "params": canonical_json(params),
+            "dataset": task.dataset,
+            "dataset_params": canonical_json(task.dataset_params),
+            "kernel": canonical_json({**problem.kernel, **tuned}),
+            "C": None if "C" in task.tune else task.C,
+            "fit_intercept": task.fit_intercept,
+            "other_problem": other_problem,
+            "judged_by": judged_by,
+        }
+        if dataset is not None:
+            columns |= {name: getattr(dataset, name) for name in _DATASET_COLUMNS}
+        run = Run(
+            key=hash_json(parts),
+            task=task.label,
+            solver=entry.label,
+            seed=seed,
+            limits=limits,
+            n_train=None if dataset is None else dataset.n_train,
+            foreign=is_foreign(entry.name) or outside,
+            skip_reason=skipped,
+            failure=failure or info.traits.get("missing", ""),
+            traits=info.traits,
+            reference=reference,
+        )
+        return run, Details(work, columns)
+
+    def describe(self, study: Study, facts: Facts) -> dict[str, Any]:
+        study = self.completed(study, facts)
         return {
             "seeds": list(range(study.seeds)),
             "reference": study.reference.model_dump(),
@@ -183,9 +299,6 @@ class SVMKind:
     def is_current(self, record: Record, run: Run) -> bool:
         return run.reference is None or record.reference_hash == run.reference.hash
 
-    def limits_hit(self, record: Record) -> frozenset[str]:
-        return frozenset()
-
     def headline(self, record: Record) -> Iterator[str]:
         if record.wall_s is not None:
             yield f"{record.wall_s:.2f} s"
@@ -197,14 +310,10 @@ class SVMKind:
             yield f"{record.n_support} support vectors"
 
 
-def _with_gammas(study: Study, datasets: Mapping[str, DatasetInfo | str]) -> Study:
-    def one(task: Task) -> Task:
-        info = datasets[task.label]
-        # A study that was built in Python was never completed.
-        task = task if task.C is not None else task.completed(folder=task.folder)
-        return task if isinstance(info, str) else task.with_gamma(info.default_gamma)
-
-    return study.with_tasks([one(task) for task in study.task])
+def _with_gamma(task: Task, info: DatasetInfo | str) -> Task:
+    # A study that was built in Python was never completed.
+    task = task if task.C is not None else task.completed(folder=task.folder)
+    return task if isinstance(info, str) else task.with_gamma(info.default_gamma)
 
 
 def _package_traits(cls: type[Any]) -> dict[str, Any]:
@@ -229,95 +338,6 @@ def _is_deterministic(cls: type[Any], *, foreign: bool) -> bool:
     says = next(base for base in cls.__mro__ if "deterministic" in vars(base))
     own = says is cls or not says.__module__.startswith("marginbench.")
     return own and bool(cls.deterministic)
-
-
-def _run_once(study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
-    """A line about the solvers of which one run tells as much as many."""
-    names = dict.fromkeys(
-        entry.class_name
-        for entry in study.solver
-        for task in study.task
-        if study.seeds > 1
-        and entry.seeds is None
-        and study.repeats_itself(task, entry, solvers[entry.label].traits)
-    )
-    if names:
-        verb = "is" if len(names) == 1 else "are"
-        task = "task" if all(task.folds is None for task in study.task) else "task without folds"
-        yield f"{', '.join(names)} {verb} deterministic: one run a {task} instead of {study.seeds}"
-
-
-def _untested_folds(study: Study) -> Iterator[str]:
-    for task in study.task:
-        if task.folds is not None and study.seeds < task.folds and study.selection is None:
-            yield (
-                f"{task.label}: only {study.seeds} of {task.folds} folds are run; set seeds = "
-                f"{task.folds} for all"
-            )
-
-
-def _references(
-    study: Study,
-    solvers: Mapping[str, SolverInfo],
-    datasets: Mapping[str, DatasetInfo | str],
-    ask: Ask,
-) -> dict[ReferenceKey, ReferenceInfo | str]:
-    """The reference optimum of each task, or of each of its folds, or why there is none."""
-    limits = Limits(
-        {**ask.limits.seconds, "solve": study.reference.timeout},
-        ask.limits.memory,
-        ask.limits.total + study.reference.timeout,
-    )
-    found: dict[ReferenceKey, ReferenceInfo | str] = {}
-    # What a job is about, by its name on the terminal.
-    asked: dict[str, ReferenceKey] = {}
-
-    def jobs() -> Iterator[Job]:
-        for task in study.task:
-            info = datasets[task.label]
-            for seed in _reference_seeds(study, solvers, task):
-                key = reference_key(task, seed)
-                if isinstance(info, str):
-                    found[key] = info
-                elif task.why_no_reference:
-                    found[key] = task.why_no_reference
-                else:
-                    cache_mb = _CACHE_SHARE * study.budget.memory
-                    problem = replace(task.problem(seed), fingerprint=info.fingerprint)
-                    work = ReferenceWork(
-                        problem, study.reference.tol, cache_mb, lookup=not ask.computes
-                    )
-                    tag = task.label if task.folds is None else f"{task.label}, seed {seed}"
-                    while tag in asked:  # another task may have this very label
-                        tag += "'"
-                    asked[tag] = key
-                    yield Job(tag, work, limits, ask.threads)
-
-    for job, outcome in ask(jobs(), "computing the reference optimum of {}"):
-        key = asked[job.tag]
-        if outcome.status == "done":
-            found[key] = outcome.value
-            if outcome.value.note:
-                ask.say(outcome.value.note)
-        elif not ask.computes:
-            found[key] = _NOT_YET
-            ask.say(
-                f"the reference optimum of {job.tag} is computed first, in at most "
-                f"{study.reference.timeout:g} s"
-            )
-        else:
-            reason = outcome.reason.removeprefix("ReferenceFailure: ")
-            found[key] = f"{outcome.status}: {reason}"
-            ask.say(f"no reference optimum of {job.tag} ({found[key]}); its runs go on without")
-    return found
-
-
-def _reference_seeds(study: Study, solvers: Mapping[str, SolverInfo], task: Task) -> Sequence[int]:
-    """Seeds of which a reference optimum is needed: one unless each has a fold of its own."""
-    if task.folds is None:
-        return [0]
-    seeds = (study.seeds_of(task, entry, solvers[entry.label].traits) for entry in study.solver)
-    return sorted(set().union(*seeds))
 
 
 def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
@@ -348,6 +368,159 @@ def _describe_solver(entry: SolverEntry, info: SolverInfo) -> dict[str, Any]:
         **{name: info.traits.get(name, False) for name in _DESCRIBED_TRAITS},
         "judged_by": "model" if info.traits["certificate"] or not outside else "predictions",
     }
+
+
+def reference_key(task: Task, seed: int) -> ReferenceKey:
+    """Under which a task's reference optimum is found; with folds each seed has its own."""
+    return task.label if task.folds is None else (task.label, seed)
+
+
+def _of_fold(info: DatasetInfo, fold: Fold | None) -> DatasetInfo:
+    if fold is None:
+        return info
+    n_train, n_test = fold_sizes(info.n_train, fold)
+    fingerprint = fold_fingerprint(info.fingerprint, fold)
+    return replace(info, fingerprint=fingerprint, n_train=n_train, n_test=n_test)
+
+
+def _stopping_rules(
+    budget: Budget, reference: ReferenceInfo | None, info: SolverInfo
+) -> StoppingRules:
+    """What ends the run early; only an objective that has an optimum can be good enough."""
+    primal = -math.inf
+    minimises = info.traits["scalarization"] is not None
+    if budget.stop is not None and reference is not None and minimises:
+        primal = _to_ten_digits(reference.primal) * (1.0 + budget.stop.suboptimality)
+    return StoppingRules(
+        evaluations=budget.kernel_evals or math.inf,
+        iterations=budget.iterations or math.inf,
+        primal=primal,
+    )
+
+
+def _fits_bias(task: Task, info: SolverInfo) -> bool:
+    """Whether the solver's problem has a bias: as the task says, if the solver can."""
+    supported = "supports_bias" if task.fit_intercept else "supports_no_bias"
+    return task.fit_intercept if info.traits[supported] else not task.fit_intercept
+
+
+def _given_parameters(
+    task: Task, entry: SolverEntry, info: SolverInfo, seed: int
+) -> dict[str, Any]:
+    """The parameters that the task, the seed and the study set, of those that the class has."""
+    values: dict[str, Any] = {
+        **task.kernel_parameters,
+        "C": task.C,
+        "fit_intercept": _fits_bias(task, info),
+        "random_state": seed,
+    }
+    if "outside" in info.traits:
+        decided = info.traits["decided"] if info.traits["outside"] == "estimator" else ()
+        return {name: values[name] for name in decided if name in values} | entry.params
+    if info.traits["scalarization"] == "S":
+        # What C is to the other forms of the problem.
+        values["nu"] = "reference"
+    values.update(entry.params)
+    return {name: value for name, value in values.items() if name in info.accepted}
+
+
+def skip_reason(
+    study: Study, task: Task, entry: SolverEntry, info: SolverInfo, dataset: DatasetInfo | None
+) -> str:
+    """Why this solver cannot be run on this task by its own account; empty if it can.
+
+    Without a dataset by what the study says alone.
+    """
+    if not info.traits["instrumented"]:
+        counted = [name for name in ("kernel_evals", "iterations") if name in study.budget.rules]
+        if counted:
+            limits = " and ".join(counted)
+            return f"{entry.label} does not count, so the budget's {limits} cannot limit it"
+        if (task.tune or entry.tune) and study.tuning.kernel_evals is not None:
+            return f"{entry.label} does not count, so kernel_evals of [tuning] cannot limit it"
+    several = dataset is not None and dataset.n_classes > 2
+    if (
+        dataset is not None
+        and several
+        and info.traits["scalarization"] == "S"
+        and "nu" not in entry.params
+    ):
+        return (
+            f"{entry.label} takes nu from the reference optimum, and each of the "
+            f"{dataset.n_classes} classes has another one; give nu a number in params"
+        )
+    outside = "outside" in info.traits
+    if not entry.other_problem and not (outside and several):
+        if task.fit_intercept and not info.traits["supports_bias"]:
+            return (
+                f"{entry.label} has no unregularised bias, which the task asks for; set "
+                "fit_intercept = false there, or other_problem = true for the solver"
+            )
+        if not task.fit_intercept and not info.traits["supports_no_bias"]:
+            return (
+                f"{entry.label} always fits a bias, which the task has not; set "
+                "fit_intercept = true there, or other_problem = true for the solver"
+            )
+    if outside and (task.tune or entry.tune):
+        return f"{entry.label} cannot be tuned: it is of another library or program"
+    if outside:
+        return refusal(entry, info, task.kernel_description, several)
+    if dataset is not None and dataset.sparse and not info.traits["supports_sparse"]:
+        return f"{entry.label} does not take sparse data"
+    if task.kernel != "linear" and "kernel" not in info.accepted:
+        return f"{entry.label} takes no kernel; the task has {task.kernel!r}"
+    missing = sorted(set(task.kernel_parameters) - info.accepted - {"kernel"})
+    if missing:
+        return f"{entry.label} does not take the kernel's {', '.join(missing)}"
+    return ""
+
+
+def _to_ten_digits(value: float) -> float:
+    """Rounded far below the certified gap: the same after the cache was emptied."""
+    return float(f"{value:.10g}")
+
+
+def _search(
+    study: Study, task: Task, entry: SolverEntry, info: SolverInfo, seed: int
+) -> Search | None:
+    """The search of a run; None if nothing is tuned.
+
+    Values of C and of the kernel concern those solvers that take such a parameter.
+
+    Raises
+    ------
+    StudyError
+        If there are too many configurations.
+    """
+    values = {name: tried for name, tried in task.tune.items() if name in info.accepted}
+    values |= entry.tune
+    if not values:
+        return None
+    number = math.prod(len(tried) for tried in values.values())
+    if number > MAX_CONFIGURATIONS:
+        raise StudyError(
+            f"{entry.label!r} on {task.label!r} has {number} configurations to choose from; give "
+            f"fewer values in tune, at most {MAX_CONFIGURATIONS} combinations"
+        )
+    tuning, budget = study.tuning, study.budget
+    return Search(
+        configurations=configurations(values),
+        seed=(tuning.seed, seed),
+        method=tuning.method,
+        resource=tuning.resource,
+        validation=tuning.validation or Search.validation,
+        folds=tuning.folds,
+        seconds=tuning.seconds or math.inf,
+        evaluations=tuning.kernel_evals or math.inf,
+        trial_seconds=budget.timeout,
+        trial_evaluations=budget.kernel_evals or math.inf,
+    )
+
+
+def _with_first_values(entry: SolverEntry) -> SolverEntry:
+    """A solver with the first of the values that it is to choose from."""
+    first = {name: tried[0] for name, tried in entry.tune.items()}
+    return entry.model_copy(update={"params": {**entry.params, **first}})
 
 
 KIND = SVMKind()

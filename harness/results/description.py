@@ -9,7 +9,7 @@ from typing import Any
 
 from ...data_loaders.atomic import replacing
 from ..errors import UserError
-from ..planning.keys import hash_json
+from ..hashing import hash_json
 from ..storage import storing
 
 #: Version 3 has a digest, the study's content, and plans that outlive the command that made them.

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..planning.keys import canonical_json
-from ..planning.kinds import Run
+from ..hashing import canonical_json
+from ..planning.plan import Run
 from ..study.model import StudyBase, table_type
-from ..study.select import is_foreign
+from ..study.names import is_foreign
 from ..words import plural
 
 # Keys of an entry that do not say what its runs are.

@@ -70,7 +70,7 @@ def record_of(row: dict[str, Any]) -> RecordBase:
     RecordError
         If no run can have written it.
     """
-    from ..planning.kinds import record_type
+    from ..planning.plan import record_type
 
     try:
         return record_type(row).from_row(row)

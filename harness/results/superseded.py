@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import LaterRecordError, RecordError
-from ..planning.kinds import Run
+from ..planning.plan import Run
 from ..storage import storing
 from ..words import plural
 from .folders.gathering import take_out

@@ -8,10 +8,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from ..errors import StudyError
-from .datasets import LIST_OPTIONS, DatasetTask
 from .grid import Axes
-from .model import MAX_RUNS, StudyBase
-from .parts import Label, Positive, SolverEntry, TaskEntry
+from .model import (
+    LIST_OPTIONS,
+    MAX_RUNS,
+    DatasetTask,
+    Label,
+    Positive,
+    SolverEntry,
+    StudyBase,
+    TaskEntry,
+)
 
 Count = Annotated[int, Field(ge=1)]
 

@@ -1,4 +1,4 @@
-"""Grids: an entry of a study whose keys hold lists stands for one entry for each combination.
+"""Grids and labels: an entry whose keys hold lists stands for one entry for each combination.
 
 The values are those of a file or of Python as they were written; nothing is checked here but the
 lists. What an entry becomes depends on that entry alone, and its labels on the values alone, so
@@ -12,7 +12,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import PurePath
 from typing import Any
+
+from pydantic import BaseModel
 
 from ...data_loaders import suggest
 from ..errors import StudyError
@@ -73,11 +76,11 @@ def expanded(values: Any, tables: Mapping[str, Axes]) -> Any:
     """
     if not isinstance(values, Mapping):
         return values
-    found = dict(values)
+    study = dict(values)
     for table, axes in tables.items():
-        if isinstance(found.get(table), list | tuple):
-            found[table] = [entry for _, entry in _expanded_table(table, found[table], axes)]
-    return found
+        if isinstance(study.get(table), list | tuple):
+            study[table] = [entry for _, entry in _expanded_table(table, study[table], axes)]
+    return study
 
 
 def origins(values: Mapping[str, Any], tables: Mapping[str, Axes]) -> dict[str, list[int]]:
@@ -108,20 +111,21 @@ def short(value: Any) -> str:
 
 
 def _expanded_table(table: str, entries: Sequence[Any], axes: Axes) -> list[tuple[int, Any]]:
-    found: list[tuple[int, Any]] = []
+    written: list[tuple[int, Any]] = []
     for number, entry in enumerate(entries):
         if isinstance(entry, Mapping):
             grid = _Grid(entry, axes, (table, number))
-            if len(found) + grid.size > MAX_ENTRIES:
+            if len(written) + grid.size > MAX_ENTRIES:
                 raise StudyError(
-                    f"the grid{'s' if found else ''} of [[{table}]] {'make' if found else 'makes'} "
-                    f"{len(found) + grid.size} entries; at most {MAX_ENTRIES} are possible",
+                    f"the grid{'s' if written else ''} of [[{table}]] "
+                    f"{'make' if written else 'makes'} {len(written) + grid.size} entries; at most "
+                    f"{MAX_ENTRIES} are possible",
                     at=(table, number),
                 )
-            found += [(number, made) for made in grid.entries()]
+            written += [(number, made) for made in grid.entries()]
         else:
-            found.append((number, entry))
-    return found
+            written.append((number, entry))
+    return written
 
 
 class _Grid:
@@ -131,12 +135,12 @@ class _Grid:
     ----------
     entry : mapping
     axes : Axes
-    place : tuple
+    at : tuple
         The entry's table and its number from 0.
     """
 
-    def __init__(self, entry: Mapping[str, Any], axes: Axes, place: tuple[str, int]) -> None:
-        self.entry, self.axes, self.place = entry, axes, place
+    def __init__(self, entry: Mapping[str, Any], axes: Axes, at: tuple[str, int]) -> None:
+        self.entry, self.axes, self.at = entry, axes, at
         self.lists = dict(self._each_list())
         for address, values in self.lists.items():
             self._check_list(address, values)
@@ -205,8 +209,7 @@ class _Grid:
         for address in self.lists:
             if name in (address[-1], ".".join(address)):
                 return address
-        known = [address[-1] for address in self.lists]
-        hint = suggest(name, known)
+        hint = suggest(name, [address[-1] for address in self.lists])
         raise self._error(f"{self._path((ZIP,))}: {name!r} holds no list{hint}", (ZIP,))
 
     def _check_length(self, first: _Address, other: _Address) -> None:
@@ -260,10 +263,10 @@ class _Grid:
         return address[-1] if len(alike) == 1 else ".".join(address)
 
     def _path(self, address: _Address) -> str:
-        return f"{self.place[0]}[{self.place[1] + 1}].{'.'.join(address)}"
+        return f"{self.at[0]}[{self.at[1] + 1}].{'.'.join(address)}"
 
     def _error(self, message: str, address: _Address) -> StudyError:
-        return StudyError(message, at=(*self.place, *address))
+        return StudyError(message, at=(*self.at, *address))
 
 
 def _all_are(values: Any, kind: Any) -> bool:
@@ -276,3 +279,55 @@ def _is_verbatim(item: Any) -> bool:
         and set(item) == {_VERBATIM}
         and isinstance(item[_VERBATIM], list | tuple)
     )
+
+
+def fill_in_labels(values: Any, defaults: Mapping[str, str]) -> Any:
+    """A study's values with a label for each entry that has none, made of another of its keys.
+
+    Parameters
+    ----------
+    values : dict
+        As read; anything else is handed back.
+    defaults : mapping
+        Section -> the key that labels are made of.
+    """
+    if not isinstance(values, dict):
+        return values
+    filled = dict(values)
+    for section, default in defaults.items():
+        entries = filled.get(section)
+        if isinstance(entries, list | tuple):
+            filled[section] = _labelled(entries, default)
+    return filled
+
+
+def _labelled(entries: Sequence[Any], default: str) -> list[Any]:
+    """The entries with the missing labels filled in; a second "SMO" becomes "SMO-2"."""
+    given = [entry if isinstance(entry, dict) else _as_dict(entry) for entry in entries]
+    taken = {
+        str(entry["label"]).casefold()
+        for entry in given
+        if isinstance(entry, dict) and entry.get("label")
+    }
+    labelled = []
+    for entry in given:
+        base = entry.get(default) if isinstance(entry, dict) else None
+        if isinstance(base, str) and base and "label" not in entry:
+            stem = label_of(base)
+            label, number = stem, 1
+            while label.casefold() in taken:
+                number += 1
+                label = f"{stem}-{number}"
+            taken.add(label.casefold())
+            entry = {**entry, "label": label}
+        labelled.append(entry)
+    return labelled
+
+
+def label_of(name: str) -> str:
+    """The label of what has a name: the last part of a path, and of "file.py:name" the name."""
+    return PurePath(name.rpartition(":")[2]).name or name
+
+
+def _as_dict(entry: Any) -> Any:
+    return entry.model_dump(exclude_unset=True) if isinstance(entry, BaseModel) else entry

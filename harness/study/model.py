@@ -2,26 +2,415 @@
 
 from __future__ import annotations
 
+import math
+import os
+import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Self, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, get_args
 
-from pydantic import BaseModel, Field, PrivateAttr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
 
 from ..errors import StudyError
-from ..words import plural
-from .budget import Budget
-from .grid import Axes, expanded
-from .labels import fill_in_labels
-from .parts import MAX_LABEL, SolverEntry, StudyPart, TaskEntry
-from .places import Places, key_path
-from .where import Selection
+from ..execution.jobs import Limits
+from ..words import plural, visible
+from .grid import Axes, expanded, fill_in_labels
+from .names import checked_dataset, is_users_file
 
 #: More runs are a slip: the plan of so many takes a minute and a gigabyte.
 MAX_RUNS = 200_000
 #: The value of a parameter that is to be that of the reference optimum.
 REFERENCE = "reference"
+#: The way to a value in a study: names of tables and keys, and places in lists from 0.
+KeyPath: TypeAlias = tuple[str | int, ...]
+#: Characters of a label: it stands in tables and figures.
+MAX_LABEL = 100
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable() or visible(text, 10 * len(text)) != text.strip(" "):
+        raise ValueError("must hold printable characters only")
+    return text
+
+
+def _label(text: str) -> str:
+    if text and all(unicodedata.category(character)[0] in "MZ" for character in text):
+        raise ValueError("must hold a letter, a digit or a sign, not only spaces and accents")
+    if len(text) > MAX_LABEL:
+        raise ValueError(f"must have at most {MAX_LABEL} characters, not {len(text)}")
+    return text
+
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+# Names and labels stand in file names, tables and lines of progress.
+Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
+Label = Annotated[Name, AfterValidator(_label)]
+
+
+@dataclass(frozen=True, eq=False)
+class StudyFile:
+    """The file of a study, for messages that name file and line.
+
+    It equals anything: two studies that say the same are the same, whatever they were read from.
+
+    Attributes
+    ----------
+    where : str
+        What messages call the file.
+    text : str
+        Its content; empty if there is none.
+    origins : mapping
+        Name of a table -> for each entry of the study the entry of the file that it comes from;
+        they differ where the file has grids.
+    solvers : mapping
+        Label of a solver -> the path of its entry in the file.
+    """
+
+    where: str
+    text: str = ""
+    origins: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    solvers: Mapping[str, KeyPath] = field(default_factory=dict)
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+    def written(self, path: KeyPath) -> KeyPath:
+        """The path in the file of a path in the study."""
+        if len(path) < 2 or not isinstance(path[1], int):
+            return path
+        origins = self.origins.get(str(path[0]), ())
+        return (path[0], origins[path[1]], *path[2:]) if path[1] < len(origins) else path
+
+    @cached_property
+    def lines(self) -> Mapping[KeyPath, int]:
+        """The line of each key; only messages need it."""
+        from .toml import key_lines
+
+        return key_lines(self.text)
+
+    def line(self, path: KeyPath) -> int | None:
+        """The line of a path in the file, or of the nearest table around it."""
+        parts = (tuple(path[:length]) for length in range(len(path), 0, -1))
+        return next((self.lines[part] for part in parts if part in self.lines), None)
+
+    def at(self, path: KeyPath) -> str:
+        """ "study.toml:12" for a path in the file; without a line if that is not known."""
+        line = self.line(path)
+        return self.where if line is None else f"{self.where}:{line}"
+
+
+def key_path(path: Sequence[str | int]) -> str:
+    """``('task', 1, 'C')`` as ``task[2].C``: entries are counted from one, as people do."""
+    words = ""
+    for part in path:
+        if isinstance(part, int):
+            words += f"[{part + 1}]"
+        else:
+            words += f".{part}" if words else part
+    return words
+
+
+class StudyPart(BaseModel):
+    """A table of a study file: no unknown keys, no values of another type.
+
+    Raises
+    ------
+    StudyError
+        For values that make none; one line for each mistake.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    def __init__(self, /, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            from .toml import mistakes
+
+            cls = type(self)
+            lines = mistakes(error, StudyFile(cls.__name__), cls)
+            raise StudyError(*map(visible, lines)) from None
+
+    # Tables inside a study are checked with it, and told with their places in it.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+
+class SolverEntry(StudyPart):
+    """One configuration of a solver.
+
+    Attributes
+    ----------
+    name : str
+        A registry name, "file.py:Class" or "package.module:Class".
+    label : str
+        Unique in the study; by default the name of the class.
+    params : dict
+        Parameters of the estimator. ``nu = "reference"`` takes the value of the task's reference
+        optimum, in studies of SVM solvers.
+    tune : dict
+        Values to choose from, by parameter, in studies of SVM solvers: see ``[tuning]``.
+    seeds : int or None
+        Run with no more than so many of the study's seeds, or of a task's instances.
+    other_problem : bool
+        Run a solver of SVM studies that always fits a bias, or never fits one, on other tasks too:
+        it solves another problem there, and its objective is not compared.
+    """
+
+    name: Name
+    label: Label = ""
+    params: dict[str, Any] = {}
+    tune: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    seeds: Annotated[int, Field(ge=1)] | None = None
+    other_problem: bool = False
+
+    #: Where lists stand for one entry each.
+    axes: ClassVar[Axes] = Axes(tables=("params",), stem="name")
+
+    @property
+    def class_name(self) -> str:
+        return self.name.rsplit(":", 1)[-1]
+
+
+class TaskEntry(StudyPart):
+    """What solvers are run on: one table of a study file, with a label of its own."""
+
+    label: Label = ""
+
+    #: Where lists stand for one entry each.
+    axes: ClassVar[Axes] = Axes()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the command line may call it."""
+        return (self.label,)
+
+    @property
+    def facets(self) -> dict[str, Any]:
+        """What it is, by name; the values in its tables have names of their own."""
+        facets: dict[str, Any] = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if name in self.axes.tables:
+                facets = {**value, **facets}
+            elif value is not None and name != "label" and not isinstance(value, Mapping):
+                facets[name] = value
+        return facets
+
+    def completed(self, where: str = "", folder: str | None = None) -> Self:
+        """The same with names in their own spelling and what the data decide filled in.
+
+        Relative paths begin in ``folder``, or where we are.
+
+        Raises
+        ------
+        StudyError
+            For a name that there is not; the message begins with ``where``.
+        """
+        return self
+
+    def placed(self, folder: str | None) -> Self:
+        """The same with relative paths that begin in a folder; nothing is looked at."""
+        return self
+
+    def portable(self, results: Path) -> dict[str, Any]:
+        """The fields that name files, with the way to them from the results folder."""
+        return {}
+
+
+#: Options of the user's own data that are lists.
+LIST_OPTIONS = ("categorical", "drop", "missing_words")
+
+
+class DatasetTask(TaskEntry):
+    """A task on a dataset.
+
+    Attributes
+    ----------
+    dataset : str
+        A registered or imported name, a path, or "file.py:name".
+    dataset_params : dict
+        Parameters of a registered dataset, or options of the user's own.
+    """
+
+    dataset: Name
+    dataset_params: dict[str, Any] = Field(default_factory=dict)
+    # Where a relative path begins. Not a field: no results folder is to name it.
+    _folder: str | None = PrivateAttr(default=None)
+
+    @property
+    def folder(self) -> str | None:
+        """Where the path of the user's file begins if it is relative; None: where we are."""
+        return self._folder
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether loading the dataset may run code from outside the project."""
+        return self.dataset.rpartition(":")[0].endswith(".py")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.label, self.dataset
+
+    def completed(self, where: str = "", folder: str | None = None) -> Self:
+        """With the dataset's name in its own spelling.
+
+        Raises
+        ------
+        StudyError
+            For an unknown dataset or a file that is not there, or one that does not take the
+            parameters.
+        """
+        folder = self.folder if folder is None else folder
+        dataset = checked_dataset(self.dataset, self.dataset_params, where, folder)
+        return self.model_copy(update={"dataset": dataset}).placed(folder)
+
+    def placed(self, folder: str | None) -> Self:
+        if not is_users_file(self.dataset, folder):
+            return self
+        task = self.model_copy()
+        task._folder = folder
+        return task
+
+    def portable(self, results: Path) -> dict[str, Any]:
+        if not is_users_file(self.dataset, self.folder):
+            return {}
+        params = dict(self.dataset_params)
+        test = params.get("test")
+        if isinstance(test, str) and test and not test.startswith("last "):
+            params["test"] = self._from(results, test)
+        file, colon, name = self.dataset.rpartition(":")
+        if colon and file.endswith(".py"):
+            return {"dataset": f"{self._from(results, file)}:{name}", "dataset_params": params}
+        return {"dataset": self._from(results, self.dataset), "dataset_params": params}
+
+    def _from(self, results: Path, file: str) -> str:
+        """The way to a file from the results folder."""
+        path = Path(self.folder or ".").joinpath(Path(file).expanduser()).resolve()
+        return os.path.relpath(path, results.resolve())
+
+
+class Stop(StudyPart):
+    """What a run need not go beyond.
+
+    Attributes
+    ----------
+    suboptimality : float
+        Relative to the task's reference optimum, as checkpoints find it.
+    """
+
+    suboptimality: Positive
+
+
+class Budget(StudyPart):
+    """Limits of each run.
+
+    Attributes
+    ----------
+    timeout : float
+        Seconds of solving; data, compilation and evaluation do not count.
+    cpu_timeout : float or None
+        CPU seconds of solving, of all threads and child processes together. It does not depend on
+        what else the machine does; ``timeout`` holds as well.
+    kernel_evals : float or None
+        Evaluations that a run may ask for: kernel entries and what other methods have in their
+        place, counted as in :class:`marginbench.Counters`. Looked at when a checkpoint is due.
+    iterations : int or None
+        Iterations that a run may do. Looked at when a checkpoint is due.
+    stop : Stop or None
+        Ends a run that is good enough.
+    memory : float
+        Megabytes (10^6 bytes) that a worker process, its children included, may hold resident.
+    checkpoint_factor : float
+        Checkpoints come at kernel evaluations that grow by this factor.
+    epoch_checkpoints : bool
+        And at the end of each epoch, of solvers that say where theirs end (BSGD and BSCA).
+    compile_timeout, data_timeout, evaluation_timeout : float
+        Seconds for importing a solver and for warming it up, for getting the data, and for one
+        evaluation. They are there to catch what hangs.
+    total_timeout : float or None
+        Seconds that all phases of a run may take together. By default the sum of the other four,
+        with ``timeout`` counted twice.
+    """
+
+    timeout: Positive = 60.0
+    cpu_timeout: Positive | None = None
+    kernel_evals: Positive | None = None
+    iterations: Annotated[int, Field(ge=1)] | None = None
+    stop: Stop | None = None
+    memory: Positive = 4096.0
+    checkpoint_factor: Annotated[float, Field(ge=1.01, allow_inf_nan=False)] = 1.19
+    epoch_checkpoints: bool = False
+    compile_timeout: Positive = 60.0
+    data_timeout: Positive = 1800.0
+    evaluation_timeout: Positive = 600.0
+    total_timeout: Positive | None = None
+
+    def limits(self) -> dict[str, Any]:
+        """What is set of it by name, with the total limit that holds."""
+        total = self.total_timeout
+        if total is None:
+            fixed = self.compile_timeout + self.data_timeout + self.evaluation_timeout
+            total = fixed + 2 * self.timeout
+        return {**self.model_dump(exclude_none=True), "total_timeout": total}
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """Those that end a run by what it has done, and so decide its result, where there are."""
+        return self.model_dump(include={"kernel_evals", "iterations", "stop"}, exclude_none=True)
+
+
+def run_limits(budget: Budget, grace: float = 0.0) -> Limits:
+    """What the parent enforces of a budget.
+
+    Parameters
+    ----------
+    budget : Budget
+    grace : float
+        Seconds that a run which ends itself at its timeout is given beyond it.
+    """
+    return Limits(
+        seconds={
+            "import": budget.compile_timeout,
+            "data": budget.data_timeout,
+            "compile": budget.compile_timeout,
+            "solve": budget.timeout + grace,
+            "evaluate": budget.evaluation_timeout,
+        },
+        memory=budget.memory,
+        total=budget.limits()["total_timeout"] + grace,
+        cpu=math.inf if budget.cpu_timeout is None else budget.cpu_timeout,
+    )
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some runs of a study that need not be a product of tasks, solvers and seeds.
+
+    Attributes
+    ----------
+    text : str
+        The expression that chose them.
+    runs : frozenset of tuple
+        Labels of task and solver, and the seed.
+    """
+
+    text: str
+    runs: frozenset[tuple[str, str, int]]
 
 
 class StudyBase(StudyPart):
@@ -51,7 +440,7 @@ class StudyBase(StudyPart):
     cost: str = ""
     budget: Budget = Budget()
 
-    _places: Places | None = PrivateAttr(default=None)
+    _file: StudyFile | None = PrivateAttr(default=None)
     _selection: Selection | None = PrivateAttr(default=None)
 
     @property
@@ -125,6 +514,14 @@ class StudyBase(StudyPart):
             for seed in self.seeds_of(task, entry, traits.get(entry.label, {}))
         }
 
+    def new_task(self, name: str, label: str) -> TaskEntry | None:
+        """A task that the command line names although the study has none of it, if it can be."""
+        return None
+
+    def other_tasks(self) -> list[str]:
+        """What :meth:`new_task` can make a task of."""
+        return []
+
     def fits(self, task: Any, described: Mapping[str, Any]) -> bool:
         """Whether a solver, as ``study.json`` describes it, is run on a task."""
         return True
@@ -162,15 +559,15 @@ class StudyBase(StudyPart):
         """The same study with only some of its runs, and only their tasks and solvers."""
         tasks = {task for task, _, _ in selection.runs}
         solvers = {solver for _, solver, _ in selection.runs}
-        found = self.with_tasks([task for task in self.tasks if task.label in tasks])
-        found = found.with_solvers([entry for entry in found.solvers if entry.label in solvers])
-        found._selection = selection
-        return found
+        part = self.with_tasks([task for task in self.tasks if task.label in tasks])
+        part = part.with_solvers([entry for entry in part.solvers if entry.label in solvers])
+        part._selection = selection
+        return part
 
     @property
     def was_read(self) -> bool:
         """Whether it comes from a file, and so has all names in their own spelling."""
-        return self._places is not None
+        return self._file is not None
 
     def check_chosen(self, runs: Sequence[Any]) -> None:
         """Check that an expression has chosen some of the runs that there are.
@@ -186,13 +583,13 @@ class StudyBase(StudyPart):
                 "solver has seed 0 alone, and a method runs only on tasks that it fits"
             )
 
-    def read_from(self, places: Places) -> Self:
+    def read_from(self, file: StudyFile) -> Self:
         """The same study with what is known of its file."""
-        found = self.model_copy()
-        found._places = places
-        return found
+        study = self.model_copy()
+        study._file = file
+        return study
 
-    def place(self, solver: str, *keys: str) -> str:
+    def message_prefix(self, solver: str, *keys: str) -> str:
         """The beginning of a message about a solver: file, line and key, as far as there are.
 
         Parameters
@@ -202,11 +599,11 @@ class StudyBase(StudyPart):
         *keys : str
             The way to a value in its entry.
         """
-        places = self._places
-        if places is None or solver not in places.solvers:
+        file = self._file
+        if file is None or solver not in file.solvers:
             return f"solver {solver!r}: "
-        path = (*places.solvers[solver], *keys)
-        return f"{places.at(path)}: {key_path(path)}: "
+        path = (*file.solvers[solver], *keys)
+        return f"{file.at(path)}: {key_path(path)}: "
 
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         """Check what can be checked of a solver without importing its class.
@@ -226,7 +623,7 @@ class StudyBase(StudyPart):
         StudyError
             If there is none, if it does not make sense, or if it is of another kind.
         """
-        from .file import load_study
+        from .toml import load_study
 
         study = load_study(path)
         if not isinstance(study, cls):

@@ -1,31 +1,60 @@
-"""Parts of a study by name: labels first, then the registries, in any case."""
+"""Parts of a study: by names, by numbers, and by expressions about its runs."""
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from ...data_loaders import Source, sources, suggest
+from ...data_loaders import suggest
 from ...data_loaders.sources import unknown
+from ...solvers.registration import solver_names
 from ..errors import StudyError
-from ..evaluation.outside.templates import is_command, located_command
-from ..planning.keys import hash_json
-from ..words import visible
-from .labels import label_of
-from .model import MAX_RUNS, StudyBase
-from .parts import MAX_LABEL, SolverEntry, TaskEntry
-from .places import Places, shown
-from .where import Selection, Where
-
-if TYPE_CHECKING:
-    from ..planning.entry_points import Offer
+from ..evaluation.outside.templates import is_command
+from ..hashing import hash_json
+from ..words import shown, visible
+from .grid import label_of
+from .model import (
+    MAX_LABEL,
+    MAX_RUNS,
+    Selection,
+    SolverEntry,
+    StudyBase,
+    StudyFile,
+    TaskEntry,
+)
+from .names import (
+    find,
+    is_foreign,
+    offered_solver,
+    resolve_solver_name,
+    split_names,
+    unknown_solver,
+)
 
 StudyT = TypeVar("StudyT", bound=StudyBase)
 EntryT = TypeVar("EntryT", bound=TaskEntry | SolverEntry)
+#: Characters of an expression of ``--where``.
+MAX_LENGTH = 2_000
+_MAX_DEPTH = 50
+# Names whose values are names: a misspelt one can only be a mistake.
+_NAMING = ("task", "dataset", "solver", "class", "kernel", "generator")
+# "class" is a word of Python; texts in quotes are left as they are.
+_CLASS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\bclass\b""")
+_OPERATORS: Mapping[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
 # Characters of a name that is too long for a message.
 _SHOWN = 100
 
@@ -111,38 +140,46 @@ def of_its_own(study: StudyT, tasks: Sequence[TaskEntry], solvers: Sequence[str]
         if not field.is_required()
     }
     title = f"{', '.join(methods)} on {', '.join(data)}"
-    found = study.model_copy(update=defaults | {"name": name, "title": title})
-    return found.read_from(Places("study")).with_tasks(tasks).with_solvers(entries)
+    own = study.model_copy(update=defaults | {"name": name, "title": title})
+    return own.read_from(StudyFile("study")).with_tasks(tasks).with_solvers(entries)
 
 
 def _chosen_runs(study: StudyBase, text: str) -> Selection:
-    """The runs for which an expression holds."""
-    expression = Where(text)
-    facets = {
-        (task.label, entry.label): _facets(task, entry)
+    """The runs for which an expression holds, by pandas on a frame of all runs."""
+    import pandas as pd
+
+    pairs = [
+        (_cells(task, entry), study.seeds_of(task, entry))
         for task in study.tasks
         for entry in study.solvers
+    ]
+    values: dict[str, dict[Any, None]] = {"seed": {}}
+    for cells, _ in pairs:
+        for name, value in cells.items():
+            values.setdefault(name, {})[value] = None
+    where = _Where(text, {name: list(each) for name, each in values.items()})
+    columns: dict[str, list[Any]] = {
+        name: [cells.get(name) for cells, seeds in pairs for _ in seeds]
+        for name in {"task", "solver", *where.columns} - {"seed"}
     }
-    known: dict[str, dict[Any, None]] = {"seed": {}}
-    for found in facets.values():
-        for name, value in found.items():
-            known.setdefault(name, {})[value if isinstance(value, Hashable) else repr(value)] = None
-    expression.check_names(known)
+    columns["seed"] = [seed for _, seeds in pairs for seed in seeds]
+    frame = pd.DataFrame(columns, dtype=object)
+    query = frame.rename(columns=where.columns)
+    try:
+        chosen = query.query(where.query, engine="python", local_dict=where.constants).index
+    except TypeError:
+        raise where.error("texts and numbers have no order") from None
     runs = frozenset(
-        (task.label, entry.label, seed)
-        for task in study.tasks
-        for entry in study.solvers
-        for seed in study.seeds_of(task, entry)
-        if expression(facets[task.label, entry.label] | {"seed": seed})
+        frame.loc[chosen, ["task", "solver", "seed"]].itertuples(index=False, name=None)
     )
     if not runs:
         raise StudyError(f"--where {text!r}: no run of the study is chosen")
     return Selection(text, runs)
 
 
-def _facets(task: TaskEntry, entry: SolverEntry) -> dict[str, Any]:
+def _cells(task: TaskEntry, entry: SolverEntry) -> dict[str, Any]:
     """What is known of the runs of a solver on a task, by the names in expressions."""
-    return {
+    cells = {
         **entry.params,
         **task.facets,
         **{f"solver.{name}": value for name, value in entry.params.items()},
@@ -151,6 +188,146 @@ def _facets(task: TaskEntry, entry: SolverEntry) -> dict[str, Any]:
         "solver": entry.label,
         "class": entry.class_name,
     }
+    scalar = str | int | float | None
+    return {name: v if isinstance(v, scalar) else repr(v) for name, v in cells.items()}
+
+
+class _Where:
+    """An expression of ``--where`` as a query of pandas, which sees only names and operators.
+
+    What Python's grammar allows beyond comparisons of names with constants, ``and``, ``or`` and
+    ``not`` is refused.
+
+    Parameters
+    ----------
+    text : str
+    values : mapping
+        Each name that runs of the study have -> its values.
+
+    Attributes
+    ----------
+    query : str
+    columns : dict
+        The names in the expression -> those in the query.
+    constants : dict
+        The name of each constant in the query -> its value.
+
+    Raises
+    ------
+    StudyError
+        If it is no expression, names what no run has, or a task, dataset, solver, class or kernel
+        that the study does not have.
+    """
+
+    def __init__(self, text: str, values: Mapping[str, Sequence[Any]]) -> None:
+        self.text, self.values = text, values
+        self.columns: dict[str, str] = {}
+        self.constants: dict[str, Any] = {}
+        if len(text) > MAX_LENGTH:
+            raise StudyError(f"--where: an expression may have {MAX_LENGTH} characters")
+        if not text.strip():
+            raise StudyError('--where: the expression is empty; write one such as "C == 10"')
+        spelled = _CLASS.sub(lambda match: match[1] or "class_", text.strip())
+        try:
+            tree = ast.parse(spelled, mode="eval")
+        except SyntaxError as error:
+            raise self.error(f"not an expression ({error.msg})") from None
+        except (ValueError, MemoryError, RecursionError):
+            raise self.error("not an expression") from None
+        self.query = self._translated(tree.body)
+
+    def error(self, message: str) -> StudyError:
+        """The error that this expression is wrong."""
+        return StudyError(f"--where {shown(self.text)}: {message}")
+
+    def _translated(self, node: ast.expr, depth: int = 0) -> str:
+        if depth > _MAX_DEPTH:
+            raise self.error("nested too deeply")
+        if isinstance(node, ast.BoolOp):
+            word = " and " if isinstance(node.op, ast.And) else " or "
+            return f"({word.join(self._translated(part, depth + 1) for part in node.values)})"
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return f"(not {self._translated(node.operand, depth + 1)})"
+        if isinstance(node, ast.Compare):
+            return self._comparison(node)
+        raise self.error(
+            f"{_source(node)} is no comparison; write one such as C == 10, joined by and, or, not"
+        )
+
+    def _comparison(self, node: ast.Compare) -> str:
+        """The comparison; what a run does not have compares as false."""
+        if not all(type(operator) in _OPERATORS for operator in node.ops):
+            raise self.error("only ==, !=, <, <=, >, >=, in and not in compare")
+        nodes = [node.left, *node.comparators]
+        listed = [False, *(isinstance(operator, ast.In | ast.NotIn) for operator in node.ops)]
+        if [isinstance(side, ast.List | ast.Tuple) for side in nodes] != listed:
+            raise self.error("'in' takes a list, such as C in [1, 10]; no other takes one")
+        names = [name for name in map(_name, nodes) if name]
+        for name in names:
+            if name not in self.values:
+                raise self.error(f"unknown name {name!r}{suggest(name, list(self.values))}")
+        sides = [self._side(side) for side in nodes]
+        if not names:
+            raise self.error(f"{_source(node)} compares no property of a run")
+        if all(isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn) for op in node.ops):
+            self._check_values(names, node)
+        parts = [
+            f"({left} {_OPERATORS[type(operator)]} {right})"
+            for left, operator, right in zip(sides, node.ops, sides[1:], strict=False)
+        ]
+        parts += [f"({self.columns[name]} == {self.columns[name]})" for name in names]
+        return f"({' and '.join(parts)})"
+
+    def _side(self, node: ast.expr) -> str:
+        name = _name(node)
+        if name:
+            return self.columns.setdefault(name, f"column_{len(self.columns)}")
+        constant = f"constant_{len(self.constants)}"
+        self.constants[constant] = self._constant(node)
+        return f"@{constant}"
+
+    def _constant(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.List | ast.Tuple):
+            return [self._constant(item) for item in node.elts]
+        if isinstance(node, ast.Name) and node.id in ("true", "false"):
+            return node.id == "true"
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float):
+            return node.value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            value = self._constant(node.operand)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return -value
+        raise self.error(f"{_source(node)} is neither a name nor a number, text, true or false")
+
+    def _check_values(self, names: Iterable[str], node: ast.Compare) -> None:
+        texts = [
+            item.value
+            for item in ast.walk(node)
+            if isinstance(item, ast.Constant) and isinstance(item.value, str)
+        ]
+        for name in set(names).intersection(_NAMING):
+            known = self.values[name]
+            for text in texts:
+                if text not in known:
+                    hint = suggest(text, [str(value) for value in known])
+                    raise self.error(f"no {name} of the study is {text!r}{hint}")
+
+
+def _name(node: ast.expr) -> str:
+    """The name that a side of a comparison is, such as "C" or "solver.C"; empty if it is none."""
+    if isinstance(node, ast.Attribute):
+        before = _name(node.value)
+        return f"{before}.{node.attr}" if before else ""
+    if isinstance(node, ast.Name) and node.id not in ("true", "false"):
+        return "class" if node.id == "class_" else node.id
+    return ""
+
+
+def _source(node: ast.expr) -> str:
+    try:
+        return shown(ast.unparse(node).replace("class_", "class"))
+    except (RecursionError, ValueError):
+        return "it"
 
 
 def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
@@ -161,29 +338,24 @@ def _select_tasks(study: StudyBase, names: Iterable[str]) -> list[TaskEntry]:
     StudyError
         For a name that is neither.
     """
-    from ..planning.kinds import kind_named
-
     chosen: list[TaskEntry] = []
     for name in split_names(names, [task.label for task in study.tasks]):
         key = name.casefold()
-        found = [task for task in study.tasks if key in map(str.casefold, task.names)]
-        found = found or _of_grid(study.tasks, key)
-        if not found:
+        tasks = [task for task in study.tasks if key in map(str.casefold, task.names)]
+        tasks = tasks or _of_grid(study.tasks, key)
+        if not tasks:
             # A label of the study stays that of the study's own task, chosen or not.
             label = _free(label_of(name)[: MAX_LABEL - 4], [*chosen, *study.tasks])
-            new = kind_named(study.kind).new_task(study, name, label)
-            found = [new]
-        chosen.extend(task for task in found if task not in chosen)
+            new = study.new_task(name, label)
+            if new is None:
+                names_of_tasks = [text for task in study.tasks for text in task.names]
+                hints = dict.fromkeys([*names_of_tasks, *_stems(study.tasks), *study.other_tasks()])
+                raise StudyError(unknown(name, list(hints)))
+            tasks = [new]
+        chosen.extend(task for task in tasks if task not in chosen)
     if not chosen:
         raise StudyError("no dataset is selected")
     return chosen
-
-
-def unknown_task(study: StudyBase, name: str, known: Iterable[str] = ()) -> StudyError:
-    """The error for a task that there is not; it suggests the nearest name."""
-    names = dict.fromkeys(text for task in study.tasks for text in task.names)
-    names |= dict.fromkeys([*_stems(study.tasks), *known])
-    return StudyError(unknown(name, list(names)))
 
 
 def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]:
@@ -195,37 +367,53 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
         For a name that no solver has.
     """
     chosen: list[SolverEntry] = []
-    labels = [solver.label for solver in study.solvers]
-    for name in split_names(names, labels):
-        key = name.casefold()
-        found = [solver for solver in study.solvers if key == solver.label.casefold()]
-        known = label = ""
-        if not found and (is_foreign(name) or (study.kind == "svm" and is_command(name))):
-            known = resolve_solver_name(name, study.kind, where="--solver")
-            found = [solver for solver in study.solvers if solver.name == known]
-        elif not found:
-            known = find(name, registered(study.kind)) or ""
-            found = [
-                solver
-                for solver in study.solvers
-                if key in (solver.name.casefold(), solver.class_name.casefold())
-            ]
-        found = found or _of_grid(study.solvers, key)
-        offer = None if found or known else _offered(name, study.kind)
-        if offer is not None:
-            known, label = offer.target, offer.name
-            found = [solver for solver in study.solvers if solver.name == known]
-        if not found:
-            if not known:
-                raise StudyError(
-                    _unknown_solver(name, study.kind, [*labels, *_stems(study.solvers)])
-                )
+    for name in split_names(names, [solver.label for solver in study.solvers]):
+        entries = _solvers_named(study, name)
+        if not isinstance(entries, list):
+            target, label = entries
             # A label of the study stays that of the study's own solver, chosen or not.
-            found = [_new_solver(known, label, [*chosen, *study.solvers])]
-        chosen.extend(solver for solver in found if solver not in chosen)
+            entries = [_new_solver(target, label, [*chosen, *study.solvers])]
+        chosen.extend(solver for solver in entries if solver not in chosen)
     if not chosen:
         raise StudyError("no solver is selected")
     return chosen
+
+
+def _solvers_named(study: StudyBase, name: str) -> list[SolverEntry] | tuple[str, str]:
+    """The solvers of a study that a name means, or the name and label of one that it lacks.
+
+    Labels come first, then names and classes, grids, and what installed packages offer.
+
+    Raises
+    ------
+    StudyError
+        If there is no solver of that name.
+    """
+    key = name.casefold()
+    entries = [solver for solver in study.solvers if key == solver.label.casefold()]
+    if entries:
+        return entries
+    if is_foreign(name) or (study.kind == "svm" and is_command(name)):
+        target = resolve_solver_name(name, study.kind)
+        entries = [solver for solver in study.solvers if solver.name == target]
+        return entries or _of_grid(study.solvers, key) or (target, "")
+    entries = [
+        solver
+        for solver in study.solvers
+        if key in (solver.name.casefold(), solver.class_name.casefold())
+    ]
+    entries = entries or _of_grid(study.solvers, key)
+    if entries:
+        return entries
+    registered = find(name, solver_names(study.kind))
+    if registered is not None:
+        return registered, ""
+    offer = offered_solver(name, study.kind)
+    if offer is None:
+        labels = [solver.label for solver in study.solvers]
+        raise StudyError(unknown_solver(name, study.kind, [*labels, *_stems(study.solvers)]))
+    entries = [solver for solver in study.solvers if solver.name == offer.target]
+    return entries or (offer.target, offer.name)
 
 
 def _of_grid(entries: Sequence[EntryT], stem: str) -> list[EntryT]:
@@ -258,129 +446,6 @@ def _new_solver(name: str, label: str, taken: Sequence[SolverEntry]) -> SolverEn
             f"--solver {visible(name, _SHOWN)}: its {what} {words}; rename it, or give it a label "
             "in a study file"
         ) from None
-
-
-def split_names(names: Iterable[str], labels: Iterable[str] = ()) -> list[str]:
-    """Names given one by one or separated by commas, without repetitions.
-
-    A comma that is part of one of the ``labels`` separates nothing.
-
-    Raises
-    ------
-    StudyError
-        For what is no text.
-    """
-    whole = {label.casefold() for label in labels}
-    parts: list[str] = []
-    for name in [names] if isinstance(names, str) else names:
-        if not isinstance(name, str):
-            raise StudyError(
-                f"{shown(name)} is no name; give a text, such as 'SMO' or 'file.py:Class'"
-            )
-        parts += [name] if name.strip().casefold() in whole else name.split(",")
-    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
-
-
-def is_foreign(name: str) -> bool:
-    """Whether a solver's name means code from outside the project, not a registered solver."""
-    return ":" in name
-
-
-def resolve_solver_name(name: str, kind: str, *, where: str = "", folder: str | None = None) -> str:
-    """A registry name in its own spelling; a file's path made absolute; a module's name as is.
-
-    What an installed package offers becomes the "package.module:Class" that it stands for.
-
-    Raises
-    ------
-    StudyError
-        For an unknown name.
-    SolverError
-        For a file that does not exist or does not define the class, or an offer of no use.
-    """
-    from ..planning.solvers import SolverSpec
-
-    if kind == "svm" and is_command(name):
-        return located_command(name, folder)
-    if is_foreign(name):
-        return SolverSpec.parse(name, folder).checked().text
-    found = find(name, registered(kind))
-    if found is not None:
-        return found
-    offer = _offered(name, kind)
-    if offer is None:
-        place = f"{where}: " if where else ""
-        raise StudyError(f"{place}{_unknown_solver(name, kind)}")
-    return offer.target
-
-
-def registered(kind: str) -> list[str]:
-    """Names of the registered solvers for a kind of studies."""
-    from ...solvers.registration import solver_names
-
-    return solver_names(kind)
-
-
-def _offered(name: str, kind: str) -> Offer | None:
-    """What an installed package offers by this name; None if it is one of another kind's solvers.
-
-    Raises
-    ------
-    SolverError
-        If the name is offered, but cannot be used.
-    """
-    from ..planning.entry_points import offered
-
-    return None if _kind_of_registered(name, kind) else offered(name)
-
-
-def _kind_of_registered(name: str, kind: str) -> str:
-    """The other kind of studies that a registered solver is for; empty if there is none."""
-    from ..planning.kinds import kind_names
-
-    others = (other for other in kind_names() if other != kind)
-    return next((other for other in others if find(name, registered(other)) is not None), "")
-
-
-def _unknown_solver(name: str, kind: str, labels: Iterable[str] = ()) -> str:
-    """What is wrong with a solver's name: the nearest one, or where the name belongs."""
-    from ..planning.entry_points import offers
-
-    other = _kind_of_registered(name, kind)
-    if other:
-        return f"{name} is a solver for studies of the kind {other!r}, not {kind!r}"
-    if name.endswith(".py"):
-        return f"{name!r} is a file; name the class in it too, as in {name}:MySolver"
-    known = [*labels, *registered(kind), *(offer.name for offer in offers())]
-    return f"unknown solver {name!r}{suggest(name, list(dict.fromkeys(known)))}"
-
-
-def find(name: str, known: Iterable[str]) -> str | None:
-    """The known name that this is in any case, or None."""
-    exact = {candidate.casefold(): candidate for candidate in known}
-    return exact.get(name.casefold())
-
-
-def dataset_names() -> list[str]:
-    """Names of the registered datasets."""
-    return list(_sources())
-
-
-def imported_names() -> list[str]:
-    """Names of the imported datasets."""
-    from ...data_loaders.cache import datasets_folder
-    from ...data_loaders.own.importing import imported_names as names_in
-
-    return list(names_in(datasets_folder()))
-
-
-def source_of(dataset: str) -> Source:
-    """Where a registered dataset comes from."""
-    return _sources()[dataset]
-
-
-def _sources() -> Mapping[str, Source]:
-    return {source.name: source for source in sources()}
 
 
 def _free(label: str, taken: Sequence[Any]) -> str:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ...solvers.kernels import Kernel, kernel_class, kernel_names
-from ...solvers.registration import kernel_entries
 from ..errors import StudyError
 from ..evaluation.svm import Fold, Problem
-from ..planning.keys import hash_json
-from ..planning.sources import closure, code_hash, project_file
-from .datasets import LIST_OPTIONS, DatasetTask, registered_source
 from .grid import Axes
-from .model import MAX_RUNS, REFERENCE, StudyBase
-from .parts import Finite, Positive, SolverEntry, StudyPart
+from .model import (
+    LIST_OPTIONS,
+    MAX_RUNS,
+    REFERENCE,
+    DatasetTask,
+    Finite,
+    Positive,
+    SolverEntry,
+    StudyBase,
+    StudyPart,
+)
+from .names import dataset_names, find, imported_names, is_users_file, registered_source
 
 MAX_FOLDS = 1000
 #: Parameters of kernels that every estimator with a kernel takes.
@@ -251,25 +256,6 @@ def _kernel_so_far(info: ValidationInfo) -> type[Kernel] | None:
     return None if name is None else kernel_class(name)
 
 
-def kernel_code(*kernels: Any) -> dict[str, str]:
-    """Hashes of the code of the kernels among these names; no import of a solver leads there.
-
-    Parameters
-    ----------
-    *kernels : object
-        Values of a parameter ``kernel``; those that are no names of kernels are left out.
-    """
-    known = kernel_entries()
-    return {name: _code_of(name) for name in kernels if isinstance(name, str) and name in known}
-
-
-@cache
-def _code_of(kernel: str) -> str:
-    module = kernel_entries()[kernel].module.removeprefix("marginbench.")
-    files = closure([project_file(f"{module.replace('.', '/')}.py")])
-    return hash_json({name: code_hash(path) for name, path in files.items()})
-
-
 class Study(StudyBase):
     """Tasks x solvers x seeds, with budgets."""
 
@@ -302,6 +288,17 @@ class Study(StudyBase):
         # What is tuned is split by the seed, and what is chosen may differ.
         varies = task.folds is not None or task.tune or entry.tune
         return not varies and bool(traits.get("deterministic"))
+
+    def new_task(self, name: str, label: str) -> Task | None:
+        dataset = find(name, dataset_names())
+        if dataset is not None:
+            return Task(dataset=dataset, label=label.replace(name, dataset, 1)).completed()
+        if name in imported_names() or is_users_file(name, None):
+            return Task(dataset=name, label=label).completed()
+        return None
+
+    def other_tasks(self) -> list[str]:
+        return [*dataset_names(), *imported_names()]
 
     def check_entry(self, entry: SolverEntry, where: str) -> None:
         for parameter in entry.tune:

@@ -1,18 +1,390 @@
-"""Writing a study as a TOML file; reading it gives an equal study."""
+"""Studies as TOML files: read, with messages that name file, line, key, value and the nearest name.
+
+Writing a study as a file and reading it gives an equal study.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, get_origin
 
-from ..errors import StudyError
-from .grid import Axes
-from .model import StudyBase
+from pydantic import BaseModel, ValidationError
 
+from ...data_loaders import suggest
+from ..errors import SolverError, StudyError, UserError
+from ..words import shown, visible
+from .grid import ZIP, Axes, origins
+from .model import KeyPath, StudyBase, StudyFile, key_path, table_type
+from .names import KINDS, dataset_names, find, resolve_solver_name
+
+#: Mistakes that are told of one study.
+MAX_MISTAKES = 20
+# Characters that are read to find lines: more are not worth the wait.
+_PATIENCE = 5_000_000
+#: What to write, by the type of the problem, where the checker's own words would not say it.
+_REMEDIES = {
+    "tuple_type": "write a list",
+    "model_type": "write it as a table [{}]",
+    "dict_type": "write it as a table, {{ key = value }}",
+    "string_pattern_mismatch": "may hold letters, digits, '.', '_' and '-', none of the last three "
+    "first",
+    "string_too_short": "must not be empty",
+}
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def study_names() -> list[str]:
+    """Names of the studies that ship with marginbench."""
+    return sorted(_shipped())
+
+
+def _shipped() -> dict[str, Any]:
+    """Name -> TOML file of each study that ships with marginbench."""
+    folder = resources.files("marginbench.studies")
+    return {
+        item.name.removesuffix(".toml"): item
+        for item in folder.iterdir()
+        if item.name.endswith(".toml")
+    }
+
+
+def load_study(name_or_path: str | Path) -> StudyBase:
+    """Load a study that ships with marginbench, or one of the user's.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Name of a shipped study, or path of a TOML file.
+
+    Raises
+    ------
+    StudyError
+        If there is none, or if it does not make sense; the message names file, key and value.
+
+    Returns
+    -------
+    StudyBase
+        Of the type of its kind: a file says ``kind = "feasibility"``, or is of SVM solvers.
+    """
+    shipped = _shipped()
+    name = find(str(name_or_path), shipped)
+    path = Path(name_or_path)
+    if name is not None and not path.is_file():
+        return parse_study(shipped[name].read_bytes(), where=f"{name}.toml")
+    if not path.is_file():
+        raise StudyError(_not_found(name_or_path, shipped))
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read ({error.strerror})") from None
+    return parse_study(content, where=str(path), folder=str(path.parent.resolve()))
+
+
+def parse_study(content: bytes, *, where: str, folder: str | None = None) -> StudyBase:
+    """Build a study from the content of a TOML file.
+
+    Parameters
+    ----------
+    content : bytes
+    where : str
+        What the messages call the file.
+    folder : str, optional
+        Where the user's files are looked for, solvers and data; the current folder by default.
+
+    Raises
+    ------
+    StudyError
+    """
+    try:
+        return _parsed(content, where, folder)
+    except (StudyError, SolverError) as error:
+        # What the file holds may be of any length, and hold any characters.
+        raise type(error)(*map(visible, error.lines)) from None
+
+
+def _parsed(content: bytes, where: str, folder: str | None) -> StudyBase:
+    text, values = _read_toml(content, where)
+    file = StudyFile(where, text)
+    model = _model(values, file)
+    try:
+        file = replace(file, origins=origins(values, model.axes()))
+        study = model.model_validate(values)
+    except ValidationError as error:
+        raise StudyError(*mistakes(error, file, model)) from None
+    except StudyError as error:
+        raise StudyError(f"{file.at(file.written(error.at))}: {error}") from None
+    return completed_study(study, file, folder)
+
+
+def _read_toml(content: bytes, where: str) -> tuple[str, dict[str, Any]]:
+    """The text of a TOML file, and its values."""
+    try:
+        text = content.decode("utf-8-sig")
+        return text, tomllib.loads(text)
+    except RecursionError:
+        raise StudyError(f"{where}: not valid TOML: nested too deeply") from None
+    except ValueError as error:  # also of a number with more digits than Python reads
+        raise StudyError(f"{where}: not valid TOML: {error}") from None
+
+
+def key_lines(text: str) -> dict[KeyPath, int]:
+    """The line of each key, table and entry of a list, counted from 1.
+
+    The standard library reads TOML, but gives no lines. Each statement of a file is TOML by itself:
+    it ends with the first line up to which it can be read.
+
+    Parameters
+    ----------
+    text : str
+        Valid TOML. Of other text the lines are found up to what cannot be read.
+
+    Returns
+    -------
+    dict
+        The path of a key -> the line where its statement begins: ``("task", 1, "C")`` is the key
+        ``C`` of the second ``[[task]]``.
+    """
+    lines: dict[KeyPath, int] = {}
+    entries: dict[KeyPath, int] = {}
+    table: KeyPath = ()
+    statement, start, left = "", 1, _PATIENCE
+
+    def note(path: KeyPath, value: Any) -> None:
+        lines.setdefault(path, start)
+        if isinstance(value, dict | list):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, item in items:
+                note((*path, key), item)
+
+    for number, line in enumerate(text.split("\n"), 1):
+        start, before = (start, statement) if statement else (number, "")
+        statement = f"{before}{line}\n"
+        if before and not any(mark in line for mark in ("]", "}", '"""', "'''")):
+            continue
+        left -= len(statement)
+        if left < 0:
+            break
+        try:
+            values = tomllib.loads(statement)
+        except (ValueError, RecursionError):
+            continue
+        if statement.lstrip().startswith("["):
+            table = ()
+            while values:
+                ((key, values),) = values.items()
+                table += (key,)
+                lines.setdefault(table, start)
+                if isinstance(values, list):
+                    values = {}
+                    entries[table] = entries.get(table, -1) + 1
+                if table in entries:
+                    table += (entries[table],)
+                    lines.setdefault(table, start)
+        else:
+            for key, value in values.items():
+                note((*table, key), value)
+        statement = ""
+    return lines
+
+
+def _model(values: Mapping[str, Any], file: StudyFile) -> type[StudyBase]:
+    """The type of study that a file means."""
+    kind = values.get("kind", "svm")
+    if kind not in KINDS:
+        hint = suggest(str(kind), list(KINDS))
+        raise StudyError(f"{file.at(('kind',))}: kind = {shown(kind)} is not known{hint}")
+    return study_type(str(kind))
+
+
+def study_type(kind: str) -> type[StudyBase]:
+    """The type of the studies of a kind."""
+    from .feasibility import FeasibilityStudy
+    from .svm import Study
+
+    types: dict[str, type[StudyBase]] = {"svm": Study, "feasibility": FeasibilityStudy}
+    return types[kind]
+
+
+def completed_study(study: StudyBase, file: StudyFile, folder: str | None = None) -> StudyBase:
+    """The study with names in their own spelling, and what datasets decide filled in.
+
+    Parameters
+    ----------
+    study : StudyBase
+    file : StudyFile
+        Where the messages say that its entries stand.
+    folder : str, optional
+        Where the files of a user's solvers and data are looked for; the current folder by default.
+
+    Raises
+    ------
+    StudyError
+    """
+    # A mistake in a grid is one, in however many of its entries it is found.
+    wrong: dict[str, type[UserError]] = {}
+    tasks = []
+    for table in study.task_tables:
+        for number, task in enumerate(getattr(study, table)):
+            path = file.written((table, number))
+            try:
+                tasks.append(task.completed(f"{key_path(path)}.", folder))
+            except StudyError as error:
+                registered = find(getattr(task, "dataset", ""), dataset_names())
+                at = file.at((*path, "dataset" if registered is None else "dataset_params"))
+                wrong |= dict.fromkeys((f"{at}: {line}" for line in error.lines), StudyError)
+    solvers = []
+    paths = {}
+    for number, entry in enumerate(study.solvers):
+        path = paths[entry.label] = file.written((study.solver_table, number))
+        try:
+            name = resolve_solver_name(entry.name, study.kind, folder=folder)
+            solvers.append(entry.model_copy(update={"name": name}))
+        except (SolverError, StudyError) as error:
+            at = file.at((*path, "name"))
+            wrong[f"{at}: {key_path(path)}.name: {error}"] = type(error)
+            continue
+        try:
+            study.check_entry(entry, key_path(path))
+        except StudyError as error:
+            wrong[f"{file.at((*path, 'params'))}: {error}"] = StudyError
+    if wrong:
+        raise next(iter(wrong.values()))(*wrong)
+    placed = study.read_from(replace(file, solvers=paths))
+    return placed.with_tasks(tasks).with_solvers(solvers)
+
+
+def _not_found(name: str | Path, shipped: Mapping[str, Any]) -> str:
+    text = str(name)
+    if text.endswith(".toml") or os.sep in text:
+        return f"no such study file: {text}"
+    return f"unknown study {text!r}{suggest(text, sorted(shipped))}"
+
+
+def mistakes(error: ValidationError, file: StudyFile, model: type[BaseModel]) -> list[str]:
+    """A line for each mistake, in the order of the file.
+
+    Parameters
+    ----------
+    error : pydantic.ValidationError
+    file : StudyFile
+        Of the values that were checked.
+    model : type
+        Of what they were to make: a study or a part of one.
+    """
+    problems = error.errors(include_url=False)
+    # A misspelt key is unknown, and the right one is missing: what was written tells more.
+    misspelt = {problem["loc"][:-1] for problem in problems if problem["type"] == "extra_forbidden"}
+    # A mistake in a grid is one, in however many of its entries it is found.
+    messages: dict[KeyPath, str] = {}
+    for problem in problems:
+        kind, location = problem["type"], problem["loc"]
+        # A list whose entries are wrong is also reported as too short; that is no news.
+        consequence = (kind == "too_short" and problem["input"]) or (
+            kind == "missing" and location[:-1] in misspelt
+        )
+        if not consequence:
+            messages.setdefault(file.written(location), _explained(problem, file, model))
+    lines = [messages[path] for path in sorted(messages, key=lambda path: file.line(path) or 0)]
+    rest = len(lines) - MAX_MISTAKES
+    return lines if rest <= 0 else [*lines[:MAX_MISTAKES], f"{file.where}: {rest} more mistakes"]
+
+
+def _explained(problem: Any, file: StudyFile, model: type[BaseModel]) -> str:
+    location = file.written(problem["loc"])
+    where, path = file.at(location), key_path(location)
+    kind, value = problem["type"], problem["input"]
+    if kind == "extra_forbidden":
+        return f"{where}: {_unknown_key(location, value, model)}"
+    if kind == "missing":
+        if path in _tables(model):
+            return f"{file.where}: a study needs at least one [[{path}]]"
+        return f"{where}: the key {path!r} is missing"
+    if kind == "literal_error":
+        expected = [
+            part.strip(" '") for part in problem["ctx"]["expected"].replace(" or ", ",").split(",")
+        ]
+        return f"{where}: {path} = {shown(value)} is not known{suggest(str(value), expected)}"
+    if kind == "too_short" and path in _tables(model):
+        return f"{where}: {path} is empty; a study needs at least one [[{path}]]"
+    if kind == "tuple_type" and path in _tables(model) and isinstance(value, dict):
+        return f"{where}: [{path}] is one table where a study has a list of them; write [[{path}]]"
+    if kind == "model_type" and isinstance(location[-1], int):
+        return f"{where}: {path} = {shown(value)}: {_as_entry(str(location[0]), file)}"
+    message = _REMEDIES.get(kind, "").format(path) or problem["msg"]
+    message = message.removeprefix("Input ").removeprefix("Value error, ")
+    return f"{where}: {path} = {shown(value)}: {message}"
+
+
+def _as_entry(table: str, file: StudyFile) -> str:
+    """How an entry of a table is written, in a file or in Python."""
+    if file.text:
+        return f"write it as a table [[{table}]]"
+    if table in ("solver", "method"):
+        return "give a dictionary such as {'name': 'SMO'} or {'name': 'file.py:Class'}"
+    return "give a dictionary such as {'dataset': 'digits'} or {'dataset': 'file.csv'}"
+
+
+def _unknown_key(location: Sequence[str | int], value: Any, model: type[BaseModel]) -> str:
+    """What is wrong with a key that there is not, and the nearest that there is."""
+    table = _table_at(location[:-1], model)
+    keys = list(table.model_fields)
+    if table is not model and isinstance(getattr(table, "axes", None), Axes):
+        keys.append(ZIP)
+    name = str(location[-1])
+    hint = suggest(name, keys)
+    if len(location) > 1 or not _is_table(value):
+        return f"unknown key {key_path(location)!r}{hint}"
+    for key in keys:
+        hint = hint.replace(f"'{key}'", _bracketed(key, model))
+    written = f"[[{name}]]" if isinstance(value, list) else f"[{name}]"
+    return f"unknown table {written}{hint}"
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) or (
+        isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+    )
+
+
+def _tables(model: type[BaseModel]) -> list[str]:
+    """Names of the fields that hold tables of entries."""
+    return [
+        name
+        for name, field in model.model_fields.items()
+        if get_origin(field.annotation) is tuple and hasattr(table_type(model, name), "axes")
+    ]
+
+
+def _bracketed(key: str, model: type[BaseModel]) -> str:
+    """A key of a study as its file writes it: [[task]], [budget], 'seeds'."""
+    if key in _tables(model):
+        return f"[[{key}]]"
+    annotation = model.model_fields[key].annotation
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return f"[{key}]"
+    return repr(key)
+
+
+def _table_at(location: Sequence[str | int], model: type[BaseModel]) -> type[BaseModel]:
+    """The type of the table that stands at this place of a study."""
+    table: type[BaseModel] = model
+    for part in location:
+        if isinstance(part, int):
+            continue
+        annotation = table.model_fields[part].annotation
+        if get_origin(annotation) is tuple:
+            table = table_type(table, part)
+        elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            table = annotation
+    return table
 
 
 def to_toml(study: StudyBase) -> str:
@@ -26,7 +398,8 @@ def to_toml(study: StudyBase) -> str:
     values = study.model_dump(exclude_none=True, exclude_defaults=True)
     entries = (*study.task_tables, study.solver_table)
     lines = [] if study.kind == "svm" else [f"kind = {_text(study.kind, 'kind')}"]
-    tables = {name: values.pop(name) for name in (*entries, *_tables(values)) if name in values}
+    own = [name for name, value in values.items() if isinstance(value, Mapping)]
+    tables = {name: values.pop(name) for name in (*entries, *own) if name in values}
     values.pop("kind", None)
     lines += _pairs(values, "")
     for name, table in tables.items():
@@ -53,10 +426,6 @@ def _plain_lists(entry: Mapping[str, Any], axes: Axes) -> dict[str, Any]:
 def _as_value(name: str, item: Any, axes: Axes) -> Any:
     is_list = isinstance(item, list | tuple) and name not in axes.lists
     return {"value": item} if is_list else item
-
-
-def _tables(values: Mapping[str, Any]) -> list[str]:
-    return [name for name, value in values.items() if isinstance(value, Mapping)]
 
 
 def _pairs(values: Mapping[str, Any], where: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...data_loaders import suggest
-from ...harness.planning.kinds import kind_named
+from ...harness.planning.plan import kind_named
 from ...harness.results.measures import Measure, counter_measures, measures_of
 from ..derived import derived_measures
 from ..described import CellTask

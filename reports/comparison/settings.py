@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ...harness.planning.versions import content_version, read_sources
+from ...harness.planning.fingerprint import content_version, read_sources
 from ..described import SvmTask
 from ..frames import json_object, records
 from ..results import Results

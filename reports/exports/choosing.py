@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ...data_loaders import suggest
-from ...harness.study.select import find, split_names
+from ...harness.study.names import find, split_names
 from ..analysis import Analysis
 from ..drawing.styles import SolverStyle
 from ..errors import ReportError

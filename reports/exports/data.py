@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...harness.planning.kinds import kind_named
+from ...harness.planning.plan import kind_named
 from ...harness.results.measures import columns_of, counter_measures
 from ..analysis import Analysis
 

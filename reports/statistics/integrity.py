@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...harness.planning.versions import content_version
+from ...harness.planning.fingerprint import content_version
 from ..formatting import plural
 from ..frames import by_solver, json_object, records
 from .objective import resolution

@@ -35,11 +35,10 @@ if TYPE_CHECKING:
     )
     from marginbench.harness.execution.outcomes import RunSummary as RunSummary
     from marginbench.harness.results.store import read_record as read_record
-    from marginbench.harness.study.budget import Budget as Budget
     from marginbench.harness.study.feasibility import FeasibilityStudy as FeasibilityStudy
-    from marginbench.harness.study.file import load_study as load_study
-    from marginbench.harness.study.parts import SolverEntry as SolverEntry
+    from marginbench.harness.study.model import Budget as Budget, SolverEntry as SolverEntry
     from marginbench.harness.study.svm import Study as Study, Task as Task, Tuning as Tuning
+    from marginbench.harness.study.toml import load_study as load_study
     from marginbench.reports import report as report
     from marginbench.reports.comparison.result import Comparison as Comparison, compare as compare
     from marginbench.reports.exports import export as export
@@ -67,7 +66,7 @@ _HOMES = {
     "FeasibilityStudy": "harness.study.feasibility",
     "RunSummary": "harness.execution.outcomes",
     "read_record": "harness.results.store",
-    "load_study": "harness.study.file",
+    "load_study": "harness.study.toml",
     "Budget": "harness.study.model",
     "SolverEntry": "harness.study.model",
     "Study": "harness.study.svm",
@@ -97,7 +96,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = import_module(f"{__name__}.{_HOMES.get(name, 'solvers')}")
     if name not in _HOMES and name not in home.__all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        instead = import_module(f"{__name__}.harness.removed").NAMES.get(name)
+        hint = f": it was removed; {instead}" if instead else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     return getattr(home, name)
 
 

@@ -13,7 +13,7 @@ from benchmarks import tasks, work
 from benchmarks.quickstart import Quickstart
 from marginbench.harness.evaluation.verdict import build_evaluator
 from marginbench.harness.execution.workbench import estimator_and_data, planned_runs
-from marginbench.harness.study.file import load_study
+from marginbench.harness.study.toml import load_study
 from marginbench.solvers import SMO, registry
 from marginbench.solvers.numeric.counters import computed_counters, evaluation_counters
 

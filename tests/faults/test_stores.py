@@ -32,9 +32,9 @@ from marginbench.harness.results.remote import leases, opening
 from marginbench.harness.results.remote.cloud_objects import RETRY_VARIABLE
 from marginbench.harness.results.remote.objects import StoreError
 from marginbench.harness.results.remote.urls import StoreUrl
-from marginbench.harness.study.file import completed_study
-from marginbench.harness.study.places import Places
+from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.svm import Study
+from marginbench.harness.study.toml import completed_study
 from marginbench.reports.results import load_results
 from marginbench.solvers.numeric.compiling import cache_folder
 
@@ -208,7 +208,7 @@ def board() -> Study:
         "task": [{**BOARD, "label": "a"}],
         "solver": [{"name": "Perceptron"}],
     }
-    return completed_study(Study.model_validate(values), Places("study"))
+    return completed_study(Study.model_validate(values), StudyFile("study"))
 
 
 @pytest.fixture(scope="module")

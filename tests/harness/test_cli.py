@@ -14,13 +14,14 @@ from pathlib import Path
 import psutil
 import pytest
 
+import marginbench
 from marginbench import data_loaders
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import ReferenceFailure
 from marginbench.harness.execution import session
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.planning.questions import DatasetWork
+from marginbench.harness.planning.preflight import DatasetWork
 from marginbench.harness.results.store import RecordStore
 
 Run = Callable[..., tuple[int, str, str]]
@@ -211,7 +212,7 @@ def test_json_is_one_object_on_the_output(run: Run, small: Path) -> None:
 def test_a_dry_run_runs_and_writes_nothing(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("marginbench.harness.planning.preview.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", session.LocalPool)
     arguments = ("run", "small.toml", "--dry-run", "--seeds", "2", "--timeout", "30")
     code, out, _ = run(*arguments, "--jobs", "4")
     assert (code, out.splitlines()) == (
@@ -250,7 +251,7 @@ def test_a_dry_run_checks_the_options_of_a_cluster(
 def test_a_dry_run_computes_no_reference_optimum(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("marginbench.harness.planning.preview.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", session.LocalPool)
     monkeypatch.setenv("MARGINBENCH_CACHE", str(small / "cache"))
     text = SMALL.replace("reference = false\n", "")
     (small / "small.toml").write_text(text)
@@ -275,7 +276,7 @@ def test_a_dry_run_computes_no_reference_optimum(
 
 def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("run", "small.toml", "--solver", "smo")
-    monkeypatch.setattr("marginbench.harness.planning.explain.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", session.LocalPool)
     code, out, _ = run("explain", "results/small")
     assert code == 0
     first, *lines = out.splitlines()
@@ -552,3 +553,23 @@ def test_json_goes_through_a_pipe(
     process.stdout.close()
     process.wait(timeout=120)
     assert process.returncode == 141
+
+
+def test_what_was_removed_names_its_replacement(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from marginbench.harness import removed
+
+    monkeypatch.setattr(removed, "COMMANDS", {"gather": "use 'report'", "run --far": "give --out"})
+    monkeypatch.setattr(removed, "NAMES", {"old_name": "use new_name"})
+    assert run("gather", "x") == (2, "", "marginbench: gather was removed; use 'report'\n")
+    for option in (["--far"], ["--far=1"], ["quickstart", "--far", "1"]):
+        assert run("run", *option) == (2, "", "marginbench: run --far was removed; give --out\n")
+    with pytest.raises(AttributeError, match="'old_name': it was removed; use new_name"):
+        marginbench.old_name
+
+
+def test_nothing_is_said_to_be_removed_that_is_there(run: Run) -> None:
+    from marginbench.harness import removed
+
+    for name in removed.COMMANDS:
+        assert f"{name} was removed; {removed.COMMANDS[name]}" in run(*name.split())[2]
+    assert not set(removed.NAMES).intersection(dir(marginbench))

@@ -20,16 +20,15 @@ from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import SilentProgress
 from marginbench.harness.execution.session import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.planning.asking import Ask
 from marginbench.harness.planning.explain import explain
-from marginbench.harness.planning.kinds import Run, kind_named
+from marginbench.harness.planning.plan import Run, kind_named
+from marginbench.harness.planning.preflight import DatasetWork, preflight
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Record
-from marginbench.harness.study.budget import run_limits
-from marginbench.harness.study.file import load_study, parse_study
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study, Task
+from marginbench.harness.study.toml import load_study, parse_study
 from marginbench.reports.command import write_report
 
 BANK = "age,job,y\n" + "".join(
@@ -63,7 +62,7 @@ def planned(study: Any) -> tuple[list[Run], list[str]]:
     """The runs of a study, and what the user is told."""
     told: list[str] = []
     kind = kind_named(study.kind)
-    facts = kind.facts(study, Ask(InProcess(), run_limits(study.budget), told.append))
+    facts = preflight(study, InProcess(), told.append)
     return kind.plan(study, facts), told
 
 
@@ -167,10 +166,10 @@ def test_explaining_finds_the_data_from_anywhere(
 ) -> None:
     carried_out(load_study(folder / "mine.toml"), folder / "results")
     monkeypatch.chdir(tmp_path)
-    (item,) = explain(folder / "results", executor=InProcess())
+    (item,) = explain(folder / "results", InProcess())
     assert item.state == "recorded"
     (folder / "data" / "bank.csv").write_text(BANK.replace("27,", "28,"))
-    (item,) = explain(folder / "results", executor=InProcess())
+    (item,) = explain(folder / "results", InProcess())
     assert item.state == "stale"
     assert "task.fingerprint" in [difference.field for difference in item.differences]
 
@@ -244,7 +243,8 @@ def test_code_that_makes_data_runs_in_workers_only(folder: Path) -> None:
     text = STUDY.partition("[[task]]")
     file = folder / "mine.toml"
     file.write_text(
-        f"{text[0]}[[task]]\ndataset = 'mine.py:load'\n[[solver]]\nname = 'Perceptron'\n"
+        f"{text[0]}[[task]]\ndataset = 'mine.py:load'\nreference = false\n"
+        "[[solver]]\nname = 'Perceptron'\n"
     )
     study = load_study(file)
     assert not log.exists()
@@ -259,11 +259,12 @@ def test_code_that_makes_data_runs_in_workers_only(folder: Path) -> None:
         def _watched(self, jobs: Any) -> Any:
             for job in jobs:
                 assert isinstance(job, Job)
-                foreign.append(job.foreign)
+                if isinstance(job.work, DatasetWork):
+                    foreign.append(job.foreign)
                 yield job
 
     with Watched(1, logs) as pool:
-        found = Ask(pool, run_limits(study.budget), lambda line: None).datasets(study.tasks)
+        found = preflight(study, pool, lambda line: None).datasets
     assert not isinstance(found["load"], str), found
     assert foreign == [True]
     assert len(log.read_text().split()) == 1

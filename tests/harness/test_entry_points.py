@@ -15,13 +15,14 @@ import pytest
 
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.planning import catalogue
-from marginbench.harness.planning.entry_points import offered, offers
-from marginbench.harness.planning.questions import SolverInfo
+from marginbench.harness.loading import offered, offers
+from marginbench.harness.planning import solvers
+from marginbench.harness.planning.preflight import SolverInfo
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Record
-from marginbench.harness.study.file import load_study
-from marginbench.harness.study.select import resolve_solver_name, select
+from marginbench.harness.study.names import resolve_solver_name
+from marginbench.harness.study.select import select
+from marginbench.harness.study.toml import load_study
 
 Run = Callable[..., tuple[int, str, str]]
 Install = Callable[..., Path]
@@ -204,7 +205,7 @@ def test_odd_defaults_and_no_parameters_at_all_can_be_shown(
     info = SolverInfo(
         "odd.py:Odd", "Odd.", {"most": math.inf, "by": ("\u202e",)}, ("nu",), {"scalarization": "C"}
     )
-    monkeypatch.setattr(catalogue, "described", lambda name: {"svm": info})
+    monkeypatch.setattr(solvers, "described", lambda name, executor: {"svm": info})
     found = json.loads(run("solver", "odd.py:Odd", "--json")[1], parse_constant=pytest.fail)
     assert found["svm"]["parameters"] == {
         "nu": "required",
@@ -213,7 +214,7 @@ def test_odd_defaults_and_no_parameters_at_all_can_be_shown(
     }
     assert "\nscalarization  'C'\n" in run("solver", "odd.py:Odd")[1]
     info = replace(info, defaults={}, required=())
-    monkeypatch.setattr(catalogue, "described", lambda name: {"svm": info})
+    monkeypatch.setattr(solvers, "described", lambda name, executor: {"svm": info})
     code, out, _ = run("solver", "odd.py:Odd")
     assert code == 0
     assert out.endswith("parameters:\n  none\n")

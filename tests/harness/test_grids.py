@@ -8,10 +8,10 @@ import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.study.feasibility import FeasibilityStudy
-from marginbench.harness.study.file import parse_study
 from marginbench.harness.study.grid import MAX_ENTRIES, short
-from marginbench.harness.study.parts import SolverEntry
+from marginbench.harness.study.model import SolverEntry
 from marginbench.harness.study.svm import Study
+from marginbench.harness.study.toml import parse_study
 
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
 

@@ -22,17 +22,15 @@ from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Start
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import LiveProgress, PlainProgress
 from marginbench.harness.execution.session import run_study
-from marginbench.harness.planning.asking import Ask
-from marginbench.harness.planning.kinds import kind_named
-from marginbench.harness.planning.questions import DatasetInfo, DatasetWork
+from marginbench.harness.planning.plan import kind_named
+from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, preflight
 from marginbench.harness.planning.reuse import wider_limits
 from marginbench.harness.results.measures import columns_of, measures_of
 from marginbench.harness.results.records import RecordBase
 from marginbench.harness.results.store import RecordStore
-from marginbench.harness.study.budget import run_limits
-from marginbench.harness.study.file import load_study, parse_study, study_names
 from marginbench.harness.study.model import StudyBase
 from marginbench.harness.study.select import select
+from marginbench.harness.study.toml import load_study, parse_study, study_names
 
 MISBEHAVE = """
 import mmap
@@ -479,7 +477,7 @@ class Answers(Here):
 def test_every_shipped_study_can_be_planned(name: str) -> None:
     study = select(load_study(name), seeds=1)
     kind = kind_named(study.kind)
-    facts = kind.facts(study, Ask(Answers(), run_limits(study.budget), lambda line: None))
+    facts = preflight(study, Answers(), lambda line: None)
     runs = kind.plan(study, facts)
     assert {run.task for run in runs} == {task.label for task in study.tasks}
     assert {run.solver for run in runs} == {entry.label for entry in study.solvers}

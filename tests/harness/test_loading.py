@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from marginbench.harness.errors import SolverError
-from marginbench.harness.planning.describing import describe_solver
-from marginbench.harness.planning.questions import DescribeWork
-from marginbench.harness.planning.solvers import SolverSpec, load_class, shown_name
+from marginbench.harness.loading import SolverSpec, load_class, shown_name
+from marginbench.harness.planning.preflight import DescribeWork
+from marginbench.harness.planning.solvers import describe_solver
 from marginbench.solvers import SMO
 
 GOOD = """
@@ -105,7 +105,7 @@ def test_each_kind_has_solvers_of_its_own() -> None:
 
 def test_only_the_solver_that_is_named_is_imported() -> None:
     code = (
-        "import sys; from marginbench.harness.planning.solvers import load_class; "
+        "import sys; from marginbench.harness.loading import load_class; "
         "load_class('SMO'); "
         "print([name for name in sys.modules if 'solvers.sbp' in name or 'solvers.bundle' in name])"
     )

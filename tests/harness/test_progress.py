@@ -13,9 +13,8 @@ from marginbench.harness.execution.jobs import Limits
 from marginbench.harness.execution.outcomes import Ending
 from marginbench.harness.execution.progress import LiveProgress, PlainProgress, outcome_line
 from marginbench.harness.planning.forecast import Forecast, Interval, Pair, eta_words, span
-from marginbench.harness.planning.kinds import Details, Run
-from marginbench.harness.planning.ordering import in_rounds
-from marginbench.harness.planning.questions import DatasetWork
+from marginbench.harness.planning.plan import Details, Run, in_rounds
+from marginbench.harness.planning.preflight import DatasetWork
 from marginbench.harness.results.feasibility import FeasibilityRecord
 from marginbench.harness.results.svm import Record
 

@@ -9,8 +9,8 @@ from typing import Any
 from marginbench.harness.execution.jobs import Limits
 from marginbench.harness.execution.progress import PlainProgress
 from marginbench.harness.execution.progress_json import JsonProgress
-from marginbench.harness.planning.kinds import Details, Run
-from marginbench.harness.planning.questions import DatasetWork
+from marginbench.harness.planning.plan import Details, Run
+from marginbench.harness.planning.preflight import DatasetWork
 from marginbench.harness.results.svm import Record
 
 

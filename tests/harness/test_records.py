@@ -13,7 +13,7 @@ import pytest
 
 from marginbench.data_loaders.atomic import replacing
 from marginbench.harness.errors import RecordError
-from marginbench.harness.planning.kinds import kind_named, kind_names
+from marginbench.harness.planning.plan import kind_named, kind_names
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.measures import Column, Measure, columns_of, measures_of
 from marginbench.harness.results.records import SCHEMA_VERSION, RecordBase, schema_of

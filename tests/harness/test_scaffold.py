@@ -12,7 +12,7 @@ import pytest
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.conformance.scaffold import Names, names_of, write_solver
 from marginbench.harness.errors import UserError
-from marginbench.harness.planning.solvers import load_class
+from marginbench.harness.loading import load_class
 from marginbench.solvers import SMO
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from marginbench.harness.errors import StudyError
-from marginbench.harness.study.budget import Budget
-from marginbench.harness.study.file import load_study, parse_study
-from marginbench.harness.study.parts import SolverEntry
+from marginbench.harness.study.model import Budget, SolverEntry
 from marginbench.harness.study.select import of_its_own, select
 from marginbench.harness.study.svm import Study
+from marginbench.harness.study.toml import load_study, parse_study
 
 VALID = """
 name = "mine"

@@ -26,14 +26,14 @@ from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Start
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import SilentProgress
 from marginbench.harness.execution.session import run_study
-from marginbench.harness.planning.describing import describe_class
-from marginbench.harness.planning.kinds import Details, Run
-from marginbench.harness.planning.questions import DatasetInfo, DatasetWork, DescribeWork
+from marginbench.harness.planning.plan import Details, Run
+from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
+from marginbench.harness.planning.solvers import describe_solver
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Record
-from marginbench.harness.study.file import parse_study
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
+from marginbench.harness.study.toml import parse_study
 
 MakeStudy = Callable[..., Study]
 TASK = {"dataset": "digits", "gamma": 0.1, "C": 1.0}
@@ -491,7 +491,7 @@ def test_a_solver_from_outside_is_deterministic_only_if_it_says_so(tmp_path: Pat
         "class SaysToo(Says): pass\n"
     )
     found = {
-        name: describe_class(DescribeWork(f"{file}:{name}", "svm")).traits["deterministic"]
+        name: describe_solver(DescribeWork(f"{file}:{name}", "svm")).traits["deterministic"]
         for name in ("Inherits", "Says", "SaysToo")
     }
     assert found == {"Inherits": False, "Says": True, "SaysToo": True}
@@ -516,7 +516,7 @@ def test_only_values_that_are_known_are_checked(tmp_path: Path) -> None:
         {},
         {"nu": 1.0, "size": "broken"},  # the runs tell
     )
-    found = describe_class(DescribeWork(f"{file}:Mine", "svm", given))
+    found = describe_solver(DescribeWork(f"{file}:Mine", "svm", given))
     assert found.refusals == ("nu is below 0", "", "", "", "", "")
 
 

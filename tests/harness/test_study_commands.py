@@ -11,8 +11,8 @@ import pytest
 
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.planning import overview
-from marginbench.harness.study.file import load_study, parse_study
+from marginbench.harness.planning.report import overview
+from marginbench.harness.study.toml import load_study, parse_study
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -31,7 +31,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
         def __exit__(self, *error: object) -> None:
             pass
 
-    monkeypatch.setattr("marginbench.harness.planning.overview.LocalPool", Here)
+    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", Here)
     monkeypatch.setattr("marginbench.harness.execution.session.LocalPool", Here)
     monkeypatch.chdir(tmp_path)
 
@@ -146,7 +146,7 @@ def test_a_product_is_said_as_one() -> None:
         b'[[solver]]\nname = "Pegasos"\nparams = { max_epochs = [1, 2, 3] }\n',
         where="p.toml",
     )
-    found = overview.overview(study, executor=InProcess())
+    found = overview(study, InProcess(), lambda line: None)
     assert found.size == "2 tasks x 3 solvers x 5 seeds = 30 runs"
 
 
@@ -185,7 +185,7 @@ def test_more_runs_than_can_be_planned_are_refused_at_once(
 
 def test_methods_that_do_not_fit_a_task_do_not_count() -> None:
     study = load_study("mpfp14-table2")
-    found = overview.overview(study, executor=InProcess())
+    found = overview(study, InProcess(), lambda line: None)
     assert found.n_runs == 552
     text = study.cost.partition("552 runs")
     assert text[1], "the study says how many runs it has"

@@ -14,9 +14,9 @@ import pytest
 from marginbench import Budget, run
 from marginbench.harness.errors import SolverError, StudyError, UserError
 from marginbench.harness.study.feasibility import FeasibilityStudy
-from marginbench.harness.study.file import load_study, parse_study, study_names
-from marginbench.harness.study.parts import SolverEntry
+from marginbench.harness.study.model import SolverEntry
 from marginbench.harness.study.svm import Study, Task
+from marginbench.harness.study.toml import load_study, parse_study, study_names
 
 VALID = """
 name = "mine"
@@ -108,11 +108,6 @@ def test_a_feasibility_study_is_read_with_its_defaults() -> None:
             'kind = "feasability"',
             "kind = 'feasability' is not known (did you mean 'feasibility'?)",
         ),
-        (
-            "timeout = 20.0",
-            "timout = 20.0",
-            "unknown key 'budget.timout' (did you mean 'timeout'?)",
-        ),
         ("[[images]]", "[[image]]", "unknown table [[image]] (did you mean [[images]]?)"),
         ('[[method]]\nname = "mplfp"', '[[solver]]\nname = "mplfp"', "unknown table [[solver]] "),
         (
@@ -120,17 +115,8 @@ def test_a_feasibility_study_is_read_with_its_defaults() -> None:
             'generator = "ldpf"',
             "cell[1].generator = 'ldpf' is not known (did you mean 'ldfp'?)",
         ),
-        ("kappa = 1.5", "kapa = 1.5", "unknown key 'cell[1].kapa' (did you mean 'kappa'?)"),
         ("m = 8\n", "", "the key 'cell[1].m' is missing"),
-        ('label = "easy"\n', "", "the key 'cell[1].label' is missing"),
-        ("instances = 2", "instances = 0", "cell[1].instances = 0: should be greater than"),
         ("gammas = [0.5, 2.0]", "gammas = []", "images[1].gammas"),
-        ("stages = [", "stage = [", "unknown key 'images[1].stage' (did you mean 'stages'?)"),
-        (
-            '"DIGITS"',
-            '"didgits"',
-            "images[1].dataset: unknown dataset 'didgits' (did you mean 'digits'?)",
-        ),
         (
             "n_train = 100",
             "dataset_params = { size = 3 }",
@@ -141,7 +127,6 @@ def test_a_feasibility_study_is_read_with_its_defaults() -> None:
             'name = "SMO"',
             "method[1].name: SMO is a solver for studies of the kind 'svm'",
         ),
-        ("params = {", "parms = {", "unknown key 'method[2].parms' (did you mean 'params'?)"),
         (
             'label = "ten digits"',
             'label = "Easy"',
@@ -195,7 +180,6 @@ def test_the_file_and_python_build_the_same_object() -> None:
             "timeoutt = 5.0",
             "unknown key 'budget.timeoutt' (did you mean 'timeout'?)",
         ),
-        ("C = 10", "c = 10", "unknown key 'task[1].c' (did you mean 'C'?)"),
         ("seeds = 2", "seedz = 2", "unknown key 'seedz' (did you mean 'seeds'?)"),
         (
             'dataset = "digits"',
@@ -214,7 +198,6 @@ def test_the_file_and_python_build_the_same_object() -> None:
         ),
         ("seeds = 2", "seeds = 0", "seeds = 0: should be greater than or equal to 1"),
         ("seeds = 2", 'seeds = "2"', "seeds = '2': should be a valid integer"),
-        ("C = 10", "C = -1.0", "task[1].C = -1.0: should be greater than 0"),
         (
             "gamma = 0.1",
             "gamma = inf",
@@ -367,11 +350,6 @@ def test_a_study_needs_tasks_and_solvers(section: str) -> None:
         parse(f"{section} = []\n{head}{kept}")
 
 
-def test_parameters_of_a_dataset_are_checked() -> None:
-    with pytest.raises(StudyError, match=r"task\[1\]: .*unknown parameter 'n_tran'"):
-        parse(VALID.replace('"digits"', '"checkers"\ndataset_params = { n_tran = 5 }'))
-
-
 @pytest.mark.parametrize(
     "replaced",
     [
@@ -392,11 +370,12 @@ def test_all_mistakes_are_told_a_line_each(replaced: dict[str, str]) -> None:
     assert places == sorted(places)
 
 
-def test_no_more_mistakes_are_told_than_can_be_read() -> None:
+@pytest.mark.parametrize(("count", "last"), [(20, "k19'"), (30, ": 10 more mistakes")])
+def test_no_more_mistakes_are_told_than_can_be_read(count: int, last: str) -> None:
     with pytest.raises(StudyError) as caught:
-        parse(VALID + "".join(f"k{number} = 0\n" for number in range(30)))
-    assert len(caught.value.lines) == 21
-    assert caught.value.lines[-1].endswith(": 10 more mistakes")
+        parse(VALID + "".join(f"k{number} = 0\n" for number in range(count)))
+    assert len(caught.value.lines) == min(count, 21)
+    assert last in caught.value.lines[-1]
 
 
 class OfTheirOwn:

@@ -11,14 +11,12 @@ import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.planning import overview
-from marginbench.harness.study.budget import Budget
+from marginbench.harness.planning.report import Overview, overview
 from marginbench.harness.study.feasibility import Cell, Images
-from marginbench.harness.study.file import parse_study
-from marginbench.harness.study.model import StudyBase
-from marginbench.harness.study.parts import SolverEntry
+from marginbench.harness.study.model import Budget, SolverEntry, StudyBase
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import ReferenceSettings, Study, Task
+from marginbench.harness.study.toml import parse_study
 
 PAGE = (Path(__file__).parents[2] / "docs" / "study-files.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
@@ -67,12 +65,12 @@ def test_every_study_of_the_page_is_valid(text: str, tmp_path: Path) -> None:
     (tmp_path / "my_solver.py").write_text(OWN)
     study = parse_study(completed(text).encode(), where="page.toml", folder=str(tmp_path))
     # Values of parameters that need data are checked in the run.
-    assert overview.overview(study, executor=InProcess()).n_runs > 0
+    assert overview(study, InProcess(), lambda line: None).n_runs > 0
 
 
 def test_the_first_study_is_as_large_as_the_page_says() -> None:
     study = parse_study(STUDIES[0].encode(), where="page.toml")
-    size = overview.overview(study, executor=InProcess()).size
+    size = overview(study, InProcess(), lambda line: None).size
     assert f"`ok: {size}`" in PAGE.replace("\n", " ")
 
 
@@ -95,9 +93,9 @@ def test_every_expression_chooses_some_runs_and_not_all(line: str) -> None:
     assert 0 < len(selection.runs) < 30
 
 
-def checked(text: str) -> overview.Overview:
+def checked(text: str) -> Overview:
     study = parse_study(text.encode(), where="my-study.toml")
-    return overview.overview(study, executor=InProcess())
+    return overview(study, InProcess(), lambda line: None)
 
 
 MISTAKES = (

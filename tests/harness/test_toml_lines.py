@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import tomllib
 from collections.abc import Iterator
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import pytest
 
 from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.study.file import _shipped, parse_study
-from marginbench.harness.study.toml_lines import Path, key_lines, line_of
+from marginbench.harness.study.model import KeyPath, StudyFile
+from marginbench.harness.study.toml import _shipped, key_lines, parse_study
 from marginbench.harness.words import MESSAGE_LIMIT
 
 FORMS = '''# a comment with [brackets] = "and quotes
@@ -53,7 +54,7 @@ seed = 2
 '''.replace("0x_F", "0xF")
 
 
-def paths_of(value: Any, path: Path = ()) -> Iterator[Path]:
+def paths_of(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
     """The paths of all keys, tables and entries of lists of what the standard library reads."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:
@@ -73,7 +74,7 @@ def test_every_key_has_its_line_and_nothing_else_has_one(ends: str) -> None:
         ("dotted", "a", "c"): 'dotted."a".c',
         ("quotes",): "quotes",
         ("inline", "d", 1, "e"): "inline",
-        ("list", 1, 1): "    2 ],",
+        ("list", 1, 1): "list",
         ("table", "sub"): "[table.sub]",
         ("task", 1): "[[task]]",
         ("task", 0, "params", "x"): "x = 1",
@@ -86,10 +87,18 @@ def test_every_key_has_its_line_and_nothing_else_has_one(ends: str) -> None:
 
 
 def test_a_key_that_is_not_written_has_the_line_of_its_table() -> None:
-    lines = key_lines("[[task]]\nC = 1\n")
-    assert line_of(lines, ("task", 0, "gamma")) == 1
-    assert line_of(lines, ("task", 0, "C", "x")) == 2
-    assert line_of(lines, ("solver", 0)) is None
+    file = StudyFile("study.toml", "[[task]]\nC = 1\n")
+    assert file.line(("task", 0, "gamma")) == 1
+    assert file.at(("task", 0, "C", "x")) == "study.toml:2"
+    assert file.at(("solver", 0)) == "study.toml"
+
+
+def test_lines_of_a_long_file_are_given_up_and_not_waited_for() -> None:
+    rows = "".join("  [1, 2],\n" for _ in range(20_000))
+    started = time.process_time()
+    lines = key_lines(f"a = 1\nb = [\n{rows}]\nc = 2\n")
+    assert lines["a",] == 1
+    assert time.process_time() - started < 10
 
 
 def shipped_texts() -> list[str]:

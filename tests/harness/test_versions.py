@@ -23,9 +23,14 @@ from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import SilentProgress
 from marginbench.harness.execution.session import run_study
 from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.hashing import hash_files, hash_json
 from marginbench.harness.planning.explain import Explained, as_json, chosen, explain, in_words
-from marginbench.harness.planning.keys import hash_files, hash_json, numeric_versions
-from marginbench.harness.planning.versions import content_version, read_sources, version_of
+from marginbench.harness.planning.fingerprint import (
+    content_version,
+    numeric_versions,
+    read_sources,
+    version_of,
+)
 from marginbench.harness.results.description import read_description, write_description
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.study.select import select
@@ -294,7 +299,7 @@ def test_a_record_of_an_older_schema_is_completed_when_it_is_used_again(folder: 
 
 def explained(folder: Folder) -> dict[tuple[str, str], Explained]:
     before = contents(folder.results)
-    found = explain(folder.results, executor=InProcess())
+    found = explain(folder.results, InProcess())
     assert contents(folder.results) == before  # explaining changes nothing
     return {(item.task, item.solver): item for item in found}
 
@@ -347,7 +352,7 @@ def test_each_other_part_of_a_key_is_named(folder: Folder, monkeypatch: pytest.M
     described["study"]["settings"]["budget"]["checkpoint_factor"] = 2.0
     write_description(folder.results, described)
     versions = numeric_versions() | {"numpy": "9.9"}
-    monkeypatch.setattr("marginbench.harness.planning.svm_runs.numeric_versions", lambda: versions)
+    monkeypatch.setattr("marginbench.harness.planning.svm.numeric_versions", lambda: versions)
     found = explained(folder)
     numpy = f"versions.numpy: {metadata.version('numpy')} -> 9.9"
     default = Perceptron().max_epochs
@@ -412,14 +417,14 @@ def test_what_options_added_is_explained_and_no_more(folder: Folder) -> None:
         ("b", "Mine"),
         ("b", "Perceptron"),
     ]
-    found = explain(folder.results, executor=InProcess())
+    found = explain(folder.results, InProcess())
     assert [item.seed for item in found if item.solver == "Pegasos"] == [0, 1]
     assert {item.state for item in found} == {"recorded"}
 
 
 def test_a_run_is_found_by_file_key_and_labels(folder: Folder) -> None:
     folder.run()
-    found = explain(folder.results, executor=InProcess())
+    found = explain(folder.results, InProcess())
     item = found[1]
     for name in (item.file, f"runs/{item.file}", item.key[:12], "a/Perceptron/0"):
         assert chosen(found, name) == [item]
@@ -436,6 +441,6 @@ def test_a_folder_of_an_earlier_release_cannot_be_explained(folder: Folder) -> N
     del described["study"]
     write_description(folder.results, described)
     with pytest.raises(UserError, match="written by an earlier release"):
-        explain(folder.results, executor=InProcess())
+        explain(folder.results, InProcess())
     with pytest.raises(UserError, match="no results here"):
-        explain(folder.file.parent, executor=InProcess())
+        explain(folder.file.parent, InProcess())

@@ -13,7 +13,7 @@ import marginbench
 from marginbench.harness.errors import StudyError
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.study.file import load_study, parse_study, study_names
+from marginbench.harness.study.toml import load_study, parse_study, study_names
 from marginbench.reports.errors import ReportError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"

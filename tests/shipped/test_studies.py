@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from marginbench import report
-from marginbench.harness.study.file import load_study, study_names
+from marginbench.harness.study.toml import load_study, study_names
 from marginbench.solvers.numeric.compiling import cache_folder
 
 

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ...errors import EvaluationError
 from ...execution.jobs import PhaseMessage, Send, SnapshotMessage, Stamp
-from ...planning.solvers import load_named
+from ...loading import load_named
 from ..measurement import warm_up_rows
 from ..tracing import Clocks
 from ..verdict import compared_rows, load_task_data

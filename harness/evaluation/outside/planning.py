@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...planning.asking import check_parameters
-from ...planning.keys import hash_files, source_files
-from ...planning.questions import SolverInfo
-from ...planning.svm_judging import OUTSIDE
-from ...planning.versions import version_digits
-from ...study.model import StudyBase
-from ...study.parts import SolverEntry
+from ...hashing import hash_files
+from ...planning.fingerprint import COMMON_ROOMS, EVALUATION, project_code
+from ...planning.preflight import SolverInfo, check_parameters
+from ...study.model import SolverEntry, StudyBase
 from ..svm import DEFAULT_TOL, Problem
 from .commands import (
     Command,
@@ -42,7 +39,9 @@ def program_info(entry: SolverEntry) -> SolverInfo:
     name, folder = taken_apart(entry.name)
     params = command_params(name, entry.params)
     command = parsed_command(params, folder, f"solver {entry.label!r}")
-    files = source_files([], OUTSIDE) | programs(command)
+    files = project_code([*(f"solvers/{room}" for room in COMMON_ROOMS), EVALUATION]) | programs(
+        command
+    )
     missing = missing_program(command)
     solves = command.model == "libsvm"
     source_hash = hash_files(files)
@@ -64,7 +63,7 @@ def program_info(entry: SolverEntry) -> SolverInfo:
             "missing": f"no program {missing!r} here; {install_words(name)}" if missing else "",
         },
         source_hash=source_hash,
-        version=version_digits(source_hash),
+        version=source_hash[:10],
         files=files,
     )
 

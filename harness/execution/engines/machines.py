@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...environment import environment, version
-from ...planning.keys import canonical_json, numeric_versions
-from ...planning.sources import project_roots
+from ...hashing import canonical_json
+from ...planning.fingerprint import numeric_versions, project_roots
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Machine:
 def this_program() -> Program:
     """The program of this process."""
     digest = hashlib.sha256()
-    for package, folder in project_roots():
+    for package, folder in project_roots().items():
         for file in sorted(folder.rglob("*.py")):
             content = hashlib.sha256(file.read_bytes()).hexdigest()
             digest.update(f"{package}/{file.relative_to(folder).as_posix()}\0{content}\n".encode())

@@ -7,7 +7,7 @@ one that was planned with. Neither do installed packages and programs, which are
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module, metadata
 from pathlib import Path
@@ -15,9 +15,9 @@ from typing import Any
 
 from ....data_loaders.atomic import replacing
 from ....solvers.registration import entries
-from ...planning.keys import hash_files
-from ...planning.solvers import SolverSpec
-from ...planning.sources import closure, code_hash, project_roots
+from ...hashing import hash_files
+from ...loading import SolverSpec
+from ...planning.fingerprint import files_beside, installed_version, source_files
 from ...storage import storing
 from ..jobs import Job, Work
 
@@ -130,36 +130,18 @@ def _own_files(solver: str) -> tuple[str, dict[str, bytes]]:
     spec = SolverSpec.parse(solver)
     if spec.path is None or spec.folder is None:
         return "", {}
-    own = [path for path in closure([spec.path], spec.folder).values() if not _is_project(path)]
-    wanted = {path for file in own for path in _with_packages(file, spec.folder)}
     return spec.path.name, {
-        path.relative_to(spec.folder).as_posix(): path.read_bytes() for path in sorted(wanted)
+        name: file.read_bytes() for name, file in files_beside(spec.path).items()
     }
-
-
-def _with_packages(file: Path, folder: Path) -> Iterator[Path]:
-    """A file, and what Python runs before it: the ``__init__.py`` of its packages."""
-    yield file
-    for parent in file.parents:
-        if not parent.is_relative_to(folder) or parent == folder:
-            return
-        if (parent / "__init__.py").is_file():
-            yield parent / "__init__.py"
-
-
-def _is_project(path: Path) -> bool:
-    return any(path.is_relative_to(folder) for _, folder in project_roots())
 
 
 def _version_of_module(spec: SolverSpec) -> str:
     """Version of the distribution that a solver is in, or the hash of its code; empty: no such."""
-    from ...planning.describing import installed_version
-
     package = (spec.module or "").partition(".")[0]
     file = spec.located()
     if file is None:
         return ""
-    files = {name: code_hash(path) for name, path in closure([file], None, package).items()}
+    files = source_files(f"{spec.module}:{spec.class_name}", file, "svm")
     return f"{installed_version(package)} {hash_files(files)}"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UserError
-from ...planning.kinds import kind_named
+from ...planning.plan import kind_named
 from ..description import read_description
 from ..plans import (
     Planned,

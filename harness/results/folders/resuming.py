@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ....solvers.registration import solver_names
 from ...errors import RecordError
 from ...execution.outcomes import RunSummary
-from ...planning.keys import hash_json, numeric_versions
-from ...planning.kinds import Run
-from ...study.select import dataset_names, is_foreign, registered
+from ...hashing import hash_json
+from ...planning.fingerprint import numeric_versions
+from ...planning.plan import Run
+from ...study.names import dataset_names, is_foreign
 from ..description import FILE_NAME
 from ..plans import Scope
 from ..store import RecordStore
@@ -59,7 +61,7 @@ class Resumption:
 
         Others are looked at in every command.
         """
-        part, known = self.scope.part, registered(self.scope.part.kind)
+        part, known = self.scope.part, solver_names(self.scope.part.kind)
         datasets = dataset_names()
         return all(
             not is_foreign(entry.name) and entry.name in known for entry in part.solvers

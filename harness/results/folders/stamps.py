@@ -16,7 +16,7 @@ from platformdirs import user_cache_dir
 
 from ....data_loaders.atomic import replacing
 from ...errors import RecordError
-from ...planning.keys import hash_json
+from ...hashing import hash_json
 from ..sealing import seal_of
 from ..store import RecordStore
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from ...execution.jobs import Event, Executor, Job, Waiting
 from ...execution.sharing import Look
-from ...planning.kinds import Run
-from ...planning.ordering import in_rounds
+from ...planning.plan import Run, in_rounds
 from ...words import plural
 from ..records import RecordBase
 from .leases import Leases

@@ -11,7 +11,7 @@ import pytest
 
 from marginbench.data_loaders import load
 from marginbench.data_loaders.own.options import Options
-from marginbench.harness.study.file import parse_study
+from marginbench.harness.study.toml import parse_study
 
 PAGE = (Path(__file__).parents[3] / "docs" / "your-data.md").read_text()
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from marginbench.harness.conformance.performing import checked
 from marginbench.harness.conformance.scaffold import Names, write_solver
 from marginbench.harness.conformance.suite import CHECKS
-from marginbench.harness.planning.solvers import load_class
+from marginbench.harness.loading import load_class
 from marginbench.solvers import PCT, Solution, Solver, WeightedSolver, hyperparameters
 
 

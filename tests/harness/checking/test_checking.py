@@ -21,7 +21,7 @@ from marginbench.harness.conformance.scaffold import Names, write_solver
 from marginbench.harness.conformance.suite import CHECKS
 from marginbench.harness.errors import SolverError
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.planning.solvers import load_class
+from marginbench.harness.loading import load_class
 from marginbench.solvers import SMO, WeightedSolver
 from marginbench.solvers.registration import registry, solver_names
 

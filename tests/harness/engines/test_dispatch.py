@@ -13,7 +13,7 @@ from marginbench.harness.execution.engines import dispatch
 from marginbench.harness.execution.engines.dispatch import Dispatch, Order
 from marginbench.harness.execution.engines.machines import Machine, Program
 from marginbench.harness.execution.jobs import Ended, Job, Limits, Outcome
-from marginbench.harness.planning.questions import DatasetWork
+from marginbench.harness.planning.preflight import DatasetWork
 
 HERE = Program("1.0", "c0de", {"python": "3.13", "numpy": "2.0"})
 

@@ -17,7 +17,7 @@ from marginbench.harness.execution.engines.news import Gone, Joined, Left, News,
 from marginbench.harness.execution.engines.parcels import Parcel
 from marginbench.harness.execution.jobs import Ended, Event, Executor, Job, Limits, Outcome, Started
 from marginbench.harness.execution.session import run_study
-from marginbench.harness.planning.questions import DatasetInfo, DatasetWork, DescribeWork
+from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.study.svm import Study
 

@@ -12,7 +12,7 @@ from marginbench.harness.evaluation.outside.work import Estimator, OutsideWork, 
 from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution.engines.parcels import Packer, UnfitError, needs_of
 from marginbench.harness.execution.jobs import Job, Limits
-from marginbench.harness.planning.solvers import load_class
+from marginbench.harness.loading import load_class
 
 PROBLEM = Problem("checkers", {}, {"name": "rbf", "gamma": 1.0}, 1.0, False)
 OWN = """

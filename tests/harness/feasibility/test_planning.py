@@ -14,15 +14,13 @@ from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.feasibility import CellWork, ImagesWork
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.session import run_study
-from marginbench.harness.planning.asking import Ask
 from marginbench.harness.planning.feasibility import KIND
-from marginbench.harness.planning.kinds import Facts, Run
-from marginbench.harness.planning.questions import DatasetInfo, DatasetWork
+from marginbench.harness.planning.plan import Run
+from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, Facts, preflight
 from marginbench.harness.results.feasibility import FeasibilityRecord
 from marginbench.harness.results.store import RecordStore
-from marginbench.harness.study.budget import run_limits
 from marginbench.harness.study.feasibility import FeasibilityStudy
-from marginbench.harness.study.file import load_study
+from marginbench.harness.study.toml import load_study
 
 CELL = {"label": "easy", "generator": "ldfp", "m": 8, "n": 100, "kappa": 1.5, "tol": 0.0}
 IMAGES = {
@@ -60,8 +58,7 @@ def study_of(**tables: Any) -> FeasibilityStudy:
 
 
 def facts_of(study: FeasibilityStudy, data: Outcome | None = None) -> Facts:
-    ask = Ask(Answers(data), run_limits(study.budget), lambda line: None)
-    return KIND.facts(study, ask)
+    return preflight(study, Answers(data), lambda line: None)
 
 
 def plan(study: FeasibilityStudy, data: Outcome | None = None) -> list[Run]:

@@ -37,8 +37,8 @@ MakeStudy = Callable[..., Study]
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One study, run whole and in two parts that share a task."""
-    from marginbench.harness.study.file import completed_study
-    from marginbench.harness.study.places import Places
+    from marginbench.harness.study.model import StudyFile
+    from marginbench.harness.study.toml import completed_study
 
     study = completed_study(
         Study.model_validate(
@@ -50,7 +50,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 ],
             }
         ),
-        Places("study"),
+        StudyFile("study"),
     )  # fmt: skip
     folder = tmp_path_factory.mktemp("parts")
     for name, selection in (("whole", {}), ("one", {"datasets": ["a"]}), ("two", {"seeds": 1})):

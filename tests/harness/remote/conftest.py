@@ -12,9 +12,9 @@ from marginbench.harness.execution.session import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.remote.folder_objects import FolderObjects
 from marginbench.harness.results.remote.mirror import Mirror
-from marginbench.harness.study.file import completed_study
-from marginbench.harness.study.places import Places
+from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.svm import Study
+from marginbench.harness.study.toml import completed_study
 
 BOARD = {
     "dataset": "checkers",
@@ -34,7 +34,7 @@ def board() -> Study:
         "task": [{**BOARD, "label": "a"}],
         "solver": [{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}],
     }
-    return completed_study(Study.model_validate(values), Places("study"))
+    return completed_study(Study.model_validate(values), StudyFile("study"))
 
 
 @pytest.fixture

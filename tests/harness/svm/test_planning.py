@@ -11,10 +11,9 @@ import pytest
 
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.svm import FitWork, ReferenceInfo
-from marginbench.harness.planning.kinds import Run
-from marginbench.harness.planning.questions import DatasetInfo, SolverInfo
-from marginbench.harness.planning.svm import SVMFacts
-from marginbench.harness.planning.svm_runs import plan_run
+from marginbench.harness.planning.plan import Run
+from marginbench.harness.planning.preflight import DatasetInfo, Facts, SolverInfo
+from marginbench.harness.planning.svm import KIND
 from marginbench.harness.study.svm import Study
 
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
@@ -66,10 +65,8 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
             tuning=tuning or {},
         )
         study = study.with_tasks([each.completed() for each in study.task])
-        facts = SVMFacts(
-            {"mine": info}, {study.task[0].label: data}, {study.task[0].label: reference}
-        )
-        return plan_run(study, facts, study.task[0], study.solver[0], seed)
+        facts = Facts({"mine": info}, {study.task[0].label: data}, {study.task[0].label: reference})
+        return KIND.plan_runs(study, facts, study.task[0], study.solver[0], [seed])[0]
 
     return planned
 

@@ -17,9 +17,9 @@ from numpydoc.docscrape import ClassDoc
 from sklearn.base import BaseEstimator, clone
 
 from marginbench import solvers
-from marginbench.harness.planning.describing import describe_solver
-from marginbench.harness.planning.questions import DescribeWork
-from marginbench.harness.planning.solvers import load_class
+from marginbench.harness.loading import load_class
+from marginbench.harness.planning.preflight import DescribeWork
+from marginbench.harness.planning.solvers import describe_solver
 from marginbench.solvers import (
     MPKFP,
     SMO,

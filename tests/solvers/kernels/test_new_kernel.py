@@ -72,7 +72,7 @@ USE = """
 import json, sys
 import numpy as np
 from marginbench import Model, SMO, solvers
-from marginbench.harness.study.file import load_study
+from marginbench.harness.study.toml import load_study
 from marginbench.harness.study.svm import kernel_code
 
 X = np.random.default_rng(0).standard_normal((30, 2))

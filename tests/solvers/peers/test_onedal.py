@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 from sklearn.svm import SVC
 
-from marginbench.harness.planning.catalogue import listed_solvers
+from marginbench.harness.planning.solvers import listed_solvers
 from marginbench.harness.planning.svm import KIND
 from marginbench.solvers import SMO, OneDAL, registry
 from marginbench.solvers.registration import missing_package

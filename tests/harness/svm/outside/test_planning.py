@@ -17,14 +17,14 @@ from marginbench.harness.evaluation.outside.planning import (
 )
 from marginbench.harness.evaluation.outside.work import Estimator, OutsideWork, Program
 from marginbench.harness.evaluation.svm import FitWork, ReferenceInfo
-from marginbench.harness.planning.describing import describe_solver, installed_version
-from marginbench.harness.planning.kinds import Run
-from marginbench.harness.planning.questions import DatasetInfo, DescribeWork, SolverInfo
-from marginbench.harness.planning.svm import KIND, SVMFacts
-from marginbench.harness.planning.svm_runs import plan_run
-from marginbench.harness.study.file import parse_study
+from marginbench.harness.planning.fingerprint import installed_version
+from marginbench.harness.planning.plan import Run
+from marginbench.harness.planning.preflight import DatasetInfo, DescribeWork, Facts, SolverInfo
+from marginbench.harness.planning.solvers import describe_solver
+from marginbench.harness.planning.svm import KIND
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
+from marginbench.harness.study.toml import parse_study
 
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
 TEN = replace(DATA, n_classes=10)
@@ -52,8 +52,8 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
         if task.get("kernel") != "linear":
             task.setdefault("gamma", 0.5)
         study = make_study(task=[task], solver=[{"name": name, "label": "mine", **own}])
-        facts = SVMFacts({"mine": info_of(study)}, {"t": data}, {"t": REFERENCE})
-        return plan_run(study, facts, study.task[0], study.solver[0], seed)
+        facts = Facts({"mine": info_of(study)}, {"t": data}, {"t": REFERENCE})
+        return KIND.plan_runs(study, facts, study.task[0], study.solver[0], [seed])[0]
 
     return planned
 

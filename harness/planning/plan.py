@@ -1,50 +1,27 @@
-"""Kinds of studies: how one is planned, run, judged and described.
+"""What is run: runs, the order in which they are done, and the kinds of studies that plan them.
 
-A kind is one object; everything else in the harness (sessions, workers, records, selection, the
-command line) is the same for every kind.
+A kind is one object; everything else in the harness (workers, records, selection, the command line)
+is the same for every kind.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...data_loaders import suggest
 from ..errors import RecordError, StudyError
 from ..execution.jobs import Limits, Work
 from ..results.records import RecordBase, file_name_of
 from ..study.model import StudyBase
-from ..study.parts import TaskEntry
-from .judging import Judging
-from .questions import DatasetInfo, SolverInfo
+from ..study.names import KINDS
 
 if TYPE_CHECKING:
-    from .asking import Ask
-
-#: The module of each kind; its ``KIND`` is the kind.
-_MODULES = {
-    "svm": "marginbench.harness.planning.svm",
-    "feasibility": "marginbench.harness.planning.feasibility",
-}
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What the workers found out about a study; a reason (str) stands for what is not to be had.
-
-    Attributes
-    ----------
-    solvers : mapping
-        Label of a solver -> its class.
-    datasets : mapping
-        Label of a task -> its dataset, or why it cannot be loaded. Tasks whose data are generated
-        in the run have none.
-    """
-
-    solvers: Mapping[str, SolverInfo]
-    datasets: Mapping[str, DatasetInfo | str] = field(default_factory=dict)
+    from .preflight import Facts, ReferenceQuestion, SolverInfo
 
 
 @dataclass(frozen=True)
@@ -61,6 +38,10 @@ class Details:
 
     work: Work
     known: Mapping[str, Any]
+
+
+def _no_details(seed: int) -> Details:
+    raise AssertionError("a run outside a plan has no details")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +79,7 @@ class Run:
     solver: str
     seed: int
     limits: Limits
-    detailed: Callable[[int], Details]
+    detailed: Callable[[int], Details] = field(default=_no_details, repr=False)
     n_train: int | None = None
     foreign: bool = False
     skip_reason: str = ""
@@ -127,14 +108,15 @@ class Run:
         return file_name_of(self.key, self.task, self.solver, self.seed)
 
 
-class Kind(Protocol):
+class Kind(ABC):
     """What makes one kind of studies different from the others."""
 
     #: Also what a study file calls it.
-    name: str
-    study: type[StudyBase]
-    record: type[RecordBase]
+    name: ClassVar[str]
+    study: ClassVar[type[StudyBase]]
+    record: ClassVar[type[RecordBase]]
 
+    @abstractmethod
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         """What its studies ask of a solver's class; called in a worker.
 
@@ -143,82 +125,130 @@ class Kind(Protocol):
         SolverError
             If it is no solver for this kind of studies.
         """
-        ...
-
-    def judging(self, traits: Mapping[str, Any]) -> Judging:
-        """The files that decide how runs of a solver are judged: an edit changes their keys."""
-        ...
-
-    def new_task(self, study: Any, name: str, label: str) -> TaskEntry:
-        """A task that the command line names although the study has none of it.
-
-        Raises
-        ------
-        StudyError
-            If the kind can make none of this name.
-        """
-        ...
 
     def stand_ins(self, cls: type[Any]) -> dict[str, Any]:
         """Values of what tasks decide with which the other parameters of a class are checked."""
-        ...
+        return {}
 
-    def solvers(self, study: Any, ask: Ask) -> dict[str, SolverInfo]:
-        """The classes of the solvers by label, their parameters checked; found out in workers.
+    @abstractmethod
+    def check_solvers(self, study: Any, solvers: Mapping[str, SolverInfo]) -> dict[str, SolverInfo]:
+        """The classes of the solvers by label, once their parameters are checked.
 
         Raises
         ------
         UserError
-            If a solver cannot be imported or does not take its parameters.
+            If one does not take its parameters.
         """
-        ...
+
+    def remarks(self, study: Any, solvers: Mapping[str, SolverInfo]) -> Iterable[str]:
+        """What the user is told of a study before it is planned."""
+        return ()
+
+    @abstractmethod
+    def data_tasks(self, study: Any) -> Sequence[Any]:
+        """The tasks that are on datasets."""
+
+    def references(self, study: Any) -> Iterable[ReferenceQuestion]:
+        """The reference optima that its runs are compared with."""
+        return ()
 
     def seeds(self, study: Any, task: Any, entry: Any, info: SolverInfo) -> Sequence[int]:
         """The seeds with which a solver runs on a task; empty if it does not fit the task."""
-        ...
+        seeds: Sequence[int] = study.seeds_of(task, entry, info.traits)
+        return seeds
 
     def skip_reason(self, study: Any, task: Any, entry: Any, info: SolverInfo) -> str:
         """Why a solver will be skipped on a task, as far as this shows without the data; or ""."""
-        ...
+        return ""
 
-    def facts(self, study: Any, ask: Ask) -> Facts:
-        """What planning must know; found out in workers.
+    def completed(self, study: Any, facts: Facts) -> Any:
+        """The study with what was computed from its data."""
+        return study
 
-        Raises
-        ------
-        UserError
-            If a solver cannot be imported or does not take its parameters.
-        """
-        ...
+    @abstractmethod
+    def planned(
+        self, study: Any, facts: Facts, task: Any, entry: Any, seed: int
+    ) -> tuple[Run, Details]:
+        """The run of a solver on a task with a seed, and its details; of a completed study."""
 
-    def plan(self, study: Any, facts: Any) -> list[Run]:
+    def plan(self, study: Any, facts: Facts) -> list[Run]:
         """Every run of the study."""
-        ...
+        study = self.completed(study, facts)
+        runs = [
+            run
+            for task in study.tasks
+            for entry in study.solvers
+            for run in self.plan_runs(
+                study,
+                facts,
+                task,
+                entry,
+                self.seeds(study, task, entry, facts.solvers[entry.label]),
+            )
+        ]
+        study.check_chosen(runs)
+        return runs
 
-    def describe(self, study: Any, facts: Any) -> dict[str, Any]:
+    def plan_runs(
+        self, study: Any, facts: Facts, task: Any, entry: Any, seeds: Sequence[int]
+    ) -> list[Run]:
+        """The runs of a solver on a task, which share what does not depend on the seed.
+
+        What only their records and workers need is planned again when it is asked for: it takes a
+        tenth of a millisecond, and kilobytes to keep.
+        """
+
+        def details(seed: int) -> Details:
+            return self.planned(study, facts, task, entry, seed)[1]
+
+        runs = [self.planned(study, facts, task, entry, seed)[0] for seed in seeds]
+        return [replace(run, limits=runs[0].limits, detailed=details) for run in runs]
+
+    @abstractmethod
+    def describe(self, study: Any, facts: Facts) -> dict[str, Any]:
         """What study.json says of its tasks and solvers, and of what only this kind has."""
-        ...
 
     def complete(self, record: Any, run: Run) -> None:
         """Fill in the columns that follow from the others and from the run's reference."""
-        ...
+        return
 
     def is_current(self, record: Any, run: Run) -> bool:
         """Whether a stored record was completed with the run's reference."""
-        ...
+        return True
 
     def limits_hit(self, record: Any) -> frozenset[str]:
         """Names of the budget's limits of which a run that ended early may have hit one."""
-        ...
+        return frozenset()
 
+    @abstractmethod
     def headline(self, record: Any) -> Iterator[str]:
         """The findings of a run in words, for its line in the terminal."""
-        ...
+
+
+def in_rounds(runs: Sequence[Run], name: str) -> list[Run]:
+    """The runs in random order, but one of each pair of task and solver first.
+
+    Neighbours in time must not be neighbours in the plan: machines drift. With one run of each pair
+    done, the time that the others need is known.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+    name : str
+        Of the study; it decides the order.
+    """
+    shuffled = list(runs)
+    random.Random(name).shuffle(shuffled)
+    first: dict[tuple[str, str], Run] = {}
+    for run in shuffled:
+        first.setdefault((run.task, run.solver), run)
+    keys = {run.key for run in first.values()}
+    return [*first.values(), *(run for run in shuffled if run.key not in keys)]
 
 
 def kind_names() -> list[str]:
     """The names of all kinds."""
-    return list(_MODULES)
+    return list(KINDS)
 
 
 def kind_named(name: str) -> Kind:
@@ -229,9 +259,9 @@ def kind_named(name: str) -> Kind:
     StudyError
         If there is none.
     """
-    if name not in _MODULES:
+    if name not in KINDS:
         raise StudyError(f"unknown kind {name!r}{suggest(name, kind_names())}")
-    kind: Kind = importlib.import_module(_MODULES[name]).KIND
+    kind: Kind = importlib.import_module(f".{name}", __package__).KIND
     return kind
 
 
@@ -246,7 +276,7 @@ def record_type(row: Mapping[str, Any]) -> type[RecordBase]:
     # Before version 4 of the schema there was no column for the kind.
     default = "feasibility" if "method_class" in row else "svm"
     name = str(row.get("kind", default))
-    if name not in _MODULES:
+    if name not in KINDS:
         raise RecordError(f"a record of the kind {name!r}, this release knows {_known()}")
     return kind_named(name).record
 

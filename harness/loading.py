@@ -1,0 +1,344 @@
+"""From a solver's name to its class: registry names, "file.py:Class", "module:Class", and offers.
+
+An installed package offers a solver in its ``pyproject.toml``:
+
+    [project.entry-points."marginbench.solvers"]
+    name = "package.module:Class"
+
+Its name then stands for ``package.module:Class`` wherever a solver is named; nothing of it is
+imported to find that out.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import importlib.machinery
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..data_loaders import suggest
+from ..solvers.registration import entries, solver_names
+from .errors import SolverError, first_line
+from .words import visible
+
+GROUP = "marginbench.solvers"
+# Name and version of a package whose metadata cannot be read.
+_NAMELESS = ("a package without metadata", "")
+
+
+@dataclass(frozen=True)
+class SolverSpec:
+    """A solver's name taken apart: a registry name, a file and a class, or a module and a class.
+
+    Exactly one of ``registry_name``, ``path`` and ``module`` is set.
+    """
+
+    class_name: str
+    registry_name: str | None = None
+    path: Path | None = None
+    module: str | None = None
+
+    @classmethod
+    def parse(cls, text: str, folder: str | Path | None = None) -> SolverSpec:
+        """Take a name apart; a relative file is looked for in ``folder`` (default: the current).
+
+        Raises
+        ------
+        SolverError
+            If the name has a colon but nothing before or after it.
+        """
+        before, colon, class_name = text.rpartition(":")
+        if not colon:
+            return cls(class_name=text, registry_name=text)
+        if not before or not class_name.isidentifier():
+            raise SolverError(
+                f"{text!r} does not name a solver: write file.py:Class or module:Class"
+            )
+        if before.endswith(".py"):
+            path = Path(folder or ".").joinpath(Path(before).expanduser()).resolve()
+            return cls(class_name=class_name, path=path)
+        return cls(class_name=class_name, module=before)
+
+    @property
+    def text(self) -> str:
+        """The name again, with an absolute path."""
+        if self.registry_name is not None:
+            return self.registry_name
+        return f"{self.path or self.module}:{self.class_name}"
+
+    @property
+    def folder(self) -> Path | None:
+        """Where a user's file finds its own modules."""
+        return None if self.path is None else self.path.parent
+
+    def located(self) -> Path | None:
+        """The file that the name leads to, found without importing anything from outside."""
+        if self.module is None:
+            return self.path
+        module, places = None, None
+        name = ""
+        for part in self.module.split("."):
+            name = f"{name}.{part}" if name else part
+            module = importlib.machinery.PathFinder.find_spec(name, places)
+            if module is None:
+                return None
+            places = module.submodule_search_locations
+        return Path(module.origin) if module and module.has_location and module.origin else None
+
+    def checked(self) -> SolverSpec:
+        """This, after a look at the file that runs none of its code.
+
+        Raises
+        ------
+        SolverError
+            If there is no such file, it is not Python, or it does not define the class.
+        """
+        if self.path is None:
+            return self
+        if not self.path.is_file():
+            raise SolverError(f"no such file: {self.path}")
+        try:
+            tree = ast.parse(self.path.read_bytes())
+        except (SyntaxError, ValueError) as error:
+            line = getattr(error, "lineno", None)
+            place = f", line {line}" if line else ""
+            reason = getattr(error, "msg", None) or str(error)
+            raise SolverError(f"{self.path}{place}: not valid Python ({reason})") from None
+        defined = _top_level_names(tree)
+        if self.class_name not in defined and "*" not in defined:
+            classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+            hint = suggest(self.class_name, classes)
+            raise SolverError(f"{self.path} defines no class {self.class_name!r}{hint}")
+        return self
+
+
+def load_class(text: str, folder: str | Path | None = None, *, kind: str = "svm") -> type[Any]:
+    """The class that a solver's name means. Runs the code of a user's file.
+
+    Parameters
+    ----------
+    text : str
+        A registry name, "file.py:Class" or "package.module:Class".
+    folder : str or Path, optional
+        Where a relative file is looked for; the current folder by default.
+    kind : str
+        The kind of studies whose registry is looked into.
+
+    Raises
+    ------
+    SolverError
+        If there is no such file or class, or importing raises.
+    """
+    cls = load_named(text, folder, kind=kind)
+    if not inspect.isclass(cls):
+        spec = SolverSpec.parse(text, folder)
+        raise SolverError(f"{spec.path or spec.module}: {spec.class_name} is not a class")
+    return cls
+
+
+def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm") -> Any:
+    """What a solver's name means, a class or not. Runs the code of a user's file.
+
+    The parameters are those of :func:`load_class`.
+
+    Raises
+    ------
+    SolverError
+        If there is no such file or name, or importing raises.
+    """
+    spec = SolverSpec.parse(text, folder).checked()
+    if spec.registry_name is not None:
+        return _registered_class(spec.registry_name, kind)
+    module = _import_file(spec.path) if spec.path else _import_module(spec.module or "")
+    named = getattr(module, spec.class_name, None)
+    if named is None:
+        classes = [name for name, item in vars(module).items() if inspect.isclass(item)]
+        raise SolverError(
+            f"{spec.path or spec.module} defines no class {spec.class_name!r}"
+            f"{suggest(spec.class_name, classes)}"
+        )
+    return named
+
+
+def _registered_class(name: str, kind: str) -> type[Any]:
+    """The class of a registry name; no other solver is imported."""
+    names = solver_names(kind)
+    if name not in names:
+        raise SolverError(f"unknown solver {name!r}{suggest(name, names)}")
+    cls: type[Any] = getattr(importlib.import_module(entries()[name].module), name)
+    return cls
+
+
+def source_file(cls: Any) -> Path:
+    """The file that defines a class or function."""
+    return Path(inspect.getfile(cls)).resolve()
+
+
+def shown_name(cls: Any, spec: SolverSpec) -> str:
+    """What a record calls the class: "marginbench:Class", "file.py:Class" or "module:Class"."""
+    if spec.registry_name is not None:
+        return f"marginbench:{cls.__name__}"
+    if spec.path is not None:
+        return f"{spec.path.name}:{spec.class_name}"
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _import_file(path: Path) -> ModuleType:
+    digest = hashlib.sha256(str(path).encode()).hexdigest()[:12]
+    name = f"_marginbench_{path.stem}_{digest}"
+    if name in sys.modules:
+        return sys.modules[name]
+    if str(path.parent) not in sys.path:
+        # As for a script: the modules beside the file come first.
+        sys.path.insert(0, str(path.parent))
+    description = importlib.util.spec_from_file_location(name, path)
+    if description is None or description.loader is None:
+        raise SolverError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(description)
+    sys.modules[name] = module
+    try:
+        description.loader.exec_module(module)
+    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+        del sys.modules[name]
+        raise SolverError(f"{path}: importing it raised {first_line(error)}") from None
+    return module
+
+
+def _import_module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise SolverError(f"no module named {error.name!r} (for the solver {name!r})") from None
+    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+        raise SolverError(f"{name}: importing it raised {first_line(error)}") from None
+
+
+def _top_level_names(tree: ast.Module) -> set[str]:
+    """Names that a module binds, as far as the text shows; "*" if it may bind any."""
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names.update((alias.asname or alias.name) for alias in node.names)
+        elif not isinstance(node, ast.Expr):
+            # Assignments, conditionals and the like: only running the file would tell.
+            names.add("*") if not isinstance(node, ast.Assign) else names.update(
+                target.id for target in node.targets if isinstance(target, ast.Name)
+            )
+    return names
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A solver that an installed package offers.
+
+    Attributes
+    ----------
+    name : str
+    target : str
+        "package.module:Class".
+    distribution : str
+        The package with its version, such as "someone-solvers 1.2".
+    problem : str
+        Why the name cannot be used, one line; empty if it can.
+    """
+
+    name: str
+    target: str
+    distribution: str
+    problem: str = ""
+
+
+def offers() -> list[Offer]:
+    """All solvers that are offered, by name; those that cannot be used say why."""
+    found = sorted(_entry_points(), key=lambda offer: (offer.name.casefold(), offer.target))
+    return [replace(offer, problem=_problem(offer, found)) for offer in found]
+
+
+def offered(name: str) -> Offer | None:
+    """The solver that this name, in any case, means; None if nothing of the name is offered.
+
+    Raises
+    ------
+    SolverError
+        If the name cannot be used.
+    """
+    for offer in offers():
+        if offer.name.casefold() == name.casefold():
+            if offer.problem:
+                raise SolverError(offer.problem)
+            return offer
+    return None
+
+
+def _entry_points() -> Iterator[Offer]:
+    seen: set[str] = set()
+    for distribution in metadata.distributions():
+        name, version = _name_of(distribution)
+        if name in seen:
+            continue  # an earlier folder of the path has it
+        # Several may lack their metadata.
+        seen.update([name] if version else [])
+        try:
+            points = [point for point in distribution.entry_points if point.group == GROUP]
+        except Exception:  # noqa: BLE001 - damaged metadata of any package must not get in the way
+            continue
+        for point in points:
+            yield Offer(visible(point.name), visible(point.value), f"{name} {version}".strip())
+
+
+def _name_of(distribution: metadata.Distribution) -> tuple[str, str]:
+    """The name and the version of a package; no version if its metadata cannot be read."""
+    try:
+        name, version = distribution.metadata["Name"], distribution.version
+    except Exception:  # noqa: BLE001 - as above
+        return _NAMELESS
+    return (visible(name), visible(version)) if name and version else _NAMELESS
+
+
+def _problem(offer: Offer, all_offers: list[Offer]) -> str:
+    """Why an offer cannot be used."""
+    words = f"{offer.distribution} offers the solver {offer.name!r}"
+    instead = f"name it {offer.target}"
+    if not _is_target(offer.target):
+        return f"{words} as {offer.target!r}, which is not package.module:Class; ask its authors"
+    if ":" in offer.name or "," in offer.name:
+        return f"{words}, a name with ':' or ','; {instead}"
+    if offer.name.casefold() in map(str.casefold, entries()):
+        return f"{words}, which is a solver of marginbench; {instead}"
+    others = [
+        other.distribution
+        for other in all_offers
+        if other.name.casefold() == offer.name.casefold() and other.target != offer.target
+    ]
+    if others:
+        return f"{words}, and so does {others[0]}; {instead}"
+    package = offer.target.partition(":")[0].partition(".")[0]
+    if not _is_there(package):
+        return f"{words}, but there is no module {package!r}; install the package again"
+    return ""
+
+
+def _is_target(target: str) -> bool:
+    try:
+        module = SolverSpec.parse(target).module
+    except SolverError:
+        return False
+    return module is not None and all(part.isidentifier() for part in module.split("."))
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False

@@ -1,0 +1,363 @@
+"""What determines a run: its key, the code behind it, and the version of its solver.
+
+Code is counted by folders: the room of the solver, the rooms that all solvers share, and the
+evaluation. An edit of code anywhere in them gives a run a new key, an edit elsewhere does not.
+Comments and docstrings do not count.
+
+The version of a solver is the beginning of the same hash. Where the file of the solver is in a
+clean git work tree, the commit that last changed it follows: ``3f2a9c01d4 git:abc1234def``.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...data_loaders.atomic import replacing
+from ...solvers.registration import entries
+from ..environment import git
+from ..errors import SolverError
+from ..hashing import hash_files
+from ..loading import SolverSpec
+from ..storage import storing
+
+if TYPE_CHECKING:
+    from .preflight import SolverInfo
+
+#: Packages of the project whose code may determine the numbers of a run.
+PROJECT_PACKAGES = ("marginbench.data_loaders", "marginbench.solvers", "marginbench.harness")
+#: The rooms of solvers/ on which those of the families build.
+COMMON_ROOMS = ("interface", "kernels", "linear", "models", "numeric")
+#: What decides what is measured, at which moments, and how it is judged.
+EVALUATION = "harness/evaluation"
+#: Generators of instances, of which there is no fingerprint of data, by kind of studies.
+GENERATORS = {"feasibility": ("data_loaders/feasibility.py",)}
+# Bytes of a file of code; a larger one is none.
+_LARGEST_CODE = 2**24
+# Digits of a version and of a commit.
+_DIGITS = 10
+# The folder of results that says which files a hash of code is made of.
+_FOLDER = "sources"
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def key_parts(
+    *,
+    kind: str,
+    info: SolverInfo,
+    params: Mapping[str, Any],
+    task: Mapping[str, Any],
+    seed: int,
+    labels: tuple[str, str],
+    versions: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """All that determines a run, by name; the run's key is the hash of it.
+
+    Two runs with the same key give the same numbers, timings apart; limits that only cut a run
+    short (timeout, memory, parallel jobs) are no part of it.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the kind of studies.
+    info : SolverInfo
+        Of the solver's class; its ``source_hash`` covers what judges the run as well.
+    params : mapping
+        Every parameter of the solver; one taken from the reference optimum by its value.
+    task : mapping
+        What determines the task: of the data the fingerprint.
+    seed : int
+    labels : tuple of str
+        Of task and solver: the same configuration under two labels is two runs.
+    versions : mapping, optional
+        Versions of the numeric libraries; the installed ones by default.
+    """
+    return {
+        "kind": kind,
+        "source": info.source_hash,
+        "class": info.shown,
+        "params": params,
+        "task": task,
+        "seed": seed,
+        "labels": labels,
+        "versions": numeric_versions() if versions is None else dict(versions),
+    }
+
+
+@cache
+def numeric_versions() -> dict[str, str]:
+    """Versions of Python (minor) and of the libraries that numbers depend on."""
+    versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+    for name in ("numpy", "scipy", "numba", "scikit-learn"):
+        versions[name] = metadata.version(name)
+    return versions
+
+
+def source_files(solver: str, defined_in: Path, kind: str) -> dict[str, str]:
+    """The code that determines the runs of a solver; it is read and not run.
+
+    Parameters
+    ----------
+    solver : str
+        Its name: a registry name, "file.py:Class" or "package.module:Class".
+    defined_in : Path
+        The file that defines its class.
+    kind : str
+        Name of the kind of studies.
+
+    Returns
+    -------
+    dict
+        Name of a file -> hash of its code. An installed package counts by its version: its name is
+        "package 1.2", and the hash says nothing.
+
+    Raises
+    ------
+    SolverError
+        If there is no code.
+    """
+    spec = SolverSpec.parse(solver)
+    # What the name says comes first: the class itself may say anything.
+    starts = [file for file in (spec.located(), defined_in) if file and _is_code(file)]
+    if not starts:
+        raise SolverError(f"{solver}: its code cannot be found")
+    own: dict[str, Path] = {}
+    installed: set[str] = set()
+    if spec.path is not None:
+        own = files_beside(spec.path)
+        installed = {installed_version(name) for name in _packages_named(own.values())} - {""}
+    elif spec.module is not None:
+        package = spec.module.partition(".")[0]
+        if package != "marginbench":
+            installed = {installed_version(package)} - {""}
+            own = {} if installed else _files_of_package(package)
+    if not installed or spec.path is not None:
+        for file in starts:
+            if not _is_project(file) and file not in own.values():
+                own[file.name] = file
+    rooms = {*COMMON_ROOMS, *_rooms_named([*own.values(), *starts]), *_rooms_of(starts)}
+    places = [*(f"solvers/{room}" for room in rooms), EVALUATION, *GENERATORS.get(kind, ())]
+    files = {name: code_hash(file) for name, file in own.items()}
+    files |= dict.fromkeys(installed, hashlib.sha256(b"").hexdigest())
+    return files | project_code(places)
+
+
+def project_code(places: Iterable[str]) -> dict[str, str]:
+    """The code in folders and files of the project, such as "solvers/smo": name -> hash."""
+    files = {}
+    for place in places:
+        package, _, rest = place.partition("/")
+        path = project_roots()[package] / rest
+        for file in [path] if path.is_file() else path.rglob("*.py"):
+            name = file.relative_to(project_roots()[package]).as_posix()
+            files[f"{package}/{name}"] = code_hash(file)
+    return files
+
+
+@cache
+def project_roots() -> dict[str, Path]:
+    """The folder of each package of the project, by its last name."""
+    folders = {package: _folder_of(package) for package in PROJECT_PACKAGES}
+    return {name.rpartition(".")[2]: folder for name, folder in folders.items() if folder}
+
+
+def files_beside(file: Path) -> dict[str, Path]:
+    """A user's file, and the modules and packages beside it that it or one of them imports."""
+    folder = file.parent
+    files: dict[str, Path] = {}
+    waiting = [file]
+    while waiting:
+        path = waiting.pop()
+        name = path.relative_to(folder).as_posix()
+        if name in files or not _is_code(path):
+            continue
+        files[name] = path
+        for module, imported in _imports(path):
+            top, *below = module.split(".")
+            package = folder / top
+            if top != "marginbench" and not (package / "__init__.py").is_file():
+                # A module, or one in a folder that is no package.
+                package = package.joinpath(*below)
+                waiting += [package.with_suffix(".py"), package / f"{imported}.py"]
+            if top != "marginbench" and (package / "__init__.py").is_file():
+                waiting.extend(package.rglob("*.py"))
+    return files
+
+
+@lru_cache(maxsize=1024)
+def _hash_of_code(content: bytes) -> str:
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError):
+        return hashlib.sha256(b"bytes\0" + content).hexdigest()
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    code = b"syntax\0" + ast.dump(tree).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(code).hexdigest()
+
+
+def code_hash(file: Path) -> str:
+    """SHA-256, in hexadecimal, of a file's syntax tree without comments and docstrings.
+
+    A file that cannot be parsed counts by its bytes; it cannot be imported either.
+    """
+    return _hash_of_code(file.read_bytes())
+
+
+@cache
+def installed_version(package: str) -> str:
+    """Name and version of the installed distribution that has a package; empty if none has.
+
+    A package that is developed in a folder of its own has no version that tells its code.
+    """
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return ""
+    places = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin or ""]
+    for name in _distributions().get(package, ()):
+        installed = metadata.distribution(name)
+        root = Path(str(installed.locate_file("")))
+        if any(Path(place).is_relative_to(root) for place in places):
+            return f"{name} {installed.version}"
+    return ""
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    """The distributions that have each package; to list them takes a tenth of a second."""
+    return metadata.packages_distributions()
+
+
+def _imports(file: Path) -> Iterator[tuple[str, str]]:
+    """The modules that a file imports by absolute names, and what of each ("" for all of it)."""
+    try:
+        nodes = list(ast.walk(ast.parse(file.read_bytes())))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from ((node.module, alias.name.replace("*", "")) for alias in node.names)
+
+
+def _packages_named(files: Iterable[Path]) -> set[str]:
+    """The packages that files import, by their first names; not those of Python or the project."""
+    names = {module.partition(".")[0] for file in files for module, _ in _imports(file)}
+    return names - sys.stdlib_module_names - {"marginbench"}
+
+
+def _rooms_named(files: Iterable[Path]) -> set[str]:
+    """The rooms of solvers that files import; all of them for an import of the whole."""
+    rooms = {path.name for path in project_roots()["solvers"].iterdir() if path.is_dir()}
+    named: set[str] = set()
+    for module, name in {imported for file in files for imported in _imports(file)}:
+        parts = [*module.split("."), name] if name else module.split(".")
+        if parts[0] == "marginbench":
+            parts = parts[2:] if parts[1:2] == ["solvers"] else parts[1:]
+            if not parts:
+                return rooms
+            if parts[0] in entries():
+                named.add(entries()[parts[0]].module.split(".")[2])
+            named.update(rooms.intersection(parts[:1]))
+    return named
+
+
+def _rooms_of(files: Iterable[Path]) -> set[str]:
+    solvers = project_roots()["solvers"]
+    paths = [file.relative_to(solvers) for file in files if file.is_relative_to(solvers)]
+    return {path.parts[0] for path in paths if len(path.parts) > 1}
+
+
+def _files_of_package(package: str) -> dict[str, Path]:
+    """The files of a user's package that has no version; none for a single module."""
+    folder = _folder_of(package)
+    if folder is None:
+        return {}
+    files = folder.rglob("*.py")
+    return {f"{package}/{file.relative_to(folder).as_posix()}": file for file in files}
+
+
+def _folder_of(package: str) -> Path | None:
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    places = None if spec is None else spec.submodule_search_locations
+    return Path(next(iter(places))).resolve() if places else None
+
+
+def _is_project(file: Path) -> bool:
+    return any(file.is_relative_to(folder) for folder in project_roots().values())
+
+
+def _is_code(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size <= _LARGEST_CODE
+
+
+def version_of(source_hash: str, file: Path) -> str:
+    """The version of a solver.
+
+    Parameters
+    ----------
+    source_hash : str
+        Hash of its source.
+    file : Path
+        The file that defines it.
+    """
+    commit = _commit_of(file)
+    return source_hash[:_DIGITS] + (f" git:{commit}" if commit else "")
+
+
+def content_version(version: str) -> str:
+    """What a version says of the code alone; the commit may differ for the same code."""
+    return version.partition(" ")[0]
+
+
+def _commit_of(file: Path) -> str:
+    """The commit that last changed a file of a clean work tree; empty if there is none."""
+    if git(file.parent, "status", "--porcelain", "--untracked-files=no") != "":
+        return ""
+    log = ("log", "-1", f"--abbrev={_DIGITS}", "--format=%h", "--", file.name)
+    return git(file.parent, *log) or ""
+
+
+def write_sources(results: Path, solvers: Iterable[SolverInfo]) -> None:
+    """Write ``sources/HASH.json`` for each source hash: name of a file -> hash of its code.
+
+    A file that is there and whole is left as it is.
+
+    Parameters
+    ----------
+    results : Path
+        The results folder.
+    solvers : iterable of SolverInfo
+    """
+    for info in solvers:
+        if not info.files or read_sources(results, info.source_hash) is not None:
+            continue
+        path = results / _FOLDER / f"{info.source_hash}.json"
+        with storing(path.parent):
+            path.parent.mkdir(exist_ok=True)
+        with storing(path), replacing(path) as sink:
+            sink.write((json.dumps(dict(sorted(info.files.items())), indent=2) + "\n").encode())
+
+
+def read_sources(results: Path, source_hash: str) -> Mapping[str, str] | None:
+    """The files behind a source hash, by name; None if they are not stored, or are damaged."""
+    try:
+        files = json.loads((results / _FOLDER / f"{source_hash}.json").read_bytes())
+        # The hash is that of the files, so it tells whether they are all there.
+        return files if hash_files(files) == source_hash else None
+    except (OSError, ValueError, AttributeError, TypeError):
+        return None

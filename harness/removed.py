@@ -1,0 +1,20 @@
+"""What marginbench no longer has, and what to use instead: each is answered with one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+#: Commands such as "compact", and options such as "run --share" -> what to do instead.
+COMMANDS: Mapping[str, str] = {}
+#: Names of the package ``marginbench`` -> what to use instead.
+NAMES: Mapping[str, str] = {}
+
+
+def replacement(arguments: Sequence[str]) -> str:
+    """What to use instead of what a command line names; empty if it names nothing of the past."""
+    words = [word.partition("=")[0] for word in arguments]
+    for number, word in enumerate(words):
+        for name in (word, f"{words[0]} {word}" if number else word):
+            if name in COMMANDS:
+                return f"{name} was removed; {COMMANDS[name]}"
+    return ""

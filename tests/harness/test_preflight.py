@@ -1,0 +1,138 @@
+"""What is asked of workers before a study is planned, in which order, and how failures end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
+from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started, Waiting
+from marginbench.harness.planning import preflight as module
+from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, preflight
+from marginbench.harness.study.svm import Study
+
+MakeStudy = Callable[..., Study]
+DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0", default_gamma=0.25)
+OPTIMUM = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.25, "r" * 64)
+TASKS = [
+    {"dataset": "digits", "C": 1.0},
+    {"dataset": "digits", "C": 2.0, "gamma": 0.5},
+    {"dataset": "checkers", "C": 1.0, "reference": False},
+]
+
+
+class Workers:
+    """Answers all questions; ``eager`` ones take every job that there is before the first ends."""
+
+    def __init__(self, eager: bool = False) -> None:
+        self.eager = eager
+        self.asked: list[Job] = []
+        self.outcomes: dict[type[Any], list[Outcome]] = {}
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        for job in list(jobs) if self.eager else jobs:
+            self.asked.append(job)
+            yield Started(job)
+            yield Waiting()
+            waiting = self.outcomes.get(type(job.work), [])
+            yield Ended(job, waiting.pop(0) if waiting else self.answer(job))
+
+    def answer(self, job: Job) -> Outcome:
+        if isinstance(job.work, DatasetWork):
+            return Outcome("done", DATA)
+        if isinstance(job.work, ReferenceWork):
+            return Outcome("done", OPTIMUM)
+        return Outcome("done", job.work.run(lambda message: None))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@pytest.fixture
+def study(make_study: MakeStudy) -> Study:
+    return make_study(task=TASKS, solver=[{"name": "Pegasos"}, {"name": "SBP"}])
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_each_class_dataset_and_optimum_is_asked_for_once(study: Study, eager: bool) -> None:
+    workers = Workers(eager)
+    facts = preflight(study, workers, lambda line: None)
+    tags = [job.tag for job in workers.asked]
+    assert tags[:2] == ["importing Pegasos", "importing SBP"]
+    assert set(tags[2:4]) == {"loading digits", "loading checkers"}
+    assert tags[4:] == [
+        f"computing the reference optimum of {task}" for task in ("digits", "digits-2")
+    ]
+    assert facts.references == {
+        "digits": OPTIMUM,
+        "digits-2": OPTIMUM,
+        "checkers": "the task has reference = false",
+    }
+    optima = [job.work for job in workers.asked if isinstance(job.work, ReferenceWork)]
+    # The optimum is that of the data as they were loaded, with the width that follows from them.
+    assert [work.problem.kernel["gamma"] for work in optima] == [0.25, 0.5]
+    assert {work.problem.fingerprint for work in optima} == {DATA.fingerprint}
+
+
+def test_a_class_that_cannot_be_imported_ends_it_before_data_are_loaded(study: Study) -> None:
+    workers = Workers()
+    workers.outcomes[module.DescribeWork] = [Outcome("timeout", reason="took longer than 60 s")]
+    with pytest.raises(SolverError, match=r"Pegasos: cannot be imported: took .*compile_timeout"):
+        preflight(study, workers, lambda line: None)
+    assert [job.tag for job in workers.asked] == ["importing Pegasos"]
+
+
+def test_values_for_a_users_class_are_tried_in_a_job_of_their_own(
+    tmp_path: Path, make_study: MakeStudy
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("from marginbench import SMO\nclass Mine(SMO): pass\n")
+    name, workers = f"{file}:Mine", Workers()
+    study = make_study(
+        task=TASKS,
+        solver=[{"name": name}, {"name": name, "label": "strict", "params": {"tol": -1.0}}],
+    )
+    with pytest.raises(StudyError, match=r"^solver 'strict': tol must be"):
+        preflight(study, workers, lambda line: None)
+    assert [job.tag for job in workers.asked] == [
+        f"importing {name}",
+        f"checking the parameters of {name}",
+    ]
+    assert all(job.foreign for job in workers.asked)
+
+
+@pytest.mark.parametrize(
+    ("eager", "unloaded", "reason"),
+    [
+        (False, {"digits", "digits-2"}, "digits: the process was killed by SIGKILL"),
+        (True, {"checkers"}, "failed: no gap below 1e-6"),
+    ],
+)
+def test_what_cannot_be_had_is_a_reason_and_no_more(
+    study: Study, eager: bool, unloaded: set[str], reason: str
+) -> None:
+    """A worker that is lost once is replaced; data whose worker is lost twice cannot be loaded."""
+    workers, told = Workers(eager), list[str]()
+    lost = Outcome("crashed", reason="the process was killed by SIGKILL")
+    workers.outcomes = {
+        DatasetWork: [replace(lost), replace(lost), replace(lost)],
+        ReferenceWork: [Outcome("failed", reason="ReferenceFailure: no gap below 1e-6")],
+    }
+    facts = preflight(study, workers, told.append)
+    assert {task for task, data in facts.datasets.items() if isinstance(data, str)} == unloaded
+    assert facts.references["digits"] == reason
+    expected = f"no reference optimum of digits ({reason}); its runs go on without"
+    assert told == ([] if "digits" in unloaded else [expected])
+
+
+def test_what_takes_long_is_announced(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_A_MOMENT", -1.0)
+    told: list[str] = []
+    preflight(study, Workers(), told.append)
+    assert "loading digits ..." in told
+    assert "computing the reference optimum of digits-2 ..." in told
