@@ -126,7 +126,8 @@ class Tally:
     def ended(self, record: RecordBase) -> Running:
         """A run has ended; how it was running."""
         ran = self.running.pop((record.task, record.solver, record.seed))
-        self.forecast.add(ran.pair, time.monotonic() - ran.since, record.wall_s)
+        seconds = time.monotonic() - ran.since
+        self.forecast.add(ran.pair, seconds, record.wall_s, record.compile_s or 0.0)
         self.done += 1
         self.failed += record.status not in EXPECTED_STATUSES
         self.ended_on[ran.machine] += 1

@@ -62,7 +62,8 @@ class Forecast:
     A pair of solver and task that has been run takes as long as the mean of its runs. One that has
     not takes as long as the same solver's other tasks, scaled by the number of training points to
     the power of one or two; else as long as other solvers on the same task; else as any run. None
-    takes longer than its timeout and the largest overhead seen so far.
+    takes longer than its timeout and the largest overhead seen so far. Compilation, which a machine
+    does once, counts with the least that any run took to have its code.
 
     Parameters
     ----------
@@ -76,9 +77,14 @@ class Forecast:
         self._seconds: dict[tuple[str, str], tuple[int, float]] = {}
         self._sizes: dict[str, float | None] = {}
         self._overhead = 0.0
+        self._least_compiling = float("inf")
 
-    def add(self, pair: Pair, seconds: float, solving: float | None = None) -> None:
-        """A run has ended after so many seconds, of which some were spent in the solver."""
+    def add(
+        self, pair: Pair, seconds: float, solving: float | None = None, compiling: float = 0.0
+    ) -> None:
+        """A run has ended after so many seconds, some spent in the solver and some compiling."""
+        seconds -= compiling
+        self._least_compiling = min(self._least_compiling, compiling)
         count, total = self._seconds.get((pair.task, pair.solver), (0, 0.0))
         self._seconds[pair.task, pair.solver] = count + 1, total + seconds
         self._sizes[pair.task] = pair.size
@@ -89,7 +95,8 @@ class Forecast:
         """Seconds that a run will take; None before any run has ended."""
         known = self._seconds.get((pair.task, pair.solver))
         if known:
-            return Interval(_mean(known), _mean(known))
+            seconds = _mean(known) + self._least_compiling
+            return Interval(seconds, seconds)
         if not self._seconds:
             return None
         values = (
@@ -97,6 +104,7 @@ class Forecast:
             or [_mean(s) for (task, _), s in self._seconds.items() if task == pair.task]
             or [_mean(seconds) for seconds in self._seconds.values()]
         )
+        values = [seconds + self._least_compiling for seconds in values]
         return Interval(min(values), max(values)).capped(pair.limit + self._overhead)
 
     def remaining(
@@ -145,8 +153,8 @@ def _mean(runs: tuple[int, float]) -> float:
 
 
 def recorded_seconds(record: RecordBase) -> float:
-    """What a run took by its record, all phases together."""
-    phases = (record.data_s, record.compile_s, record.wall_s, record.evaluation_s)
+    """What a run took by its record, but for compiling: that need not be done again."""
+    phases = (record.data_s, record.wall_s, record.evaluation_s)
     # Only some kinds of studies tune.
     return sum(filter(None, (*phases, getattr(record, "tuning_wall_s", None))))
 

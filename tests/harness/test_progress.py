@@ -58,6 +58,14 @@ def test_a_pair_that_has_not_been_run_is_scaled_from_other_tasks_and_capped() ->
     assert forecast.expected(Pair("other", "New", 1000)) == Interval(1.0, 10.0)
 
 
+def test_the_first_compilation_of_a_solver_is_not_expected_again() -> None:
+    forecast = Forecast()
+    forecast.add(Pair("a", "SMO"), 12.0, solving=1.0, compiling=10.0)
+    forecast.add(Pair("b", "SMO"), 3.0, solving=2.0, compiling=0.5)
+    assert forecast.expected(Pair("a", "SMO")) == Interval(2.5, 2.5)
+    assert forecast.expected(Pair("c", "SMO")) == Interval(2.5, 3.0)
+
+
 def test_runs_that_have_begun_count_and_none_is_spread_over_several_jobs() -> None:
     forecast = Forecast(jobs=2)
     slow, fast = Pair("a", "slow"), Pair("a", "fast")
