@@ -62,8 +62,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         [
             f"harness/conformance/{name}.py"
             for name in (
-                *("constructors", "counting", "fitting", "forms", "inputs", "methods"),
-                *("optimum", "performing", "progress", "repeating", "running", "subject"),
+                *("estimators", "findings", "measurements", "methods", "performing", "running"),
+                "subject",
             )
         ],
         ("harness/conformance/test_broken_solvers.py", "harness/conformance/test_checking.py"),

@@ -1,13 +1,11 @@
 """What a command spends on a run, by engine: many runs that take no time.
 
-python -m benchmarks.compare.scheduling [--runs 10000] [--workers 2] [--stations 100 10000]
+python -m benchmarks.compare.scheduling [--runs 10000] [--workers 2]
 
-The session is whole: it plans, draws jobs, records each outcome in a file of its own and forecasts
-the rest. Only what a worker would do is left out. "local" hands outcomes back at once, "dask" sends
-each job through a scheduler to workers of a local cluster and back. "stations" decides which of so
-many workers gets which job, without Dask: replies come back one at a time, in random order. CPU
-seconds are those of the command's process, from the first run to the last; the scheduler and the
-workers have their own.
+The session is whole: it plans, draws jobs, records each outcome and forecasts the rest. Only what a
+worker would do is left out. "local" hands outcomes back at once, "dask" sends each job through a
+scheduler to workers of a local cluster and back. CPU seconds are those of the command's process,
+from the first run to the last; the scheduler and the workers have their own.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ import contextlib
 import io
 import json
 import pickle
-import random
 import subprocess
 import sys
 import tempfile
@@ -27,10 +24,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from marginbench.harness.execution.engines.engine import DaskExecutor, Engine
-from marginbench.harness.execution.engines.machines import Machine, this_program
-from marginbench.harness.execution.engines.news import Joined, News, Replied, Reply
-from marginbench.harness.execution.engines.parcels import Parcel
 from marginbench.harness.execution.jobs import (
     Ended,
     Event,
@@ -59,6 +52,9 @@ _TASK = {
 class Instant:
     """An engine that hands outcomes back at once."""
 
+    def check(self) -> None:
+        pass
+
     @contextlib.contextmanager
     def opened(self, say: Callable[[str], None]) -> Iterator[Executor]:
         yield self
@@ -81,64 +77,24 @@ class Dask:
         #: CPU seconds of the scheduler.
         self.scheduler_cpu_s = 0.0
 
+    def check(self) -> None:
+        pass
+
     @contextlib.contextmanager
     def opened(self, say: Callable[[str], None]) -> Iterator[Executor]:
         import psutil
 
-        from marginbench.harness.execution.engines import serving
-        from marginbench.harness.execution.engines.link import Link
+        from marginbench.harness.execution import dask
 
         with contextlib.ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             scheduler, address = _scheduler(stack, folder)
             for _ in range(self._workers):
                 _start(stack, folder, "worker", address, "--nthreads", "1", "--no-nanny")
-            stack.enter_context(mock.patch.object(serving, "serve", _serve_nothing))
-            link = stack.enter_context(contextlib.closing(Link(address)))
-            yield DaskExecutor(link, address, say)
+            stack.enter_context(mock.patch.object(dask, "execute", _execute_nothing))
+            yield stack.enter_context(contextlib.closing(dask.DaskExecutor(address, say)))
             used = psutil.Process(scheduler.pid).cpu_times()
             self.scheduler_cpu_s = used.user + used.system
-
-
-class Stations:
-    """The engine on a cluster of imagined machines, four workers on each."""
-
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
-
-    @contextlib.contextmanager
-    def opened(self, say: Callable[[str], None]) -> Iterator[Executor]:
-        link: Any = Imagined(self._workers)
-        yield DaskExecutor(link, "imagined", say)
-
-
-class Imagined:
-    """Stands for the connection to a cluster: tells of its workers, and answers for them."""
-
-    def __init__(self, workers: int) -> None:
-        environment = {"processor": "imagined", "cores_logical": 4, "memory_mb": 16_000}
-        program = this_program()
-        machines = [Machine(f"node{i}", environment, program) for i in range(workers // 4 + 1)]
-        self._news: list[News] = [
-            Joined(f"tcp://worker{i}", machines[i // 4]) for i in range(workers)
-        ]
-        self._sent: list[str] = []
-        self._random = random.Random(0)
-
-    def news(self, seconds: float) -> list[News]:
-        found, self._news = self._news, []
-        if not found and self._sent:
-            place = self._random.randrange(len(self._sent))
-            self._sent[place], self._sent[-1] = self._sent[-1], self._sent[place]
-            found.append(Replied(self._sent.pop(), Reply(Outcome("done", dict(_OUTCOME)))))
-        return found
-
-    def send(self, address: str, number: str, parcel: Parcel) -> None:
-        pickle.loads(pickle.dumps(parcel))
-        self._sent.append(number)
-
-    def recall(self, number: str) -> None:
-        pass
 
 
 def _scheduler(stack: contextlib.ExitStack, folder: Path) -> tuple[subprocess.Popen[bytes], str]:
@@ -163,10 +119,19 @@ def _start(stack: contextlib.ExitStack, folder: Path, *command: str) -> subproce
     return process
 
 
-def _serve_nothing(token: str, number: str, parcel: bytes) -> bytes:
+def _execute_nothing(topic: str, parcel: bytes) -> bytes:
     """Stands for a run: reads the job and answers."""
+    from distributed import get_worker
+
+    from marginbench.harness.execution.dask import Reply
+
     pickle.loads(parcel)
-    return pickle.dumps(Reply(Outcome("done", dict(_OUTCOME))))
+    worker = get_worker()
+    machine = worker.plugins["marginbench"].machine
+    began = {"address": worker.address, "machine": machine.name}
+    worker.log_event(topic, {"key": worker.get_current_task(), **began})
+    done = Outcome("done", dict(_OUTCOME))
+    return pickle.dumps(Reply(worker.address, machine, "2026-01-01T00:00:00+00:00", done))
 
 
 class Clocked(PlainProgress):
@@ -186,7 +151,7 @@ class Clocked(PlainProgress):
         self.wall_s = time.perf_counter() - self._began[1]
 
 
-def measured(engine: Engine, runs: int) -> Clocked:
+def measured(engine: Any, runs: int) -> Clocked:
     """A study of so many runs on an engine."""
     clocked = Clocked()
     study = Study.model_validate(
@@ -208,10 +173,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--stations", type=int, nargs="*", default=[1, 100, 10_000])
     given = parser.parse_args()
-    engines: dict[str, Engine] = {"local": Instant(), "dask": Dask(given.workers)}
-    engines |= {f"{count} stations": Stations(count) for count in given.stations}
+    engines: dict[str, Any] = {"local": Instant(), "dask": Dask(given.workers)}
     print(f"{given.runs} runs; of the command alone, for each run:")
     for name, engine in engines.items():
         found = measured(engine, given.runs)

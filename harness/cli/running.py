@@ -141,7 +141,7 @@ def _add_run(
             "quiet": quiet,
         }
         from ..execution import running
-        from ..execution.engines.choosing import chosen_engine
+        from ..execution.cluster import chosen_engine
 
         engine = chosen_engine(scheduler, cluster, cluster_options, timing=timing, jobs=jobs)
         if dry_run:

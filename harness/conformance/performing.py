@@ -14,17 +14,19 @@ from ..execution.jobs import PhaseMessage, Send
 from ..loading import load_class, source_file
 from ..planning.plan import kind_named
 from ..words import REASON_LIMIT, visible
+from .estimators import trial_fit
 from .findings import (
+    CHECKS,
+    Check,
     CheckWork,
     Finding,
     Imported,
     ImportWork,
     MendError,
     NotApplicableError,
+    Sort,
 )
-from .fitting import trial_fit
 from .subject import Subject
-from .suite import CHECKS, Check, Sort
 
 _PACKAGE = "marginbench.harness.conformance"
 
@@ -86,7 +88,7 @@ def checked(cls: type[Any], sort: Sort, name: str, send: Send = lambda message: 
     subject = Subject(cls)
     send(PhaseMessage("compile"))
     with without_convergence_warnings():
-        if sort == "estimator" and module != "constructors":
+        if sort == "estimator" and check.fits:
             trial_fit(subject)
         send(PhaseMessage("solve"))
         return _finding(check, look, subject)

@@ -11,8 +11,7 @@ from ..errors import SolverError
 from ..execution.jobs import Ended, Executor, Job, Limits, Outcome
 from ..execution.local import LocalPool
 from ..study.model import Budget
-from .findings import CheckWork, Finding, Imported, ImportWork
-from .suite import CHECKS
+from .findings import CHECKS, CheckWork, Finding, Imported, ImportWork
 
 # Checks that may run into their limits before the others are left out.
 _PATIENCE = 3

@@ -223,3 +223,13 @@ def unless_refused(words: str, error: Exception | None) -> list[str]:
     if isinstance(error, ValueError):
         return []
     return [f"{words} raises {visible(first_line(error), 100)}"]
+
+
+def check_parameters(subject: Subject) -> None:
+    """Parameters can be listed, and have defaults."""
+    for name, item in inspect.signature(subject.cls).parameters.items():
+        if item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD):
+            raise MendError(f"__init__ takes *{name}; list every parameter by name")
+        if item.default is item.empty:
+            raise MendError(f"{name} has no default; give it one, so that the class can be built")
+    subject.cls()

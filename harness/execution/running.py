@@ -13,7 +13,7 @@ from ..results.remote.urls import StoreUrl, is_url
 from ..study.model import StudyBase, StudyFile
 from ..study.select import of_its_own, select
 from ..study.toml import completed_study, load_study
-from .engines.engine import Engine
+from .cluster import Engine
 from .local import check_jobs, one_worker
 from .outcomes import RunSummary
 from .progress import PlainProgress, Progress, SilentProgress, choose_progress
@@ -78,7 +78,7 @@ def run(
     log_json : bool
         Write what happens to the error stream, one JSON object an event, instead of showing it.
     engine : Engine, optional
-        Where to run: :func:`.engines.choosing.chosen_engine` makes one; worker
+        Where to run: :func:`.cluster.chosen_engine` makes one; worker
         processes on this machine by default.
     meanwhile : callable
         Done while the first worker starts, as there is nothing else to do.

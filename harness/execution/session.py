@@ -32,7 +32,7 @@ from ..results.superseded import Superseded
 from ..storage import storing
 from ..study.model import StudyBase
 from ..words import REASON_LIMIT, visible, visible_lines
-from .engines.engine import Engine
+from .cluster import Engine
 from .guarding import Guarded, Meanwhile, check_folder_exists, exclusive
 from .jobs import Ended, Executor, Job, Outcome, Started
 from .local import LocalPool, check_jobs

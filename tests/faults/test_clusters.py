@@ -140,9 +140,9 @@ def test_a_study_whose_workers_are_killed_has_the_records_of_a_local_one(
         code = command.wait(3000)
         once = Counter(item["key"] for item in ended(place, log))
         assert set(once.values()) <= {1}
-        # Only a run that lost two workers has crashed; another command repeats it.
+        # Only what lost more workers than Dask allows has crashed; another command repeats it.
         assert code == 0 or all(
-            "was lost, then" in item["reason"]
+            "workers were lost" in item["reason"]
             for item in ended(place, log)
             if item["status"] == "crashed"
         )

@@ -20,9 +20,7 @@ pytestmark = [
 
 _PLACES = ("cache", "results", "recorded", "paper", "site")
 #: They import Dask, which on Windows takes modules that this Python does not have.
-_WITH_DASK = [
-    f"marginbench.harness.execution.engines.{name}" for name in ("clusters", "link", "serving")
-]
+_WITH_DASK = ["marginbench.harness.execution.dask"]
 PROGRAM = """
 import contextlib, importlib, io, json, pkgutil, sys
 sys.path.insert(0, {folder!r})

@@ -13,12 +13,17 @@ from scipy.spatial.distance import cdist
 
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.conformance import running
-from marginbench.harness.conformance.findings import CheckWork, Finding, Imported, ImportWork
-from marginbench.harness.conformance.optimum import certified_optimum
+from marginbench.harness.conformance.findings import (
+    CHECKS,
+    CheckWork,
+    Finding,
+    Imported,
+    ImportWork,
+)
+from marginbench.harness.conformance.measurements import certified_optimum
 from marginbench.harness.conformance.performing import checked, imported
 from marginbench.harness.conformance.running import check_solver
 from marginbench.harness.conformance.scaffold import Names, write_solver
-from marginbench.harness.conformance.suite import CHECKS
 from marginbench.harness.errors import SolverError
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.loading import load_class

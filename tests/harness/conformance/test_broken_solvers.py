@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from marginbench.harness.conformance.findings import CHECKS
 from marginbench.harness.conformance.performing import checked
 from marginbench.harness.conformance.scaffold import Names, write_solver
-from marginbench.harness.conformance.suite import CHECKS
 from marginbench.harness.loading import load_class
 from marginbench.solvers import PCT, Solution, Solver, WeightedSolver, hyperparameters
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import json
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from marginbench.harness.errors import EngineError, UserError
-from marginbench.harness.execution.engines import choosing
-from marginbench.harness.execution.engines.choosing import chosen_engine
-from marginbench.harness.execution.engines.engine import DaskEngine
+from marginbench.harness.execution import cluster
+from marginbench.harness.execution.cluster import Engine, chosen_engine
+from marginbench.harness.execution.jobs import Ended, Event, Executor, Job, Outcome, Started
+from marginbench.harness.execution.session import run_study
+from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
+from marginbench.harness.results.store import RecordStore
+from marginbench.harness.study.svm import Study
 
 
 @pytest.fixture(autouse=True)
 def all_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "find_spec", lambda name: name)
+    monkeypatch.setattr(cluster, "find_spec", lambda name: name)
 
 
 def test_without_options_runs_take_place_here() -> None:
@@ -83,7 +90,7 @@ def test_options_that_make_no_sense(text: str, tmp_path: Path) -> None:
 def test_a_package_that_is_missing_is_named_with_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(choosing, "find_spec", lambda name: None)
+    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"--scheduler needs the package distributed: pip install"):
         chosen_engine("tcp://a:1")
 
@@ -94,7 +101,7 @@ def test_the_classes_of_clusters_are_there_and_ctrl_c_stays_what_it_was() -> Non
     code = """
 import signal
 from importlib import import_module
-from marginbench.harness.execution.engines import clusters
+from marginbench.harness.execution import cluster as clusters
 from marginbench.harness.errors import EngineError
 
 before = signal.getsignal(signal.SIGINT)
@@ -125,7 +132,7 @@ for module, name in clusters.CLUSTERS.values():
 )
 def test_options_are_checked_without_a_batch_system(options: dict[str, Any], words: str) -> None:
     pytest.importorskip("dask_jobqueue", reason="needs marginbench[dask]")
-    engine = DaskEngine(cluster="slurm", options={"cores": 1, "memory": "1GB", **options})
+    engine = Engine(cluster="slurm", options={"cores": 1, "memory": "1GB", **options})
     if not words:
         engine.check_options()
         return
@@ -140,15 +147,15 @@ def test_a_scheduler_that_does_not_answer_is_told_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("distributed", reason="needs marginbench[dask]")
-    from marginbench.harness.execution.engines import link
+    from marginbench.harness.execution import dask
 
-    monkeypatch.setattr(link, "_ANSWER", 0.2)
+    monkeypatch.setattr(dask, "_ANSWER", 0.2)
     with socket.socket() as taken:
         # Bound and not listening: nobody answers, and nobody else can take the port.
         taken.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(EngineError, match=f"^{address}: no Dask scheduler answers there"):
-            DaskEngine(scheduler=address).check()
+            Engine(scheduler=address).check()
 
 
 @pytest.mark.slow
@@ -157,7 +164,7 @@ def test_an_address_of_tls_without_certificates_is_told_in_one_line(
 ) -> None:
     pytest.importorskip("distributed", reason="needs marginbench[dask]")
     with pytest.raises(EngineError, match=r"no Dask scheduler answers there .*TLS configuration"):
-        DaskEngine(scheduler="tls://127.0.0.1:1").check()
+        Engine(scheduler="tls://127.0.0.1:1").check()
     gc.collect()
     assert not [item for item in recwarn if "never awaited" in str(item.message)]
 
@@ -167,7 +174,7 @@ def test_a_cluster_starts_without_a_word_where_the_port_of_dashboards_is_taken()
     pytest.importorskip("dask_jobqueue", reason="needs marginbench[dask]")
     code = """
 import contextlib, socket
-from marginbench.harness.execution.engines import clusters
+from marginbench.harness.execution import cluster as clusters
 
 with socket.socket() as taken:
     with contextlib.suppress(OSError):  # another process has it
@@ -184,8 +191,71 @@ with socket.socket() as taken:
 def test_nothing_of_dask_is_imported_until_it_is_asked_for() -> None:
     code = (
         "import sys, marginbench.harness.execution.session; "
-        "import marginbench.harness.execution.engines.choosing; "
+        "import marginbench.harness.execution.cluster; "
         "print(sorted({'dask', 'distributed', 'tornado'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+SETTING = {"processor": "Xeon", "cores_logical": 8, "memory_mb": 32_000}
+FOUND = {"status": "budget", "n_iter": 5, "wall_s": 0.5, "test_error": 0.1}
+
+
+class Answers:
+    """Stands for workers, of this machine and of a cluster, and for the cluster itself."""
+
+    def __init__(self, wrong: str = "") -> None:
+        self.wrong, self.opened_times = wrong, 0
+
+    def check(self) -> None:
+        if self.wrong:
+            raise EngineError(self.wrong)
+
+    @contextlib.contextmanager
+    def opened(self, say: Callable[[str], None]) -> Iterator[Executor]:
+        self.opened_times += 1
+        yield self
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        for job in jobs:
+            yield Started(job)
+            outcome = Outcome("done", dict(FOUND))
+            if isinstance(job.work, DatasetWork):
+                outcome.value = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "", "")
+            elif isinstance(job.work, DescribeWork):
+                outcome.value = job.work.run(lambda message: None)
+            else:
+                outcome.setting = {"environment": json.dumps(SETTING), "jobs": 3}
+            yield Ended(job, outcome)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def study(make_study: Callable[..., Study]) -> Study:
+    task = {"dataset": "digits", "gamma": 0.1, "C": 1.0, "reference": False}
+    return make_study(task=[task], solver=[{"name": "Pegasos"}], seeds=2)
+
+
+def test_records_are_of_the_machine_where_the_run_took_place(study: Study, tmp_path: Path) -> None:
+    engine: Any = Answers()
+    summary = run_study(study, tmp_path, executor=Answers(), engine=engine)
+    assert summary.statuses == {"budget": 2}
+    store = RecordStore(tmp_path / "runs")
+    records = [store.read(path) for path in store.paths()]
+    assert [json.loads(record.environment) for record in records] == [SETTING] * 2
+    assert {record.jobs for record in records} == {3}
+    # Nothing is left to do: no cluster is started for it.
+    run_study(study, tmp_path, executor=Answers(), engine=engine)
+    assert engine.opened_times == 1
+
+
+def test_what_keeps_a_cluster_from_opening_is_told_before_anything_is_planned(
+    study: Study, tmp_path: Path
+) -> None:
+    engine: Any = Answers("tcp://there: no Dask scheduler answers there")
+    with pytest.raises(EngineError, match="no Dask scheduler answers"):
+        run_study(study, tmp_path, executor=Answers(), engine=engine)
+    assert not (tmp_path / "study.json").exists()

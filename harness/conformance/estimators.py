@@ -1,0 +1,562 @@
+"""Checks of an estimator: constructor, a fit, what it refuses, repeated fits, other data."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import pickle
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from ...solvers.interface.base import Solver, WeightedSolver
+from ...solvers.interface.problem import Problem
+from ...solvers.interface.saving import load_solver
+from ...solvers.kernels import Kernel
+from ..errors import first_line
+from .findings import MendError, NotApplicableError
+from .subject import (
+    Fitted,
+    Points,
+    Subject,
+    Watch,
+    check_parameters,
+    clusters,
+    overlapping,
+    plain_of,
+    raised,
+    three_classes,
+    unless_refused,
+)
+
+# The constructor and what the class declares; nothing is fitted.
+
+
+class _Anything:
+    """A value that no parameter expects; a constructor must store it as it is."""
+
+    def __repr__(self) -> str:
+        return "<anything>"
+
+
+def constructor(subject: Subject) -> None:
+    """Parameters follow scikit-learn: listed, with defaults, stored unchanged, cloned."""
+    check_parameters(subject)
+    cls, defaults = subject.cls, subject.defaults
+    found = cls().get_params(deep=False)
+    for name, default in defaults.items():
+        value = found.get(name, inspect.Parameter.empty)
+        if value is not default and repr(value) != repr(default):
+            raise MendError(
+                f"get_params()[{name!r}] is {value!r:.60}, but the default is {default!r:.60}; "
+                "store parameters under their own names, unchanged"
+            )
+    for name in defaults:
+        _check_stored(subject, name)
+    error = raised(clone, cls())
+    if error is not None:
+        raise MendError(f"clone() raises {first_line(error)}; let __init__ only store parameters")
+    if not isinstance(raised(cls().set_params, no_such_parameter=1), ValueError):
+        raise MendError("set_params accepts a name that is no parameter; do not override it")
+
+
+def _check_stored(subject: Subject, name: str) -> None:
+    anything = _Anything()
+    try:
+        kept = getattr(subject.cls(**{name: anything}), name, None)
+    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+        raise MendError(
+            f"__init__ looks at {name} ({first_line(error)}); check values in _check_parameters"
+        ) from None
+    if kept is not anything:
+        raise MendError(f"__init__ changes {name}; store it unchanged and convert it in _solve")
+
+
+def traits(subject: Subject) -> None:
+    """Class attributes have values that the harness knows, and parameters to go with them."""
+    cls, known = subject.cls, subject.defaults
+    for name, values in (("scalarization", ("C", "R", "S", None)), ("certificate", ("dual", None))):
+        _check_one_of(cls, name, values)
+    flags = ("supports_bias", "supports_no_bias", "supports_sparse", "supports_callable_kernel")
+    for name in (*flags, "instrumented"):
+        _check_one_of(cls, name, (True, False))
+    if not (cls.supports_bias or cls.supports_no_bias):
+        raise MendError("supports_bias and supports_no_bias are both False; no task fits")
+    if cls.supports_bias and "fit_intercept" not in known:
+        raise MendError(
+            "supports_bias is True, but there is no parameter fit_intercept by which the harness "
+            "could ask for a bias; inherit SolverParameters"
+        )
+    if cls.scalarization in ("C", "R") and "C" not in known:
+        raise MendError(
+            f"scalarization is {cls.scalarization!r}, but there is no parameter C, so every task's "
+            "C is ignored; inherit SoftMarginParameters, or set scalarization = None"
+        )
+    if cls.scalarization == "S" and "nu" not in known:
+        raise MendError("scalarization is 'S', but there is no parameter nu; declare it")
+    own = getattr(cls, "kernel", None)
+    if "kernel" not in known and not isinstance(own, str | Kernel):
+        raise MendError("there is no parameter kernel; inherit KernelParameters")
+    if "monitor" not in inspect.signature(cls.fit).parameters:
+        raise MendError("fit takes no monitor; override _solve instead of fit")
+
+
+def _check_one_of(cls: type[Any], name: str, values: tuple[Any, ...]) -> None:
+    value = getattr(cls, name)
+    if not any(
+        value is known or (type(value) is type(known) and value == known) for known in values
+    ):
+        shown = ", ".join(map(repr, values))
+        raise MendError(f"{name} is {value!r:.60}; it must be one of {shown}")
+
+
+# One fit: it ends, tells what it did, and predicts with the model that it returns.
+
+
+_STATUSES = ("converged", "no_separator", "budget", "stopped")
+# Part of the points of two clusters far apart that any solver should classify.
+_LEARNT = 0.9
+
+
+def trial_fit(subject: Subject) -> None:
+    """Fit to a few points, for compilation, as before a run; failing proves nothing yet."""
+    with suppress(Exception):
+        _few_points(subject)
+
+
+def warm_up(subject: Subject) -> None:
+    """The fit to a few points that precedes each run, of arrays that may not be written to."""
+    _few_points(subject)
+
+
+def _few_points(subject: Subject) -> None:
+    X, y = overlapping(20)
+    for array in (X, y):
+        array.flags.writeable = False
+    subject.limited(1, len(y)).fit(X, y)
+
+
+def fit(subject: Subject) -> None:
+    """A fit sets the fitted attributes, tells the monitor of its end, and learns something."""
+    X, y = overlapping()
+    solver, watch = subject.make(), Watch()
+    if solver.fit(X, y, monitor=watch) is not solver:
+        raise MendError("fit does not return the estimator itself")
+    if watch.started != 1 or len(watch.finished) != 1:
+        raise MendError(
+            "fit does not call monitor.start and monitor.finish once each; leave them to Solver.fit"
+        )
+    if not plain_of(solver.model_).finite:
+        raise MendError("the returned model holds NaN or infinity")
+    if solver.status_ not in _STATUSES:
+        raise MendError(
+            f"the status is {solver.status_!r:.40}; it must be one of {', '.join(_STATUSES)}"
+        )
+    if not isinstance(solver.n_iter_, Integral) or solver.n_iter_ < 0:
+        raise MendError(f"n_iter is {solver.n_iter_!r:.40}; return the number of iterations")
+    _check_predictions(solver, X, y)
+    _check_learning(subject)
+
+
+def _check_predictions(solver: Solver, X: Any, y: Any) -> None:
+    found = np.asarray(solver.decision_function(X))
+    if found.shape != y.shape or found.dtype.kind != "f" or not np.isfinite(found).all():
+        raise MendError(
+            f"decision_function returns {found.dtype} of shape {found.shape} for {len(y)} points; "
+            "return one finite score for each"
+        )
+    if not np.array_equal(solver.predict(X), np.where(found > 0, 1, -1)):
+        raise MendError("predict is not the sign of decision_function; do not override predict")
+
+
+def _check_learning(subject: Subject) -> None:
+    points = clusters()
+    solver = subject.make().fit(*points)
+    if solver.status_ == "no_separator":
+        raise MendError("it finds no separator of two clusters that a hyperplane separates")
+    share = float(np.mean(solver.predict(points.X) == points.y))
+    if share < _LEARNT:
+        raise MendError(
+            f"it classifies {share:.0%} of two clusters that are far apart; check the signs of the "
+            "coefficients"
+        )
+
+
+def scores(subject: Subject) -> None:
+    """decision_function gives the scores of the returned model, and the bias is one to have."""
+    points = overlapping()
+    for bias in subject.biases:
+        solver = subject.make(dtype="float64", fit_intercept=bias).fit(*points)
+        if not bias and np.any(np.asarray(solver.intercept_) != 0):
+            raise MendError("the model has an intercept although fit_intercept is False")
+        _compare(subject, solver, points)
+
+
+def _compare(subject: Subject, solver: Solver, points: Points) -> None:
+    evaluator = subject.evaluator(points)
+    expected = evaluator.test_scores(solver.model_, np.arange(len(points.y)))
+    found = np.asarray(solver.decision_function(points.X), dtype=np.float64)
+    noise = subject.tolerance * (1 + np.abs(expected)) + evaluator.score_noise(solver.model_) * (
+        "dtype" not in subject.defaults
+    )
+    worst = int(np.argmax(np.abs(found - expected) - noise))
+    if not abs(found[worst] - expected[worst]) <= noise[worst]:
+        raise MendError(
+            f"decision_function gives {found[worst]:.6g} for a point, the returned model "
+            f"{expected[worst]:.6g}; do not override decision_function"
+        )
+
+
+# What is refused: data and parameters that make no sense raise ValueError.
+
+
+_NAN = math.nan
+#: Values out of range of parameters that have a common meaning.
+_WRONG: dict[str, tuple[Any, ...]] = {
+    "C": (0.0, -1.0, _NAN, math.inf),
+    "tol": (-1.0, _NAN),
+    "max_epochs": (0, -1, 1.5),
+    "max_iter": (0, -1, 1.5),
+    "gamma": (-1.0, _NAN, "no width"),
+    "kernel": ("no kernel",),
+    "dtype": ("int8",),
+    "cache_size": (-1.0, _NAN),
+    "fit_intercept": ("no",),
+    "nu": (-1.0, _NAN),
+    "random_state": ("no seed",),
+}
+
+
+def bad_data(subject: Subject) -> None:
+    """Data that make no sense raise ValueError, in fit and in decision_function."""
+    accepted = []
+    for words, X, y in _bad_training_sets(subject):
+        accepted += unless_refused(words, raised(subject.make().fit, X, y))
+    X, y = overlapping()
+    solver = subject.make()
+    accepted += unless_refused("predicting before fit", raised(solver.decision_function, X))
+    solver.fit(X, y)
+    for words, new in (("other features", X[:, :2]), ("NaN", _with(X, _NAN))):
+        accepted += unless_refused(
+            f"predicting for points with {words}",
+            raised(solver.decision_function, new),
+        )
+    if accepted:
+        raise MendError(
+            f"{'; '.join(accepted)}: raise ValueError, as fit and decision_function of Solver do "
+            "unless they are overridden"
+        )
+
+
+def _bad_training_sets(subject: Subject) -> Iterator[tuple[str, Any, Any]]:
+    X, y = overlapping()
+    yield "NaN in X", _with(X, _NAN), y
+    yield "infinity in X", _with(X, math.inf), y
+    yield "one class", X, np.ones(len(y))
+    yield "no points", X[:0], y[:0]
+    yield "no features", X[:, :0], y
+    yield "fewer labels than points", X, y[:-1]
+    yield "X with one dimension", X[:, 0], y
+    yield "continuous labels", X, X[:, 0]
+    if subject.cls.supports_sparse:
+        yield "NaN in a CSR matrix", sparse.csr_matrix(_with(X, _NAN)), y
+
+
+def _with(X: Any, value: float) -> Any:
+    spoilt = X.copy()
+    spoilt[5, 1] = value
+    return spoilt
+
+
+def bad_parameters(subject: Subject) -> None:
+    """Values out of range raise ValueError when the solver is fitted."""
+    X, y = overlapping(20)
+    accepted = []
+    for name, value in _wrong_values(subject):
+        solver = subject.limited(1, len(y))
+        error = raised(solver.set_params(**{name: value}).fit, X, y)
+        accepted += unless_refused(f"{name}={value!r}", error)
+    if accepted:
+        shown = ", ".join(accepted[:4]) + (f" and {len(accepted) - 4} more" * (len(accepted) > 4))
+        raise MendError(f"{shown}: raise ValueError in _check_parameters")
+
+
+def _wrong_values(subject: Subject) -> Iterator[tuple[str, Any]]:
+    for name, default in subject.defaults.items():
+        if name in ("degree", "coef0"):
+            continue  # of no effect on the kernel that is set here
+        if name == "gamma" and subject.kernel != "rbf":
+            continue
+        if name in _WRONG:
+            yield from ((name, value) for value in _WRONG[name])
+        elif isinstance(default, float):
+            # A parameter of its own: nothing is known but that it is a number.
+            yield from ((name, _NAN), (name, "text"))
+        elif isinstance(default, int) and not isinstance(default, bool):
+            yield name, "text"
+
+
+# Repeated fits: same seed, same run; nothing is left behind.
+
+
+def determinism(subject: Subject) -> None:
+    """The same seed gives the same model, counts and status; another seed may give others."""
+    points = overlapping()
+    first = Fitted.of(subject.make().fit(*points))
+    # What happens in between must not matter: other data, other draws from the global state.
+    subject.make().fit(*clusters(30))
+    np.random.random(7)  # noqa: NPY002 - the state that a solver must not use
+    random.random()
+    differs = first.differences(Fitted.of(subject.make().fit(*points)))
+    if differs:
+        seed = (
+            "draw only from problem.rng, and keep nothing between fits"
+            if "random_state" in subject.defaults
+            else "declare random_state (inherit SeedParameters), and draw only from problem.rng"
+        )
+        raise MendError(f"two fits with random_state=0 differ in {differs}; {seed}")
+    # Any other seed must do.
+    subject.make(random_state=1).fit(*points)
+
+
+def refitting(subject: Subject) -> None:
+    """A second fit of the same estimator forgets the first."""
+    X, y = overlapping()
+    other = overlapping(seed=1)
+    fresh = Fitted.of(subject.make().fit(X, y))
+    # After other sizes, after other data of the same size, and after the same data.
+    befores = ((X[:20, :2], y[:20]), (other.X, other.y), (X, y))
+    for before in befores:
+        again = subject.make().fit(*before).fit(X, y)
+        differs = Fitted.of(again).differences(fresh)
+        if not differs:
+            continue
+        raise MendError(
+            f"fitted a second time, the estimator differs in {differs} from a new one; begin "
+            "_solve from the parameters and the problem alone"
+        )
+
+
+def side_effects(subject: Subject) -> None:
+    """A fit changes neither its parameters nor the caller's data nor the global random state."""
+    X, y = overlapping()
+    given, labels = X.copy(), y.copy()
+    solver = subject.make()
+    parameters = copy.deepcopy(solver.get_params(deep=False))
+    # A solver that always sets the same state must find another one.
+    np.random.random(7)  # noqa: NPY002 - the state that must not change
+    random.random()
+    before = _random_state()
+    solver.fit(X, y)
+    solver.decision_function(X)
+    if not (np.array_equal(X, given) and np.array_equal(y, labels)):
+        raise MendError("fit changes the caller's X or y; work on copies")
+    if repr(solver.get_params(deep=False)) != repr(parameters):
+        raise MendError("fit changes parameters; keep what it computes in other attributes")
+    if _random_state() != before:
+        raise MendError("fit uses the global random state; draw from problem.rng")
+
+
+def _random_state() -> tuple[Any, ...]:
+    kind, keys, *rest = np.random.get_state()  # noqa: NPY002 - the state that must not change
+    return kind, np.asarray(keys).tobytes(), *rest, random.getstate()
+
+
+# Other forms of the same data, and the fitted estimator in a file.
+
+
+# Rounding of inputs that are taken in float32.
+_SINGLE = 1e-4
+_LEARNT = 0.9
+_OTHER_GAMMA = 2.0
+# How far the scores of one class may be apart that are trained with other draws.
+_OTHER_DRAWS = 0.2
+
+
+def _apart(found: Any, expected: Any) -> float:
+    """The largest difference of scores, relative to the largest score."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    if found.shape != expected.shape:
+        return float("inf")
+    return float(np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-12))
+
+
+def sparse_data(subject: Subject) -> None:
+    """CSR data give the model of the same dense data; a class that takes none refuses them."""
+    X, y = overlapping()
+    X[np.abs(X) < 0.4] = 0.0
+    stored = sparse.csr_matrix(X)
+    solver = subject.make(dtype="float64")
+    if not subject.cls.supports_sparse:
+        error = raised(solver.fit, stored, y)
+        if isinstance(error, ValueError | TypeError):
+            raise NotApplicableError("it takes no CSR data (supports_sparse = False), and says so")
+        raise MendError("supports_sparse is False, but fit takes CSR data; refuse them")
+    expected = subject.make(dtype="float64").fit(X, y).decision_function(X)
+    found = solver.fit(stored, y).decision_function(stored)
+    if not _apart(found, expected) <= subject.tolerance:
+        raise MendError(
+            f"scores with CSR data differ by {_apart(found, expected):.2g} from those with dense "
+            "data; use problem.oracle, or set supports_sparse = False"
+        )
+
+
+def float32_data(subject: Subject) -> None:
+    """float32 data give nearly the scores of the same numbers in float64."""
+    X, y = overlapping()
+    expected = subject.make(dtype="float64").fit(X, y).decision_function(X)
+    found = subject.make(dtype="float64").fit(X.astype(np.float32), y).decision_function(X)
+    if not _apart(found, expected) <= _SINGLE:
+        raise MendError(
+            f"scores with float32 data differ by {_apart(found, expected):.2g} from those with the "
+            "same numbers in float64; accumulate sums in float64"
+        )
+
+
+def weights(subject: Subject) -> None:
+    """Weights of points and of classes change the problem; negative ones are refused."""
+    if not issubclass(subject.cls, WeightedSolver):
+        raise NotApplicableError("it takes no weights (it does not derive from WeightedSolver)")
+    X, y = overlapping()
+    heavy = np.where(y > 0, 5.0, 0.2)
+    plain = Fitted.of(subject.make().fit(X, y)).model
+    weighted = Fitted.of(subject.make().fit(X, y, sample_weight=heavy)).model
+    by_class = subject.make(class_weight={-1: 0.2, 1: 5.0}).fit(X, y)
+    if weighted == plain:
+        raise MendError(
+            "weights change nothing; multiply each point's loss by problem.weights, or derive from "
+            "Solver instead of WeightedSolver"
+        )
+    if Fitted.of(by_class).model != weighted:
+        raise MendError("class_weight gives another model than the same weights for each point")
+    if not isinstance(raised(subject.make().fit, X, y, sample_weight=-heavy), ValueError):
+        raise MendError("negative weights are accepted; leave fit to WeightedSolver")
+
+
+class _Gaussian:
+    """A Gaussian kernel as a function of two matrices."""
+
+    def __call__(self, A: Any, B: Any) -> Any:
+        return np.exp(-_OTHER_GAMMA * np.square(A[:, None] - B).sum(axis=2))
+
+
+def kernel_function(subject: Subject) -> None:
+    """A kernel given as a function gives the model of the same kernel given by name."""
+    if "kernel" not in subject.defaults or not subject.cls.supports_callable_kernel:
+        raise NotApplicableError("it takes no kernel that is a function")
+    X, y = overlapping()
+    named = subject.make(kernel="rbf", gamma=_OTHER_GAMMA, dtype="float64").fit(X, y)
+    # It has its own width; the parameter gamma means nothing for it.
+    given = subject.make(kernel=_Gaussian(), dtype="float64").fit(X, y)
+    apart = _apart(given.decision_function(X), named.decision_function(X))
+    if not apart <= _SINGLE:
+        raise MendError(
+            f"scores with a Gaussian kernel given as a function differ by {apart:.2g} from those "
+            "with the same kernel by name; take every entry from problem.oracle, or set "
+            "supports_callable_kernel = False"
+        )
+
+
+def labels(subject: Subject) -> None:
+    """Any two labels will do; the larger one is the positive class."""
+    X, y = overlapping()
+    expected = subject.make().fit(X, y).decision_function(X)
+    for pair in (("ham", "spam"), (False, True), (3, 7), (1.0, 2.0)):
+        named = np.array(pair)[(y > 0).astype(int)]
+        solver = subject.make().fit(X, named)
+        if not np.array_equal(solver.decision_function(X), expected):
+            raise MendError(
+                f"with the labels {pair[0]!r} and {pair[1]!r} the model is another one than with "
+                "-1 and 1; use problem.y, not the labels"
+            )
+        if not np.array_equal(solver.predict(X), np.array(pair)[(expected > 0).astype(int)]):
+            raise MendError(f"predict does not return the labels {pair[0]!r} and {pair[1]!r}")
+
+
+def several_classes(subject: Subject) -> None:
+    """Of three classes each is trained against the rest as it would be alone."""
+    X, y = three_classes()
+    with _shared_names() as shares:
+        solver = subject.make(dtype="float64").fit(X, np.array(["a", "b", "c"])[y])
+    scores = np.asarray(solver.decision_function(X))
+    if scores.shape != (len(y), 3):
+        raise MendError(f"decision_function returns shape {scores.shape} for 3 classes")
+    if not np.array_equal(solver.predict(X), np.array(["a", "b", "c"])[scores.argmax(axis=1)]):
+        raise MendError("predict is not the class with the largest score; do not override predict")
+    for label in range(3):
+        alone = subject.make(dtype="float64").fit(X, np.where(y == label, 1, -1))
+        # What is drawn for all classes together is drawn before the draws of the first class only.
+        allowed = _OTHER_DRAWS if shares and label else subject.tolerance
+        apart = _apart(scores[:, label], alone.decision_function(X))
+        if not apart <= allowed:
+            raise MendError(
+                f"class {label + 1} of 3 differs by {apart:.2g} from a fit of it alone against the "
+                "rest; keep nothing of one class for the next but what problem.once makes"
+            )
+
+
+@contextmanager
+def _shared_names() -> Iterator[set[str]]:
+    """The names of what problems share beside the oracle (`problem.once`), as they are asked."""
+    names: set[str] = set()
+    original = Problem.once
+
+    def once(self: Problem, name: str, make: Callable[[], Any]) -> Any:
+        names.add(name)
+        return original(self, name, make)
+
+    Problem.once = once  # type: ignore[method-assign]
+    try:
+        yield names
+    finally:
+        Problem.once = original  # type: ignore[method-assign]
+        names.discard("oracle")
+
+
+def row_order(subject: Subject) -> None:
+    """It learns whatever the order of the rows, sorted by class too."""
+    X, y = clusters()
+    rng = np.random.default_rng(3)
+    orders = {
+        "sorted by class": np.argsort(y, kind="stable"),
+        "sorted by class, in descending order": np.argsort(-y, kind="stable"),
+        "in random order": rng.permutation(len(y)),
+    }
+    for words, order in orders.items():
+        solver = subject.make().fit(X[order], y[order])
+        share = float(np.mean(solver.predict(X) == y))
+        if share < _LEARNT:
+            raise MendError(
+                f"with rows {words} it classifies {share:.0%} of two clusters that are far apart; "
+                "do not rely on the order of the rows"
+            )
+
+
+def saving(subject: Subject) -> None:
+    """A pickled and a saved solver predict what the fitted one does, to the last bit."""
+    X, y = overlapping()
+    solver = subject.make().fit(X, y)
+    expected = solver.decision_function(X)
+    error = raised(lambda: pickle.loads(pickle.dumps(solver)))
+    if error is not None:
+        raise MendError(
+            f"a fitted estimator cannot be pickled ({first_line(error)}); keep no functions, locks "
+            "or files in its attributes"
+        )
+    if not np.array_equal(pickle.loads(pickle.dumps(solver)).decision_function(X), expected):
+        raise MendError("a pickled estimator predicts other scores; keep all it needs in itself")
+    plain_of(solver.model_)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "solver.npz"
+        solver.save(path)
+        if not np.array_equal(load_solver(path, subject.cls).decision_function(X), expected):
+            raise MendError("a saved estimator predicts other scores; its model must hold all")

@@ -1,0 +1,356 @@
+"""Where runs take place that are not done on this machine: what the user asks for, and clusters.
+
+Nothing of Dask is imported before it is needed. Clusters that are started for a command end with
+it; the libraries made for that start them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import threading
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from ...data_loaders import suggest
+from ...data_loaders.errors import without_credentials
+from ..errors import EngineError, UserError, first_line
+from ..words import REASON_LIMIT, visible
+from .jobs import Executor
+
+#: What ``--cluster`` accepts: module and class that start such a cluster.
+CLUSTERS = {
+    "slurm": ("dask_jobqueue", "SLURMCluster"),
+    "pbs": ("dask_jobqueue", "PBSCluster"),
+    "lsf": ("dask_jobqueue", "LSFCluster"),
+    "sge": ("dask_jobqueue", "SGECluster"),
+    "kubernetes": ("dask_kubernetes.operator", "KubeCluster"),
+}
+# What 'dask scheduler' prints; without a protocol it is tcp.
+_PROTOCOLS = ("tcp", "tls", "ws", "wss", "ucx", "ucxx")
+_ADDRESS = re.compile(r"(?:([a-z]+)://)?(?:[^\s/@:\[\]]+|\[[^\s/@\[\]]+\]):(\d{1,5})")
+_INSTALL = {
+    "distributed": "pip install 'marginbench[dask]'",
+    "dask_jobqueue": "pip install 'marginbench[dask]'",
+    "dask_kubernetes": "pip install dask-kubernetes",
+}
+# What dask-jobqueue writes of a command of the batch system that failed, each under a heading.
+_PARTS = ("Exit code", "Command:", "stdout", "stderr")
+# Of dask-jobqueue: a text in their place would be taken letter by letter, each as a line.
+_LISTS = (
+    "job_extra_directives",
+    "job_directives_skip",
+    "job_script_prologue",
+    "worker_extra_args",
+)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Workers of a Dask cluster on which the runs of a study take place; it is planned here.
+
+    Attributes
+    ----------
+    scheduler : str
+        Address of a scheduler that runs; empty to start a cluster.
+    cluster : str
+        What starts one: one of :data:`CLUSTERS`.
+    workers : int
+        How many jobs of it to start, each with one worker unless its options say otherwise.
+    options : mapping
+        Keyword arguments of its class.
+    timing : bool
+        Whether only machines of one model are used, each for one run at a time.
+    """
+
+    scheduler: str = ""
+    cluster: str = ""
+    workers: int = 1
+    options: Mapping[str, Any] = field(default_factory=dict)
+    timing: bool = False
+
+    def check_options(self) -> None:
+        """Find mistakes in the options of a cluster; nothing is connected or started.
+
+        Raises
+        ------
+        UserError
+            If the class of the cluster does not take them.
+        """
+        if self.cluster:
+            check_options(self.cluster, self.options)
+
+    def check(self) -> None:
+        """Check the options, and that a scheduler answers if one is to run already.
+
+        Raises
+        ------
+        UserError
+            As :meth:`check_options`.
+        EngineError
+            If there is no scheduler.
+        """
+        self.check_options()
+        if self.scheduler:
+            from .dask import check_answers
+
+            check_answers(self.scheduler)
+
+    @contextlib.contextmanager
+    def opened(self, say: Callable[[str], None]) -> Iterator[Executor]:
+        """An executor on the cluster, until the end of the block; ``say`` takes one line.
+
+        Raises
+        ------
+        EngineError
+            If there is no scheduler, or the cluster cannot be started.
+        """
+        from .dask import DaskExecutor
+
+        with contextlib.ExitStack() as stack:
+            address, more = self.scheduler, dict[str, Any]()
+            if self.cluster:
+                cluster = stack.enter_context(started(self.cluster, self.workers, self.options))
+                address, more["security"] = cluster.scheduler_address, cluster.security
+                more["expected"] = self.workers * int(self.options.get("processes", 1))
+            executor = DaskExecutor(address, say, timing=self.timing, **more)
+            yield stack.enter_context(contextlib.closing(executor))
+
+
+def chosen_engine(
+    scheduler: str | None = None,
+    cluster: str | None = None,
+    options: Path | None = None,
+    *,
+    timing: bool = False,
+    jobs: int = 1,
+) -> Engine | None:
+    """The engine that the user asks for; None for the processes of this machine.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        Address of a Dask scheduler.
+    cluster : str, optional
+        Name of a batch system, one of :data:`CLUSTERS`.
+    options : Path, optional
+        TOML file with the keyword arguments of the cluster's class, and ``jobs``.
+    timing : bool
+        Whether runs are to be timed on machines of one model, one at a time on each.
+    jobs : int
+        Runs at the same time on this machine.
+
+    Raises
+    ------
+    UserError
+        If these do not go together, or a package is not installed.
+    """
+    if cluster is None and options is not None:
+        raise UserError(f"--cluster-options {options}: needs --cluster, such as --cluster slurm")
+    if scheduler is None and cluster is None:
+        if timing:
+            raise UserError(
+                "--timing chooses machines of a cluster: it needs --scheduler or --cluster; here, "
+                "runs are timed one at a time without --jobs"
+            )
+        return None
+    if scheduler is not None and cluster is not None:
+        raise UserError("--scheduler uses a cluster that runs, --cluster starts one; give one")
+    if jobs != 1:
+        raise UserError(
+            f"--jobs {jobs}: is for runs on this machine; each Dask worker does one run at a time"
+        )
+    _check_installed("distributed", "--scheduler" if cluster is None else "--cluster")
+    if cluster is None:
+        return Engine(scheduler=_checked_address(scheduler or ""), timing=timing)
+    if cluster not in CLUSTERS:
+        raise UserError(f"--cluster {cluster!r} is not known{suggest(cluster, list(CLUSTERS))}")
+    _check_installed(CLUSTERS[cluster][0].partition(".")[0], f"--cluster {cluster}")
+    found = {} if options is None else read_options(options)
+    workers = found.pop("jobs", 1)
+    return Engine(cluster=cluster, workers=workers, options=found, timing=timing)
+
+
+def read_options(path: Path) -> dict[str, Any]:
+    """The options of a cluster: the table ``[cluster]`` of a TOML file, or all of the file.
+
+    Raises
+    ------
+    UserError
+        If it cannot be read, or ``jobs`` is no number of workers.
+    """
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise UserError(f"{path}: not valid TOML: {error}") from None
+    options = found.get("cluster", found)
+    if not isinstance(options, Mapping):
+        raise UserError(f"{path}: cluster = {options!r}: write it as a table [cluster]")
+    jobs = options.get("jobs", 1)
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise UserError(f"{path}: jobs = {jobs!r}: must be a number of workers, at least 1")
+    return dict(options)
+
+
+def _checked_address(text: str) -> str:
+    """The address of a scheduler, if it looks like one; none is asked."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None or (found[1] or "tcp") not in _PROTOCOLS or not 0 < int(found[2]) < 65536:
+        raise UserError(
+            f"--scheduler {without_credentials(text)!r}: must be tcp://HOST:PORT, the address that "
+            "'dask scheduler' prints"
+        )
+    return text
+
+
+def _check_installed(package: str, option: str) -> None:
+    if find_spec(package) is None:
+        raise UserError(f"{option} needs the package {package}: {_INSTALL[package]}")
+
+
+def check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Find what the class of a batch system does not take; nothing is started or submitted.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`CLUSTERS`. Only dask-jobqueue can tell.
+    options : mapping
+        Keyword arguments of the cluster's class.
+
+    Raises
+    ------
+    UserError
+        If it would refuse them.
+    """
+    if CLUSTERS[name][0] != "dask_jobqueue":
+        return
+    for option in _LISTS:
+        if not isinstance(options.get(option, []), list):
+            raise UserError(f'--cluster {name}: {option} must be a list of texts: ["..."]')
+    cluster_class = _class_of(name)
+    # Its base takes these for itself; what is left goes to the class that writes job scripts.
+    own = set(signature(cluster_class).parameters) - {"config_name"}
+    try:
+        others = {option: value for option, value in options.items() if option not in own}
+        cluster_class.job_cls("tcp://node:1", name="check", **others)
+    except Exception as error:  # noqa: BLE001 - whatever the library raises
+        raise UserError(
+            f"--cluster {name}: its options are not valid ({first_line(error)}); {_see(name)}"
+        ) from None
+
+
+def _class_of(name: str) -> Any:
+    module, class_name = CLUSTERS[name]
+    with _own_interrupts():
+        return getattr(import_module(module), class_name)
+
+
+def _see(name: str) -> str:
+    module, class_name = CLUSTERS[name]
+    package = module.partition(".")[0].replace("_", "-")
+    return f"see the options of {class_name} in the documentation of {package}"
+
+
+@contextlib.contextmanager
+def started(name: str, workers: int, options: Mapping[str, Any]) -> Iterator[Any]:
+    """A cluster with this many workers, until the end of the block.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`CLUSTERS`.
+    workers : int
+    options : mapping
+        Keyword arguments of the cluster's class.
+
+    Raises
+    ------
+    EngineError
+        If it cannot be started; the message is that of the library or of the batch system.
+    """
+    try:
+        cluster = _class_of(name)(**_with_defaults(CLUSTERS[name][0], options))
+    except Exception as error:  # noqa: BLE001 - a library of its own, and a batch system behind it
+        raise EngineError(
+            f"--cluster {name}: cannot be started ({first_line(error)}); {_see(name)}"
+        ) from None
+    try:
+        try:
+            _scale(cluster, workers)
+        except Exception as error:  # noqa: BLE001 - as above
+            raise EngineError(
+                f"--cluster {name}: no worker can be started: {_said(error)}"
+            ) from None
+        yield cluster
+    finally:
+        # Jobs that still wait in the queue are cancelled with it. One that has not started whole
+        # may not end whole either, which is no news.
+        with contextlib.suppress(Exception):
+            cluster.close()
+
+
+def _scale(cluster: Any, workers: int) -> None:
+    """Start workers, and wait until the batch system has taken their jobs.
+
+    Raises
+    ------
+    Exception
+        Whatever the library raises; ``cluster.scale`` would only log it.
+    """
+    if not hasattr(cluster, "worker_spec"):
+        cluster.scale(workers)
+        return
+
+    async def launched() -> None:
+        await cluster
+
+    for _ in range(workers):
+        cluster.worker_spec.update(cluster.new_worker_spec())
+    cluster.sync(launched)
+
+
+def _said(error: Exception) -> str:
+    """What the batch system says, which stands at the end of what the library makes of it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    at = {name: n for n, line in enumerate(lines) for name in _PARTS if line.startswith(name)}
+    told = lines[at["stderr"] + 1 :] if "stderr" in at else []
+    if not told and len(at) == len(_PARTS):
+        # As of bsub, whose words dask-jobqueue throws away.
+        code = lines[at["Exit code"]].rpartition(":")[2].strip()
+        told = [f"{lines[at['Command:'] + 1]}: exit code {code}, and not a word"]
+    return visible(" | ".join(told), REASON_LIMIT) if told else first_line(error)
+
+
+def _with_defaults(module: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options, and no dashboard unless one is asked for; its usual port may be taken."""
+    if module != "dask_jobqueue":
+        return dict(options)
+    scheduler = {
+        "dashboard": False,
+        "dashboard_address": ":0",
+        **options.get("scheduler_options", {}),
+    }
+    return {**options, "scheduler_options": scheduler}
+
+
+@contextlib.contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep what Ctrl-C does: dask-jobqueue makes it an exit when it is imported."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,905 @@
+"""Runs on the workers of a Dask cluster, which schedules them.
+
+Planning and recording stay with the command. Each Dask worker that joins is asked for its machine.
+If its code and libraries are those of the command, it offers one unit of a resource that is named
+by them, and every run asks for one: so a worker does one run at a time, in a pool of one slot of
+its own, with the limits and the judging of a local run. Dask begins a run again whose worker is
+lost. Jobs and outcomes travel as bytes, with the files of the user's solver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import os
+import pickle
+import platform
+import threading
+import time
+import uuid
+import warnings
+from collections import Counter
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any, cast
+
+from distributed import Client, Future, Status, Worker, WorkerPlugin, get_worker
+from distributed.comm import CommClosedError
+from distributed.scheduler import KilledWorker
+
+from ...data_loaders.atomic import replacing
+from ...solvers.registration import entries
+from ..environment import environment, version
+from ..errors import EngineError, StorageError, first_line
+from ..hashing import canonical_json, hash_files
+from ..loading import SolverSpec
+from ..planning.fingerprint import files_beside, installed_version, numeric_versions, source_files
+from ..storage import storing
+from ..words import plural
+from .jobs import Ended, Event, Job, Outcome, Started, Waiting, Work
+from .local import LocalPool
+
+# Seconds between two looks for Ctrl-C, between two questions whether the scheduler is there, for
+# its answer, and for a last word.
+_POLL, _LOOK, _ANSWER, _FAREWELL = 0.1, 5.0, 15.0, 5.0
+# Seconds until the user is told that there is no worker, and until those that differ are the end.
+_A_MOMENT, _NONE_FITS = 3.0, 10.0
+# Seconds without another worker after which those that are there seem to be all: of a cluster that
+# runs, and of one whose workers wait in a queue.
+_SETTLED, _SETTLED_QUEUE = 5.0, 60.0
+# How often a run is handed again to a scheduler that has forgotten it.
+_RETRIES = 3
+# Also an address of another protocol, and one of TLS without certificates.
+_UNREACHABLE = (ValueError, TypeError, OSError, CommClosedError, asyncio.TimeoutError)
+# The packages whose code decides the numbers of a run, beside each other in their parent's folder.
+_PACKAGES = ("data_loaders", "solvers", "harness")
+_ROOT = Path(__file__).resolve().parents[2]
+# Of the plugin that holds a worker's slot, and of the resources. The folder has no name of a
+# module: Dask looks for modules in the scratch folder of a worker.
+_NAME, _FOLDER = "marginbench", ".marginbench"
+# States of a task, as the Dask worker sees it, of which the result is still wanted.
+_WANTED = ("executing", "long-running")
+
+
+# What is the same on both sides.
+
+
+@dataclass(frozen=True)
+class Program:
+    """What decides the numbers of a run besides its job.
+
+    Attributes
+    ----------
+    version : str
+        Of marginbench.
+    code : str
+        SHA-256 of all files of the packages that keys are made of.
+    libraries : mapping
+        Versions of Python and of the libraries that numbers depend on.
+    """
+
+    version: str
+    code: str
+    libraries: Mapping[str, str]
+
+    @classmethod
+    def here(cls) -> Program:
+        """The program of this process."""
+        digest = hashlib.sha256()
+        for file in sorted(file for name in _PACKAGES for file in (_ROOT / name).rglob("*.py")):
+            content = hashlib.sha256(file.read_bytes()).hexdigest()
+            digest.update(f"{file.relative_to(_ROOT).as_posix()}\0{content}\n".encode())
+        return cls(version(), digest.hexdigest(), numeric_versions())
+
+    @property
+    def resource(self) -> str:
+        """The resource of which workers with this program offer one unit."""
+        text = canonical_json([self.version, self.code, dict(self.libraries)])
+        return f"{_NAME}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+    def difference(self, other: Program) -> str:
+        """How another program differs, in words; empty if its runs have the same keys."""
+        if other.version != self.version:
+            return f"has marginbench {other.version}, the command has {self.version}"
+        if other.code != self.code:
+            return f"has other code of marginbench {self.version} than the command"
+        for name, wanted in self.libraries.items():
+            found = other.libraries.get(name, "none")
+            if found != wanted:
+                return f"has {name} {found}, the command has {wanted}"
+        return ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where a worker runs: the name of its host, what is recorded with every run, its program."""
+
+    name: str
+    environment: dict[str, Any]
+    program: Program
+
+    @property
+    def model(self) -> tuple[str, int, int]:
+        """Processor, cores and memory in GB: machines of one model are timed together."""
+        found = self.environment
+        # What firmware keeps for itself differs by some megabytes.
+        return found["processor"], found["cores_logical"], round(found["memory_mb"] / 1000)
+
+
+class UnfitError(Exception):
+    """A machine lacks what a run needs; the message says what."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A job, complete.
+
+    Data do not travel: a worker loads them as a local run would, and compares their fingerprint.
+    Neither do installed packages and programs, which are compared.
+
+    Attributes
+    ----------
+    job : Job
+    file : str
+        The user's file with the solver; empty if the solver is installed.
+    files : mapping
+        That file and the modules beside it that it imports: path below its folder -> content.
+    needs : mapping
+        What must be the same there: what it is -> its version or hash.
+    """
+
+    job: Job
+    file: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    needs: Mapping[str, str] = field(default_factory=dict)
+
+    def unpacked(self, folder: Path) -> Job:
+        """The job as it can be done here; the user's files go to a folder named by their content.
+
+        Raises
+        ------
+        UnfitError
+            If something that it needs is missing or differs.
+        StorageError
+            If the files cannot be written.
+        """
+        found = needs_of(self.job.work)
+        for what, wanted in self.needs.items():
+            if found.get(what) != wanted:
+                raise UnfitError(f"{what} is missing or not that of the command; install the same")
+        if not self.file:
+            return self.job
+        digest = hashlib.sha256(pickle.dumps(sorted(self.files.items()))).hexdigest()
+        place = folder / digest[:32]
+        for name, content in self.files.items():
+            path = place / name
+            with storing(path):
+                # A run before may have changed it.
+                if not path.is_file() or path.read_bytes() != content:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    with replacing(path) as sink:
+                        sink.write(content)
+        work: Any = self.job.work
+        name = f"{place / self.file}:{_solver_of(work).rpartition(':')[2]}"
+        if hasattr(work, "solver"):
+            return replace(self.job, work=replace(work, solver=name))
+        return replace(self.job, work=replace(work, fit=replace(work.fit, name=name)))
+
+
+class Packer:
+    """Makes parcels; a solver's files are read once, so that all of its runs are of one version."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[str, dict[str, bytes]]] = {}
+
+    def packed(self, job: Job) -> Parcel:
+        """The job with all that it needs.
+
+        Raises
+        ------
+        OSError
+            If a file of the solver cannot be read.
+        """
+        solver = _solver_of(job.work)
+        if solver not in self._files:
+            self._files[solver] = _own_files(solver)
+        file, files = self._files[solver]
+        return Parcel(job, file, files, needs_of(job.work))
+
+
+def needs_of(work: Work) -> dict[str, str]:
+    """What of this machine enters the key of a run besides the program: what -> version or hash."""
+    fit: Any = getattr(work, "fit", None)
+    if hasattr(fit, "command"):
+        from ..evaluation.outside.commands import programs
+
+        return {f"the program {name}": digest for name, digest in programs(fit.command).items()}
+    spec = SolverSpec.parse(_solver_of(work))
+    if spec.module is not None:
+        package, file = spec.module.partition(".")[0], spec.located()
+        found = ""
+        if file is not None:
+            code = hash_files(source_files(f"{spec.module}:{spec.class_name}", file, "svm"))
+            found = f"{installed_version(package)} {code}"
+        return {f"the module {spec.module}": found}
+    entry = entries().get(spec.registry_name or "")
+    if entry is None or not entry.module.startswith("marginbench.solvers.peers."):
+        return {}
+    package = getattr(getattr(import_module(entry.module), spec.class_name), "requires", "")
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        return {f"the package {package}": metadata.version(package)} if package else {}
+    return {f"the package {package}": ""}
+
+
+def _solver_of(work: Work) -> str:
+    """The name of the solver that a work runs; of a program, its own."""
+    fit: Any = getattr(work, "fit", None)
+    return str(getattr(work, "solver", getattr(fit, "name", "")))
+
+
+def _own_files(solver: str) -> tuple[str, dict[str, bytes]]:
+    """The user's file of a solver by its name, and all that travel with it."""
+    spec = SolverSpec.parse(solver)
+    if spec.path is None or spec.folder is None:
+        return "", {}
+    files = {name: file.read_bytes() for name, file in files_beside(spec.path).items()}
+    return spec.path.name, files
+
+
+# What a Dask worker does.
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of a job.
+
+    Attributes
+    ----------
+    address : str
+        Of the worker.
+    machine : Machine
+        This worker's: the command may not know it yet.
+    started_at : str
+        ISO 8601 in UTC.
+    outcome : Outcome
+    refused : bool
+        Whether this worker lacks something for it, so that another one may succeed.
+    """
+
+    address: str
+    machine: Machine
+    started_at: str
+    outcome: Outcome
+    refused: bool = False
+
+
+class Slot(WorkerPlugin):  # type: ignore[misc]
+    """The room for one run in a Dask worker; it is closed with it.
+
+    Parameters
+    ----------
+    folder : Path
+        The scratch folder of the Dask worker.
+
+    Attributes
+    ----------
+    machine : Machine
+        As it was when a command last asked.
+    """
+
+    machine: Machine
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / _FOLDER
+        self._pool: LocalPool | None = None
+        # Commands with different code could meet here.
+        self._turn = threading.Lock()
+        self._closing = threading.Event()
+        # The nanny of a Dask worker sets it for Dask's own sake; it would slow a run's allocations.
+        os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)
+
+    async def teardown(self, worker: Worker) -> None:
+        """Kill what runs; the Dask worker ends."""
+        self._closing.set()
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """End the local worker processes once no job needs them."""
+        with self._turn:
+            if self._pool is not None:
+                self._pool.close()
+                self._pool = None
+
+    def do(self, parcel: Parcel, is_wanted: Callable[[], bool]) -> Outcome | None:
+        """Run a job; None if it was killed because nobody wanted it any more.
+
+        Raises
+        ------
+        UnfitError
+            If this machine lacks something.
+        StorageError
+            If a file cannot be written.
+        """
+        with self._turn:
+            job = parcel.unpacked(self._folder / "solvers")
+            if self._pool is None:
+                self._pool = LocalPool(1, self._folder / "logs")
+            events = cast("Generator[Event, None, None]", self._pool.execute(iter([job])))
+            with contextlib.closing(events):
+                for event in events:
+                    if isinstance(event, Ended):
+                        # The file is this machine's, and its states are judged.
+                        event.outcome.snapshots = None
+                        return event.outcome
+                    if self._closing.is_set() or not is_wanted():
+                        break
+        return None
+
+
+async def welcome(program: Program, dask_worker: Worker) -> Machine:
+    """Make a Dask worker ready for runs and describe it; it gets none if its program differs."""
+    if _NAME not in dask_worker.plugins:
+        await dask_worker.plugin_add(Slot(Path(dask_worker.local_directory)), name=_NAME)
+    here = await asyncio.to_thread(Program.here)
+    machine = Machine(platform.node(), await asyncio.to_thread(environment), here)
+    dask_worker.plugins[_NAME].machine = machine
+    # What it has offered for other code that was here is void.
+    names = [name for name in dask_worker.state.total_resources if name.startswith(f"{_NAME}-")]
+    offered = dict.fromkeys(names, 0)
+    await offer(offered | ({} if program.difference(here) else {here.resource: 1}), dask_worker)
+    return machine
+
+
+async def offer(resources: Mapping[str, float], dask_worker: Worker) -> None:
+    """Offer resources from now on."""
+    await dask_worker.set_resources(**resources)
+    if dask_worker.status == Status.running:
+        # The scheduler looks for tasks that nobody could do when a worker becomes ready, but not
+        # when one has more to offer.
+        dask_worker.status = Status.paused
+        dask_worker.status = Status.running
+
+
+def execute(topic: str, parcel: bytes) -> bytes:
+    """A task: run a job. It raises nothing; only the Dask worker reads the job, not the scheduler.
+
+    Parameters
+    ----------
+    topic : str
+        Under which the command is told that the run begins.
+    parcel : bytes
+        A pickled Parcel.
+
+    Returns
+    -------
+    bytes
+        A pickled Reply.
+    """
+    worker = get_worker()
+    slot: Slot = worker.plugins[_NAME]
+    key, address = worker.get_current_task(), worker.address
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+
+    def is_wanted() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is not None and task.state in _WANTED
+
+    refused = True
+    try:
+        worker.log_event(topic, {"key": key, "address": address, "machine": slot.machine.name})
+        outcome = slot.do(pickle.loads(parcel), is_wanted)
+        refused = outcome is not None and outcome.status in ("data", "storage")
+    except StorageError as error:
+        outcome = Outcome("storage", reason=str(error))
+    except UnfitError as error:
+        outcome = Outcome("failed", reason=f"{platform.node()}: {error}")
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with this worker
+        outcome = Outcome("failed", reason=f"{platform.node()}: {first_line(error)}")
+    outcome = outcome or Outcome("crashed", reason="nobody wanted it any more")
+    return pickle.dumps(Reply(address, slot.machine, started_at, outcome, refused))
+
+
+async def dismiss(dask_worker: Worker) -> None:
+    """End the local worker processes of a Dask worker, unless another command uses them."""
+    slot = dask_worker.plugins.get(_NAME)
+    if slot is not None and not dask_worker.state.executing:
+        await asyncio.to_thread(slot.close)
+
+
+# What the command does.
+
+
+@dataclass(eq=False)
+class _Flight:
+    """A job on its way to an outcome.
+
+    Attributes
+    ----------
+    job : Job
+    future : Future or None
+        None while no worker is there that can do it.
+    tasks : int
+        How many it has had; Dask knows each by a name of its own.
+    address, machine : str
+        Of the worker that runs it, and its machine; empty if none does or did.
+    is_started : bool
+        Whether its start has been told.
+    lost : list of str
+        Machines whose workers were lost with it.
+    refused : dict
+        Addresses of workers that cannot do it, each with the outcome if it remains so.
+    """
+
+    job: Job
+    future: Future | None = None
+    tasks: int = 0
+    address: str = ""
+    machine: str = ""
+    is_started: bool = False
+    lost: list[str] = field(default_factory=list)
+    refused: dict[str, Outcome] = field(default_factory=dict)
+
+
+class DaskExecutor:
+    """Runs jobs on the workers of a Dask cluster, one at a time on each.
+
+    Its event loop goes on only while it waits for something to happen.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler.
+    say : callable
+        Takes one line for the user.
+    security : object, optional
+        What a cluster that was started here asks of its clients.
+    timing : bool
+        Whether only machines of one model are used, each for one run at a time.
+    expected : int, optional
+        How many workers are to come, where that is known.
+
+    Raises
+    ------
+    EngineError
+        If no scheduler answers there.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        say: Callable[[str], None],
+        *,
+        security: Any = None,
+        timing: bool = False,
+        expected: int | None = None,
+    ) -> None:
+        self._address, self._say = address, say
+        self._timing, self._expected = timing, expected
+        self._program, self._packer = Program.here(), Packer()
+        self._topic = f"{_NAME}-{uuid.uuid4().hex}"
+        # Every worker that was ever here; those that are; those that are not used, and why.
+        self._machines: dict[str, Machine] = {}
+        self._present: set[str] = set()
+        self._unused: dict[str, str] = {}
+        # With timing: the model, once it is chosen, and the worker of each of its machines.
+        self._model: tuple[Any, ...] | None = None
+        self._timed: dict[str, str] = {}
+        self._flights: dict[str, _Flight] = {}
+        self._last_came = self._idle_since = time.monotonic()
+        # What a machine lacks, it lacks for many runs.
+        self._told: set[str] = set()
+        self._waits = False
+        # What has happened since it was last looked for.
+        self._events: list[Event] = []
+        self._news = asyncio.Event()
+        self._silence = ""
+        self._defect: Exception | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._loop = asyncio.new_event_loop()
+        # The main thread of a notebook has a loop of its own.
+        self._thread = ThreadPoolExecutor(1)
+        _quieten()
+        try:
+            self._do(self._connect, security)
+        except _UNREACHABLE as error:
+            self._stop()
+            raise _no_answer(address, error) from None
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        """Run the jobs; yields what happens. Closing the iterator kills what still runs.
+
+        Raises
+        ------
+        EngineError
+            If the scheduler is gone, or no worker can be used.
+        """
+        exhausted = False
+        self._idle_since = time.monotonic()
+        try:
+            while True:
+                # One for each worker: the next job is drawn when there is room for it.
+                while not exhausted and len(self._flights) < len(self._usable()):
+                    job = next(jobs, None)
+                    if job is None:
+                        exhausted = True
+                    else:
+                        self._do(self._submit, uuid.uuid4().hex, _Flight(job))
+                if not exhausted or self._flights:
+                    self._do(self._happened)
+                    self._do(self._place_again)
+                events, self._events = self._events, []
+                yield from events
+                if exhausted and not self._flights:
+                    return
+                self._check_workers()
+                yield Waiting()
+        finally:
+            futures = [flight.future for flight in self._flights.values() if flight.future]
+            self._flights.clear()
+            self._do(self._cancel, futures)
+
+    def close(self) -> None:
+        """End the connection; nothing runs any more once the iterator is closed."""
+        with contextlib.suppress(*_UNREACHABLE):
+            self._do(self._leave)
+        self._stop()
+
+    def _submit(self, key: str, flight: _Flight) -> None:
+        """Hand a job to the scheduler."""
+        self._flights[key] = flight
+        try:
+            parcel = pickle.dumps(self._packer.packed(flight.job))
+        except OSError as error:
+            self._ended(key, Outcome("failed", reason=f"its code cannot be read ({error})"))
+            return
+        flight.address, flight.tasks = "", flight.tasks + 1
+        flight.future = self._client.submit(
+            execute,
+            self._topic,
+            parcel,
+            key=f"{_NAME}-{key}-{flight.tasks}",
+            pure=False,
+            resources={self._program.resource: 1} | ({self._topic: 1} if self._timing else {}),
+            workers=sorted(self._usable() - set(flight.refused)) if flight.refused else None,
+            # Of what goes wrong before it begins; of lost workers Dask itself allows some.
+            retries=2,
+        )
+        self._spawn(self._follow(key, flight.future))
+
+    async def _follow(self, key: str, future: Future) -> None:
+        """Take in what becomes of a task."""
+        try:
+            reply: Reply = pickle.loads(await future)
+        except KilledWorker:
+            self._ended(key, _crashed(self._flights[key]))
+        except (asyncio.CancelledError, Exception) as error:  # noqa: BLE001
+            flight = self._flights.get(key)
+            if flight is None or flight.future is not future or await self._is_gone():
+                return
+            if not isinstance(error, asyncio.CancelledError):
+                # Whatever another version raises.
+                self._ended(key, Outcome("failed", reason=first_line(error)))
+                return
+            # The scheduler was restarted, or another client has cancelled it.
+            flight.lost.append("the scheduler")
+            if len(flight.lost) <= _RETRIES:
+                self._submit(key, flight)
+            else:
+                self._ended(key, _crashed(flight))
+        else:
+            self._replied(key, reply)
+
+    def _replied(self, key: str, reply: Reply) -> None:
+        flight, machine, outcome = self._flights[key], reply.machine, reply.outcome
+        self._started(key, reply.address, machine.name)
+        beside = [self._machines[other].name for other in self._present].count(machine.name)
+        outcome.setting = {
+            "environment": canonical_json(machine.environment),
+            "jobs": 1 if self._timing else max(1, beside),
+            "started_at": reply.started_at,
+        }
+        if not reply.refused:
+            self._ended(key, outcome)
+            return
+        # A worker lacks something that a job needs; another may have it, even beside it.
+        flight.future, flight.refused[reply.address] = None, outcome
+        if machine.name not in outcome.reason:
+            outcome.reason = f"{outcome.reason} (on {machine.name})"
+        if outcome.status == "storage":
+            self._unused[reply.address] = outcome.reason
+            self._spawn(self._ask(offer, {self._program.resource: 0}, reply.address))
+        line = f"worker {machine.name} ({reply.address}): {outcome.reason}"
+        if line not in self._told:
+            self._told.add(line)
+            self._say(line)
+
+    def _started(self, key: str, address: str, machine: str) -> None:
+        flight = self._flights.get(key)
+        if flight is not None:
+            flight.address, flight.machine = address, machine
+            if not flight.is_started:
+                flight.is_started = True
+                self._tell(Started(flight.job, machine))
+
+    def _ended(self, key: str, outcome: Outcome) -> None:
+        flight = self._flights.pop(key)
+        if not flight.is_started:
+            self._tell(Started(flight.job))
+        self._tell(Ended(flight.job, outcome))
+
+    def _tell(self, event: Event) -> None:
+        self._events.append(event)
+        self._news.set()
+
+    async def _welcome(self, address: str) -> None:
+        """Make a worker ready that has joined."""
+        try:
+            machine: Machine = await self._ask(welcome, self._program, address)
+        except _UNREACHABLE:
+            return  # it is gone again
+        except Exception as error:  # noqa: BLE001 - it has no marginbench, or another one
+            reason = first_line(error)
+        else:
+            difference = self._program.difference(machine.program)
+            reason = f"{machine.name} {difference}" if difference else ""
+        if reason:
+            self._unused[address] = reason
+            self._say(f"worker {address} gets no runs: {reason}; install the same there")
+            return
+        self._machines[address] = machine
+        self._present.add(address)
+        self._last_came = time.monotonic()
+        self._news.set()
+
+    def _left(self, address: str, tasks: Iterable[str]) -> None:
+        """A worker is gone, and Dask begins its tasks again."""
+        self._present.discard(address)
+        self._unused.pop(address, None)
+        self._timed = {name: its for name, its in self._timed.items() if its != address}
+        for flight in filter(None, map(self._flights.get, map(_flight_of, tasks))):
+            known = self._machines.get(address)
+            name, flight.address = known.name if known else flight.machine, ""
+            flight.lost.append(name or address)
+            self._say(f"worker {name} ({address}) was lost; its run is begun again")
+
+    async def _cancel(self, futures: list[Future]) -> None:
+        await self._client.cancel(futures, force=True)
+
+    async def _place_again(self) -> None:
+        """Give runs that a worker has refused to others; or give up, once no more seem to come."""
+        usable = self._usable()
+        for key, flight in list(self._flights.items()):
+            if not flight.refused or (flight.future and flight.address):
+                continue
+            if usable - set(flight.refused):
+                if flight.future is None:
+                    self._submit(key, flight)
+            elif self._is_settled:
+                if flight.future is not None:
+                    flight.future, future = None, flight.future
+                    await self._cancel([future])
+                self._ended(key, next(reversed(flight.refused.values())))
+
+    def _check_workers(self) -> None:
+        """Tell the user where nothing can go on.
+
+        Raises
+        ------
+        EngineError
+            If the scheduler is gone, or there are workers, but none can be used.
+        """
+        if self._defect is not None:
+            raise self._defect
+        if self._silence:
+            raise EngineError(
+                f"{self._address}: the Dask scheduler is gone ({self._silence}); what is recorded "
+                "stays: run the same command again to resume"
+            )
+        now = time.monotonic()
+        if self._usable():
+            self._idle_since, self._waits = now, False
+            return
+        waited = now - self._idle_since
+        if self._unused and not self._present and waited > _NONE_FITS:
+            count, reason = len(self._unused), next(iter(self._unused.values()))
+            raise EngineError(f"none of {plural(count, 'worker')} can be used: {reason}")
+        if waited > _A_MOMENT and not self._waits:
+            self._waits = True
+            self._say("waiting for workers (Ctrl-C ends the command; what is recorded stays)")
+
+    def _usable(self) -> set[str]:
+        """The addresses of the workers that get runs."""
+        present = self._present - self._unused.keys()
+        if not self._timing:
+            return present
+        if self._model is None and present and self._is_settled:
+            machines = {self._machines[a].name: self._machines[a] for a in present}
+            self._model, most = Counter(m.model for m in machines.values()).most_common(1)[0]
+            processor, cores, memory = self._model
+            self._say(
+                f"timing on {most} of {plural(len(machines), 'machine')}: {processor}, {cores} "
+                f"cores, {memory} GB"
+            )
+        for address in sorted(present):
+            machine = self._machines[address]
+            if machine.model == self._model and machine.name not in self._timed:
+                # Runs that are to be timed ask for this, too; one worker of each machine has it.
+                self._timed[machine.name] = address
+                self._spawn(self._ask(offer, {self._topic: 1}, address))
+        return present & set(self._timed.values())
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether all workers are there, as far as one can tell."""
+        waited = time.monotonic() - self._last_came
+        if self._expected is None:
+            return waited > _SETTLED
+        return len(self._present) >= self._expected or waited > _SETTLED_QUEUE
+
+    async def _connect(self, security: Any) -> None:
+        self._client = await _connected(self._address, security)
+        self._client.subscribe_topic(self._topic, self._take_start)
+        self._client.subscribe_topic("all", self._take_change)
+        for address in await self._client.scheduler.ncores():
+            self._spawn(self._welcome(address))
+        self._spawn(self._watch())
+
+    def _take_start(self, event: tuple[float, Mapping[str, Any]]) -> None:
+        found = event[1]
+        self._started(_flight_of(found["key"]), found["address"], found["machine"])
+
+    def _take_change(self, event: tuple[float, Mapping[str, Any]]) -> None:
+        address, action = event[1].get("worker", ""), event[1].get("action")
+        if action == "add-worker":
+            self._spawn(self._welcome(address))
+        elif action == "remove-worker":
+            self._left(address, event[1].get("processing-tasks", ()))
+
+    async def _ask(self, function: Callable[..., Any], argument: Any, address: str) -> Any:
+        """What a function returns that runs beside the tasks of a worker."""
+        return (await self._client.run(function, argument, workers=[address]))[address]
+
+    async def _watch(self) -> None:
+        while not await self._is_gone():
+            await asyncio.sleep(_LOOK)
+
+    async def _is_gone(self) -> bool:
+        """Whether the scheduler does not answer; then it is kept why."""
+        reason = "the connection is lost"
+        # The first time may have run out while the command did something else.
+        for _ in range(2):
+            if self._client.status != "running":
+                break
+            try:
+                await asyncio.wait_for(self._client.scheduler.ncores(workers=[]), _ANSWER)
+            except TimeoutError as error:
+                reason = first_line(error)
+            except Exception as error:  # noqa: BLE001 - also what a client raises that has given up
+                reason = first_line(error)
+                break
+            else:
+                return False
+        self._silence = self._silence or reason
+        self._news.set()
+        return True
+
+    async def _happened(self) -> None:
+        """Wait a moment for something to happen."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), _POLL)
+        self._news.clear()
+
+    async def _leave(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._client.status == "running":
+            with contextlib.suppress(Exception):
+                # Not waited for: one that does not answer must not keep the command.
+                await asyncio.wait_for(self._client.run(dismiss, wait=False), _FAREWELL)
+        await asyncio.wait_for(self._client.close(timeout=_FAREWELL), 2 * _FAREWELL)
+
+    def _do(self, what: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function in the event loop, which goes on as long as that takes."""
+
+        async def called() -> None:
+            result = what(*arguments)
+            if result is not None:
+                await result
+
+        self._thread.submit(self._loop.run_until_complete, called()).result()
+
+    def _spawn(self, awaitable: Awaitable[Any]) -> None:
+        async def quiet() -> None:
+            # A worker that is asked may be gone, which is told otherwise.
+            try:
+                with contextlib.suppress(*_UNREACHABLE):
+                    await awaitable
+            except Exception as error:  # noqa: BLE001 - a defect: it ends the command
+                self._defect = error
+                self._news.set()
+
+        # The loop itself keeps no reference.
+        task = self._loop.create_task(quiet())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _stop(self) -> None:
+        async def end() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        self._do(end)
+        self._thread.shutdown()
+        self._loop.close()
+
+
+def _crashed(flight: _Flight) -> Outcome:
+    return Outcome("crashed", reason=f"its workers were lost: {', '.join(flight.lost)}")
+
+
+def _flight_of(task: str) -> str:
+    """The key of the flight of a task, which has one task after another."""
+    return task.removeprefix(f"{_NAME}-").rpartition("-")[0]
+
+
+def check_answers(address: str) -> None:
+    """Find out whether a scheduler answers; its workers are left alone.
+
+    Raises
+    ------
+    EngineError
+        If none does.
+    """
+
+    async def asked() -> None:
+        await (await _connected(address)).close(timeout=_FAREWELL)
+
+    _quieten()
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, asked()).result()
+    except _UNREACHABLE as error:
+        raise _no_answer(address, error) from None
+
+
+async def _connected(address: str, security: Any = None) -> Client:
+    with warnings.catch_warnings():
+        # What of the versions matters is compared by marginbench itself.
+        warnings.simplefilter("ignore")
+        client = Client(
+            address,
+            asynchronous=True,
+            set_as_default=False,
+            security=security,
+            timeout=_ANSWER,
+            name="marginbench",
+        )
+        try:
+            return await client
+        except _UNREACHABLE:
+            # Left open, it would complain about itself when it is collected.
+            with contextlib.suppress(*_UNREACHABLE):
+                await client.close(timeout=_FAREWELL)
+            raise
+
+
+def _no_answer(address: str, error: Exception) -> EngineError:
+    return EngineError(
+        f"{address}: no Dask scheduler answers there ({first_line(error)}); start one with "
+        "'dask scheduler', or give the address that it prints"
+    )
+
+
+def _quieten() -> None:
+    """What Dask logs about lost connections is told in one line by whoever asks for it."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,0 +1,398 @@
+"""Runs on Dask workers: what travels, which worker gets what, and what becomes of lost ones.
+
+The workers are threads of this process, and most runs take no time; tests/faults kills real ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("distributed", reason="needs marginbench[dask]")
+
+from distributed import LocalCluster, Worker
+
+from marginbench.harness.errors import EngineError
+from marginbench.harness.evaluation.outside.commands import parsed_command
+from marginbench.harness.evaluation.outside.work import Estimator, OutsideWork, Program as Command
+from marginbench.harness.evaluation.svm import FitWork, Problem
+from marginbench.harness.execution import dask
+from marginbench.harness.execution.dask import (
+    DaskExecutor,
+    Machine,
+    Packer,
+    Program,
+    Slot,
+    UnfitError,
+    needs_of,
+)
+from marginbench.harness.execution.jobs import Ended, Job, Limits, Outcome, Started
+from marginbench.harness.loading import load_class
+from marginbench.harness.planning.preflight import DescribeWork
+
+from ..faults.clusters import DaskCluster
+
+PROBLEM = Problem("checkers", {}, {"name": "rbf", "gamma": 1.0}, 1.0, False)
+OWN = """
+from inner.helper import SCALE
+
+class Own:
+    scale = SCALE
+"""
+
+
+def job(solver: str) -> Job:
+    return Job("tag", FitWork(PROBLEM, solver, {}, 2.0), Limits({}, 1.0), foreign=True)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "own.py").write_text(OWN)
+    (folder / "inner/__init__.py").write_text("PREPARED = True\n")
+    (folder / "inner/helper.py").write_text("SCALE = 3\n")
+    (folder / "unrelated.py").write_text("SECRET = 1\n")
+    return folder / "own.py"
+
+
+def test_a_users_file_is_imported_from_what_travelled(own: Path, tmp_path: Path) -> None:
+    packer = Packer()
+    sent = pickle.dumps(packer.packed(job(f"{own}:Own")))
+    assert b"SECRET" not in sent
+    # Later edits do not count for the runs of a command, nor must the file still be there.
+    for file in own.parent.rglob("*.py"):
+        file.unlink()
+    assert packer.packed(job(f"{own}:Own")).files == pickle.loads(sent).files
+    found = pickle.loads(sent).unpacked(tmp_path / "there")
+    assert isinstance(found.work, FitWork)
+    assert found.work.solver.startswith(str(tmp_path / "there"))
+    assert found.work.solver.endswith("/own.py:Own")
+    assert load_class(found.work.solver).scale == 3
+    assert found.foreign
+    names = sorted(path.name for path in (tmp_path / "there").rglob("*.py"))
+    assert names == ["__init__.py", "helper.py", "own.py"]
+
+
+def test_what_a_run_has_changed_is_put_right_before_the_next(own: Path, tmp_path: Path) -> None:
+    parcel = Packer().packed(job(f"{own}:Own"))
+    parcel.unpacked(tmp_path / "there")
+    (file,) = (tmp_path / "there").rglob("helper.py")
+    file.write_text("SCALE = 4\n")
+    parcel.unpacked(tmp_path / "there")
+    assert file.read_text() == "SCALE = 3\n"
+
+
+def test_a_maker_in_a_file_travels_too(own: Path, tmp_path: Path) -> None:
+    work = OutsideWork(PROBLEM, Estimator(f"{own}:Own", {}, 0))
+    parcel = Packer().packed(Job("tag", work, Limits({}, 1.0), foreign=True))
+    found = parcel.unpacked(tmp_path / "there").work
+    assert isinstance(found, OutsideWork)
+    assert isinstance(found.fit, Estimator)
+    assert Path(found.fit.name.rpartition(":")[0]).read_text() == OWN
+
+
+def test_a_registered_solver_needs_nothing_but_marginbench(tmp_path: Path) -> None:
+    parcel = Packer().packed(job("SMO"))
+    assert (parcel.file, parcel.files, parcel.needs) == ("", {}, {})
+    assert parcel.unpacked(tmp_path) == parcel.job
+
+
+@pytest.mark.slow
+def test_an_installed_module_must_be_the_same_there(tmp_path: Path) -> None:
+    parcel = Packer().packed(job("sklearn.svm:SVC"))
+    assert "scikit-learn" in parcel.needs["the module sklearn.svm"]
+    assert parcel.unpacked(tmp_path) == parcel.job
+    other = type(parcel)(parcel.job, needs={"the module sklearn.svm": "scikit-learn 0.1"})
+    with pytest.raises(UnfitError, match=r"the module sklearn\.svm is missing or not that of"):
+        other.unpacked(tmp_path)
+
+
+def test_a_program_must_be_the_same_there(tmp_path: Path) -> None:
+    program = tmp_path / "train.sh"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    lines = {"train": f"{program} {{train}} {{model}}", "model": "libsvm"}
+    work = OutsideWork(PROBLEM, Command(parsed_command(lines, tmp_path, ""), 0))
+    parcel = Packer().packed(Job("tag", work, Limits({}, 1.0), foreign=True))
+    assert parcel.unpacked(tmp_path) == parcel.job
+    program.write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(UnfitError, match=r"the program train\[0\] train\.sh is missing or not"):
+        parcel.unpacked(tmp_path)
+    assert needs_of(work) != parcel.needs
+
+
+# Which worker gets what.
+
+
+Do = Callable[[str, str, Callable[[], bool]], Outcome | None]
+
+
+class Cluster:
+    """Workers in this process; ``do(tag, address, is_wanted)`` stands for what they do."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.monkeypatch = monkeypatch
+        self.said: list[str] = []
+        self.done: list[tuple[str, str]] = []
+        self.do: Do = lambda tag, address, is_wanted: Outcome("done", tag)
+        self.dask = LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        )
+        # No test waits for more workers.
+        monkeypatch.setattr(dask, "_SETTLED", 0.2)
+        monkeypatch.setattr(Slot, "do", self._do)
+
+    def _do(self, parcel: dask.Parcel, is_wanted: Callable[[], bool]) -> Outcome | None:
+        address = dask.get_worker().address
+        self.done.append((parcel.job.tag, address))
+        return self.do(parcel.job.tag, address, is_wanted)
+
+    def executor(self, **options: Any) -> DaskExecutor:
+        return DaskExecutor(self.dask.scheduler_address, self.said.append, **options)
+
+    def addresses(self) -> list[str]:
+        return [worker.address for worker in self.dask.workers.values()]
+
+    def lose(self, address: str) -> None:
+        """The scheduler hears nothing of a worker any more."""
+        scheduler = self.dask.scheduler
+        self.dask.sync(scheduler.remove_worker, address, stimulus_id="lost", close=False)
+
+    def outcomes(self, executor: DaskExecutor, tags: str) -> dict[str, Outcome]:
+        events = list(executor.execute(jobs(tags)))
+        started = [event.job.tag for event in events if isinstance(event, Started)]
+        ended = [event for event in events if isinstance(event, Ended)]
+        assert sorted(started) == sorted(event.job.tag for event in ended) == sorted(tags)
+        return {event.job.tag: event.outcome for event in ended}
+
+
+def jobs(tags: str) -> Iterator[Job]:
+    return (Job(tag, DescribeWork("SMO", "svm"), Limits({}, 1000.0)) for tag in tags)
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    cluster = Cluster(monkeypatch)
+    yield cluster
+    cluster.dask.close()
+
+
+def test_every_job_ends_once_and_the_record_tells_of_its_machine(cluster: Cluster) -> None:
+    with closing(cluster.executor()) as executor:
+        # Of a study that several commands share, runs are put off and asked for again.
+        for tags in ("abcdefgh", "", "i"):
+            found = cluster.outcomes(executor, tags)
+            assert {tag: outcome.value for tag, outcome in found.items()} == {t: t for t in tags}
+            for outcome in found.values():
+                assert json.loads(outcome.setting["environment"])["processor"]
+                assert outcome.setting["jobs"] == 2
+                assert outcome.setting["started_at"].endswith("+00:00")
+    assert len(cluster.done) == 9
+    assert len(set(dict(cluster.done).values())) == 2
+    assert cluster.said == []
+
+
+def test_it_works_where_an_event_loop_runs_as_in_a_notebook(cluster: Cluster) -> None:
+    async def cell() -> dict[str, Outcome]:
+        dask.check_answers(cluster.dask.scheduler_address)
+        with closing(cluster.executor()) as executor:
+            return cluster.outcomes(executor, "abc")
+
+    assert set(asyncio.run(cell())) == set("abc")
+
+
+def test_the_run_of_a_lost_worker_is_begun_again_elsewhere(cluster: Cluster) -> None:
+    def do(tag: str, address: str, is_wanted: Callable[[], bool]) -> Outcome | None:
+        if tag == "b" and len([done for done, _ in cluster.done if done == "b"]) == 1:
+            cluster.lose(address)
+        return Outcome("done", address)
+
+    cluster.do = do
+    with closing(cluster.executor()) as executor:
+        found = cluster.outcomes(executor, "abcd")
+    first, second = [address for tag, address in cluster.done if tag == "b"]
+    assert first != second == found["b"].value
+    (line,) = cluster.said
+    assert line.startswith("worker ")
+    assert line.endswith(f"({first}) was lost; its run is begun again")
+
+
+def test_a_run_that_loses_more_workers_than_dask_allows_has_crashed(cluster: Cluster) -> None:
+    def do(tag: str, address: str, is_wanted: Callable[[], bool]) -> Outcome | None:
+        if tag == "b":
+            cluster.lose(address)
+        return Outcome("done", tag)
+
+    cluster.do = do
+    cluster.dask.scheduler.allowed_failures = 0
+    with closing(cluster.executor()) as executor:
+        found = cluster.outcomes(executor, "abcd")
+    assert {tag: outcome.status for tag, outcome in found.items()} == {
+        "a": "done",
+        "b": "crashed",
+        "c": "done",
+        "d": "done",
+    }
+    assert found["b"].reason.startswith("its workers were lost: ")
+
+
+def test_runs_wait_for_workers_and_go_to_those_that_come(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask, "_A_MOMENT", 0.0)
+    for address in cluster.addresses():
+        cluster.lose(address)
+    with closing(cluster.executor()) as executor:
+        events = executor.execute(jobs("ab"))
+        while not cluster.said:
+            next(events)
+        assert cluster.said[0].startswith("waiting for workers")
+        cluster.dask.scale(3)
+        assert sum(isinstance(event, Ended) for event in events) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"version": "2.0"}, "has marginbench .*, the command has 2.0"),
+        ({"code": "other"}, "has other code of marginbench .* than the command"),
+        ({"libraries": {"numpy": "0.1"}}, "has numpy .*, the command has 0.1"),
+        ({"libraries": {"other": "1"}}, "has other none, the command has 1"),
+    ],
+)
+def test_a_worker_with_another_program_gets_no_run_and_is_named(
+    cluster: Cluster, changes: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask, "_NONE_FITS", 0.3)
+    # Another command with the code of the workers does not make them fit for this one.
+    with closing(cluster.executor()) as executor:
+        cluster.outcomes(executor, "a")
+    ours = replace(Program.here(), **changes)
+    monkeypatch.setattr(DaskExecutor, "_program", property(lambda _: ours, lambda *_: None), False)
+    with (
+        closing(cluster.executor()) as executor,
+        pytest.raises(EngineError, match=rf"none of 2 workers can be used: \S+ {words}"),
+    ):
+        list(executor.execute(jobs("b")))
+    assert [tag for tag, _ in cluster.done] == ["a"]
+    assert len(cluster.said) == 2
+    assert cluster.said[0].endswith("; install the same there")
+
+
+def test_what_a_worker_raises_that_has_no_marginbench_is_told(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask, "_NONE_FITS", 0.3)
+
+    async def raising(program: Program, dask_worker: Worker) -> Machine:
+        raise ModuleNotFoundError("No module named 'marginbench'")
+
+    monkeypatch.setattr(dask, "welcome", raising)
+    with (
+        closing(cluster.executor()) as executor,
+        pytest.raises(EngineError, match="ModuleNotFoundError: No module named 'marginbench'"),
+    ):
+        list(executor.execute(jobs("b")))
+    assert "gets no runs: ModuleNotFoundError" in cluster.said[0]
+
+
+@pytest.mark.parametrize("status", ["data", "storage"])
+def test_what_one_worker_lacks_another_may_have(cluster: Cluster, status: Any) -> None:
+    lacking = cluster.addresses()[0]
+
+    def do(tag: str, address: str, is_wanted: Callable[[], bool]) -> Outcome | None:
+        if address == lacking:
+            return Outcome(status, reason="mine.csv: no such file")
+        return Outcome("done", tag)
+
+    cluster.do = do
+    with closing(cluster.executor()) as executor:
+        found = cluster.outcomes(executor, "abcdef")
+    assert {outcome.status for outcome in found.values()} == {"done"}
+    # It is told once, for however many runs.
+    (line,) = cluster.said
+    assert f"({lacking}): mine.csv: no such file (on " in line
+    if status == "storage":
+        assert [address for _, address in cluster.done].count(lacking) == 1
+
+
+def test_what_no_worker_has_ends_the_run(cluster: Cluster) -> None:
+    cluster.do = lambda *_: Outcome("data", reason="mine.csv: no such file")
+    with closing(cluster.executor()) as executor:
+        found = cluster.outcomes(executor, "ab")
+    assert {outcome.status for outcome in found.values()} == {"data"}
+    assert len(cluster.done) == 4
+    assert found["a"].reason.startswith("mine.csv: no such file (on ")
+
+
+def test_what_nobody_wants_any_more_is_killed(cluster: Cluster) -> None:
+    killed: list[str] = []
+
+    def do(tag: str, address: str, is_wanted: Callable[[], bool]) -> Outcome | None:
+        while is_wanted():
+            time.sleep(0.01)
+        killed.append(tag)
+        return None
+
+    cluster.do = do
+    with closing(cluster.executor()) as executor:
+        events = executor.execute(jobs("ab"))
+        for event in events:
+            if isinstance(event, Started) and len(cluster.done) == 2:
+                break
+        events.close()
+    cluster.dask.close()
+    assert sorted(killed) == ["a", "b"]
+
+
+def test_a_scheduler_that_is_gone_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(dask, "_LOOK", 0.1)
+    with (
+        DaskCluster(tmp_path, dict(os.environ)) as killed,
+        closing(DaskExecutor(killed.address, print)) as executor,
+    ):
+        events = executor.execute(jobs("ab"))
+        next(events)
+        killed.scheduler.kill()
+        with pytest.raises(EngineError, match=r"the Dask scheduler is gone .* again to resume"):
+            list(events)
+
+
+def test_timing_takes_the_most_frequent_model_and_one_run_a_machine(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two workers on one machine, one on another of its model, one on a third of another model.
+    machines = iter([("one", 8), ("one", 8), ("two", 8), ("big", 64), ("big", 64)])
+    names: dict[str, str] = {}
+    ask = DaskExecutor._ask
+
+    async def described(self: DaskExecutor, function: Any, argument: Any, address: str) -> Any:
+        found = await ask(self, function, argument, address)
+        if function is not dask.welcome:
+            return found
+        names[address], cores = next(machines)
+        setting = {"processor": "Xeon", "cores_logical": cores, "memory_mb": 32_010}
+        return replace(found, name=names[address], environment=setting)
+
+    monkeypatch.setattr(DaskExecutor, "_ask", described)
+    monkeypatch.setattr(dask, "_SETTLED_QUEUE", 60.0)
+    cluster.dask.scale(5)
+    with closing(cluster.executor(timing=True, expected=5)) as executor:
+        found = cluster.outcomes(executor, "abcdef")
+    assert cluster.said == ["timing on 2 of 3 machines: Xeon, 8 cores, 32 GB"]
+    assert {outcome.setting["jobs"] for outcome in found.values()} == {1}
+    used = {address for _, address in cluster.done}
+    assert sorted(names[address] for address in used) == ["one", "two"]
