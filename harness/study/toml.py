@@ -5,12 +5,14 @@ Writing a study as a file and reading it gives an equal study.
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import json
 import math
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -118,10 +120,32 @@ def _parsed(content: bytes, where: str, folder: str | None) -> StudyBase:
         file = replace(file, origins=origins(values, model.axes()))
         study = model.model_validate(values)
     except ValidationError as error:
-        raise StudyError(*mistakes(error, file, model)) from None
+        lines = mistakes(error, file, model)
+        rest = _without(values, [file.written(each["loc"]) for each in error.errors()], model)
+        with contextlib.suppress(ValidationError):  # too much was wrong to look any further
+            try:
+                completed_study(model.model_validate(rest), file, folder)
+            except UserError as further:
+                lines += further.lines
+        raise StudyError(*lines) from None
     except StudyError as error:
         raise StudyError(f"{file.at(file.written(error.at))}: {error}") from None
     return completed_study(study, file, folder)
+
+
+def _without(
+    values: dict[str, Any], paths: Iterable[KeyPath], model: type[BaseModel]
+) -> dict[str, Any]:
+    """A study's values but for the keys at some paths; its tables of entries stay."""
+    rest = copy.deepcopy(values)
+    for *way, key in paths:
+        table: Any = rest
+        with contextlib.suppress(LookupError, TypeError):  # a part of the way is wrong itself
+            for part in way:
+                table = table[part]
+            if isinstance(table, dict) and (way or key not in _tables(model)):
+                table.pop(key, None)
+    return rest
 
 
 def _read_toml(content: bytes, where: str) -> tuple[str, dict[str, Any]]:

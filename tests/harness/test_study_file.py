@@ -355,8 +355,9 @@ def test_a_study_needs_tasks_and_solvers(section: str) -> None:
     [
         {"seeds = 2": "seeds = 0", "C = 10": "C = 0", 'name = "SMO"': 'nam = "SMO"'},
         {'"digits"': '"digit"', 'name = "SMO"': 'name = "SMOO"\n[[solver]]\nname = "SPB"'},
+        {"seeds = 2": "sedes = 2", '"digits"': '"digit"', 'name = "SMO"': 'name = "SMOO"'},
     ],
-    ids=["keys", "names"],
+    ids=["keys", "names", "both"],
 )
 def test_all_mistakes_are_told_a_line_each(replaced: dict[str, str]) -> None:
     text = VALID
