@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 
 #: Commands such as "compact", and options such as "run --share" -> what to do instead.
 COMMANDS: Mapping[str, str] = {}
+_AS_ESTIMATOR = "wrap a program in a classifier, as docs/outside-solvers.md shows"
+#: Names of solvers -> what to do instead.
+SOLVERS: Mapping[str, str] = {"command": _AS_ESTIMATOR, "libsvm-tools": _AS_ESTIMATOR}
 #: Names of the package ``marginbench`` -> what to use instead.
 NAMES: Mapping[str, str] = {}
 

@@ -31,12 +31,11 @@ LONGEST = (
     "faults/test_exit_codes.py",
     "faults/test_damaged_records.py",
     "shipped/test_tutorial.py",
-    "faults/test_outside_solvers.py",
     "faults/test_interrupts.py",
     "solvers/feasibility/test_verdicts.py",
     "harness/test_cli.py",
     "harness/test_kinds.py",
-    "harness/evaluation/outside/test_document.py",
+    "harness/svm/test_estimators_document.py",
     "harness/test_entry_points.py",
     "data_loaders/test_real.py",
     "harness/test_keys.py",
@@ -58,7 +57,7 @@ _LEFT_OUT = {
     ),
     "darwin": (
         "orphans of a worker are only adopted on Linux",
-        ["faults", "harness/test_process.py", "harness/evaluation/outside/test_launching.py"],
+        ["faults", "harness/test_process.py"],
     ),
 }
 _REASON, collect_ignore = _LEFT_OUT.get(sys.platform, ("", []))

@@ -68,15 +68,10 @@ TESTS: dict[str, tuple[str, ...]] = {
         ],
         ("harness/conformance/test_broken_solvers.py", "harness/conformance/test_checking.py"),
     ),
-    "harness/evaluation/outside/estimators.py": (
-        "harness/evaluation/outside/test_runs.py",
-        "harness/evaluation/outside/test_planning.py",
+    "harness/evaluation/estimators.py": (
+        "harness/svm/test_estimators.py",
+        "harness/svm/test_estimators_planning.py",
     ),
-    "harness/evaluation/outside/fitting.py": ("harness/evaluation/outside/test_runs.py",),
-    "harness/evaluation/outside/verdict.py": ("harness/evaluation/outside/test_runs.py",),
-    "harness/evaluation/outside/work.py": ("harness/evaluation/outside/test_runs.py",),
-    "harness/evaluation/outside/launcher.py": ("harness/evaluation/outside/test_launching.py",),
-    "harness/evaluation/outside/templates.py": ("harness/evaluation/outside/test_commands.py",),
     "reports/derived/to_target.py": ("reports/test_summary.py",),
     "reports/derived/late_spread.py": ("reports/test_summary.py",),
     "reports/statistics/summary.py": ("reports/test_summary.py",),

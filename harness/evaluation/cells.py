@@ -1,8 +1,4 @@
-"""Runs of feasibility methods on generated problems, inside a worker.
-
-The method's result is made plain first and judged afterwards, so that the two can happen in
-different processes.
-"""
+"""Runs of feasibility methods on generated problems, inside a worker."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from time import perf_counter, process_time
 from typing import Any, get_args
 
@@ -26,7 +21,7 @@ from ...solvers.feasibility.result import (
 )
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import EvaluationError
-from ..execution.jobs import CheckpointMessage, PhaseMessage, Send, Stamp
+from ..execution.jobs import CheckpointMessage, PhaseMessage, Send
 from ..loading import load_class
 from ..results.feasibility import Stage
 from .feasibility import CellResult, CellWork
@@ -132,11 +127,14 @@ def judge(work: CellWork, result: CellResult, send: Send) -> dict[str, Any]:
         "compile_s": result.compile_s,
     }
     try:
+        if not 0 <= result.wall_s < math.inf:
+            raise EvaluationError(f"the result's seconds are {result.wall_s:g}")
         stages = [_stage(point, result) for point in _thinned(result.history)]
         verdict = check_certificate(problem, _restored(work, problem, result))
     except EvaluationError as error:
         wrong = {"found": "", "status": "wrong", "reason": str(error)}
-        return {**columns, "n_iter": None, "counters": None, **wrong}
+        unknown = {"n_iter": None, "counters": None, "wall_s": None}
+        return {**columns, **unknown, **wrong}
     for stage in stages:
         send(CheckpointMessage(stage))
     status = ("converged" if result.converged else "budget") if verdict.valid else "wrong"
@@ -147,15 +145,6 @@ def judge(work: CellWork, result: CellResult, send: Send) -> dict[str, Any]:
         "phi_lo": verdict.phi_lo,
         "phi_up": verdict.phi_up,
     }
-
-
-def timed(result: CellResult, time: Stamp) -> CellResult:
-    """The result with the times that hold, in its history too."""
-    if time.wall_s == result.wall_s:
-        return replace(result, cpu_s=time.cpu_s)
-    # The clocks inside do not explain what passed: no point before the end has a known time.
-    history = [[point[0], time.wall_s, *point[2:]] for point in result.history]
-    return replace(result, wall_s=time.wall_s, cpu_s=time.cpu_s, history=history)
 
 
 def _thinned(history: list[list[float]]) -> list[list[float]]:

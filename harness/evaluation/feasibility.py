@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
-from ..execution.jobs import Outcome, Send, Stamp, Work, described
+from ..execution.jobs import Send, Work
 from ..results.feasibility import FeasibilityRecord, Stage
 from ..results.records import CheckpointBase, parsed_columns
-from .timing import agreed_times
-
-#: What only the method's own process can know: bounds and times on the way, too.
-CLAIMED = "n_iter counters trace"
 
 
 class _Judged(Work):
@@ -47,9 +42,6 @@ class CellWork(_Judged):
 
         return judge(self, separate(self, send), send)
 
-    def apart(self) -> CellApart:
-        return CellApart(self)
-
 
 @dataclass(frozen=True)
 class CellResult:
@@ -76,48 +68,6 @@ class CellResult:
 
 
 @dataclass(frozen=True)
-class CellApart(Work):
-    """Run a method from outside the project."""
-
-    fits: ClassVar[bool] = True
-
-    cell: CellWork
-
-    def run(self, send: Send) -> CellResult:
-        from .cells import separate
-
-        return separate(self.cell, send)
-
-    def parsed(self, value: Any) -> CellResult:
-        found: CellResult = described(CellResult, value)
-        _check_seconds(found, "wall_s", "cpu_s", "data_s", "compile_s")
-        return found
-
-    def judged(self, outcome: Outcome) -> CellJudgement | None:
-        if outcome.status != "done":
-            return None
-        result: CellResult = outcome.value
-        times, note = agreed_times([Stamp(result.wall_s, result.cpu_s)], outcome.seen)
-        return CellJudgement(self.cell, result, times[0], note)
-
-
-@dataclass(frozen=True)
-class CellJudgement(_Judged):
-    """Check what a method returned."""
-
-    cell: CellWork
-    result: CellResult
-    time: Stamp
-    note: str
-
-    def run(self, send: Send) -> dict[str, Any]:
-        from .cells import judge, timed
-
-        columns = judge(self.cell, timed(self.result, self.time), send)
-        return _noted(columns, self.note, CLAIMED)
-
-
-@dataclass(frozen=True)
 class ImagesWork(_Judged):
     """Train a kernel method on each class against the rest, and score it."""
 
@@ -139,9 +89,6 @@ class ImagesWork(_Judged):
         from .images import classify, judge
 
         return judge(self, classify(self, send), send)
-
-    def apart(self) -> ImagesApart:
-        return ImagesApart(self)
 
 
 @dataclass(frozen=True)
@@ -187,62 +134,3 @@ class ImagesResult:
     data_s: float
     tuning_s: float
     tuning_cpu_s: float
-
-
-@dataclass(frozen=True)
-class ImagesApart(Work):
-    """Train a method from outside the project."""
-
-    fits: ClassVar[bool] = True
-
-    images: ImagesWork
-
-    def run(self, send: Send) -> ImagesResult:
-        from .images import classify
-
-        return classify(self.images, send)
-
-    def parsed(self, value: Any) -> ImagesResult:
-        found: ImagesResult = described(ImagesResult, value)
-        _check_seconds(found, "wall_s", "cpu_s", "data_s", "tuning_s", "tuning_cpu_s")
-        return found
-
-    def judged(self, outcome: Outcome) -> ImagesJudgement | None:
-        if outcome.status != "done":
-            return None
-        result: ImagesResult = outcome.value
-        whole = Stamp(result.tuning_s + result.wall_s, result.tuning_cpu_s + result.cpu_s)
-        times, note = agreed_times([whole], outcome.seen)
-        if times[0].wall_s != whole.wall_s:
-            # Nothing tells choosing the width, training and its stages apart.
-            stages = [[times[0].wall_s, *stage[1:]] for stage in result.stages]
-            result = replace(result, wall_s=times[0].wall_s, cpu_s=times[0].cpu_s, stages=stages)
-        return ImagesJudgement(self.images, result, note)
-
-
-@dataclass(frozen=True)
-class ImagesJudgement(_Judged):
-    """Score what was trained."""
-
-    images: ImagesWork
-    result: ImagesResult
-    note: str
-
-    def run(self, send: Send) -> dict[str, Any]:
-        from .images import judge
-
-        # Which classes are separated is not recomputed.
-        columns = judge(self.images, self.result, send)
-        return _noted(columns, self.note, f"{CLAIMED} status found")
-
-
-def _check_seconds(result: Any, *names: str) -> None:
-    """Raises ValueError unless these are numbers of seconds."""
-    for name in names:
-        if not 0 <= getattr(result, name) < math.inf:
-            raise ValueError(f"{name} is {getattr(result, name)!r:.40}")
-
-
-def _noted(columns: dict[str, Any], note: str, claimed: str) -> dict[str, Any]:
-    reason = "; ".join(filter(None, (columns["reason"], note)))
-    return {**columns, "reason": reason, "claimed": claimed}

@@ -1,8 +1,4 @@
-"""Runs of kernel feasibility methods on classes of images, inside a worker.
-
-Predictors are made plain after training and scored afterwards, so that the two can happen in
-different processes.
-"""
+"""Runs of kernel feasibility methods on classes of images, inside a worker."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """One run, inside a worker: data, warm-up, the timed fit, and the checks of what came back.
 
-A registered solver is judged in the same process, state by state. Of a solver from outside the
-project the states are sent away in plain form, and judged by :mod:`.apart` in a process
-that never imports its code.
+Each state is judged when it is reached, while the clocks stand still, from its model as plain
+arrays.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from ..execution.jobs import FoundMessage, PhaseMessage, Send
 from ..loading import load_class
 from .compiling import compiling_untimed
 from .search import Search
-from .svm import DEFAULT_TOL, Claims, FitWork
+from .svm import DEFAULT_TOL, FitWork
 from .tracing import Judge, TraceMonitor
 from .tuning import tune
 from .verdict import Judgement, compared_rows, load_task_data
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
 # Points of each class in the problem on which compilation is warmed up, and how many classes.
 _WARM_UP_POINTS = 20
 _WARM_UP_CLASSES = 10
+# Characters of what a solver noted of its epochs.
+_EPOCHS_LIMIT = 2**24
 
 
 def measure(work: FitWork, send: Send) -> dict[str, Any]:
@@ -74,8 +75,10 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
     monitor = prepared.monitor(judgement, send, reached=lambda: judgement.reached)
     try:
         with compiling_untimed(monitor):
-            claims = prepared.fit(monitor, send)
-        status, reason = judgement.verdict(claims)
+            claimed, scores = prepared.fit(monitor, send)
+        if monitor.ended and type(estimator).instrumented and monitor.counters is None:
+            raise EvaluationError("the solver says that it counts, but there are no counts")
+        status, reason = judgement.verdict(claimed, scores)
     except EvaluationError as error:
         status, reason = "wrong", str(error)
     monitor.clocks.pause()
@@ -152,18 +155,18 @@ class Prepared:
             send=send,
         )
 
-    def fit(self, monitor: TraceMonitor, send: Send) -> Claims:
-        """Fit, and ask the estimator what it says of itself."""
+    def fit(self, monitor: TraceMonitor, send: Send) -> tuple[str, Any]:
+        """Fit; the status that the estimator claims, and its scores of the compared test points."""
         # Before monitor.start the solver checks its input: a hang there must be seen as well.
         send(PhaseMessage("solve"))
         with without_convergence_warnings():
             self.estimator.fit(self.dataset.X_train, self.dataset.y_train, monitor=monitor)
         send(PhaseMessage("evaluate", monitor.clocks.wall_s))
         if not monitor.ended or monitor.diverged:
-            return Claims("diverged")
+            return "diverged", None
         X_test = self.dataset.X_test
         scores = self.estimator.decision_function(X_test[compared_rows(X_test.shape[0])])
-        return Claims(str(self.estimator.status_), scores=scores)
+        return str(self.estimator.status_), scores
 
 
 def _warm_up(estimator: Solver, dataset: Dataset) -> None:
@@ -202,9 +205,10 @@ def epochs_of(estimator: Solver) -> str:
     if not isinstance(kept, list) or not all(is_dataclass(item) for item in kept):
         return "[]"
     try:
-        return json.dumps([_plain(asdict(item)) for item in kept], allow_nan=False)
+        text = json.dumps([_plain(asdict(item)) for item in kept], allow_nan=False)
     except (TypeError, ValueError):
         return "[]"
+    return text if len(text) <= _EPOCHS_LIMIT else "[]"
 
 
 def _plain(value: Any) -> Any:

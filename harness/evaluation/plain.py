@@ -1,4 +1,4 @@
-"""Returned models as plain numbers: all that is taken over from a solver, and how it travels."""
+"""Returned models as plain numbers: all that is taken over from a solver."""
 
 from __future__ import annotations
 
@@ -82,48 +82,6 @@ class PlainModel:
         for part in self.parts:
             found.update(part.digest)
         return found.digest()
-
-    def tree(self) -> dict[str, Any]:
-        """For :func:`marginbench.harness.execution.wire.encode`."""
-        if self.kind == SEVERAL:
-            return {"kind": self.kind, "parts": [part.tree() for part in self.parts]}
-        return {"kind": self.kind, "intercept": self.intercept, "arrays": dict(self.arrays)}
-
-    @classmethod
-    def of_tree(cls, tree: Any) -> PlainModel:
-        """The model that travelled.
-
-        Raises
-        ------
-        EvaluationError
-            If it is none.
-        """
-        if isinstance(tree, dict) and tree.get("kind") == SEVERAL:
-            parts = tree.get("parts")
-            if set(tree) != {"kind", "parts"} or not isinstance(parts, list):
-                raise EvaluationError("the model of several classes is no list of models")
-            return _several([cls._of_plain_tree(part) for part in parts[: _MAX_PARTS + 1]])
-        return cls._of_plain_tree(tree)
-
-    @classmethod
-    def _of_plain_tree(cls, tree: Any) -> PlainModel:
-        if not isinstance(tree, dict) or set(tree) != {"kind", "intercept", "arrays"}:
-            raise EvaluationError("the model is no table of kind, intercept and arrays")
-        kind, intercept, arrays = tree["kind"], tree["intercept"], tree["arrays"]
-        if not isinstance(kind, str) or kind not in _ARRAYS:
-            raise EvaluationError(f"the model is of the unknown kind {kind!r:.40}")
-        if not isinstance(intercept, float):
-            raise EvaluationError(f"the model's intercept is {intercept!r:.40}, not a number")
-        if not isinstance(arrays, dict) or not all(
-            isinstance(a, np.ndarray) for a in arrays.values()
-        ):
-            raise EvaluationError("the model's arrays are none")
-        missing = sorted(set(_ARRAYS[kind]) - set(arrays) - {"dual_coef"})
-        if missing:
-            raise EvaluationError(f"the model has no {_ARRAYS[kind][missing[0]]}")
-        return cls(
-            kind, intercept, {name: arrays[name] for name in _ARRAYS[kind] if name in arrays}
-        )
 
 
 def plain_model(model: object) -> PlainModel:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from ..execution.jobs import Outcome, Send, Stamp, Work, described
+from ..execution.jobs import Send, Work, described
 from ..results.records import CheckpointBase, parsed_columns
-from ..results.svm import CLAIMED_TUNING, TUNING_COSTS, Checkpoint, Record
+from ..results.svm import TUNING_COSTS, Checkpoint, Record
 from .search import Search
-from .timing import agreed_times
 
 #: The accuracy of "converged" for an estimator without a parameter tol: scikit-learn's default.
 DEFAULT_TOL = 1e-3
@@ -130,14 +128,54 @@ class ReferenceInfo:
     n_free: int | None = None
 
 
-@dataclass(frozen=True)
-class FitWork(Work):
-    """Run one solver on one task with one seed, and judge it in the same process.
+class _RunWork(Work):
+    """Work whose result is the columns of a record."""
 
-    ``tol`` is the accuracy that "converged" stands for, and ``certificate`` says whether the
-    coefficients are to be a dual point, ``instrumented`` whether there are to be counts; a solver
-    from outside is not asked again. ``rules`` end the run early,
-    and ``search`` is what is to be tuned before.
+    def parsed(self, value: Any) -> dict[str, Any]:
+        return parsed_columns(Record, value)
+
+    def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
+        return Checkpoint(**columns)
+
+
+@dataclass(frozen=True)
+class EstimatorWork(_RunWork):
+    """Run a classifier of another library on one task with one seed, and judge it.
+
+    Attributes
+    ----------
+    problem : Problem
+        The one that it solves, if it is one of these.
+    solver : str
+        Name of its class, or of the function that makes it.
+    params : dict
+    seed : int
+        Set where the class has one.
+    solves : bool or None
+        Whether its coefficients are those of a dual point of the problem; None: if they turn out to
+        be. Otherwise it is judged by its predictions.
+    tol : float
+        The accuracy that "converged" stands for.
+    """
+
+    problem: Problem
+    solver: str
+    params: dict[str, Any]
+    seed: int
+    solves: bool | None = None
+    tol: float = DEFAULT_TOL
+
+    def run(self, send: Send) -> dict[str, Any]:
+        from .estimators import measure_estimator
+
+        return measure_estimator(self, send)
+
+
+@dataclass(frozen=True)
+class FitWork(_RunWork):
+    """Run one solver on one task with one seed, and judge it.
+
+    ``rules`` end the run early, and ``search`` is what is to be tuned before.
     """
 
     problem: Problem
@@ -145,9 +183,6 @@ class FitWork(Work):
     params: dict[str, Any]
     checkpoint_factor: float
     epoch_checkpoints: bool = False
-    tol: float = DEFAULT_TOL
-    certificate: bool = False
-    instrumented: bool = False
     rules: StoppingRules = StoppingRules()
     search: Search | None = None
 
@@ -155,12 +190,6 @@ class FitWork(Work):
         from .measurement import measure
 
         return measure(self, send)
-
-    def parsed(self, value: Any) -> dict[str, Any]:
-        return parsed_columns(Record, value)
-
-    def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
-        return Checkpoint(**columns)
 
     def parsed_found(self, columns: dict[str, Any]) -> dict[str, Any]:
         search, choice = self.search, columns.pop("choice")
@@ -181,8 +210,7 @@ class FitWork(Work):
         problem = self.problem
         kernel = {name: values.get(name, value) for name, value in problem.kernel.items()}
         problem = replace(problem, kernel=kernel, C=values.get("C", problem.C))
-        params, tol = {**self.params, **values}, values.get("tol", self.tol)
-        return replace(self, problem=problem, params=params, tol=tol, search=None)
+        return replace(self, problem=problem, params={**self.params, **values}, search=None)
 
     def columns_of(self, values: dict[str, Any]) -> dict[str, Any]:
         """What the record says of a chosen configuration."""
@@ -193,112 +221,6 @@ class FitWork(Work):
             "kernel": _sorted_json(problem.kernel),
             "params": _sorted_json({**self.search.params, **values}),
         }
-
-    def apart(self) -> ApartWork:
-        return ApartWork(self)
-
-
-@dataclass(frozen=True)
-class Claims:
-    """What a fitted estimator says of itself.
-
-    Attributes
-    ----------
-    status : str
-        Its ``status_``, or "wrong" if what it returned is nothing to judge, with the reason.
-    reason : str
-    scores : ndarray or None
-        Its decision function at the test points that the harness compares.
-    epochs : str
-        What it noted at the end of each epoch, JSON.
-    """
-
-    status: str
-    reason: str = ""
-    scores: Any = None
-    epochs: str = "[]"
-
-
-@dataclass(frozen=True)
-class ApartWork(Work):
-    """Run a solver from outside the project; all that is to be judged is sent away."""
-
-    fits: ClassVar[bool] = True
-
-    fit: FitWork
-
-    def run(self, send: Send) -> dict[str, Any]:
-        from .apart import fit_apart
-
-        return fit_apart(self, send)
-
-    def parsed(self, value: Any) -> Claims:
-        found: Claims = described(Claims, value)
-        return found
-
-    def parsed_found(self, columns: dict[str, Any]) -> dict[str, Any]:
-        return {**self.fit.parsed_found(columns), "claimed": CLAIMED_TUNING}
-
-    def judged(self, outcome: Outcome) -> JudgeWork | None:
-        if self.fit.search is not None and not outcome.found:
-            # It did not get as far as the fit.
-            return None
-        claims = outcome.value if outcome.status == "done" else None
-        if claims is None and outcome.snapshots is None:
-            return None
-        # Without a state the only time is that of the result, which is about nothing.
-        seen = outcome.seen[: len(outcome.claimed)]
-        times, note = agreed_times(outcome.claimed, seen) if seen else ([], "")
-        fit, tuned = self._chosen(outcome), self.fit.search is not None
-        return JudgeWork(fit, outcome.snapshots, tuple(times), note, claims, tuned)
-
-    def _chosen(self, outcome: Outcome) -> FitWork:
-        """The fit with the configuration that was chosen."""
-        if self.fit.search is None:
-            return self.fit
-        known = ((values, self.fit.columns_of(values)) for values in self.fit.search.configurations)
-        chosen = next(
-            values for values, columns in known if columns.items() <= outcome.found.items()
-        )
-        return self.fit.configured(chosen)
-
-
-@dataclass(frozen=True)
-class JudgeWork(Work):
-    """Judge what a run sent away.
-
-    Attributes
-    ----------
-    fit : FitWork
-    snapshots : Path or None
-        The file with its states.
-    times : tuple of Stamp
-        When each was reached.
-    note : str
-        What there is to say about the times.
-    claims : Claims or None
-        None if the run was cut short.
-    tuned : bool
-        Whether the solver's own process has tuned it.
-    """
-
-    fit: FitWork
-    snapshots: Path | None
-    times: tuple[Stamp, ...]
-    note: str
-    claims: Claims | None
-    tuned: bool = False
-
-    def run(self, send: Send) -> dict[str, Any]:
-        from .apart import judge_apart
-
-        return judge_apart(self, send)
-
-    def parsed(self, value: Any) -> dict[str, Any]:
-        return parsed_columns(Record, value)
-
-    def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
-        return Checkpoint(**columns)
 
 
 def _sorted_json(value: dict[str, Any]) -> str:

@@ -12,13 +12,12 @@ from ...solvers.numeric.counters import evaluation_counters
 from ..errors import EvaluationError
 from ..execution.jobs import CheckpointMessage, Send
 from ..results.mistakes import packed
-from ..results.records import is_json
 from ..results.svm import Checkpoint
 from .folds import fold_data
 from .models import Evaluation, Evaluator
 from .multiclass import ClassesEvaluator
 from .predictors import TaskPoints
-from .svm import Claims, Problem, StoppingRules
+from .svm import Problem, StoppingRules
 from .tracing import Snapshot
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 # Test points on which an estimator's own scores are compared with recomputed ones.
 _COMPARED_POINTS = 200
-# Characters of what a solver noted of its epochs.
-_EPOCHS_LIMIT = 2**24
 _NO_SEPARATOR = "no separator has a margin above tol: the predictions mean nothing"
 
 
@@ -99,16 +96,21 @@ class Judgement:
         self.send(CheckpointMessage(self.last))
         return evaluation.finite
 
-    def verdict(self, claims: Claims) -> tuple[str, str]:
+    def verdict(self, claimed: str, scores: Any) -> tuple[str, str]:
         """The status of a fit that came back, and a reason where there is one to give.
+
+        Parameters
+        ----------
+        claimed : str
+            The estimator's ``status_``.
+        scores : array-like
+            Its decision function at the test points of :func:`compared_rows`.
 
         Raises
         ------
         EvaluationError
             If a claim does not hold: the status is "wrong".
         """
-        if claims.status == "wrong":
-            raise EvaluationError(claims.reason)
         if self.final is None:
             raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
         if not self.final.finite:
@@ -118,20 +120,20 @@ class Judgement:
             raise EvaluationError(
                 f"the task has no bias, but the model has the intercept {intercept:g}"
             )
-        if claims.status not in ("converged", "no_separator", "budget", "stopped"):
+        if claimed not in ("converged", "no_separator", "budget", "stopped"):
             raise EvaluationError(
-                f"status_ is {claims.status!r:.40}; "
+                f"status_ is {claimed!r:.40}; "
                 "expected 'converged', 'no_separator', 'budget' or 'stopped'"
             )
-        self._check_scores(claims)
+        self._check_scores(scores)
         if self.certificate:
-            self._check_certificate(self.final, claims)
-        if claims.status == "no_separator":
+            self._check_certificate(self.final, claimed)
+        if claimed == "no_separator":
             return "no_separator", _NO_SEPARATOR
         if spent := self._spent():
             # Whatever the solver says: it is the same for all.
             return "budget", spent
-        return ("converged", "") if claims.status == "converged" else ("budget", "")
+        return ("converged", "") if claimed == "converged" else ("budget", "")
 
     @property
     def reached(self) -> bool:
@@ -159,11 +161,11 @@ class Judgement:
             "mistakes": "" if final is None else packed(final.mistakes),
         }
 
-    def _check_scores(self, claims: Claims) -> None:
+    def _check_scores(self, scores: Any) -> None:
         """The estimator must predict with the model that it returns."""
         rows = compared_rows(self.evaluator.n_test)
         try:
-            claimed = np.asarray(claims.scores, dtype=np.float64)
+            claimed = np.asarray(scores, dtype=np.float64)
         except (TypeError, ValueError):
             raise EvaluationError("decision_function returned no numbers") from None
         expected = self.evaluator.test_scores(self._model, rows)
@@ -181,7 +183,7 @@ class Judgement:
                 f"the returned model {expected[worst]:.6g}"
             )
 
-    def _check_certificate(self, final: Evaluation, claims: Claims) -> None:
+    def _check_certificate(self, final: Evaluation, claimed: str) -> None:
         """A dual certificate must be one, and "converged" must mean a small gap."""
         C, n_train = self.problem.C, self.evaluator.n_train
         if final.gap is None:
@@ -189,7 +191,7 @@ class Judgement:
                 "the solver promises a dual certificate, but its coefficients are no feasible dual "
                 f"point (0 <= y_i coef_i <= C = {C:g})"
             )
-        if claims.status != "converged":
+        if claimed != "converged":
             return
         # Units of the mean loss. A violation of tol at every point makes a gap of tol; scores that
         # are off by the float32 noise can hide that much more, in the point's own loss and alpha.
@@ -244,8 +246,3 @@ def compared_rows(n_test: int) -> np.ndarray:
     """The test points at which the estimator's own scores are compared with the model's."""
     rows = np.linspace(0, n_test - 1, min(n_test, _COMPARED_POINTS))
     return np.unique(rows.astype(np.int64))
-
-
-def is_epochs(text: str) -> bool:
-    """Whether it is JSON of what a record keeps of epochs: a list of tables, not too long."""
-    return len(text) <= _EPOCHS_LIMIT and is_json(text, "array")

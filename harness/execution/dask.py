@@ -141,7 +141,7 @@ class Parcel:
     """A job, complete.
 
     Data do not travel: a worker loads them as a local run would, and compares their fingerprint.
-    Neither do installed packages and programs, which are compared.
+    Neither do installed packages, which are compared.
 
     Attributes
     ----------
@@ -186,10 +186,8 @@ class Parcel:
                     with replacing(path) as sink:
                         sink.write(content)
         work: Any = self.job.work
-        name = f"{place / self.file}:{_solver_of(work).rpartition(':')[2]}"
-        if hasattr(work, "solver"):
-            return replace(self.job, work=replace(work, solver=name))
-        return replace(self.job, work=replace(work, fit=replace(work.fit, name=name)))
+        name = f"{place / self.file}:{work.solver.rpartition(':')[2]}"
+        return replace(self.job, work=replace(work, solver=name))
 
 
 class Packer:
@@ -215,11 +213,6 @@ class Packer:
 
 def needs_of(work: Work) -> dict[str, str]:
     """What of this machine enters the key of a run besides the program: what -> version or hash."""
-    fit: Any = getattr(work, "fit", None)
-    if hasattr(fit, "command"):
-        from ..evaluation.outside.commands import programs
-
-        return {f"the program {name}": digest for name, digest in programs(fit.command).items()}
     spec = SolverSpec.parse(_solver_of(work))
     if spec.module is not None:
         package, file = spec.module.partition(".")[0], spec.located()
@@ -237,10 +230,9 @@ def needs_of(work: Work) -> dict[str, str]:
     return {f"the package {package}": ""}
 
 
-def _solver_of(work: Work) -> str:
-    """The name of the solver that a work runs; of a program, its own."""
-    fit: Any = getattr(work, "fit", None)
-    return str(getattr(work, "solver", getattr(fit, "name", "")))
+def _solver_of(work: Any) -> str:
+    """The name of the solver that a work runs."""
+    return str(work.solver)
 
 
 def _own_files(solver: str) -> tuple[str, dict[str, bytes]]:
@@ -334,8 +326,6 @@ class Slot(WorkerPlugin):  # type: ignore[misc]
             with contextlib.closing(events):
                 for event in events:
                     if isinstance(event, Ended):
-                        # The file is this machine's, and its states are judged.
-                        event.outcome.snapshots = None
                         return event.outcome
                     if self._closing.is_set() or not is_wanted():
                         break

@@ -5,11 +5,11 @@ This module imports nothing heavy: a worker reads it before it limits its thread
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 if TYPE_CHECKING:
     from ..results.records import CheckpointBase
@@ -22,9 +22,6 @@ TIMED: frozenset[Phase] = frozenset({"tune", "solve"})
 
 class Work:
     """Something that a worker does. What it needs is imported when it runs."""
-
-    #: Whether its result comes from a fit by code from outside.
-    fits: ClassVar[bool] = False
 
     def run(self, send: Send) -> Any:
         """Do it and return the result; phases and checkpoints are sent as they come."""
@@ -60,14 +57,6 @@ class Work:
         """
         raise ValueError("this work finds nothing before its end")
 
-    def apart(self) -> Work:
-        """What a worker does in its place that runs code from outside the project."""
-        return self
-
-    def judged(self, outcome: Outcome) -> Work | None:
-        """What another worker does, without that code, to judge what came of :meth:`apart`."""
-        return None
-
 
 def described(cls: type[Any], value: Any) -> Any:
     """A dataclass from its plain form.
@@ -93,7 +82,7 @@ class Limits:
     ----------
     seconds : mapping
         Longest time in each phase. All stretches of a phase count together; only in "evaluate" each
-        counts by itself, unless a solver from outside asked for it, whose limit is that of "solve".
+        counts by itself.
     memory : float
         Megabytes resident, child processes included.
     total : float
@@ -152,31 +141,6 @@ class CheckpointMessage:
 
 
 @dataclass(frozen=True)
-class Stamp:
-    """Wall-clock and CPU seconds since a fit began.
-
-    ``delay_s`` are those in which the processes that measure it were ready but the system let
-    others run, where that is known, and ``sent`` is what has been sent by then, in bytes.
-    """
-
-    wall_s: float
-    cpu_s: float
-    delay_s: float = 0.0
-    sent: int = 0
-
-
-@dataclass(frozen=True)
-class SnapshotMessage:
-    """A state of a run that is to be judged elsewhere, in plain form, at a time by its own clocks.
-
-    ``state["final"]`` is true of the last one.
-    """
-
-    state: dict[str, Any]
-    time: Stamp
-
-
-@dataclass(frozen=True)
 class ResultMessage:
     """The job is done. ``error`` holds a one-line reason if it raised."""
 
@@ -186,8 +150,45 @@ class ResultMessage:
     traceback: str = ""
 
 
-Message = PhaseMessage | FoundMessage | CheckpointMessage | SnapshotMessage | ResultMessage
+Message = PhaseMessage | FoundMessage | CheckpointMessage | ResultMessage
 Send = Callable[[Message], None]
+
+
+def encoded(message: Message) -> bytes:
+    """A message as JSON; numbers of NumPy become plain, anything else its ``repr``."""
+    fields = {"type": type(message).__name__, **vars(message)}
+    return json.dumps(fields, default=_plain).encode("ascii")
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return vars(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return list(value) if isinstance(value, set | frozenset) else repr(value)
+
+
+def decoded(body: bytes, work: Work) -> Message:
+    """The message that a worker sent while it did some work.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    try:
+        fields = json.loads(body)
+        kind = fields.pop("type")
+        if kind == "PhaseMessage" and fields["phase"] in get_args(Phase):
+            return PhaseMessage(fields["phase"], float(fields["solve_s"]))
+        if kind == "FoundMessage":
+            return FoundMessage(work.parsed_found(fields["columns"]))
+        if kind == "CheckpointMessage":
+            return CheckpointMessage(work.parsed_checkpoint(fields["checkpoint"]))
+        value = None if fields["kind"] else work.parsed(fields.pop("value"))
+        return ResultMessage(**fields | {"value": value})
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{type(error).__name__}: {error!s:.200}") from None
 
 
 @dataclass
@@ -208,12 +209,6 @@ class Outcome:
         Columns of the record that it found out before it ended.
     trace : list of CheckpointBase
         What it reported before it ended.
-    snapshots : Path or None
-        A file with the states that are to be judged, one frame each.
-    claimed, seen : list of Stamp
-        When each of these states was reached, by the clocks of its process and from outside. What
-        is seen from outside is an upper bound. If there is no state, the only entry is that of the
-        result.
     solve_s, data_s, compile_s, evaluation_s : float
         Seconds in each phase as the parent saw them.
     setting : dict
@@ -227,9 +222,6 @@ class Outcome:
     phase: Phase = "start"
     found: dict[str, Any] = field(default_factory=dict)
     trace: list[CheckpointBase] = field(default_factory=list)
-    snapshots: Path | None = None
-    claimed: list[Stamp] = field(default_factory=list)
-    seen: list[Stamp] = field(default_factory=list)
     solve_s: float = 0.0
     data_s: float = 0.0
     compile_s: float = 0.0

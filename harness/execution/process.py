@@ -8,24 +8,21 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from . import guardian
-from .descendants import Descendants
-from .wire import FrameReader
 
 #: What the processes of one worker have in their environment, so that they can be found.
 MARK = "MARGINBENCH_WORKER"
-#: The folder for files that a job needs while it runs.
-SCRATCH = "MARGINBENCH_SCRATCH"
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -43,7 +40,10 @@ _BOOT = (
 # Seconds that the guardian is given to kill all, and between two looks at child processes.
 _PATIENCE = 40.0
 _POLL_FAMILY = 0.5
-_PIECE = 2**20
+# Seconds in which a message that has begun is to arrive.
+_WITHIN_MESSAGE = 30
+# Bytes of a message at most.
+_MAX_MESSAGE = 2**25
 
 
 class WorkerProcess:
@@ -69,12 +69,9 @@ class WorkerProcess:
     def __init__(self, log: Path, threads: int) -> None:
         self.threads, self.log = threads, log
         self.closed = False
-        self.reader = FrameReader()
         self._mark = uuid.uuid4().hex
         self._family: list[psutil.Process] = []
         self._family_seen = -_POLL_FAMILY
-        # Of each process that was ever seen, when it was last seen.
-        self._cpu: dict[psutil.Process, float] = {}
         self._lines = b""
         here, there = socket.socketpair()
         control_read, self._control = os.pipe()
@@ -82,12 +79,11 @@ class WorkerProcess:
         given = json.dumps({"path": sys.path, "descriptor": there.fileno()})
         command = [sys.executable, "-P", "-c", _BOOT, given]
         threads_too = dict.fromkeys(_THREAD_VARIABLES, str(threads))
-        scratch = (log.parent / "scratch").absolute()
         try:
             self._guardian = subprocess.Popen(
                 [sys.executable, "-I", "-S", guardian.__file__]
                 + [str(control_read), str(status_write), str(there.fileno()), str(log), *command],
-                env={**os.environ, **threads_too, MARK: self._mark, SCRATCH: str(scratch)},
+                env={**os.environ, **threads_too, MARK: self._mark},
                 pass_fds=(control_read, status_write, there.fileno()),
                 # Ctrl-C and the hang-up of a terminal are the parent's business.
                 start_new_session=True,
@@ -102,14 +98,17 @@ class WorkerProcess:
             there.close()
             os.close(control_read)
             os.close(status_write)
-        here.setblocking(False)
         os.set_blocking(self._status, False)
-        self._socket = here
-        self._descendants = Descendants(self._guardian.pid)
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            # A worker that stops within a message must not hold up the others.
+            here.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", _WITHIN_MESSAGE, 0))
+        self._connection = Connection(here.detach())
+        self._ready = select.poll()
+        self._ready.register(self._connection, select.POLLIN)
 
     def fileno(self) -> int:
         """The connection's descriptor, to wait for messages."""
-        return self._socket.fileno()
+        return self._connection.fileno()
 
     @property
     def pid(self) -> int | None:
@@ -140,42 +139,19 @@ class WorkerProcess:
         except ValueError:
             return f"the process was killed by signal {-code}"
 
-    def send(self, frame: bytes, seconds: float = 30.0) -> bool:
-        """Send all of a frame; whether the worker has taken it in this time."""
-        rest = memoryview(frame)
-        deadline = time.monotonic() + seconds
+    def send(self, body: bytes) -> None:
+        """Send bytes; a worker that has just died is noticed otherwise."""
         with contextlib.suppress(OSError):
-            while rest:
-                if not select.select([], [self._socket], [], deadline - time.monotonic())[1]:
-                    return False
-                rest = rest[self._socket.send(rest) :]
-        return not rest
+            self._connection.send_bytes(body)
 
-    def acknowledge(self) -> None:
-        """Let a worker go on that waits for it; one that does not is its own affair."""
-        with contextlib.suppress(OSError):
-            self._socket.send(b"\0")
-
-    def receive(self) -> Iterator[tuple[bytes, bytes]]:
-        """The frames that are there, without waiting.
-
-        Raises
-        ------
-        WireError
-            If something else is there.
-        """
-        while True:
-            yield from self.reader.frames()
+    def receive(self, until: float) -> Iterator[bytes]:
+        """The messages that are there; no further one after this time by the monotonic clock."""
+        while not self.closed and self._ready.poll(0) and time.monotonic() < until:
             try:
-                piece = self._socket.recv(_PIECE)
-            except BlockingIOError:
-                return
-            except OSError:
-                piece = b""
-            if not piece:
+                yield self._connection.recv_bytes(_MAX_MESSAGE)
+            except (EOFError, OSError):
+                # The end of the connection, or bytes that are no message.
                 self.closed = True
-                return
-            self.reader.feed(piece)
 
     def reset_peak(self) -> None:
         """Begin to look for the largest memory anew, where the system keeps a high-water mark."""
@@ -201,7 +177,7 @@ class WorkerProcess:
         """The worker and all that it has started."""
         self._family_seen = time.monotonic()
         self._family = []
-        for pid in self._descendants.pids():
+        for pid in _descendants(self._guardian.pid):
             with contextlib.suppress(psutil.Error):
                 self._family.append(psutil.Process(pid))
         return self._family
@@ -216,28 +192,9 @@ class WorkerProcess:
         """
         if fresh:
             self.family()
-        pid, ended = self.pid, 0.0
-        for process in self._family:
-            with contextlib.suppress(psutil.Error):
-                times = process.cpu_times()
-                own = _cpu_clock(process.pid) if process.pid == pid else None
-                self._cpu[process] = times.user + times.system if own is None else own
-                ended += _of_children(times)
-        with contextlib.suppress(psutil.Error):
-            # Orphans that have ended were the guardian's.
-            ended += _of_children(psutil.Process(self._guardian.pid).cpu_times())
-        alive = sum(self._cpu.get(process, 0.0) for process in self._family)
-        # A process that ignores the end of its children is not charged for them, but they are seen.
-        return max(alive + ended, sum(self._cpu.values()))
-
-    def delay_s(self) -> float:
-        """Seconds in which the worker or this process was ready to run but had to wait.
-
-        Zero where the system does not tell.
-        """
-        own = Path("/proc/thread-self/schedstat")
-        threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
-        return sum(map(_delay, (own, *threads)))
+        # Orphans that have ended were the guardian's.
+        total = _cpu_s(self._guardian.pid, own=False)
+        return total + sum(_cpu_s(process.pid) for process in self._family)
 
     def kill(self) -> None:
         """Kill the worker and all that it has started."""
@@ -251,7 +208,7 @@ class WorkerProcess:
             self._guardian.wait()
         if len(self._status_lines()) < 1 or self._guardian.returncode != 0:
             kill_marked(self._mark)
-        self._socket.close()
+        self._connection.close()
         os.close(self._status)
 
     def _status_lines(self) -> list[bytes]:
@@ -287,15 +244,32 @@ def _environment(pid: int) -> bytes:
     return b""
 
 
-def _of_children(times: Any) -> float:
-    """CPU seconds of children that have ended."""
-    return float(getattr(times, "children_user", 0) + getattr(times, "children_system", 0))
+def _descendants(root: int) -> list[int]:
+    """The numbers of all descendants of a process."""
+    found: list[int] = []
+    waiting = [root]
+    try:
+        while waiting:
+            # To read the parent of every process of a machine takes milliseconds.
+            for task in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    children = [int(pid) for pid in task.read_text("ascii").split()]
+                    waiting += children
+                    found += children
+    except OSError:
+        found = []
+    if not found:
+        with contextlib.suppress(psutil.Error):
+            found = [child.pid for child in psutil.Process(root).children(recursive=True)]
+    return found
 
 
-def _delay(schedstat: Path) -> float:
-    """Seconds on the run queue, of a thread."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        return int(schedstat.read_text("ascii").split()[1]) / 1e9
+def _cpu_s(pid: int, *, own: bool = True) -> float:
+    """CPU seconds of a process and of its children that have ended, or of these alone."""
+    with contextlib.suppress(psutil.Error):
+        times = psutil.Process(pid).cpu_times()
+        ended = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
+        return float(ended + (times.user + times.system if own else 0.0))
     return 0.0
 
 
@@ -303,14 +277,3 @@ def _resident(process: psutil.Process) -> int:
     with contextlib.suppress(psutil.Error):
         return int(process.memory_info().rss)
     return 0
-
-
-def _cpu_clock(pid: int) -> float | None:
-    """CPU seconds of a process, all its threads included, to the nanosecond; None if not known."""
-    if sys.platform != "linux":
-        return None
-    with contextlib.suppress(OSError):
-        # The number of a process's CPU clock, as clock_getcpuclockid(3) makes it.
-        clock: Any = (~pid << 3) | 2
-        return time.clock_gettime(clock)
-    return None

@@ -12,30 +12,18 @@ import faulthandler
 import os
 import pickle
 import signal
-import socket
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import asdict, is_dataclass
+from multiprocessing.connection import Connection
 from typing import Any
 
-from .jobs import (
-    TIMED,
-    CheckpointMessage,
-    FoundMessage,
-    Job,
-    Message,
-    PhaseMessage,
-    ResultMessage,
-    SnapshotMessage,
-)
-from .wire import FrameReader, encode
+from .jobs import TIMED, Job, Message, PhaseMessage, ResultMessage, encoded
 
 _PR_SET_PDEATHSIG = 1
-_PIECE = 2**20
 
 
 def main(descriptor: int) -> None:
@@ -50,62 +38,34 @@ def main(descriptor: int) -> None:
     # Where it was when it crashed.
     faulthandler.enable(file=2)
     os.set_inheritable(descriptor, False)
-    connection = _Connection(socket.socket(fileno=descriptor))
+    connection = Connection(descriptor)
     # The imports of a run, done before the first job's clock starts.
     from ..evaluation import measurement  # noqa: F401
 
     pools = _ThreadPools()
-    connection.send(PhaseMessage("idle"))
+    connection.send_bytes(encoded(PhaseMessage("idle")))
     while True:
-        job = connection.receive()
-        if job is None:
+        try:
+            job: Job = pickle.loads(connection.recv_bytes())  # from the parent, not from a solver
+        except (EOFError, OSError):
             return
         with contextlib.suppress(OSError):
             os.ftruncate(1, 0)
-        # Code from outside is timed by the parent: it waits until the parent has looked.
-        send = connection.send_and_wait if job.foreign else _until_timed(connection)
-        result = _serve(job, send, pools)
+        result = _serve(job, _until_timed(connection), pools)
         with contextlib.suppress(Exception):  # a solver may have replaced them
             sys.stdout.flush()
             sys.stderr.flush()
         try:
-            connection.send(result)
+            body = encoded(result)
+        except Exception as error:  # noqa: BLE001 - a solver's values may be anything
+            body = encoded(ResultMessage(error=f"{type(error).__name__}: {error}", kind="failed"))
+        try:
+            connection.send_bytes(body)
         except OSError:
             return
-        except Exception as error:  # noqa: BLE001 - a solver's values may be anything
-            connection.send(ResultMessage(error=f"{type(error).__name__}: {error}", kind="failed"))
 
 
-class _Connection:
-    """Messages out, jobs in."""
-
-    def __init__(self, pipe: socket.socket) -> None:
-        self._pipe = pipe
-        self._reader = FrameReader()
-
-    def send(self, message: Message) -> None:
-        """Send a message."""
-        self._pipe.sendall(encode(_plain(message)))
-
-    def send_and_wait(self, message: Message) -> None:
-        """Send a message, and go on when the parent says so."""
-        self.send(message)
-        if not self._pipe.recv(1):
-            os._exit(1)
-
-    def receive(self) -> Job | None:
-        """The next job; None if the parent is gone."""
-        while True:
-            for _, data in self._reader.frames():
-                job: Job = pickle.loads(data)  # from the parent, not from a solver
-                return job
-            piece = self._pipe.recv(_PIECE)
-            if not piece:
-                return None
-            self._reader.feed(piece)
-
-
-def _until_timed(connection: _Connection) -> Callable[[Message], None]:
+def _until_timed(connection: Connection) -> Callable[[Message], None]:
     """Sends; where a job's clocks are about to start, the parent says when.
 
     It may still be writing the record of the job before, which is to disturb nothing that is timed.
@@ -115,36 +75,15 @@ def _until_timed(connection: _Connection) -> Callable[[Message], None]:
     def send(message: Message) -> None:
         nonlocal began
         begins = not began and isinstance(message, PhaseMessage) and message.phase in TIMED
+        connection.send_bytes(encoded(message))
         if begins:
             began = True
-            connection.send_and_wait(message)
-        else:
-            connection.send(message)
+            try:
+                connection.recv_bytes()
+            except (EOFError, OSError):
+                os._exit(1)
 
     return send
-
-
-def _plain(message: Message) -> dict[str, Any]:
-    """A message as the parent reads it, see ``messages.py``."""
-    if isinstance(message, PhaseMessage):
-        return {"type": "phase", "phase": message.phase, "solve_s": message.solve_s}
-    if isinstance(message, FoundMessage):
-        return {"type": "found", "columns": message.columns}
-    if isinstance(message, CheckpointMessage):
-        return {"type": "checkpoint", "columns": vars(message.checkpoint)}
-    if isinstance(message, SnapshotMessage):
-        time = {"wall_s": message.time.wall_s, "cpu_s": message.time.cpu_s}
-        return {"type": "snapshot", "state": message.state, **time}
-    value = message.value
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    return {
-        "type": "result",
-        "value": value,
-        "error": message.error,
-        "kind": message.kind,
-        "traceback": message.traceback,
-    }
 
 
 class _ThreadPools:
@@ -176,10 +115,9 @@ def _serve(job: Job, send: Callable[[Message], None], pools: _ThreadPools) -> Re
     from ..errors import StorageError, UserError, first_line
     from ..words import visible_lines
 
-    work = job.work.apart() if job.foreign else job.work
     try:
         with pools.limited(job.threads):
-            return ResultMessage(value=work.run(send))
+            return ResultMessage(value=job.work.run(send))
     except MemoryError as error:
         message = ResultMessage(error=first_line(error), kind="memory")
     except (CacheError, StorageError) as error:

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 
 from ...data_loaders import suggest
 from ..errors import SolverError, StudyError
-from ..evaluation.outside.templates import is_command
 from ..evaluation.svm import ReferenceInfo, ReferenceWork
 from ..execution.jobs import (
     Ended,
@@ -302,9 +301,8 @@ def study_solvers(
     UserError
         If one cannot be imported or does not take its parameters.
     """
-    entries = [entry for entry in study.solvers if not is_command(entry.name)]
     solvers = described_solvers(
-        entries, study.kind, run_limits(study.budget), executor, say, threads=threads
+        study.solvers, study.kind, run_limits(study.budget), executor, say, threads=threads
     )
     return kind_named(study.kind).check_solvers(study, solvers)
 

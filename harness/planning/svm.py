@@ -12,12 +12,10 @@ from typing import Any
 from ..errors import StudyError
 from ..evaluation.comparison import compare_with_reference, fill_in_gap
 from ..evaluation.folds import fold_fingerprint, fold_sizes
-from ..evaluation.outside.planning import check_outside, plan_outside, program_info, refusal
-from ..evaluation.outside.templates import is_command
-from ..evaluation.outside.work import OutsideWork
 from ..evaluation.search import MAX_CONFIGURATIONS, Search, configurations
 from ..evaluation.svm import (
     DEFAULT_TOL,
+    EstimatorWork,
     FitWork,
     Fold,
     ReferenceInfo,
@@ -61,7 +59,7 @@ class SVMKind(Kind):
 
     def traits(self, cls: type[Any], name: str) -> dict[str, Any]:
         from ...solvers import Solver
-        from ..evaluation.outside import estimators
+        from ..evaluation import estimators
 
         if not inspect.isclass(cls) or not issubclass(cls, Solver):
             estimators.check_maker(cls, name)
@@ -83,8 +81,7 @@ class SVMKind(Kind):
     def check_solvers(
         self, study: Study, solvers: Mapping[str, SolverInfo]
     ) -> dict[str, SolverInfo]:
-        programs = {e.label: program_info(e) for e in study.solvers if is_command(e.name)}
-        infos = {**solvers, **programs}
+        infos = dict(solvers)
         own = [entry for entry in study.solvers if "outside" not in infos[entry.label].traits]
         check_parameters(
             study,
@@ -95,11 +92,16 @@ class SVMKind(Kind):
             given=("nu",),
             refused={"class_weight": _WEIGHTED},
         )
-        return infos | {
-            entry.label: check_outside(study, entry, infos[entry.label])
-            for entry in study.solvers
-            if entry not in own
-        }
+        for entry in study.solvers:
+            if entry in own:
+                continue
+            info = infos[entry.label]
+            if info.traits["any_parameter"]:
+                accepted = {**info.defaults, **dict.fromkeys(entry.params)}
+                info = infos[entry.label] = replace(info, defaults=accepted)
+            decided = [*info.traits["decided"], "random_state"]
+            check_parameters(study, [entry], {entry.label: info}, "task", decided)
+        return infos
 
     def remarks(self, study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
         names = dict.fromkeys(
@@ -208,23 +210,27 @@ class SVMKind(Kind):
             differs.append("it fits a bias, which the task has not")
         elif task.fit_intercept and not problem.fit_intercept:
             differs.append("it fits no bias, which the task has")
-        work: FitWork | OutsideWork
+        work: FitWork | EstimatorWork
         judged_by = "model"
         if outside:
-            plan = plan_outside(entry, info, problem, given, seed, several=several)
-            work, judged_by = plan.work, "model" if plan.work.solves else "predictions"
-            differs += [plan.other_problem] * bool(plan.other_problem)
-        else:
+            traits = info.traits
+            changes = [traits["several"]] * bool(several and traits["several"])
+            changes += [
+                f"it is given {name}" for name in traits["unless"] if given.get(name) is not None
+            ]
+            solves = False if changes or several else traits["solves"]
             tol = params.get("tol")
+            tol = float(tol) if isinstance(tol, int | float) else DEFAULT_TOL
+            work = EstimatorWork(problem, entry.name, given, seed, solves, tol)
+            judged_by = "model" if solves else "predictions"
+            differs += [" and ".join(changes)] * bool(changes)
+        else:
             work = FitWork(
                 problem,
                 entry.name,
                 given,
                 budget.checkpoint_factor,
                 budget.epoch_checkpoints,
-                tol=float(tol) if isinstance(tol, int | float) else DEFAULT_TOL,
-                certificate=info.traits["certificate"] == "dual",
-                instrumented=bool(info.traits["instrumented"]),
                 rules=rules,
                 search=search,
             )
@@ -415,7 +421,7 @@ def _given_parameters(
         "random_state": seed,
     }
     if "outside" in info.traits:
-        decided = info.traits["decided"] if info.traits["outside"] == "estimator" else ()
+        decided = info.traits["decided"]
         return {name: values[name] for name in decided if name in values} | entry.params
     if info.traits["scalarization"] == "S":
         # What C is to the other forms of the problem.
@@ -462,9 +468,12 @@ def skip_reason(
                 "fit_intercept = true there, or other_problem = true for the solver"
             )
     if outside and (task.tune or entry.tune):
-        return f"{entry.label} cannot be tuned: it is of another library or program"
+        return f"{entry.label} cannot be tuned: it is of another library"
     if outside:
-        return refusal(entry, info, task.kernel_description, several)
+        kernels = info.traits["kernels"]
+        if kernels and task.kernel not in kernels:
+            return f"{entry.label} has no kernel {task.kernel!r}"
+        return ""
     if dataset is not None and dataset.sparse and not info.traits["supports_sparse"]:
         return f"{entry.label} does not take sparse data"
     if task.kernel != "linear" and "kernel" not in info.accepted:

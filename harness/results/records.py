@@ -114,7 +114,7 @@ class RecordBase:
     evaluation_s: float | None = column("seconds of scoring", default=None)
     data_s: float | None = column("seconds of loading or generating the data", default=None)
     peak_memory_mb: float | None = column(
-        "largest resident memory of the worker, or of the program that it runs, 10^6 bytes",
+        "largest resident memory of the worker, 10^6 bytes",
         default=None,
         measure=Measure("Memory", "peak memory", "megabytes", short="memory"),
     )

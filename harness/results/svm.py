@@ -16,8 +16,6 @@ from .records import (
 _COUNTS = ("kernel_evals", "kernel_evals_computed", "inner_products")
 #: Columns of what tuning cost.
 TUNING_COSTS = ("tuning_wall_s", "tuning_cpu_s", "tuning_evals")
-#: Columns of tuning, which only the process of a solver from outside can vouch for.
-CLAIMED_TUNING = " ".join(["tuning", *TUNING_COSTS])
 _SUPPORT = Measure(
     "Support vectors",
     "support vectors",

@@ -12,8 +12,8 @@ from ...data_loaders.own.importing import imported_names as names_in
 from ...data_loaders.sources import unknown
 from ...solvers.registration import solver_names
 from ..errors import StudyError
-from ..evaluation.outside.templates import is_command, located_command
 from ..loading import Offer, SolverSpec, offered, offers
+from ..removed import SOLVERS
 from ..words import shown
 
 #: The kinds of studies.
@@ -64,8 +64,6 @@ def resolve_solver_name(name: str, kind: str, *, folder: str | None = None) -> s
     SolverError
         For a file that does not exist or does not define the class, or an offer of no use.
     """
-    if kind == "svm" and is_command(name):
-        return located_command(name, folder)
     if is_foreign(name):
         return SolverSpec.parse(name, folder).checked().text
     found = find(name, solver_names(kind))
@@ -99,6 +97,8 @@ def unknown_solver(name: str, kind: str, labels: Iterable[str] = ()) -> str:
     other = _other_kind(name, kind)
     if other:
         return f"{name} is a solver for studies of the kind {other!r}, not {kind!r}"
+    if name in SOLVERS:
+        return f"unknown solver {name!r}: {SOLVERS[name]}"
     if name.endswith(".py"):
         return f"{name!r} is a file; name the class in it too, as in {name}:MySolver"
     known = [*labels, *solver_names(kind), *(offer.name for offer in offers())]

@@ -14,7 +14,6 @@ from ...data_loaders import suggest
 from ...data_loaders.sources import unknown
 from ...solvers.registration import solver_names
 from ..errors import StudyError
-from ..evaluation.outside.templates import is_command
 from ..hashing import hash_json
 from ..words import shown, visible
 from .grid import label_of
@@ -393,7 +392,7 @@ def _solvers_named(study: StudyBase, name: str) -> list[SolverEntry] | tuple[str
     entries = [solver for solver in study.solvers if key == solver.label.casefold()]
     if entries:
         return entries
-    if is_foreign(name) or (study.kind == "svm" and is_command(name)):
+    if is_foreign(name):
         target = resolve_solver_name(name, study.kind)
         entries = [solver for solver in study.solvers if solver.name == target]
         return entries or _of_grid(study.solvers, key) or (target, "")

@@ -1,19 +1,14 @@
-"""Solvers that lie, cheat, break things and do not end, for the tests beside this file.
+"""Solvers that break things, lie and do not end, for the tests beside this file.
 
-Each is a method of :class:`Hostile` (or of :class:`HostileMethod` for feasibility), chosen by the
-parameter ``how``. On the few points of the warm-up they behave.
+Each harms in the way of its parameter ``how``. On the few points of the warm-up they behave.
 """
 
 import contextlib
 import ctypes
-import gc
-import json
 import mmap
 import os
-import pickle
 import signal
-import socket
-import struct
+import stat
 import subprocess
 import sys
 import threading
@@ -21,44 +16,12 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from sklearn.svm import SVC
 
-from marginbench import MPKFP, MPLFP, SMO, Counters, KernelExpansion, Solution, hyperparameters
+from marginbench import MPLFP, SMO, Counters, KernelExpansion, Solution, hyperparameters
 
 #: What every process that is left behind has among its arguments.
 LEFT = "import time; time.sleep(97531)"
-
-
-def burn(seconds):
-    """Use so much CPU time."""
-    ends = time.thread_time() + seconds
-    while time.thread_time() < ends:
-        pass
-
-
-def connection():
-    """The socket to the parent, found as an attacker would."""
-    for found in gc.get_objects():
-        if isinstance(found, socket.socket) and found.fileno() >= 0:
-            return found
-    raise LookupError("no socket")
-
-
-def frame(text, data=b"", magic=b"mbf1"):
-    return struct.pack("<4sIQ", magic, len(text), len(data)) + text + data
-
-
-def message(**fields):
-    return frame(json.dumps(fields).encode())
-
-
-class Forged:
-    """Writes a file when it is unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return (open, (self.path, "w"))
 
 
 class Cruel(Exception):
@@ -66,21 +29,15 @@ class Cruel(Exception):
         raise RuntimeError("no text for you")
 
 
-@hyperparameters
-class Hostile(SMO):
-    """SMO that does harm when it has solved the problem."""
+def _is_socket(descriptor):
+    try:
+        return stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+    except OSError:
+        return False
 
-    how: str = ""
-    folder: str = ""
-    hidden: float = 0.0
 
-    def _solve(self, problem, monitor):
-        if problem.n <= 50:
-            return super()._solve(problem, monitor)
-        self.problem, self.monitor = problem, monitor
-        self.solution = super()._solve(problem, monitor)
-        found = getattr(self, self.how)()
-        return self.solution if found is None else found
+class Harm:
+    """Ways to do harm that any code has."""
 
     # ends otherwise than by returning
 
@@ -141,21 +98,6 @@ class Hostile(SMO):
 
     def sleeps(self):
         time.sleep(10_000)
-
-    def loops_in_pauses(self):
-        while True:
-            with self.monitor.paused():
-                pass
-
-    def loops_in_one_pause(self):
-        with self.monitor.paused():
-            self.loops()
-
-    def loops_in_a_snapshot(self):
-        self.monitor.record(1, self.loops)
-
-    def loops_in_its_predictions(self):
-        self.decision_function = lambda X: self.loops()
 
     def waits_for_a_lock(self):
         lock = threading.Lock()
@@ -224,115 +166,58 @@ class Hostile(SMO):
 
     # speaks to the parent
 
-    def sends_garbage(self):
-        connection().sendall(bytes(range(256)) * 100)
-        self.loops()
-
-    def sends_a_pickle(self):
-        path = os.path.join(self.folder, "forged")
-        connection().sendall(pickle.dumps(Forged(path)))
-        connection().sendall(frame(pickle.dumps(Forged(path))))
-        self.loops()
-
-    def sends_half_a_message(self):
-        connection().sendall(message(type="phase", phase="solve", solve_s=0.0)[:-3])
-        self.loops()
-
-    def sends_a_long_header(self):
-        connection().sendall(struct.pack("<4sIQ", b"mbf1", 2**31, 2**62))
-        self.loops()
-
-    def sends_deep_json(self):
-        connection().sendall(frame(b'{"type": ' + b"[" * 20_000 + b"]" * 20_000 + b"}"))
-        self.loops()
-
-    def sends_an_odd_array(self):
-        odd = {"$array": {"type": "|O8", "shape": [1]}}
-        connection().sendall(message(type="snapshot", state={"model": odd}, wall_s=0, cpu_s=0))
-        self.loops()
-
-    def sends_a_judgement(self):
-        columns = {"n_iter": 1, "wall_s": 0.0, "test_error": 0.0}
-        connection().sendall(message(type="checkpoint", columns=columns))
-        self.loops()
-
-    def sends_a_result(self):
-        value = {"status": "converged", "test_error": 0.0, "wall_s": 0.0}
-        connection().sendall(message(type="result", value=value, error="", kind="", traceback=""))
-        self.loops()
-
-    def sends_claims_without_a_model(self):
-        value = {"status": "converged", "reason": "", "scores": [1.0] * 100, "epochs": "[]"}
-        connection().sendall(message(type="result", value=value, error="", kind="", traceback=""))
-        self.loops()
-
-    def sends_an_earlier_phase(self):
-        connection().sendall(message(type="phase", phase="data", solve_s=0.0))
-        self.loops()
-
-    def sends_odd_times(self):
-        connection().sendall(message(type="phase", phase="evaluate", solve_s=-1e300))
-        self.loops()
-
-    def floods(self):
-        flood = message(type="phase", phase="evaluate", solve_s=0.0)
-        flood += message(type="phase", phase="solve", solve_s=0.0)
-        pipe = connection()
-        while True:
-            pipe.sendall(flood * 50)
-
     def hangs_up(self):
-        os.close(connection().fileno())
+        # The first descriptor beyond the standard ones that is a socket is the connection.
+        sockets = [fd for fd in range(3, 256) if _is_socket(fd)]
+        os.close(sockets[0])
         self.loops()
 
     def closes_everything(self):
         os.closerange(0, 256)
         self.loops()
 
-    def sends_long_texts(self):
-        pipe = connection()
-        while True:
-            pipe.sendall(frame(b'{"type": ' + b" " * 2**20 + b'"phase"}'))
-            pipe.recv(1)
+    # blames others
 
     def blames_the_disk(self):
         from marginbench.harness.errors import StorageError
 
         raise StorageError("/: No space left on device")
 
-    def replaces_its_spool(self):
-        logs = os.path.dirname(os.readlink("/proc/self/fd/1"))
-        for name in os.listdir(logs):
-            if name.endswith(".models"):
-                os.unlink(os.path.join(logs, name))
-                os.mkfifo(os.path.join(logs, name))
 
-    def replaces_its_log(self):
-        log = os.readlink("/proc/self/fd/1")
-        os.unlink(log)
-        os.mkfifo(log)
-        os.abort()
+@hyperparameters
+class Hostile(SMO, Harm):
+    """SMO that does harm when it has solved the problem."""
+
+    how: str = ""
+
+    def _solve(self, problem, monitor):
+        if problem.n <= 50:
+            return super()._solve(problem, monitor)
+        self.problem, self.monitor = problem, monitor
+        self.solution = super()._solve(problem, monitor)
+        found = getattr(self, self.how)()
+        return self.solution if found is None else found
+
+    def loops_in_pauses(self):
+        while True:
+            with self.monitor.paused():
+                pass
+
+    def loops_in_one_pause(self):
+        with self.monitor.paused():
+            self.loops()
+
+    def loops_in_a_snapshot(self):
+        self.monitor.record(1, self.loops)
+
+    def loops_in_its_predictions(self):
+        self.decision_function = lambda X: self.loops()
 
     # lies about what it found
-
-    def patches_the_mean(self):
-        np.mean = lambda *values, **options: 0.0
-
-    def patches_the_evaluator(self):
-        from marginbench.harness.evaluation import models as evaluation
-
-        perfect = evaluation.Evaluation(0.0, 0.0, 1, 0.0, 0.0, 0.0, 0.0)
-        evaluation.Evaluator.evaluate = lambda *given: perfect
-        evaluation.Evaluator._evaluate = lambda *given: perfect
 
     def says_converged_too_early(self):
         coef = 0.05 * self.problem.y
         return Solution(self.problem.expansion(coef), self.solution.n_iter, "converged")
-
-    def says_that_its_tolerance_is_large(self):
-        self.get_params = lambda deep=True: {"tol": 1e9}
-        type(self).certificate = None
-        return self.says_converged_too_early()
 
     def predicts_otherwise(self):
         self.decision_function = lambda X: np.ones(X.shape[0])
@@ -369,13 +254,6 @@ class Hostile(SMO):
         self.problem.oracle.counters = Counters()
         self.problem.oracle.rows(np.arange(self.problem.n))
 
-    def forgets_what_it_has_said(self):
-        from marginbench.harness.evaluation.tracing import Served
-
-        self.monitor.record(10**6, lambda: self.solution.model)
-        self.monitor.last, self.monitor._served = None, Served()
-        self.problem.counters.kernel_evals = self.problem.counters.kernel_evals_computed = 1
-
     def stops_counting(self):
         self.monitor.counters = None
 
@@ -395,59 +273,27 @@ class Hostile(SMO):
         with contextlib.suppress(ValueError):
             self.problem.y *= -1
 
-    # hides its time
 
-    def patches_the_clocks(self):
-        burn(self.hidden)
-        for name in ("perf_counter", "process_time", "time", "monotonic"):
-            setattr(time, name, lambda: 0.0)
-        from marginbench.harness.evaluation import tracing
+class HostileClassifier(SVC, Harm):
+    """SVC that does harm when it has solved the problem."""
 
-        tracing.perf_counter = tracing.process_time = lambda: 0.0
-        self.monitor.clocks._wall = self.monitor.clocks._cpu = 0.0
-        self.monitor.clocks.wall_s = self.monitor.clocks.cpu_s = 0.0
+    def __init__(self, how="", gamma=1.0):
+        super().__init__(gamma=gamma)
+        self.how = how
 
-    def works_in_a_pause(self):
-        with self.monitor.paused():
-            burn(self.hidden)
-
-    def works_in_a_snapshot(self):
-        def build():
-            burn(self.hidden)
-            return self.solution.model
-
-        self.monitor.record(self.solution.n_iter, build)
-
-    def starts_its_clocks_again(self):
-        burn(self.hidden)
-        self.monitor.start(self.problem.counters)
-
-    def lets_children_work_that_nobody_is_charged_for(self):
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        pid = os.fork()
-        if pid == 0:
-            burn(4 * self.hidden)
-            os._exit(0)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, 0)
-
-    def lets_a_child_work(self):
-        pid = os.fork()
-        if pid == 0:
-            burn(self.hidden)
-            os._exit(0)
-        with self.monitor.paused():
-            os.waitpid(pid, 0)
+    def fit(self, X, y):
+        super().fit(X, y)
+        if len(y) > 50:
+            getattr(self, self.how)()
+        return self
 
 
-class HostileMethod(MPLFP):
+class HostileMethod(MPLFP, Harm):
     """MPLFP that does harm when it has solved the problem."""
 
-    def __init__(self, *, tol=0.0, history=None, how="", hidden=0.0):
+    def __init__(self, *, tol=0.0, history=None, how=""):
         super().__init__(tol=tol, history=history)
-        self.how, self.hidden = how, hidden
-        if how == "sends_a_result_before_it_solves":
-            self.sends_a_perfect_result()
+        self.how = how
 
     def solve(self, problem, *, max_seconds=None):
         result = super().solve(problem, max_seconds=max_seconds)
@@ -456,13 +302,6 @@ class HostileMethod(MPLFP):
         self.result = result
         found = getattr(self, self.how)()
         return result if found is None else found
-
-    def raises(self):
-        raise ArithmeticError("step size is zero")
-
-    def loops(self):
-        while True:
-            pass
 
     def turns_its_separator_round(self):
         return replace(self.result, y=-self.result.y)
@@ -485,22 +324,6 @@ class HostileMethod(MPLFP):
     def reports_other_bounds(self):
         return replace(self.result, phi_lo=1.0)
 
-    def patches_the_check(self):
-        from marginbench.harness.evaluation import cells
-        from marginbench.solvers.feasibility.checking import Verdict
-
-        cells.check_certificate = lambda *given: Verdict(True, (), 1.0, 1.0)
-        return self.turns_its_separator_round()
-
-    def works_for_nothing(self):
-        burn(self.hidden)
-        return replace(self.result, seconds=1e-6)
-
-    def sends_a_result(self):
-        value = {"status": "converged", "phi_lo": 1.0}
-        connection().sendall(message(type="result", value=value, error="", kind="", traceback=""))
-        self.loops()
-
     def has_an_endless_history(self):
         return replace(self.result, history=self.result.history[-1:] * 100_000)
 
@@ -510,21 +333,3 @@ class HostileMethod(MPLFP):
 
     def takes_less_than_no_time(self):
         return replace(self.result, seconds=-100.0)
-
-    def sends_a_perfect_result(self):
-        y, x = np.eye(8)[0].tolist(), np.eye(100)[0].tolist()
-        value = {
-            "status": "separable", "y": y, "x": x, "phi_lo": 1.0, "phi_up": 1.0, "n_iter": 1,
-            "converged": True, "tol": 0.0, "message": "", "counters": {}, "history": [],
-            "wall_s": 0.0, "cpu_s": 0.0, "data_s": 0.0, "compile_s": 0.0,
-        }  # fmt: skip
-        connection().sendall(message(type="result", value=value, error="", kind="", traceback=""))
-        time.sleep(60)
-
-
-class HostileKernelMethod(MPKFP):
-    """MPKFP whose predictor is not what it says."""
-
-    def _iterate(self, space, progress):
-        result = super()._iterate(space, progress)
-        return replace(result, y=np.nan * result.y)

@@ -23,9 +23,7 @@ pytest.importorskip("distributed", reason="needs marginbench[dask]")
 from distributed import LocalCluster, Worker
 
 from marginbench.harness.errors import EngineError
-from marginbench.harness.evaluation.outside.commands import parsed_command
-from marginbench.harness.evaluation.outside.work import Estimator, OutsideWork, Program as Command
-from marginbench.harness.evaluation.svm import FitWork, Problem
+from marginbench.harness.evaluation.svm import EstimatorWork, FitWork, Problem
 from marginbench.harness.execution import dask
 from marginbench.harness.execution.dask import (
     DaskExecutor,
@@ -34,7 +32,6 @@ from marginbench.harness.execution.dask import (
     Program,
     Slot,
     UnfitError,
-    needs_of,
 )
 from marginbench.harness.execution.jobs import Ended, Job, Limits, Outcome, Started
 from marginbench.harness.loading import load_class
@@ -94,12 +91,11 @@ def test_what_a_run_has_changed_is_put_right_before_the_next(own: Path, tmp_path
 
 
 def test_a_maker_in_a_file_travels_too(own: Path, tmp_path: Path) -> None:
-    work = OutsideWork(PROBLEM, Estimator(f"{own}:Own", {}, 0))
+    work = EstimatorWork(PROBLEM, f"{own}:Own", {}, 0)
     parcel = Packer().packed(Job("tag", work, Limits({}, 1.0), foreign=True))
     found = parcel.unpacked(tmp_path / "there").work
-    assert isinstance(found, OutsideWork)
-    assert isinstance(found.fit, Estimator)
-    assert Path(found.fit.name.rpartition(":")[0]).read_text() == OWN
+    assert isinstance(found, EstimatorWork)
+    assert Path(found.solver.rpartition(":")[0]).read_text() == OWN
 
 
 def test_a_registered_solver_needs_nothing_but_marginbench(tmp_path: Path) -> None:
@@ -116,20 +112,6 @@ def test_an_installed_module_must_be_the_same_there(tmp_path: Path) -> None:
     other = type(parcel)(parcel.job, needs={"the module sklearn.svm": "scikit-learn 0.1"})
     with pytest.raises(UnfitError, match=r"the module sklearn\.svm is missing or not that of"):
         other.unpacked(tmp_path)
-
-
-def test_a_program_must_be_the_same_there(tmp_path: Path) -> None:
-    program = tmp_path / "train.sh"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    lines = {"train": f"{program} {{train}} {{model}}", "model": "libsvm"}
-    work = OutsideWork(PROBLEM, Command(parsed_command(lines, tmp_path, ""), 0))
-    parcel = Packer().packed(Job("tag", work, Limits({}, 1.0), foreign=True))
-    assert parcel.unpacked(tmp_path) == parcel.job
-    program.write_text("#!/bin/sh\nexit 1\n")
-    with pytest.raises(UnfitError, match=r"the program train\[0\] train\.sh is missing or not"):
-        parcel.unpacked(tmp_path)
-    assert needs_of(work) != parcel.needs
 
 
 # Which worker gets what.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import signal
@@ -17,7 +18,6 @@ import pytest
 from marginbench.harness.execution import guardian
 from marginbench.harness.execution.jobs import Job, Limits, Send, Work
 from marginbench.harness.execution.process import MARK, WorkerProcess
-from marginbench.harness.execution.wire import frame_of
 
 TREE = """
 import os, subprocess, sys, time
@@ -63,7 +63,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         processes.append(process)
         note = tmp_path / "note"
         job = Job("", starts_children.Starts(str(note), how), Limits({}, 1000.0))
-        process.send(frame_of(b"", pickle.dumps(job)))
+        process.send(pickle.dumps(job))
         until(lambda: note.is_file() and len(note.read_text().split()) == 3)
         pids = [int(word) for word in note.read_text().split()]
         return [*pids, int((tmp_path / "note-2").read_text())]
@@ -172,10 +172,10 @@ def test_cpu_seconds_of_children_count(tmp_path: Path) -> None:
     process = WorkerProcess(tmp_path / "log", 1)
     try:
         # Its own start costs as much.
-        until(lambda: any(True for _ in process.receive()))
+        until(lambda: any(True for _ in process.receive(math.inf)))
         before = process.cpu_s()
         job = Job("", _Burns(), Limits({}, 1000.0))
-        process.send(frame_of(b"", pickle.dumps(job)))
+        process.send(pickle.dumps(job))
         until(lambda: process.cpu_s() - before > 0.75)
     finally:
         process.kill()
@@ -196,7 +196,7 @@ def test_modules_beside_the_current_folder_are_not_imported(
     monkeypatch.chdir(tmp_path)
     process = WorkerProcess(tmp_path / "log", 1)
     try:
-        until(lambda: process.alive and any(True for _ in process.receive()))
+        until(lambda: process.alive and any(True for _ in process.receive(math.inf)))
     finally:
         process.kill()
     assert (tmp_path / "log").read_text() == ""

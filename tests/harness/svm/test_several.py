@@ -14,12 +14,11 @@ import marginbench
 from marginbench.harness.errors import EvaluationError
 from marginbench.harness.evaluation.models import Evaluator
 from marginbench.harness.evaluation.multiclass import ClassesEvaluator
-from marginbench.harness.evaluation.plain import PlainModel, plain_model
+from marginbench.harness.evaluation.plain import PlainModel
 from marginbench.harness.evaluation.predictors import TaskPoints
 from marginbench.harness.evaluation.reference import reference_optimum, references_folder
 from marginbench.harness.evaluation.svm import Problem, ReferenceWork
 from marginbench.harness.execution.jobs import Message
-from marginbench.harness.execution.wire import FrameReader, decode, encode
 from marginbench.solvers import (
     BSCA,
     RBF,
@@ -87,20 +86,6 @@ def test_errors_are_counted_and_objectives_are_added_up(fitted: tuple[Solver, Ke
     assert found.n_support == solver.model_.n_support
 
 
-def test_a_model_of_several_classes_travels(fitted: tuple[Solver, Kernel]) -> None:
-    solver, kernel = fitted
-    model = plain_model(solver.model_)
-    reader = FrameReader()
-    reader.feed(encode(model.tree()))
-    ((text, data),) = reader.frames()
-    arrived = PlainModel.of_tree(decode(text, data))
-    assert arrived.digest == model.digest
-    rows = np.arange(50)
-    for one in (model, arrived):
-        scores = evaluator_of(kernel).test_scores(one, rows)
-        np.testing.assert_allclose(scores, solver.decision_function(X[TEST]), atol=1e-3)
-
-
 def test_a_class_that_was_not_reached_has_no_weights() -> None:
     solver = SMO(gamma=0.5, C=C).fit(X[TRAIN], Y[TRAIN])
     found = evaluator_of(RBF(0.5)).evaluate(
@@ -137,24 +122,6 @@ def test_a_predictor_that_has_not_changed_is_not_scored_again(
     assert second.test_error < first.test_error
     assert evaluator.evaluate(solver.model_) != second
     assert len(calls) == 3 + 1 + 3
-
-
-@pytest.mark.parametrize(
-    ("tree", "message"),
-    [
-        ({"kind": "one-vs-rest", "parts": 3}, "no list of models"),
-        ({"kind": "one-vs-rest", "parts": [], "x": 1}, "no list of models"),
-        ({"kind": "one-vs-rest", "parts": []}, "has 0 predictors"),
-        ({"kind": "one-vs-rest", "parts": [{}] * 3}, "no table of kind"),
-        (
-            {"kind": "one-vs-rest", "parts": [{"kind": "one-vs-rest", "parts": []}] * 3},
-            "no table of kind",
-        ),
-    ],
-)
-def test_what_is_no_model_of_several_classes_is_refused(tree: Any, message: str) -> None:
-    with pytest.raises(EvaluationError, match=message):
-        PlainModel.of_tree(tree)
 
 
 def test_models_of_other_numbers_of_classes_are_refused() -> None:

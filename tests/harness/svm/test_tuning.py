@@ -231,7 +231,7 @@ def test_a_configuration_that_fails_is_recorded_and_not_chosen(data: Dataset) ->
 def test_a_tuned_run_is_the_run_of_what_it_chose() -> None:
     given = {"kernel": "rbf", "gamma": 0.1, "C": 0.01, "random_state": 0}
     search = Search(GRID, params={**given, "gamma": None, "C": None, "tol": 1e-3})
-    work = FitWork(PROBLEM, "SMO", given, 1.19, certificate=True, search=search)
+    work = FitWork(PROBLEM, "SMO", given, 1.19, search=search)
     messages: list[Message] = []
     columns = work.run(messages.append)
     phases = [m.phase for m in messages if isinstance(m, PhaseMessage)]
@@ -242,7 +242,7 @@ def test_a_tuned_run_is_the_run_of_what_it_chose() -> None:
     assert json.loads(columns["params"]) == {**search.params, **chosen}
     kernel = {"name": "rbf", "gamma": chosen["gamma"]}
     problem = replace(PROBLEM, kernel=kernel, C=chosen["C"])
-    alone = FitWork(problem, "SMO", {**given, **chosen}, 1.19, certificate=True)
+    alone = FitWork(problem, "SMO", {**given, **chosen}, 1.19)
     expected = alone.run(lambda message: None)
     for name in ("status", "counters", "n_iter", "primal", "dual", "test_error", "n_support"):
         assert columns[name] == expected[name], name
@@ -326,4 +326,3 @@ def test_a_run_that_is_killed_keeps_its_tuning(
         # Its states are judged with the chosen kernel.
         assert record.trace
         assert record.test_error is not None
-    assert "tuning" in records["Mine"].claimed.split()

@@ -10,36 +10,28 @@ from typing import Any
 import pytest
 
 from marginbench.harness.errors import SolverError, StudyError
-from marginbench.harness.evaluation.outside.planning import (
-    ONE_VERSUS_ONE,
-    check_outside,
-    program_info,
-)
-from marginbench.harness.evaluation.outside.work import Estimator, OutsideWork, Program
-from marginbench.harness.evaluation.svm import FitWork, ReferenceInfo
+from marginbench.harness.evaluation.svm import EstimatorWork, FitWork, ReferenceInfo
 from marginbench.harness.planning.fingerprint import installed_version
 from marginbench.harness.planning.plan import Run
 from marginbench.harness.planning.preflight import DatasetInfo, DescribeWork, Facts, SolverInfo
 from marginbench.harness.planning.solvers import describe_solver
 from marginbench.harness.planning.svm import KIND
-from marginbench.harness.study.select import select
+from marginbench.harness.study.names import resolve_solver_name
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import parse_study
 
 DATA = DatasetInfo("f" * 64, 100, 50, 3, False, 2, "cite", "CC0")
 TEN = replace(DATA, n_classes=10)
 REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.123, "r" * 64)
-MINE = Path(__file__).parent / "estimators.py"
+MINE = Path(__file__).parent / "classifiers.py"
 BIAS = "it fits a bias, which the task has not"
-OWN = {"train": "env {train} {model} -g {gamma}", "predict": "env {test} {model} {output}"}
 
 
 def info_of(study: Study) -> SolverInfo:
     """What is known of the only solver of a study, with the parameters that it gives."""
-    entry = study.solver[0]
-    described = entry.name.rpartition(":")[2] not in ("command", "libsvm-tools")
-    info = describe_solver(DescribeWork(entry.name, "svm")) if described else program_info(entry)
-    return check_outside(study, entry, info) if "outside" in info.traits else info
+    (entry,) = study.solver
+    info = describe_solver(DescribeWork(entry.name, "svm"))
+    return KIND.check_solvers(study, {entry.label: info})[entry.label]
 
 
 @pytest.fixture
@@ -68,24 +60,25 @@ def plan(make_study: Callable[..., Study]) -> Callable[..., Run]:
         ("sklearn.ensemble:RandomForestClassifier", {}),
         (f"{MINE}:Constant", {}),
         (f"{MINE}:make", {}),
+        (f"{MINE}:Promises", {"kernel": "rbf", "C": 2.0}),
     ],
 )
 def test_the_task_decides_what_means_the_same(
     name: str, decided: dict[str, Any], plan: Callable[..., Run]
 ) -> None:
     run = plan(name, fit_intercept=True, seed=4)
-    assert isinstance(run.work, OutsideWork)
-    assert run.work.fit == Estimator(name, decided, 4)
+    assert isinstance(run.work, EstimatorWork)
+    assert (run.work.solver, run.work.params, run.work.seed) == (name, decided, 4)
     assert (run.foreign, run.skip_reason, run.failure) == (True, "", "")
-    assert run.work.solves == name.endswith(":SVC")
+    solves = True if name.endswith((":SVC", ":Promises")) else None if MINE.name in name else False
+    assert run.work.solves is solves
     assert run.known["judged_by"] == ("model" if run.work.solves else "predictions")
 
 
 def test_the_study_decides_the_rest(plan: Callable[..., Run]) -> None:
     run = plan("sklearn.svm:SVC", params={"tol": 1e-5, "shrinking": False}, fit_intercept=True)
-    assert isinstance(run.work, OutsideWork)
-    assert isinstance(run.work.fit, Estimator)
-    assert run.work.fit.params == {
+    assert isinstance(run.work, EstimatorWork)
+    assert run.work.params == {
         "kernel": "rbf",
         "gamma": 0.5,
         "C": 2.0,
@@ -105,8 +98,6 @@ def test_the_study_decides_the_rest(plan: Callable[..., Run]) -> None:
             "unknown parameter 'shrink' (did you mean 'shrinking'?)",
         ),
         ("sklearn.svm:LinearSVC", {"random_state": 1}, "'random_state' is decided by the task"),
-        ("command", {**OWN, "gamma": 1.0}, "'gamma' is decided by the task"),
-        ("command", {**OWN, "gama": 1.0}, "params.gama: no command line has {gama}"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(
@@ -115,6 +106,12 @@ def test_parameters_that_make_no_sense_are_refused(
     with pytest.raises(StudyError) as caught:
         plan(name, params=params)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["command", "libsvm-tools"])
+def test_a_name_that_is_gone_tells_what_to_use(name: str) -> None:
+    with pytest.raises(StudyError, match=f"unknown solver '{name}': wrap a program in a class"):
+        resolve_solver_name(name, "svm")
 
 
 def test_what_cannot_be_a_classifier_is_refused() -> None:
@@ -126,7 +123,7 @@ def test_what_cannot_be_a_classifier_is_refused() -> None:
         describe_solver(DescribeWork(f"{MINE}:make", "feasibility"))
 
 
-@pytest.mark.parametrize("name", ["sklearn.svm:SVC", "libsvm-tools", "LIBSVM"])
+@pytest.mark.parametrize("name", ["sklearn.svm:SVC", f"{MINE}:Promises", "LIBSVM"])
 def test_a_solver_with_a_bias_runs_without_one_only_if_asked_to(
     name: str, plan: Callable[..., Run]
 ) -> None:
@@ -139,7 +136,7 @@ def test_a_solver_with_a_bias_runs_without_one_only_if_asked_to(
     run = plan(name, other_problem=True)
     assert (run.skip_reason, run.known["other_problem"]) == ("", BIAS)
     # It is judged as a solution of its own problem; the record keeps the task's.
-    assert isinstance(run.work, FitWork | OutsideWork)
+    assert isinstance(run.work, FitWork | EstimatorWork)
     assert (run.work.problem.fit_intercept, run.known["fit_intercept"]) == (True, False)
     assert run.key != skipped.key
     # Where the problems are the same, asking changes nothing.
@@ -167,80 +164,39 @@ def test_the_objective_of_another_problem_is_not_compared(plan: Callable[..., Ru
     assert found == [None, pytest.approx(0.1)]
 
 
-@pytest.mark.parametrize("name", ["sklearn.svm:SVC", "libsvm-tools"])
-def test_one_versus_one_is_another_problem_judged_by_predictions(
-    name: str, plan: Callable[..., Run]
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("sklearn.svm:SVC", "one classifier for each pair of classes"), (f"{MINE}:Promises", "")],
+)
+def test_several_classes_are_judged_by_predictions(
+    name: str, words: str, plan: Callable[..., Run]
 ) -> None:
-    run = plan(name, data=TEN)
-    assert isinstance(run.work, OutsideWork)
+    run = plan(name, data=TEN, fit_intercept=True)
+    assert isinstance(run.work, EstimatorWork)
     assert (run.skip_reason, run.work.solves) == ("", False)
-    assert ONE_VERSUS_ONE in run.known["other_problem"]
+    assert words in run.known["other_problem"]
+    assert bool(words) == bool(run.known["other_problem"])
     assert run.known["judged_by"] == "predictions"
 
 
 def test_weights_of_classes_are_another_problem(plan: Callable[..., Run]) -> None:
     weights = {"class_weight": "balanced"}
     run = plan("sklearn.svm:SVC", params=weights, fit_intercept=True)
-    assert isinstance(run.work, OutsideWork)
+    assert isinstance(run.work, EstimatorWork)
     assert (run.work.solves, run.known["other_problem"]) == (False, "it is given class_weight")
 
 
 @pytest.mark.parametrize(
-    ("name", "params", "task", "reason"),
+    ("name", "reason"),
     [
-        ("sklearn.svm:SVC", {}, {"kernel": "laplacian"}, "mine has no kernel 'laplacian'"),
-        ("libsvm-tools", {}, {"kernel": "laplacian"}, "mine takes no kernel 'laplacian'"),
-        (
-            "command",
-            OWN,
-            {"kernel": "linear"},
-            "mine uses gamma, which the kernel 'linear' has not",
-        ),
-        ("sklearn.svm:LinearSVC", {}, {"kernel": "laplacian"}, ""),
+        ("sklearn.svm:SVC", "mine has no kernel 'laplacian'"),
+        ("sklearn.svm:LinearSVC", ""),
     ],
 )
 def test_a_kernel_that_it_has_not_is_the_reason_to_skip(
-    name: str, params: dict[str, Any], task: dict[str, Any], reason: str, plan: Callable[..., Run]
+    name: str, reason: str, plan: Callable[..., Run]
 ) -> None:
-    assert plan(name, params=params, fit_intercept=True, **task).skip_reason == reason
-
-
-def test_scores_say_nothing_of_several_classes(plan: Callable[..., Run]) -> None:
-    params = {**OWN, "output": "scores"}
-    assert plan("command", params=params).skip_reason == ""
-    assert "do not tell several classes apart" in plan("command", TEN, params=params).skip_reason
-
-
-def test_a_program_that_is_not_there_fails_with_what_to_do(
-    plan: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = plan("command", params={**OWN, "train": "no-such-97531 {train}"})
-    assert run.failure == "no program 'no-such-97531' here; install it, or write its path"
-    monkeypatch.setenv("PATH", "/nowhere")
-    run = plan("libsvm-tools", fit_intercept=True)
-    assert "no program 'svm-train' here; install LIBSVM's programs (on Debian:" in run.failure
-
-
-def test_a_program_can_take_nu_from_the_reference(plan: Callable[..., Run]) -> None:
-    params = {**OWN, "train": "env {train} {model} -n {nu}", "nu": "reference"}
-    run = plan("command", params=params)
-    assert isinstance(run.work, OutsideWork)
-    assert isinstance(run.work.fit, Program)
-    arguments = run.work.fit.command.training({"name": "rbf"}, train="t", model="m")
-    assert arguments == ["env", "t", "m", "-n", "0.123"]
-
-
-def test_the_key_of_a_program_holds_its_content(tmp_path: Path, plan: Callable[..., Run]) -> None:
-    tool = tmp_path / "tool"
-    keys = set()
-    for text in ("#!/bin/sh\n", "#!/bin/sh\n#\n"):
-        tool.write_text(text)
-        tool.chmod(0o755)
-        params = {"train": f"{tool} {{train}}", "predict": f"{tool} {{test}}"}
-        run = plan("command", params=params)
-        assert run.key == plan("command", params=params).key
-        keys.add(run.key)
-    assert len(keys) == 2
+    assert plan(name, fit_intercept=True, kernel="laplacian").skip_reason == reason
 
 
 def test_an_installed_package_counts_by_its_version() -> None:
@@ -253,36 +209,8 @@ def test_an_installed_package_counts_by_its_version() -> None:
     assert installed_version("no_such_package") == ""
     mine = describe_solver(DescribeWork(f"{MINE}:Constant", "svm"))
     # A file of one's own counts by its code, and what it imports by its version.
-    assert {"estimators.py", name} <= set(mine.files)
+    assert {"classifiers.py", name} <= set(mine.files)
     assert any(file.startswith("numpy ") for file in mine.files)
-
-
-STUDY = """
-name = "s"
-[[task]]
-dataset = "digits"
-[[solver]]
-name = "command"
-params = { train = "./learn {train}", predict = "./apply {test}" }
-[[solver]]
-name = "libsvm-tools"
-other_problem = true
-[[solver]]
-name = "SMO"
-"""
-
-
-def test_a_file_names_programs_beside_it_and_the_command_line_the_known_ones(
-    tmp_path: Path,
-) -> None:
-    study = parse_study(STUDY.encode(), where="s.toml", folder=str(tmp_path))
-    assert [entry.label for entry in study.solvers] == ["command", "libsvm-tools", "SMO"]
-    assert study.solvers[0].name == f"{tmp_path}:command"
-    chosen = select(study, solvers=["libsvm-tools", "smo"])
-    assert [entry.label for entry in chosen.solvers] == ["libsvm-tools", "SMO"]
-    new = select(study.with_solvers(study.solvers[2:]), solvers=["libsvm-tools"])
-    assert [entry.label for entry in new.solvers] == ["libsvm-tools"]
-    assert new.solvers[0].name == f"{Path.cwd()}:libsvm-tools"
 
 
 def test_feasibility_methods_have_no_other_problem() -> None:

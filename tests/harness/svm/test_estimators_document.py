@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from marginbench import run
-from marginbench.harness.evaluation.outside.estimators import KNOWN
+from marginbench.harness.evaluation.estimators import KNOWN
 from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Record
 
-DOCUMENT = Path(__file__).resolve().parents[4] / "docs" / "outside-solvers.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "outside-solvers.md"
 BASE = """
 name = "small"
 seeds = 1
@@ -56,7 +56,7 @@ def test_the_table_of_classes_is_that_of_the_code() -> None:
         decided, kernels, judged = table[name]
         assert tuple(re.findall(r"`(\w+)`", decided)) == known.decided
         assert kernels == (", ".join(known.kernels) or "none; runs on every task")
-        assert judged.startswith("its model") == known.solves
+        assert judged.startswith("its model") == bool(known.solves)
 
 
 @pytest.mark.slow
@@ -75,21 +75,23 @@ def test_the_classifiers_run(tmp_path: Path) -> None:
     assert all(record.test_error < 0.2 for record in found.values())
 
 
-@pytest.mark.slow
-def test_peers_and_programs_of_another_problem_run(tmp_path: Path) -> None:
+def test_a_program_in_a_classifier_finds_what_the_library_finds(tmp_path: Path) -> None:
     if shutil.which("svm-train") is None:
         pytest.skip("svm-train is not installed (Debian: apt-get install libsvm-tools)")
-    tools = example('name = "libsvm-tools"') + "other_problem = true\n"
-    peers = [example('label = "svm-train"'), tools, example('name = "LIBSVM"')]
-    found = ended(tmp_path, BASE + '[[solver]]\nname = "SMO"\n' + "".join(peers))
+    peers = example("svm_train.py") + example('name = "LIBSVM"').replace("other_problem = true", "")
+    found = ended(tmp_path, BASE + "fit_intercept = true\n" + peers)
+    program, library = found["SvmTrain"], found["LIBSVM"]
+    assert (program.status, program.judged_by) == ("converged", "model"), program.reason
+    assert program.n_support == library.n_support
+    assert program.primal == pytest.approx(library.primal, rel=1e-3)
+    assert program.test_error == library.test_error
+    assert 0 <= program.suboptimality < 1e-2
+    assert program.cpu_s > 0
+
+
+@pytest.mark.slow
+def test_peers_of_another_problem_run(tmp_path: Path) -> None:
+    found = ended(tmp_path, BASE + '[[solver]]\nname = "SMO"\n' + example('name = "LIBSVM"'))
     assert {record.status for record in found.values()} == {"converged"}
-    files, library, labels = found["libsvm-tools"], found["LIBSVM"], found["svm-train"]
-    # The same algorithm on the same numbers: support vectors, objective and errors agree.
-    assert files.n_support == library.n_support
-    assert files.primal == pytest.approx(library.primal, rel=1e-3)
-    assert files.test_error == library.test_error == labels.test_error
-    assert files.other_problem == library.other_problem != ""
-    assert (files.suboptimality, library.suboptimality) == (None, None)
-    assert (labels.judged_by, labels.n_support, labels.counters) == ("predictions", None, None)
-    assert 0 < files.cpu_s < 5
-    assert files.peak_memory_mb < 60
+    assert found["LIBSVM"].other_problem != ""
+    assert found["LIBSVM"].suboptimality is None

@@ -1,0 +1,349 @@
+"""Classifiers of other libraries: what the task decides of them, how they are fitted and judged."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from ..errors import EvaluationError, SolverError
+from ..execution.jobs import CheckpointMessage, PhaseMessage, Send
+from ..loading import load_named
+from ..results.mistakes import packed
+from ..results.svm import Checkpoint
+from .measurement import warm_up_rows
+from .plain import PlainModel
+from .svm import EstimatorWork, StoppingRules
+from .tracing import Clocks, Snapshot, check_count
+from .verdict import Judgement, compared_rows, load_task_data
+
+if TYPE_CHECKING:
+    from ...data_loaders import Dataset
+
+Array = npt.NDArray[Any]
+
+# Characters of a reason.
+_REASON = 200
+
+_KERNEL = ("kernel", "gamma", "degree", "coef0")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A class whose parameters mean what those of a task mean.
+
+    Attributes
+    ----------
+    decided : tuple of str
+        Parameters that the task decides.
+    kernels : tuple of str
+        The kernels of tasks that it has as well; empty if it takes none.
+    solves : bool or None
+        Whether it solves the task's problem with bias on two classes, so that its coefficients
+        are judged and not only its predictions; None: if they turn out to.
+    unless : tuple of str
+        Parameters that make another problem of it.
+    several : str
+        How it differs from the task's problem if that has several classes.
+    """
+
+    decided: tuple[str, ...]
+    kernels: tuple[str, ...] = ()
+    solves: bool | None = False
+    unless: tuple[str, ...] = ()
+    several: str = ""
+
+
+_SHARED_KERNELS = ("linear", "poly", "rbf")
+#: Classes of scikit-learn by name. Of every other class the task decides nothing but the seed.
+KNOWN: Mapping[str, Known] = {
+    "SVC": Known(
+        (*_KERNEL, "C"),
+        _SHARED_KERNELS,
+        solves=True,
+        unless=("class_weight",),
+        several="it trains one classifier for each pair of classes",
+    ),
+    "NuSVC": Known(_KERNEL, _SHARED_KERNELS),
+    "LinearSVC": Known(("C",)),
+    "LogisticRegression": Known(("C", "fit_intercept")),
+}
+#: What a seed is called; of the parts of a pipeline with their names before it.
+_SEED = "random_state"
+
+
+def known_class(maker: Any) -> Known:
+    """What is known of a class: by its name if it is one of scikit-learn, else by what it says."""
+    if inspect.isclass(maker) and maker.__module__.startswith("sklearn."):
+        return KNOWN.get(maker.__qualname__, Known(()))
+    if getattr(maker, "certificate", None) == "dual":
+        parameters = inspect.signature(maker).parameters
+        kernels = _SHARED_KERNELS if "kernel" in parameters else ()
+        decided = (*_KERNEL, "C", "fit_intercept")
+        return Known(tuple(name for name in decided if name in parameters), kernels, solves=True)
+    return Known((), solves=None)
+
+
+def check_maker(maker: Any, name: str) -> None:
+    """Check that this can make an estimator: a class with fit and predict, or a function.
+
+    Raises
+    ------
+    SolverError
+        If it cannot.
+    """
+    if inspect.isclass(maker):
+        missing = [item for item in ("fit", "predict") if not callable(getattr(maker, item, None))]
+        if not missing:
+            return
+        raise SolverError(
+            f"{name.rpartition(':')[0]}: {maker.__name__} is not a solver; derive it from "
+            f"marginbench.Solver, or give it {missing[0]} for a classifier with fit and predict"
+        )
+    if not inspect.isfunction(maker):
+        raise SolverError(
+            f"{name} is a {type(maker).__name__}; give a class, or a function that makes a "
+            "classifier with fit and predict"
+        )
+
+
+def takes_any_parameter(maker: Any) -> bool:
+    """Whether it has a parameter "**"."""
+    return any(
+        parameter.kind == parameter.VAR_KEYWORD
+        for parameter in inspect.signature(maker).parameters.values()
+    )
+
+
+def traits_of(maker: Any) -> dict[str, Any]:
+    """What planning must know of it."""
+    known = known_class(maker)
+    solves = bool(known.solves)
+    return {
+        "outside": True,
+        "solves": known.solves,
+        "supports_bias": True,
+        "supports_no_bias": not solves or "fit_intercept" in known.decided,
+        "supports_sparse": True,
+        "scalarization": "C" if solves else None,
+        "certificate": "dual" if solves else None,
+        "instrumented": False,
+        "decided": known.decided,
+        "kernels": known.kernels,
+        "unless": known.unless,
+        "several": known.several,
+        "any_parameter": takes_any_parameter(maker),
+    }
+
+
+def built(maker: Any, name: str, params: Mapping[str, Any], seed: int) -> Any:
+    """An estimator with these parameters, and the seed wherever it has one that is not set.
+
+    Raises
+    ------
+    SolverError
+        If what is made is no classifier.
+    """
+    estimator = maker(**params)
+    for method in ("fit", "predict"):
+        if not callable(getattr(estimator, method, None)):
+            raise SolverError(
+                f"{name} made a {type(estimator).__name__} without {method}; it must make a "
+                "classifier with fit and predict"
+            )
+    if hasattr(estimator, "get_params") and hasattr(estimator, "set_params"):
+        seeds = {
+            key: seed
+            for key, value in estimator.get_params().items()
+            if value is None and (key == _SEED or key.endswith(f"__{_SEED}"))
+        }
+        if seeds:
+            estimator.set_params(**seeds)
+    return estimator
+
+
+def predicted(estimator: Any, X: Any, part: str) -> Array:
+    """The labels that it predicts, shape (n_points,).
+
+    Raises
+    ------
+    EvaluationError
+        If they are no numbers, or not one for each point.
+    """
+    found = np.asarray(estimator.predict(X))
+    n = X.shape[0]
+    if found.shape != (n,):
+        raise EvaluationError(f"predict returned shape {found.shape} for the {n} {part} points")
+    if found.dtype.kind not in "biuf":
+        raise EvaluationError(
+            f"predict returned values of type {str(found.dtype)[:40]}, not the labels of the task"
+        )
+    return found
+
+
+def expansion_of(estimator: Any) -> PlainModel:
+    """The expansion of a fitted estimator of two classes; scores > 0 are of its second class.
+
+    Raises
+    ------
+    EvaluationError
+        If its attributes are no numbers.
+    """
+    try:
+        coef = estimator.dual_coef_
+        dense = np.ravel(coef.toarray() if hasattr(coef, "toarray") else coef)
+        intercept = float(np.ravel(estimator.intercept_)[0])
+        support = np.asarray(estimator.support_, dtype=np.int64)
+        arrays = {"support": support, "coef": np.array(dense, dtype=np.float64)}
+    except (TypeError, ValueError, IndexError):
+        raise EvaluationError("support_, dual_coef_ or intercept_ are no numbers") from None
+    return PlainModel("kernel expansion", intercept, arrays)
+
+
+def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
+    """Fit a classifier, timed, and judge its model, or what it predicts.
+
+    Parameters
+    ----------
+    work : EstimatorWork
+    send : callable
+        Takes phases and the only checkpoint.
+
+    Returns
+    -------
+    dict
+        The columns of the record.
+
+    Raises
+    ------
+    DataError
+        If the data cannot be loaded.
+    SolverError
+        If what is to be a classifier is none.
+    Exception
+        Whatever the classifier raises.
+    """
+    send(PhaseMessage("data"))
+    dataset = load_task_data(work.problem)
+    send(PhaseMessage("compile"))
+    maker = load_named(work.solver)
+    estimator = built(maker, work.solver, work.params, work.seed)
+    _warm_up(built(maker, work.solver, work.params, work.seed), dataset)
+    send(PhaseMessage("solve"))
+    clocks = Clocks()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clocks.resume()
+        estimator.fit(dataset.X_train, dataset.y_train)
+        clocks.pause()
+    send(PhaseMessage("evaluate", clocks.wall_s))
+    reason = _shortfall(caught)
+    columns: dict[str, Any] = {
+        "status": "budget" if reason else "converged",
+        "reason": reason,
+        "judged_by": "model" if work.solves else "predictions",
+        "wall_s": clocks.wall_s,
+        "cpu_s": clocks.cpu_s,
+    }
+    try:
+        if work.solves is not False and _has_model(estimator, dataset):
+            try:
+                found = _judged_model(work, estimator, dataset, columns, send)
+                return columns | found | {"judged_by": "model"}
+            except EvaluationError:
+                # A class that promises nothing may solve another problem.
+                if work.solves:
+                    raise
+        return columns | _judged_predictions(estimator, dataset, clocks, send)
+    except EvaluationError as error:
+        return columns | {"status": "wrong", "reason": str(error)}
+
+
+def _warm_up(estimator: Any, dataset: Dataset) -> None:
+    """Fit and predict a few points, so that imports and compilation are not timed later."""
+    rows = warm_up_rows(dataset.y_train)
+    # Failing on so few points proves nothing; the real fit will tell.
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimator.fit(dataset.X_train[rows], dataset.y_train[rows]).predict(dataset.X_train[rows])
+
+
+def _shortfall(caught: list[warnings.WarningMessage]) -> str:
+    """What the warnings of a fit say of an early end; empty if they say nothing."""
+    for warning in caught:
+        if issubclass(warning.category, ConvergenceWarning):
+            return str(warning.message).partition("\n")[0][:_REASON] or "it did not converge"
+    return ""
+
+
+def _has_model(estimator: Any, dataset: Dataset) -> bool:
+    names = ("support_", "dual_coef_", "intercept_", "decision_function")
+    return len(np.unique(dataset.y_train)) == 2 and all(hasattr(estimator, name) for name in names)
+
+
+def _judged_model(
+    work: EstimatorWork,
+    estimator: Any,
+    dataset: Dataset,
+    columns: Mapping[str, Any],
+    send: Send,
+) -> dict[str, Any]:
+    sent: list[Any] = []
+    judgement = Judgement(
+        work.problem,
+        dataset,
+        certificate=True,
+        tol=work.tol,
+        rules=StoppingRules(),
+        send=sent.append,
+    )
+    n_iter = getattr(estimator, "n_iter_", None)
+    count = None if n_iter is None else check_count("n_iter", np.ravel(n_iter)[0])
+    wall_s, cpu_s = columns["wall_s"], columns["cpu_s"]
+    judgement(Snapshot(count, None, wall_s, cpu_s, expansion_of(estimator), final=True))
+    scores = estimator.decision_function(dataset.X_test[compared_rows(dataset.n_test)])
+    status, reason = judgement.verdict(columns["status"], scores)
+    for message in sent:
+        send(message)
+    return {"status": status, "reason": reason or columns["reason"], **judgement.columns()}
+
+
+def _judged_predictions(
+    estimator: Any, dataset: Dataset, clocks: Clocks, send: Send
+) -> dict[str, Any]:
+    on_train = _mistakes(estimator, dataset.X_train, dataset.y_train, dataset, "training")
+    mistakes = _mistakes(estimator, dataset.X_test, dataset.y_test, dataset, "test")
+    errors: dict[str, Any] = {
+        "train_error": float(np.mean(on_train)),
+        "test_error": float(np.mean(mistakes)),
+    }
+    unknown: dict[str, Any] = dict.fromkeys(("n_iter", "n_support", "primal", "dual"))
+    state = unknown | errors | {"wall_s": clocks.wall_s, "cpu_s": clocks.cpu_s}
+    send(CheckpointMessage(Checkpoint(**state)))
+    return {**errors, "mistakes": packed(mistakes)}
+
+
+def _mistakes(estimator: Any, X: Any, y: Array, dataset: Dataset, part: str) -> Array:
+    """Which predictions are wrong.
+
+    Raises
+    ------
+    EvaluationError
+        If they are not one for each point, or one is no class.
+    """
+    given = predicted(estimator, X, part)
+    known = np.isin(given, np.unique(dataset.y_train))
+    if not known.all():
+        row = int(np.argmin(known))
+        raise EvaluationError(
+            f"the prediction for {part} point {row}, {given[row]}, is no class of the task"
+        )
+    wrong: Array = given != y
+    return wrong

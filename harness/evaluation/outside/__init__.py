@@ -1,1 +1,0 @@
-"""Solvers that are no marginbench solvers: estimators of any library, and programs."""

@@ -1,0 +1,156 @@
+"""Classifiers of other libraries: judged by their model where they have one, or by predictions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.svm import SVC, LinearSVC
+
+from marginbench.data_loaders import load
+from marginbench.harness.errors import SolverError
+from marginbench.harness.evaluation.estimators import measure_estimator
+from marginbench.harness.evaluation.svm import EstimatorWork, Problem
+from marginbench.harness.execution.jobs import CheckpointMessage, Message
+from marginbench.harness.results.svm import Checkpoint
+
+DATA = {"n_train": 200, "n_test": 100}
+PROBLEM = Problem("checkers", DATA, {"name": "rbf", "gamma": 10.0}, 1.0, True)
+HERE = Path(__file__).parent
+MINE = HERE / "classifiers.py"
+Columns = dict[str, Any]
+
+
+def run(work: EstimatorWork) -> tuple[Columns, list[Checkpoint]]:
+    """The columns and the trace of a run."""
+    messages: list[Message] = []
+    columns = work.parsed(measure_estimator(work, messages.append))
+    return columns, [item.checkpoint for item in messages if isinstance(item, CheckpointMessage)]
+
+
+def estimator(
+    name: str, problem: Problem = PROBLEM, solves: bool | None = False, **params: Any
+) -> EstimatorWork:
+    return EstimatorWork(problem, name, params, seed=3, solves=solves)
+
+
+def data(problem: Problem = PROBLEM) -> Any:
+    return load(problem.dataset, problem.dataset_params or None)
+
+
+def errors(found: Any, given: Any) -> tuple[float, float]:
+    return (
+        float(np.mean(found.predict(given.X_train) != given.y_train)),
+        float(np.mean(found.predict(given.X_test) != given.y_test)),
+    )
+
+
+NOT_KNOWN = ("n_iter", "n_support", "counters", "primal", "dual")
+
+
+def test_a_classifier_is_judged_by_what_it_predicts() -> None:
+    columns, (state,) = run(
+        estimator("sklearn.ensemble:RandomForestClassifier", n_estimators=5, max_depth=3)
+    )
+    given = data()
+    same = RandomForestClassifier(n_estimators=5, max_depth=3, random_state=3)
+    expected = errors(same.fit(given.X_train, given.y_train), given)
+    assert (columns["status"], columns["judged_by"]) == ("converged", "predictions")
+    assert (columns["train_error"], columns["test_error"]) == expected
+    assert columns["wall_s"] == state.wall_s > 0
+    assert {getattr(state, name) for name in NOT_KNOWN} == {None}
+    assert set(columns).isdisjoint(NOT_KNOWN)
+
+
+def test_an_svc_is_judged_by_its_coefficients() -> None:
+    params = {"kernel": "rbf", "gamma": 10.0, "C": 1.0}
+    columns, (state,) = run(estimator("sklearn.svm:SVC", solves=True, **params))
+    given = data()
+    svc = SVC(gamma=10.0).fit(given.X_train, given.y_train)
+    assert (columns["status"], columns["judged_by"]) == ("converged", "model")
+    assert (columns["train_error"], columns["test_error"]) == errors(svc, given)
+    assert columns["n_support"] == len(svc.support_) == state.n_support
+    # The dual value from scratch: sum alpha - 1/2 ||w||^2.
+    K = np.exp(-10.0 * ((given.X_train[:, None] - given.X_train[None]) ** 2).sum(axis=2))
+    coef = np.zeros(len(K))
+    coef[svc.support_] = svc.dual_coef_[0]
+    assert columns["dual"] == pytest.approx(np.abs(coef).sum() - coef @ K @ coef / 2, rel=1e-5)
+    assert 0 <= columns["gap"] < 1e-2 * columns["primal"]
+    assert (columns["n_iter"], columns["counters"]) == (svc.n_iter_[0], None)
+
+
+def test_an_svc_of_another_problem_does_not_pass_for_the_tasks() -> None:
+    # Its box is [0, 5], not [0, 1].
+    columns, _ = run(estimator("sklearn.svm:SVC", solves=True, gamma=10.0, C=5.0))
+    assert columns["status"] == "wrong"
+    assert "no feasible dual point" in columns["reason"]
+
+
+@pytest.mark.parametrize("C", [1.0, 5.0])
+def test_a_class_that_promises_nothing_is_judged_by_a_model_that_holds(C: float) -> None:
+    columns, (state,) = run(estimator("sklearn.svm:SVC", solves=None, gamma=10.0, C=C))
+    judged_by = "model" if C == 1.0 else "predictions"
+    assert (columns["status"], columns["judged_by"]) == ("converged", judged_by)
+    assert (state.primal is None) == (C != 1.0)
+    none = replace(PROBLEM, fit_intercept=False)
+    assert run(estimator("sklearn.svm:SVC", none, None, gamma=10.0))[0]["judged_by"] == (
+        "predictions"
+    )
+
+
+def test_a_function_makes_a_pipeline_with_the_seed_of_the_run() -> None:
+    first, _ = run(estimator(f"{MINE}:make"))
+    again, _ = run(estimator(f"{MINE}:make"))
+    assert first["test_error"] == again["test_error"]
+    other = EstimatorWork(PROBLEM, f"{MINE}:make", {}, seed=4)
+    assert run(other)[0]["train_error"] != first["train_error"]
+
+
+@pytest.mark.slow
+def test_an_early_end_is_told_by_its_warning() -> None:
+    given = data()
+    columns, _ = run(estimator("sklearn.svm:LinearSVC", max_iter=1))
+    with pytest.warns(match="failed to converge"):
+        expected = errors(
+            LinearSVC(max_iter=1, random_state=3).fit(given.X_train, given.y_train), given
+        )
+    assert columns["status"] == "budget"
+    assert "failed to converge" in columns["reason"]
+    assert (columns["train_error"], columns["test_error"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("one column", "predict returned shape (200, 1) for the 200 training points"),
+        ("too few", "predict returned shape (199,) for the 200 training points"),
+        ("text", "predict returned values of type <U4, not the labels of the task"),
+        ("objects", "predict returned values of type object, not the labels of the task"),
+        ("nan", "the prediction for training point 0, nan, is no class of the task"),
+        ("another class", "the prediction for training point 5, 3, is no class of the task"),
+    ],
+)
+def test_predictions_that_are_none_make_a_run_wrong(how: str, reason: str) -> None:
+    columns, trace = run(estimator(f"{MINE}:Constant", how=how))
+    assert (columns["status"], columns["reason"], trace) == ("wrong", reason, [])
+    assert columns.get("test_error") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "error", "message"),
+    [
+        ("Constant", {"how": "raises"}, ArithmeticError, "step size is zero"),
+        ("Constant", {"how": "raises in predict"}, ArithmeticError, "not fitted"),
+        ("Constant", {"how": "ragged"}, ValueError, "inhomogeneous"),
+        ("make_nothing", {}, SolverError, "made a dict without fit; it must make a classifier"),
+    ],
+)
+def test_what_an_estimator_raises_is_passed_on(
+    name: str, how: dict[str, str], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        run(estimator(f"{MINE}:{name}", **how))
