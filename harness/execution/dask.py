@@ -21,16 +21,16 @@ import time
 import uuid
 import warnings
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module, metadata
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, cast
 
 from distributed import Client, Future, Status, Worker, WorkerPlugin, get_worker
-from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
 from ...data_loaders.atomic import replacing
@@ -45,18 +45,13 @@ from ..words import plural
 from .jobs import Ended, Event, Job, Outcome, Started, Waiting, Work
 from .local import LocalPool
 
-# Seconds between two looks for Ctrl-C, between two questions whether the scheduler is there, for
-# its answer, and for a last word.
-_POLL, _LOOK, _ANSWER, _FAREWELL = 0.1, 5.0, 15.0, 5.0
+# Seconds between two looks at the scheduler, until it must answer, and for a last word.
+_POLL, _ANSWER, _FAREWELL = 0.1, 15.0, 5.0
 # Seconds until the user is told that there is no worker, and until those that differ are the end.
 _A_MOMENT, _NONE_FITS = 3.0, 10.0
 # Seconds without another worker after which those that are there seem to be all: of a cluster that
 # runs, and of one whose workers wait in a queue.
 _SETTLED, _SETTLED_QUEUE = 5.0, 60.0
-# How often a run is handed again to a scheduler that has forgotten it.
-_RETRIES = 3
-# Also an address of another protocol, and one of TLS without certificates.
-_UNREACHABLE = (ValueError, TypeError, OSError, CommClosedError, asyncio.TimeoutError)
 # The packages whose code decides the numbers of a run, beside each other in their parent's folder.
 _PACKAGES = ("data_loaders", "solvers", "harness")
 _ROOT = Path(__file__).resolve().parents[2]
@@ -382,7 +377,7 @@ def execute(topic: str, parcel: bytes) -> bytes:
 
     refused = True
     try:
-        worker.log_event(topic, {"key": key, "address": address, "machine": slot.machine.name})
+        worker.log_event(topic, (key, address, slot.machine.name))
         outcome = slot.do(pickle.loads(parcel), is_wanted)
         refused = outcome is not None and outcome.status in ("data", "storage")
     except StorageError as error:
@@ -414,8 +409,6 @@ class _Flight:
     job : Job
     future : Future or None
         None while no worker is there that can do it.
-    tasks : int
-        How many it has had; Dask knows each by a name of its own.
     address, machine : str
         Of the worker that runs it, and its machine; empty if none does or did.
     is_started : bool
@@ -428,7 +421,6 @@ class _Flight:
 
     job: Job
     future: Future | None = None
-    tasks: int = 0
     address: str = ""
     machine: str = ""
     is_started: bool = False
@@ -439,7 +431,8 @@ class _Flight:
 class DaskExecutor:
     """Runs jobs on the workers of a Dask cluster, one at a time on each.
 
-    Its event loop goes on only while it waits for something to happen.
+    What happens elsewhere comes as functions in a queue, which the caller's thread calls: nothing
+    else changes what is kept here.
 
     Parameters
     ----------
@@ -473,33 +466,29 @@ class DaskExecutor:
         self._timing, self._expected = timing, expected
         self._program, self._packer = Program.here(), Packer()
         self._topic = f"{_NAME}-{uuid.uuid4().hex}"
-        # Every worker that was ever here; those that are; those that are not used, and why.
+        # The workers that are there and have the same program; those that are not used, and why.
         self._machines: dict[str, Machine] = {}
-        self._present: set[str] = set()
         self._unused: dict[str, str] = {}
         # With timing: the model, once it is chosen, and the worker of each of its machines.
         self._model: tuple[Any, ...] | None = None
         self._timed: dict[str, str] = {}
+        # By the name of the task.
         self._flights: dict[str, _Flight] = {}
         self._last_came = self._idle_since = time.monotonic()
         # What a machine lacks, it lacks for many runs.
         self._told: set[str] = set()
-        self._waits = False
-        # What has happened since it was last looked for.
+        self._waits = self._is_gone = False
+        self._news: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._events: list[Event] = []
-        self._news = asyncio.Event()
-        self._silence = ""
-        self._defect: Exception | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._loop = asyncio.new_event_loop()
-        # The main thread of a notebook has a loop of its own.
-        self._thread = ThreadPoolExecutor(1)
-        _quieten()
-        try:
-            self._do(self._connect, security)
-        except _UNREACHABLE as error:
-            self._stop()
-            raise _no_answer(address, error) from None
+        self._client = _connected(address, security)
+        self._client.subscribe_topic(
+            self._topic, lambda event: self._news.put(lambda: self._begun(*event[1]))
+        )
+        self._client.subscribe_topic(
+            "all", lambda event: self._news.put(lambda: self._changed(event[1]))
+        )
+        for worker in self._client.ncores():
+            self._welcome(worker)
 
     def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
         """Run the jobs; yields what happens. Closing the iterator kills what still runs.
@@ -516,13 +505,12 @@ class DaskExecutor:
                 # One for each worker: the next job is drawn when there is room for it.
                 while not exhausted and len(self._flights) < len(self._usable()):
                     job = next(jobs, None)
-                    if job is None:
-                        exhausted = True
-                    else:
-                        self._do(self._submit, uuid.uuid4().hex, _Flight(job))
+                    exhausted = job is None
+                    if job is not None:
+                        self._submit(_Flight(job))
                 if not exhausted or self._flights:
-                    self._do(self._happened)
-                    self._do(self._place_again)
+                    self._take_in()
+                    self._place_again()
                 events, self._events = self._events, []
                 yield from events
                 if exhausted and not self._flights:
@@ -530,72 +518,102 @@ class DaskExecutor:
                 self._check_workers()
                 yield Waiting()
         finally:
-            futures = [flight.future for flight in self._flights.values() if flight.future]
+            self._cancel(self._flights.values())
             self._flights.clear()
-            self._do(self._cancel, futures)
 
     def close(self) -> None:
         """End the connection; nothing runs any more once the iterator is closed."""
-        with contextlib.suppress(*_UNREACHABLE):
-            self._do(self._leave)
-        self._stop()
+        if self._client.status == "running":
+            # One that does not answer must not keep the command.
+            self._later(lambda: self._client.run(dismiss, wait=False)).join(_FAREWELL)
+        with contextlib.suppress(OSError):
+            self._client.close(timeout=_FAREWELL)
 
-    def _submit(self, key: str, flight: _Flight) -> None:
+    def _later(
+        self, do: Callable[[], Any], then: Callable[[Any], None] = lambda found: None
+    ) -> threading.Thread:
+        """Do what may take its time in a thread; what it returns or raises is news."""
+
+        def done() -> None:
+            try:
+                found = do()
+            except Exception as error:  # noqa: BLE001 - told by whoever asked
+                found = error
+            self._news.put(lambda: then(found))
+
+        thread = threading.Thread(target=done, daemon=True)
+        thread.start()
+        return thread
+
+    def _ask(
+        self,
+        function: Callable[..., Any],
+        argument: Any,
+        address: str,
+        then: Callable[[Any], None] = lambda found: None,
+    ) -> None:
+        """Run a function beside the tasks of a worker."""
+        self._later(lambda: self._client.run(function, argument, workers=[address])[address], then)
+
+    def _take_in(self) -> None:
+        """Wait a moment for something to happen, and take in all that has."""
+        with contextlib.suppress(Empty):
+            self._news.get(timeout=_POLL)()
+            while True:
+                self._news.get_nowait()()
+
+    def _submit(self, flight: _Flight) -> None:
         """Hand a job to the scheduler."""
-        self._flights[key] = flight
+        task = f"{_NAME}-{uuid.uuid4().hex}"
+        self._flights[task] = flight
         try:
             parcel = pickle.dumps(self._packer.packed(flight.job))
         except OSError as error:
-            self._ended(key, Outcome("failed", reason=f"its code cannot be read ({error})"))
+            self._ended(task, Outcome("failed", reason=f"its code cannot be read ({error})"))
             return
-        flight.address, flight.tasks = "", flight.tasks + 1
-        flight.future = self._client.submit(
+        flight.address = ""
+        flight.future = future = self._client.submit(
             execute,
             self._topic,
             parcel,
-            key=f"{_NAME}-{key}-{flight.tasks}",
+            key=task,
             pure=False,
             resources={self._program.resource: 1} | ({self._topic: 1} if self._timing else {}),
             workers=sorted(self._usable() - set(flight.refused)) if flight.refused else None,
             # Of what goes wrong before it begins; of lost workers Dask itself allows some.
             retries=2,
         )
-        self._spawn(self._follow(key, flight.future))
+        self._later(future.result, lambda found: self._settled(task, found))
 
-    async def _follow(self, key: str, future: Future) -> None:
-        """Take in what becomes of a task."""
-        try:
-            reply: Reply = pickle.loads(await future)
-        except KilledWorker:
-            self._ended(key, _crashed(self._flights[key]))
-        except (asyncio.CancelledError, Exception) as error:  # noqa: BLE001
-            flight = self._flights.get(key)
-            if flight is None or flight.future is not future or await self._is_gone():
-                return
-            if not isinstance(error, asyncio.CancelledError):
-                # Whatever another version raises.
-                self._ended(key, Outcome("failed", reason=first_line(error)))
-                return
-            # The scheduler was restarted, or another client has cancelled it.
-            flight.lost.append("the scheduler")
-            if len(flight.lost) <= _RETRIES:
-                self._submit(key, flight)
-            else:
-                self._ended(key, _crashed(flight))
+    def _settled(self, task: str, found: Any) -> None:
+        """Take in what becomes of a task: a pickled Reply, or what is raised in its place."""
+        flight = self._flights.get(task)
+        if flight is None:
+            return
+        if isinstance(found, bytes):
+            self._replied(task, pickle.loads(found))
+        elif isinstance(found, CancelledError) or self._client.status != "running":
+            self._is_gone = True
+        elif isinstance(found, KilledWorker):
+            lost = flight.lost + [flight.machine] * bool(flight.address)
+            self._ended(
+                task, Outcome("crashed", reason=f"its workers were lost: {', '.join(lost)}")
+            )
         else:
-            self._replied(key, reply)
+            # Whatever another version raises.
+            self._ended(task, Outcome("failed", reason=first_line(found)))
 
-    def _replied(self, key: str, reply: Reply) -> None:
-        flight, machine, outcome = self._flights[key], reply.machine, reply.outcome
-        self._started(key, reply.address, machine.name)
-        beside = [self._machines[other].name for other in self._present].count(machine.name)
+    def _replied(self, task: str, reply: Reply) -> None:
+        flight, machine, outcome = self._flights[task], reply.machine, reply.outcome
+        self._begun(task, reply.address, machine.name)
+        beside = [other.name for other in self._machines.values()].count(machine.name)
         outcome.setting = {
             "environment": canonical_json(machine.environment),
             "jobs": 1 if self._timing else max(1, beside),
             "started_at": reply.started_at,
         }
         if not reply.refused:
-            self._ended(key, outcome)
+            self._ended(task, outcome)
             return
         # A worker lacks something that a job needs; another may have it, even beside it.
         flight.future, flight.refused[reply.address] = None, outcome
@@ -603,78 +621,78 @@ class DaskExecutor:
             outcome.reason = f"{outcome.reason} (on {machine.name})"
         if outcome.status == "storage":
             self._unused[reply.address] = outcome.reason
-            self._spawn(self._ask(offer, {self._program.resource: 0}, reply.address))
+            self._ask(offer, {self._program.resource: 0}, reply.address)
         line = f"worker {machine.name} ({reply.address}): {outcome.reason}"
         if line not in self._told:
             self._told.add(line)
             self._say(line)
 
-    def _started(self, key: str, address: str, machine: str) -> None:
-        flight = self._flights.get(key)
+    def _begun(self, task: str, address: str, machine: str) -> None:
+        """A worker has begun a task."""
+        flight = self._flights.get(task)
         if flight is not None:
             flight.address, flight.machine = address, machine
             if not flight.is_started:
                 flight.is_started = True
-                self._tell(Started(flight.job, machine))
+                self._events.append(Started(flight.job, machine))
 
-    def _ended(self, key: str, outcome: Outcome) -> None:
-        flight = self._flights.pop(key)
+    def _ended(self, task: str, outcome: Outcome) -> None:
+        flight = self._flights.pop(task)
         if not flight.is_started:
-            self._tell(Started(flight.job))
-        self._tell(Ended(flight.job, outcome))
+            self._events.append(Started(flight.job))
+        self._events.append(Ended(flight.job, outcome))
 
-    def _tell(self, event: Event) -> None:
-        self._events.append(event)
-        self._news.set()
-
-    async def _welcome(self, address: str) -> None:
-        """Make a worker ready that has joined."""
-        try:
-            machine: Machine = await self._ask(welcome, self._program, address)
-        except _UNREACHABLE:
-            return  # it is gone again
-        except Exception as error:  # noqa: BLE001 - it has no marginbench, or another one
-            reason = first_line(error)
-        else:
-            difference = self._program.difference(machine.program)
-            reason = f"{machine.name} {difference}" if difference else ""
-        if reason:
-            self._unused[address] = reason
-            self._say(f"worker {address} gets no runs: {reason}; install the same there")
+    def _changed(self, event: Mapping[str, Any]) -> None:
+        """A worker comes or goes; Dask begins the tasks of one that is gone again."""
+        address = event.get("worker", "")
+        if event.get("action") == "add-worker":
+            self._welcome(address)
+        if event.get("action") != "remove-worker":
             return
-        self._machines[address] = machine
-        self._present.add(address)
-        self._last_came = time.monotonic()
-        self._news.set()
-
-    def _left(self, address: str, tasks: Iterable[str]) -> None:
-        """A worker is gone, and Dask begins its tasks again."""
-        self._present.discard(address)
+        machine = self._machines.pop(address, None)
         self._unused.pop(address, None)
         self._timed = {name: its for name, its in self._timed.items() if its != address}
-        for flight in filter(None, map(self._flights.get, map(_flight_of, tasks))):
-            known = self._machines.get(address)
-            name, flight.address = known.name if known else flight.machine, ""
+        for flight in filter(None, map(self._flights.get, event.get("processing-tasks", ()))):
+            name, flight.address = machine.name if machine else flight.machine, ""
             flight.lost.append(name or address)
             self._say(f"worker {name} ({address}) was lost; its run is begun again")
 
-    async def _cancel(self, futures: list[Future]) -> None:
-        await self._client.cancel(futures, force=True)
+    def _welcome(self, address: str) -> None:
+        self._ask(welcome, self._program, address, lambda found: self._welcomed(address, found))
 
-    async def _place_again(self) -> None:
+    def _welcomed(self, address: str, found: Any) -> None:
+        """Take in a worker that is ready, or why it is not."""
+        if isinstance(found, OSError | LookupError):
+            return  # it is gone again
+        if isinstance(found, Machine):
+            difference = self._program.difference(found.program)
+            reason = f"{found.name} {difference}" if difference else ""
+        else:
+            reason = first_line(found)  # it has no marginbench, or another one
+        if reason:
+            self._unused[address] = reason
+            self._say(f"worker {address} gets no runs: {reason}; install the same there")
+        else:
+            self._machines[address] = found
+            self._last_came = time.monotonic()
+
+    def _place_again(self) -> None:
         """Give runs that a worker has refused to others; or give up, once no more seem to come."""
         usable = self._usable()
-        for key, flight in list(self._flights.items()):
+        for task, flight in list(self._flights.items()):
             if not flight.refused or (flight.future and flight.address):
                 continue
-            if usable - set(flight.refused):
+            if usable - flight.refused.keys():
                 if flight.future is None:
-                    self._submit(key, flight)
+                    self._submit(self._flights.pop(task))
             elif self._is_settled:
-                if flight.future is not None:
-                    flight.future, future = None, flight.future
-                    await self._cancel([future])
-                self._ended(key, next(reversed(flight.refused.values())))
+                self._cancel([flight])
+                self._ended(task, next(reversed(flight.refused.values())))
+
+    def _cancel(self, flights: Iterable[_Flight]) -> None:
+        futures = [flight.future for flight in flights if flight.future]
+        if futures and self._client.status == "running":
+            self._client.cancel(futures, force=True)
 
     def _check_workers(self) -> None:
         """Tell the user where nothing can go on.
@@ -684,19 +702,17 @@ class DaskExecutor:
         EngineError
             If the scheduler is gone, or there are workers, but none can be used.
         """
-        if self._defect is not None:
-            raise self._defect
-        if self._silence:
+        if self._is_gone or self._client.status != "running":
             raise EngineError(
-                f"{self._address}: the Dask scheduler is gone ({self._silence}); what is recorded "
-                "stays: run the same command again to resume"
+                f"{self._address}: the Dask scheduler is gone (or another client has cancelled the "
+                "runs); what is recorded stays: run the same command again to resume"
             )
         now = time.monotonic()
         if self._usable():
             self._idle_since, self._waits = now, False
             return
         waited = now - self._idle_since
-        if self._unused and not self._present and waited > _NONE_FITS:
+        if self._unused and self._machines.keys() <= self._unused.keys() and waited > _NONE_FITS:
             count, reason = len(self._unused), next(iter(self._unused.values()))
             raise EngineError(f"none of {plural(count, 'worker')} can be used: {reason}")
         if waited > _A_MOMENT and not self._waits:
@@ -705,7 +721,7 @@ class DaskExecutor:
 
     def _usable(self) -> set[str]:
         """The addresses of the workers that get runs."""
-        present = self._present - self._unused.keys()
+        present = self._machines.keys() - self._unused.keys()
         if not self._timing:
             return present
         if self._model is None and present and self._is_settled:
@@ -721,7 +737,7 @@ class DaskExecutor:
             if machine.model == self._model and machine.name not in self._timed:
                 # Runs that are to be timed ask for this, too; one worker of each machine has it.
                 self._timed[machine.name] = address
-                self._spawn(self._ask(offer, {self._topic: 1}, address))
+                self._ask(offer, {self._topic: 1}, address)
         return present & set(self._timed.values())
 
     @property
@@ -730,114 +746,7 @@ class DaskExecutor:
         waited = time.monotonic() - self._last_came
         if self._expected is None:
             return waited > _SETTLED
-        return len(self._present) >= self._expected or waited > _SETTLED_QUEUE
-
-    async def _connect(self, security: Any) -> None:
-        self._client = await _connected(self._address, security)
-        self._client.subscribe_topic(self._topic, self._take_start)
-        self._client.subscribe_topic("all", self._take_change)
-        for address in await self._client.scheduler.ncores():
-            self._spawn(self._welcome(address))
-        self._spawn(self._watch())
-
-    def _take_start(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        found = event[1]
-        self._started(_flight_of(found["key"]), found["address"], found["machine"])
-
-    def _take_change(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        address, action = event[1].get("worker", ""), event[1].get("action")
-        if action == "add-worker":
-            self._spawn(self._welcome(address))
-        elif action == "remove-worker":
-            self._left(address, event[1].get("processing-tasks", ()))
-
-    async def _ask(self, function: Callable[..., Any], argument: Any, address: str) -> Any:
-        """What a function returns that runs beside the tasks of a worker."""
-        return (await self._client.run(function, argument, workers=[address]))[address]
-
-    async def _watch(self) -> None:
-        while not await self._is_gone():
-            await asyncio.sleep(_LOOK)
-
-    async def _is_gone(self) -> bool:
-        """Whether the scheduler does not answer; then it is kept why."""
-        reason = "the connection is lost"
-        # The first time may have run out while the command did something else.
-        for _ in range(2):
-            if self._client.status != "running":
-                break
-            try:
-                await asyncio.wait_for(self._client.scheduler.ncores(workers=[]), _ANSWER)
-            except TimeoutError as error:
-                reason = first_line(error)
-            except Exception as error:  # noqa: BLE001 - also what a client raises that has given up
-                reason = first_line(error)
-                break
-            else:
-                return False
-        self._silence = self._silence or reason
-        self._news.set()
-        return True
-
-    async def _happened(self) -> None:
-        """Wait a moment for something to happen."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._news.wait(), _POLL)
-        self._news.clear()
-
-    async def _leave(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        if self._client.status == "running":
-            with contextlib.suppress(Exception):
-                # Not waited for: one that does not answer must not keep the command.
-                await asyncio.wait_for(self._client.run(dismiss, wait=False), _FAREWELL)
-        await asyncio.wait_for(self._client.close(timeout=_FAREWELL), 2 * _FAREWELL)
-
-    def _do(self, what: Callable[..., Any], *arguments: Any) -> None:
-        """Call a function in the event loop, which goes on as long as that takes."""
-
-        async def called() -> None:
-            result = what(*arguments)
-            if result is not None:
-                await result
-
-        self._thread.submit(self._loop.run_until_complete, called()).result()
-
-    def _spawn(self, awaitable: Awaitable[Any]) -> None:
-        async def quiet() -> None:
-            # A worker that is asked may be gone, which is told otherwise.
-            try:
-                with contextlib.suppress(*_UNREACHABLE):
-                    await awaitable
-            except Exception as error:  # noqa: BLE001 - a defect: it ends the command
-                self._defect = error
-                self._news.set()
-
-        # The loop itself keeps no reference.
-        task = self._loop.create_task(quiet())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def _stop(self) -> None:
-        async def end() -> None:
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-        self._do(end)
-        self._thread.shutdown()
-        self._loop.close()
-
-
-def _crashed(flight: _Flight) -> Outcome:
-    return Outcome("crashed", reason=f"its workers were lost: {', '.join(flight.lost)}")
-
-
-def _flight_of(task: str) -> str:
-    """The key of the flight of a task, which has one task after another."""
-    return task.removeprefix(f"{_NAME}-").rpartition("-")[0]
+        return len(self._machines) >= self._expected or waited > _SETTLED_QUEUE
 
 
 def check_answers(address: str) -> None:
@@ -848,48 +757,29 @@ def check_answers(address: str) -> None:
     EngineError
         If none does.
     """
-
-    async def asked() -> None:
-        await (await _connected(address)).close(timeout=_FAREWELL)
-
-    _quieten()
-    try:
-        with ThreadPoolExecutor(1) as thread:
-            thread.submit(asyncio.run, asked()).result()
-    except _UNREACHABLE as error:
-        raise _no_answer(address, error) from None
+    _connected(address).close(timeout=_FAREWELL)
 
 
-async def _connected(address: str, security: Any = None) -> Client:
-    with warnings.catch_warnings():
-        # What of the versions matters is compared by marginbench itself.
-        warnings.simplefilter("ignore")
-        client = Client(
-            address,
-            asynchronous=True,
-            set_as_default=False,
-            security=security,
-            timeout=_ANSWER,
-            name="marginbench",
-        )
-        try:
-            return await client
-        except _UNREACHABLE:
-            # Left open, it would complain about itself when it is collected.
-            with contextlib.suppress(*_UNREACHABLE):
-                await client.close(timeout=_FAREWELL)
-            raise
-
-
-def _no_answer(address: str, error: Exception) -> EngineError:
-    return EngineError(
-        f"{address}: no Dask scheduler answers there ({first_line(error)}); start one with "
-        "'dask scheduler', or give the address that it prints"
-    )
-
-
-def _quieten() -> None:
-    """What Dask logs about lost connections is told in one line by whoever asks for it."""
+def _connected(address: str, security: Any = None) -> Client:
+    """A client that runs beside an event loop of the caller's, as in a notebook."""
+    # What Dask logs about lost connections is told in one line by whoever asks for it.
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        # What of the versions matters is compared by marginbench itself.
+        warnings.simplefilter("ignore")
+        try:
+            return Client(
+                address,
+                set_as_default=False,
+                security=security,
+                timeout=_ANSWER,
+                name=_NAME,
+            )
+        # Also an address of another protocol, and one of TLS without certificates.
+        except (OSError, ValueError, TypeError) as error:
+            raise EngineError(
+                f"{address}: no Dask scheduler answers there ({first_line(error)}); start one with "
+                "'dask scheduler', or give the address that it prints"
+            ) from None

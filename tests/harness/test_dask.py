@@ -338,10 +338,7 @@ def test_what_nobody_wants_any_more_is_killed(cluster: Cluster) -> None:
     assert sorted(killed) == ["a", "b"]
 
 
-def test_a_scheduler_that_is_gone_ends_the_command(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(dask, "_LOOK", 0.1)
+def test_a_scheduler_that_is_gone_ends_the_command(tmp_path: Path) -> None:
     with (
         DaskCluster(tmp_path, dict(os.environ)) as killed,
         closing(DaskExecutor(killed.address, print)) as executor,
@@ -361,13 +358,21 @@ def test_timing_takes_the_most_frequent_model_and_one_run_a_machine(
     names: dict[str, str] = {}
     ask = DaskExecutor._ask
 
-    async def described(self: DaskExecutor, function: Any, argument: Any, address: str) -> Any:
-        found = await ask(self, function, argument, address)
-        if function is not dask.welcome:
-            return found
-        names[address], cores = next(machines)
-        setting = {"processor": "Xeon", "cores_logical": cores, "memory_mb": 32_010}
-        return replace(found, name=names[address], environment=setting)
+    def described(
+        self: DaskExecutor,
+        function: Any,
+        argument: Any,
+        address: str,
+        then: Callable[[Any], None] = lambda found: None,
+    ) -> None:
+        def renamed(found: Any) -> None:
+            if isinstance(found, Machine):
+                names[address], cores = next(machines)
+                setting = {"processor": "Xeon", "cores_logical": cores, "memory_mb": 32_010}
+                found = replace(found, name=names[address], environment=setting)
+            then(found)
+
+        ask(self, function, argument, address, renamed)
 
     monkeypatch.setattr(DaskExecutor, "_ask", described)
     monkeypatch.setattr(dask, "_SETTLED_QUEUE", 60.0)
