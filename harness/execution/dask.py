@@ -65,50 +65,29 @@ _WANTED = ("executing", "long-running")
 # What is the same on both sides.
 
 
-@dataclass(frozen=True)
-class Program:
-    """What decides the numbers of a run besides its job.
+def program() -> dict[str, str]:
+    """What decides the numbers of a run besides its job: versions, and a hash of the code."""
+    digest = hashlib.sha256()
+    for file in sorted(file for name in _PACKAGES for file in (_ROOT / name).rglob("*.py")):
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"{file.relative_to(_ROOT).as_posix()}\0{content}\n".encode())
+    return {"marginbench": version(), "code": digest.hexdigest(), **numeric_versions()}
 
-    Attributes
-    ----------
-    version : str
-        Of marginbench.
-    code : str
-        SHA-256 of all files of the packages that keys are made of.
-    libraries : mapping
-        Versions of Python and of the libraries that numbers depend on.
-    """
 
-    version: str
-    code: str
-    libraries: Mapping[str, str]
+def resource_of(program: Mapping[str, str]) -> str:
+    """The resource of which workers with this program offer one unit."""
+    return f"{_NAME}-{hashlib.sha256(canonical_json(dict(program)).encode()).hexdigest()[:16]}"
 
-    @classmethod
-    def here(cls) -> Program:
-        """The program of this process."""
-        digest = hashlib.sha256()
-        for file in sorted(file for name in _PACKAGES for file in (_ROOT / name).rglob("*.py")):
-            content = hashlib.sha256(file.read_bytes()).hexdigest()
-            digest.update(f"{file.relative_to(_ROOT).as_posix()}\0{content}\n".encode())
-        return cls(version(), digest.hexdigest(), numeric_versions())
 
-    @property
-    def resource(self) -> str:
-        """The resource of which workers with this program offer one unit."""
-        text = canonical_json([self.version, self.code, dict(self.libraries)])
-        return f"{_NAME}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-
-    def difference(self, other: Program) -> str:
-        """How another program differs, in words; empty if its runs have the same keys."""
-        if other.version != self.version:
-            return f"has marginbench {other.version}, the command has {self.version}"
-        if other.code != self.code:
-            return f"has other code of marginbench {self.version} than the command"
-        for name, wanted in self.libraries.items():
-            found = other.libraries.get(name, "none")
-            if found != wanted:
-                return f"has {name} {found}, the command has {wanted}"
-        return ""
+def difference(here: Mapping[str, str], there: Mapping[str, str]) -> str:
+    """How the program of a worker differs, in words; empty if its runs have the same keys."""
+    for name, wanted in here.items():
+        found = there.get(name, "none")
+        if found != wanted and name == "code":
+            return f"has other code of marginbench {here['marginbench']} than the command"
+        if found != wanted:
+            return f"has {name} {found}, the command has {wanted}"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -117,7 +96,7 @@ class Machine:
 
     name: str
     environment: dict[str, Any]
-    program: Program
+    program: dict[str, str]
 
     @property
     def model(self) -> tuple[str, int, int]:
@@ -185,25 +164,28 @@ class Parcel:
         return replace(self.job, work=replace(work, solver=name))
 
 
-class Packer:
-    """Makes parcels; a solver's files are read once, so that all of its runs are of one version."""
+def packed(job: Job, files: dict[str, dict[str, bytes]]) -> Parcel:
+    """A job with all that it needs.
 
-    def __init__(self) -> None:
-        self._files: dict[str, tuple[str, dict[str, bytes]]] = {}
+    Parameters
+    ----------
+    job : Job
+    files : dict
+        Solver -> the files that travel with it, which are read once: all of its runs are of one
+        version.
 
-    def packed(self, job: Job) -> Parcel:
-        """The job with all that it needs.
-
-        Raises
-        ------
-        OSError
-            If a file of the solver cannot be read.
-        """
-        solver = _solver_of(job.work)
-        if solver not in self._files:
-            self._files[solver] = _own_files(solver)
-        file, files = self._files[solver]
-        return Parcel(job, file, files, needs_of(job.work))
+    Raises
+    ------
+    OSError
+        If a file of the solver cannot be read.
+    """
+    solver = _solver_of(job.work)
+    path = SolverSpec.parse(solver).path
+    if path is None:
+        return Parcel(job, needs=needs_of(job.work))
+    if solver not in files:
+        files[solver] = {name: file.read_bytes() for name, file in files_beside(path).items()}
+    return Parcel(job, path.name, files[solver], needs_of(job.work))
 
 
 def needs_of(work: Work) -> dict[str, str]:
@@ -228,15 +210,6 @@ def needs_of(work: Work) -> dict[str, str]:
 def _solver_of(work: Any) -> str:
     """The name of the solver that a work runs."""
     return str(work.solver)
-
-
-def _own_files(solver: str) -> tuple[str, dict[str, bytes]]:
-    """The user's file of a solver by its name, and all that travel with it."""
-    spec = SolverSpec.parse(solver)
-    if spec.path is None or spec.folder is None:
-        return "", {}
-    files = {name: file.read_bytes() for name, file in files_beside(spec.path).items()}
-    return spec.path.name, files
 
 
 # What a Dask worker does.
@@ -327,17 +300,17 @@ class Slot(WorkerPlugin):  # type: ignore[misc]
         return None
 
 
-async def welcome(program: Program, dask_worker: Worker) -> Machine:
+async def welcome(ours: Mapping[str, str], dask_worker: Worker) -> Machine:
     """Make a Dask worker ready for runs and describe it; it gets none if its program differs."""
     if _NAME not in dask_worker.plugins:
         await dask_worker.plugin_add(Slot(Path(dask_worker.local_directory)), name=_NAME)
-    here = await asyncio.to_thread(Program.here)
+    here = await asyncio.to_thread(program)
     machine = Machine(platform.node(), await asyncio.to_thread(environment), here)
     dask_worker.plugins[_NAME].machine = machine
     # What it has offered for other code that was here is void.
     names = [name for name in dask_worker.state.total_resources if name.startswith(f"{_NAME}-")]
     offered = dict.fromkeys(names, 0)
-    await offer(offered | ({} if program.difference(here) else {here.resource: 1}), dask_worker)
+    await offer(offered | ({} if difference(ours, here) else {resource_of(here): 1}), dask_worker)
     return machine
 
 
@@ -464,7 +437,7 @@ class DaskExecutor:
     ) -> None:
         self._address, self._say = address, say
         self._timing, self._expected = timing, expected
-        self._program, self._packer = Program.here(), Packer()
+        self._program, self._files = program(), dict[str, dict[str, bytes]]()
         self._topic = f"{_NAME}-{uuid.uuid4().hex}"
         # The workers that are there and have the same program; those that are not used, and why.
         self._machines: dict[str, Machine] = {}
@@ -567,7 +540,7 @@ class DaskExecutor:
         task = f"{_NAME}-{uuid.uuid4().hex}"
         self._flights[task] = flight
         try:
-            parcel = pickle.dumps(self._packer.packed(flight.job))
+            parcel = pickle.dumps(packed(flight.job, self._files))
         except OSError as error:
             self._ended(task, Outcome("failed", reason=f"its code cannot be read ({error})"))
             return
@@ -578,7 +551,7 @@ class DaskExecutor:
             parcel,
             key=task,
             pure=False,
-            resources={self._program.resource: 1} | ({self._topic: 1} if self._timing else {}),
+            resources={resource_of(self._program): 1} | ({self._topic: 1} if self._timing else {}),
             workers=sorted(self._usable() - set(flight.refused)) if flight.refused else None,
             # Of what goes wrong before it begins; of lost workers Dask itself allows some.
             retries=2,
@@ -618,10 +591,11 @@ class DaskExecutor:
         # A worker lacks something that a job needs; another may have it, even beside it.
         flight.future, flight.refused[reply.address] = None, outcome
         if machine.name not in outcome.reason:
-            outcome.reason = f"{outcome.reason} (on {machine.name})"
+            own = "; each worker loads its own data" * (outcome.status == "data")
+            outcome.reason = f"{outcome.reason} (on {machine.name}{own})"
         if outcome.status == "storage":
             self._unused[reply.address] = outcome.reason
-            self._ask(offer, {self._program.resource: 0}, reply.address)
+            self._ask(offer, {resource_of(self._program): 0}, reply.address)
         line = f"worker {machine.name} ({reply.address}): {outcome.reason}"
         if line not in self._told:
             self._told.add(line)
@@ -665,8 +639,8 @@ class DaskExecutor:
         if isinstance(found, OSError | LookupError):
             return  # it is gone again
         if isinstance(found, Machine):
-            difference = self._program.difference(found.program)
-            reason = f"{found.name} {difference}" if difference else ""
+            differs = difference(self._program, found.program)
+            reason = f"{found.name} {differs}" if differs else ""
         else:
             reason = first_line(found)  # it has no marginbench, or another one
         if reason:
