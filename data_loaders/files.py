@@ -42,16 +42,8 @@ DEFAULT_MAX_SECONDS = 6 * 3600
 #: Bytes per second, on average since the download began; not asked for in the first seconds.
 DEFAULT_MIN_RATE = 4096
 GRACE_S = 60.0
-#: Text and images shrink to a twentieth at best; only bombs shrink to less than this.
-MAX_RATIO = 250
-#: Files that unpack to no more than this may have any ratio.
-RATIO_FREE_BYTES = 64 * MIB
 #: Bytes that the buffer of an unpacked file takes in at a time.
 _BUFFER_BYTES = 1 << 16
-#: The methods of ISO/IEC 21320-1. Of the others, zipfile unpacks whatever it is given at once.
-_ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-#: Names of an archive that a message lists.
-_LISTED = 10
 #: How compressed files begin, and what opens them.
 _PACKED: dict[bytes, Any] = {b"BZh": bz2, b"\x1f\x8b": gzip, b"\xfd7zXZ\x00": lzma}
 #: What the standard library raises when it meets bytes that are not what was packed.
@@ -211,7 +203,7 @@ def _download(place: _Place, file: RemoteFile, downloads: Path) -> Path:
     # By address: what one of them has sent must not be taken for another's.
     folder = downloads / hashlib.sha256(url.encode()).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
-    downloader = Downloader(folder / f"{name}.part", max_bytes(file.max_bytes))
+    downloader = Downloader(folder, max_bytes(file.max_bytes))
     try:
         with _quiet_pooch():
             return Path(pooch.retrieve(url, known, name, folder, downloader=downloader))
@@ -313,8 +305,7 @@ def _open(file: LocalFile, stack: contextlib.ExitStack) -> BufferedIOBase:
 
 
 def _bounded(source: Any, file: LocalFile) -> BufferedReader:
-    limit = max_expanded(file.max_bytes, file.path.stat().st_size)
-    return BufferedReader(_Bounded(source, limit, file.origin), _BUFFER_BYTES)
+    return BufferedReader(_Bounded(source, max_bytes(file.max_bytes), file.origin), _BUFFER_BYTES)
 
 
 def _member(
@@ -322,50 +313,22 @@ def _member(
 ) -> zipfile.ZipExtFile:
     try:
         archive = stack.enter_context(zipfile.ZipFile(raw))
-        entry = _entry(file, archive)
-        return cast(zipfile.ZipExtFile, stack.enter_context(archive.open(entry)))
+        return cast(zipfile.ZipExtFile, stack.enter_context(archive.open(str(file.member))))
+    except KeyError:
+        from .own.words import listed
+
+        raise DataError(
+            f"{file.path}: the archive has no file '{file.member}' "
+            f"(it has: {listed(archive.namelist(), 10)})"
+        ) from None
     # A password, an unknown flag, version or code of a name, a field that is cut short.
     except (RuntimeError, ValueError, struct.error) as error:
         raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
 
 
-def _entry(file: LocalFile, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """The one entry of the archive that has the name of the file."""
-    found = [entry for entry in archive.infolist() if entry.filename == file.member]
-    if not found:
-        raise DataError(
-            f"{file.path}: the archive has no file '{file.member}' (it has: {_listed(archive)})"
-        )
-    if len(found) > 1:
-        raise DataError(
-            f"{file.path}: the archive has {len(found)} files '{file.member}', and it is not "
-            "clear which one counts; pack it again"
-        )
-    if found[0].compress_type not in _ZIP_METHODS:
-        raise DataError(
-            f"{file.origin}: is packed by method {found[0].compress_type}; only 0 (stored) and 8 "
-            "(deflate) are read, pack the archive again"
-        )
-    return found[0]
-
-
-def _listed(archive: zipfile.ZipFile) -> str:
-    names = archive.namelist()
-    more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
-    # Names come from outside: one that holds a newline must not break the message.
-    quoted = [name if name.isprintable() else shown(name.encode()) for name in names[:_LISTED]]
-    return ", ".join([*quoted, *more])
-
-
 def max_bytes(stated: int) -> int:
     """The most bytes of a file, packed or not: the user's limit, else the stated one."""
     return _from_environment(BYTES_VARIABLE, stated)
-
-
-def max_expanded(stated: int, packed: int) -> int:
-    """The most bytes that a packed file may expand to: the user's limit, else the stated one, or
-    less for a small file."""
-    return _from_environment(BYTES_VARIABLE, min(stated, max(RATIO_FREE_BYTES, MAX_RATIO * packed)))
 
 
 def max_seconds() -> int:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import transforms
 from ..content import Content, Part
@@ -21,8 +22,6 @@ _PIXELS = 3 * 32 * 32
 _BLOCK_BYTES = 1 << 20
 #: A batch has 10 000 records.
 _MAX_BATCH_BYTES = 10_000 * (_PIXELS + 1)
-#: The published archive has nine; each takes memory while the archive is read.
-_MAX_MEMBERS = 1000
 _TRAIN = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
 _TEST = ("test_batch.bin",)
 
@@ -34,53 +33,33 @@ def read_binary(files: Mapping[str, LocalFile], params: Parameters, *, name: str
     pixels. Raises `DataError` if the archive cannot be read, lacks a batch, or a batch is not a row
     of records.
     """
-    batches = _batches(files[name])
-    missing = [batch for batch in _TRAIN + _TEST if batch not in batches]
-    if missing:
-        raise DataError(
-            f"{files[name].origin}: the archive has no file '{missing[0]}'; the binary version "
-            "of CIFAR-10 has"
-        )
-    train, test = (_part([batches[batch] for batch in names]) for names in (_TRAIN, _TEST))
-    return Content(train, test)
-
-
-def _batches(file: LocalFile) -> dict[str, bytes]:
-    """The wanted files of the archive by name, in whatever folder they stand."""
+    file = files[name]
+    batches = {}
     with reading(file) as stream:
         try:
             # "r|": the stream is read once, from front to back; nothing is written to the disk.
             with tarfile.open(fileobj=stream, mode="r|") as archive:
-                found = _wanted(archive, file.origin)
+                for member in archive:
+                    batch = PurePosixPath(member.name).name
+                    if batch in _TRAIN + _TEST:
+                        batches[batch] = _records(archive, member, f"{file.origin}:{batch}")
             # To the very end: the checksum of a compressed file stands there.
             while stream.read(_BLOCK_BYTES):
                 pass
         except tarfile.TarError as error:
             raise DataError(f"{file.origin}: cannot be read ({first_line(error)})") from None
-    return found
-
-
-def _wanted(archive: tarfile.TarFile, origin: str) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    for number, member in enumerate(archive, start=1):
-        if number > _MAX_MEMBERS:
+    for batch in _TRAIN + _TEST:
+        if batch not in batches:
             raise DataError(
-                f"{origin}: the archive has more than {_MAX_MEMBERS} members; it is not the "
-                "binary version of CIFAR-10"
+                f"{file.origin}: the archive has no file '{batch}'; the binary version of "
+                "CIFAR-10 has"
             )
-        name = PurePosixPath(member.name).name
-        if name in found:
-            raise DataError(
-                f"{origin}: the archive has more than one file '{name}', and it is not clear "
-                "which one counts; pack it again"
-            )
-        if name in _TRAIN + _TEST:
-            found[name] = _records(archive, member, f"{origin}:{name}")
-    return found
+    train, test = (np.concatenate([batches[batch] for batch in names]) for names in (_TRAIN, _TEST))
+    return Content(_part(train), _part(test))
 
 
-def _records(archive: tarfile.TarFile, member: tarfile.TarInfo, where: str) -> bytes:
-    """The bytes of a batch, checked; nothing but a plain file is opened, so no link is followed."""
+def _records(archive: tarfile.TarFile, member: tarfile.TarInfo, where: str) -> NDArray[np.uint8]:
+    """The records of a batch as rows; only a plain file is opened, so no link is followed."""
     source = None if member.issparse() or not member.isreg() else archive.extractfile(member)
     if source is None:
         raise DataError(f"{where}: is a link, a sparse file or a device, not a plain file")
@@ -88,29 +67,23 @@ def _records(archive: tarfile.TarFile, member: tarfile.TarInfo, where: str) -> b
     if member.size > _MAX_BATCH_BYTES:
         raise DataError(f"{where}: {member.size} bytes, more than {_MAX_BATCH_BYTES}")
     data = source.read()
-    _check_records(data, where)
-    return data
-
-
-def _check_records(data: bytes, where: str) -> None:
     if not data or len(data) % (_PIXELS + 1):
         raise DataError(
             f"{where}: {len(data)} bytes, not a whole number of records of {_PIXELS + 1}"
         )
-    labels = np.frombuffer(data, dtype=np.uint8)[:: _PIXELS + 1]
-    if labels.max() >= N_CLASSES:
-        first = int(np.argmax(labels >= N_CLASSES))
+    records = np.frombuffer(data, dtype=np.uint8).reshape(-1, _PIXELS + 1)
+    wrong = records[:, 0] >= N_CLASSES
+    if wrong.any():
+        first = int(np.argmax(wrong))
         raise DataError(
-            f"{where}: the label of record {first + 1} is {labels[first]}, not one of 0 to "
+            f"{where}: the label of record {first + 1} is {records[first, 0]}, not one of 0 to "
             f"{N_CLASSES - 1}"
         )
+    return records
 
 
-def _part(batches: list[bytes]) -> Part:
-    records = [np.frombuffer(data, np.uint8).reshape(-1, _PIXELS + 1) for data in batches]
-    X = np.concatenate([batch[:, 1:] for batch in records], dtype=np.float32)
-    y = np.concatenate([batch[:, 0] for batch in records], dtype=np.int64)
-    return Part(X, y)
+def _part(records: NDArray[np.uint8]) -> Part:
+    return Part(records[:, 1:].astype(np.float32), records[:, 0].astype(np.int64))
 
 
 _CITATION = """@techreport{krizhevsky2009learning,

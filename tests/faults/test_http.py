@@ -54,6 +54,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def head(self, status: int = 200, **headers: object) -> None:
         self.send_response(status)
+        self.send_header("Connection", "close")
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), str(value))
         self.end_headers()
@@ -163,8 +164,8 @@ def endless(status: int = 200, chunked: bool = False, **headers: object) -> Answ
     return answer
 
 
-def trickle(before: bytes, drop: bytes = b"x") -> Answer:
-    """Sends a byte every 20 ms for ever, after these bytes."""
+def trickle(before: bytes, drop: bytes = b"x" * 500) -> Answer:
+    """Sends some bytes every 20 ms for ever, after these."""
 
     def answer(handler: Handler) -> None:
         handler.wfile.write(before)
@@ -188,13 +189,13 @@ ENDLESS = [
 @pytest.mark.parametrize("answer", ENDLESS, ids=["plain", "chunked", "encoded", "announced"])
 def test_an_endless_body_stops_at_the_limit(site, tmp_path, monkeypatch, answer):
     sizes = []
-    discard = downloads._Part.discard
+    discard = downloads.Downloader._discard
 
-    def watched(part: downloads._Part) -> None:
-        sizes.append(part.size)
-        discard(part)
+    def watched(downloader: downloads.Downloader) -> None:
+        sizes.append(downloader._size)
+        discard(downloader)
 
-    monkeypatch.setattr(downloads._Part, "discard", watched)
+    monkeypatch.setattr(downloads.Downloader, "_discard", watched)
     message = site.refusal(tmp_path, answer, max_bytes=1_000_000)
     assert "(larger than the limit of 1000000 bytes; if you trust the address, set" in message
     assert max(sizes) <= 1_000_000
@@ -202,13 +203,10 @@ def test_an_endless_body_stops_at_the_limit(site, tmp_path, monkeypatch, answer)
     assert len(site.requests) == 1
 
 
-@pytest.mark.parametrize("status", [301, 404, 500])
+@pytest.mark.parametrize("status", [404, 500])
 def test_the_body_of_another_status_is_not_read(site, tmp_path, monkeypatch, status):
     monkeypatch.setattr(downloads, "ATTEMPTS", 1)
-    monkeypatch.setattr(files, "GRACE_S", 1)
-    moved = {"Location": "/elsewhere"} if status == 301 else {}
-    answers = [endless(status, **moved), fixed(404)]
-    assert "HTTP status " in site.refusal(tmp_path, *answers)
+    assert f"HTTP status {status}" in site.refusal(tmp_path, endless(status))
 
 
 def test_the_limit_is_exact_and_the_user_can_set_it(site, tmp_path, monkeypatch):
@@ -221,23 +219,19 @@ def test_the_limit_is_exact_and_the_user_can_set_it(site, tmp_path, monkeypatch)
 
 SLOW = {
     "body": trickle(b"HTTP/1.1 200 OK\r\n\r\n"),
-    "known length": trickle(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"),
-    "chunk": trickle(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n"),
-    "length of a chunk": trickle(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0"),
-    "status": trickle(b"HTTP/1.1 200 "),
-    "header": trickle(b"HTTP/1.1 200 OK\r\nA: "),
-    "headers": trickle(b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "many blocks": trickle(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 50),
+    "known length": trickle(b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n"),
+    "chunk": trickle(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n"),
 }
 
 
 @pytest.mark.parametrize("answer", SLOW.values(), ids=SLOW)
 def test_a_server_that_is_too_slow_is_left(site, tmp_path, monkeypatch, answer):
     monkeypatch.setattr(files, "GRACE_S", 0.3)
+    monkeypatch.setenv(files.RATE_VARIABLE, "1000000")
     began = time.monotonic()
     message = site.refusal(tmp_path, answer)
     assert 0.3 <= time.monotonic() - began < 10
-    assert "slower than 4096 bytes/s: " in message
+    assert "slower than 1000000 bytes/s: " in message
     assert "set MARGINBENCH_MIN_DOWNLOAD_RATE to a lower limit" in message
     assert list(tmp_path.iterdir()) == []
 
@@ -353,56 +347,11 @@ def test_a_range_may_be_answered_in_pieces(site, tmp_path):
     assert len(site.requests) == 7
 
 
-def stamped(seconds_ago: int, **headers: object) -> Answer:
-    """A short answer of a file that was changed so long ago."""
-
-    def answer(handler: Handler) -> None:
-        when = handler.date_time_string(int(time.time()) - seconds_ago)
-        handler.head(200, Content_Length=len(CONTENT), Last_Modified=when, **headers)
-        handler.wfile.write(CONTENT[:1000])
-
-    return answer
-
-
-@pytest.mark.parametrize(
-    ("first", "resumes"),
-    [
-        (stamped(3600), True),
-        (stamped(5), False),
-        (stamped(3600, ETag='W/"one"'), False),
-        (fixed(200, CONTENT[:1000], Content_Length=len(CONTENT)), False),
-        (fixed(200, CONTENT[:1000], Content_Length=len(CONTENT), Last_Modified="soon"), False),
-    ],
-    ids=["old", "just changed", "weak", "nothing", "no date"],
-)
-def test_only_a_file_that_can_be_recognised_is_resumed(site, tmp_path, first, resumes):
-    def rest(handler: Handler) -> None:
-        whole = "Range" not in handler.headers
-        fixed(200, CONTENT)(handler) if whole else fixed(
-            206, CONTENT[1000:], Content_Range="bytes 1000-299999/300000"
-        )(handler)
-
-    assert site.fetch(tmp_path, first, rest) == CONTENT
-    assert site.ranges == [None, "bytes=1000-" if resumes else None]
-
-
-@pytest.mark.parametrize("about", [b"", b"{", b"[]", b"\xff", b'{"validator": 1, "total": "x"}'])
-def test_a_damaged_note_of_an_unfinished_file_begins_again(site, tmp_path, about):
-    site.refusal(tmp_path, ranges(cut=1000), fixed(404))
-    (note,) = tmp_path.rglob("*.json")
-    note.write_bytes(about)
-    site.requests.clear()
-    assert site.fetch(tmp_path, ranges()) == CONTENT
-    assert site.ranges == [None]
-
-
-def test_a_whole_part_is_not_asked_for_again(site, tmp_path):
-    site.refusal(tmp_path, ranges(cut=1000), fixed(404))
-    (part,) = tmp_path.rglob("*.part")
-    part.write_bytes(CONTENT)
-    site.requests.clear()
-    assert site.fetch(tmp_path, fixed(500)) == CONTENT
-    assert site.requests == []
+@pytest.mark.parametrize("headers", [{}, {"ETag": 'W/"one"'}, {"ETag": f'"{"x" * 200}"'}])
+def test_only_a_file_that_can_be_recognised_is_resumed(site, tmp_path, headers):
+    first = fixed(200, CONTENT[:1000], Content_Length=len(CONTENT), **headers)
+    assert site.fetch(tmp_path, first, ranges()) == CONTENT
+    assert site.ranges == [None, None]
 
 
 # --- lengths, hashes, statuses, redirects ---
@@ -421,14 +370,6 @@ def test_a_short_chunked_body_is_never_taken_for_the_file(site, tmp_path):
 
     message = site.refusal(tmp_path, answer)
     assert "the connection broke off, in 4 attempts; 0 of an unknown number" in message
-
-
-@pytest.mark.parametrize("length", ["-5", "five", "1e3", "9" * 5000, "", "5, 6"])
-def test_a_length_that_is_no_number_is_an_error(site, tmp_path, length):
-    message = site.refusal(tmp_path, fixed(200, b"hello", Content_Length=length))
-    assert "the server states the length '" in message or "InvalidHeader" in message
-    assert len(message) < 400
-    assert len(site.requests) == 1
 
 
 def test_a_wrong_hash_leaves_nothing(site, tmp_path):
@@ -469,21 +410,6 @@ def test_a_redirect_leads_to_no_other_protocol(site, tmp_path, target):
     assert len(site.requests) == 1
 
 
-def readers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == downloads.THREAD_NAME]
-
-
-@pytest.mark.parametrize("answer", [*ENDLESS[:3], SLOW["body"], SLOW["chunk"]])
-def test_no_thread_goes_on_reading(site, tmp_path, monkeypatch, answer):
-    monkeypatch.setattr(files, "GRACE_S", 0.1)
-    before = readers()
-    site.refusal(tmp_path, answer, max_bytes=10_000)
-    deadline = time.monotonic() + 10
-    while set(readers()) - set(before) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not set(readers()) - set(before)
-
-
 def test_on_a_full_disk_nothing_is_kept(site, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # larger files: an OSError
@@ -504,8 +430,6 @@ def test_any_row_of_faults_ends_with_the_file_or_an_error(site, tmp_path, seed):
         *(fixed(status) for status in (301, 302, 404, 429, 500, 503)),
         fixed(302, Location="/other"),
         endless(chunked=True),
-        stamped(3600),
-        stamped(0),
     ]
     for _ in range(10):
         row = rng.choices(faults, k=rng.randint(0, 6))
@@ -539,7 +463,7 @@ SCRIPT = """
 
 def test_a_killed_process_goes_on_when_it_is_started_again(site, tmp_path, monkeypatch):
     text = b"1 1:1\n-1 2:1\n1 1:2\n-1 1:3\n" * 20_000
-    half = len(text) // 2 & ~0x3FFF
+    half = len(text) // 2 & ~0xFFF
     reached = threading.Event()
 
     def stalling(handler: Handler) -> None:
