@@ -1,19 +1,20 @@
 """A strict reader of the LIBSVM text format, plain or compressed.
 
 A line is a label and then ``index:value`` pairs, indices from 1 and increasing; ``#`` begins a
-comment. scikit-learn reads large texts. Small ones, and those that it refuses or that hold anything
-unusual, go through a line-by-line reader, which knows the number of a wrong line.
+comment. Arrow matches every line and parses all numbers; a file with anything wrong in it is gone
+over line by line for the number of the first wrong one.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import math
 import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
 from scipy.sparse import csr_matrix, vstack
 
 from .content import Content, Part, check_classes
@@ -26,12 +27,10 @@ from .transforms import every
 _MAX_WIDTH = 2**31 - 1
 #: Larger integers are not told apart in float64, nor do all of them fit into int64.
 _MAX_LABEL = 2**53
-_INDEX = re.compile(rb"\+?[0-9]+")
-_NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-#: In text of these bytes alone, Python and scikit-learn see the numbers that `_NUMBER` does.
-_ALPHABET = b"0123456789+-.eE: \t\r\n"
-#: Bytes of text for which scikit-learn is worth its import.
-_MANY_BYTES = 1 << 17
+_INDEX = r"\+?[0-9]+"
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_BLANK = r"[ \t\r]"
+_LINE = rf"^{_BLANK}*({_NUMBER}({_BLANK}+{_INDEX}:{_NUMBER})*)?{_BLANK}*$"
 
 
 def read_pair(
@@ -183,48 +182,62 @@ def _read(
         raise DataError(f"{file.origin}: the file is empty")
     if not labelled:
         text = b"0 " + text.removesuffix(b"\n").replace(b"\n", b"\n0 ") + b"\n"
-    if len(text) >= _MANY_BYTES and not text.translate(None, _ALPHABET):
-        # Imported here: it takes a second.
-        from sklearn.datasets import load_svmlight_file
-
-        with contextlib.suppress(ValueError, OverflowError):  # the lines tell where
-            X, y = load_svmlight_file(io.BytesIO(text), dtype=np.float64, zero_based=False)
-            allowed = (
+    lines = text.split(b"\n")
+    column = pa.array(lines, pa.large_binary())
+    wrong = not pc.all(pc.match_substring_regex(column, _LINE)).as_py()
+    if not wrong:
+        # A number is no blank line, and stands before the pairs.
+        n_pairs = pc.count_substring(column, ":").to_numpy()
+        n_pairs = n_pairs[pc.match_substring_regex(column, "[0-9]").to_numpy(zero_copy_only=False)]
+        indptr = np.concatenate(([0], np.cumsum(n_pairs)))
+        del column
+        numbers = _numbers(text)
+        labels = 2 * indptr[:-1] + np.arange(len(n_pairs))
+        y = numbers[labels]
+        indices, values = np.delete(numbers, labels).reshape(-1, 2).T
+        first = np.diff(indices, prepend=0.0)
+        first[indptr[:-1][n_pairs > 0]] = 1.0
+        wrong = (
+            not (
                 (y % 1 == 0) & (np.abs(y) <= _MAX_LABEL) if classes is None else np.isin(y, classes)
-            )
-            if X.shape[1] <= width and allowed.all() and np.isfinite(X.data).all():
-                X.eliminate_zeros()
-                return X, y
-    return _read_lines(text, width, classes, file.origin)
+            ).all()
+            or not ((first > 0) & (indices >= 1) & (indices <= width) & np.isfinite(values)).all()
+        )
+    if wrong:
+        for number, line in enumerate(lines, start=1):
+            try:
+                _check_line(line.strip(b" \t\r"), width, classes)
+            except ValueError as error:
+                raise DataError(f"{file.origin}, line {number}: {error}") from None
+    columns = indices.astype(np.int32) - 1
+    shape = (len(y), int(columns.max(initial=0)) + 1)
+    X = csr_matrix((values.copy(), columns, indptr), shape=shape)
+    X.eliminate_zeros()
+    return X, y
 
 
-def _read_lines(
-    text: bytes, width: int, classes: tuple[int, ...] | None, origin: str
-) -> tuple[csr_matrix, np.ndarray]:
-    labels: list[float] = []
-    indptr, indices, values = [0], list[int](), list[float]()
-    for number, line in enumerate(text.split(b"\n"), start=1):
-        if not line.strip(b" \t\r"):
-            continue
-        try:
-            label, pairs = _parse_line(line, width, classes)
-        except ValueError as error:
-            raise DataError(f"{origin}, line {number}: {error}") from None
-        labels.append(label)
-        indices.extend(index - 1 for index, value in pairs.items() if value)
-        values.extend(value for value in pairs.values() if value)
-        indptr.append(len(indices))
-    columns = np.array(indices, dtype=np.int32)
-    shape = (len(labels), int(columns.max(initial=0)) + 1)
-    return csr_matrix((np.array(values), columns, indptr), shape=shape), np.array(labels)
+def _numbers(text: bytes) -> np.ndarray:
+    """All numbers of well-formed text."""
+    words = text.translate(bytes.maketrans(b" :\t\r", b"\n\n\n\n"))
+    # Arrow takes no sign before a number that is not negative.
+    words = words.replace(b"\n+", b"\n").removeprefix(b"+")
+    try:
+        table = pacsv.read_csv(
+            pa.BufferReader(words),
+            read_options=pacsv.ReadOptions(column_names=["number"], use_threads=False),
+            convert_options=pacsv.ConvertOptions(column_types={"number": pa.float64()}),
+        )
+        return np.asarray(table["number"].to_numpy())
+    except pa.ArrowInvalid:  # out of the range of float64
+        return np.array(words.split(), dtype=np.float64)
 
 
-def _parse_line(
-    line: bytes, width: int, classes: tuple[int, ...] | None
-) -> tuple[float, dict[int, float]]:
-    """The label and the pairs of a line; ValueError says what is wrong."""
-    label_text, *pair_texts = re.split(rb"[ \t\r]+", line.strip(b" \t\r"))
-    if not _NUMBER.fullmatch(label_text):
+def _check_line(line: bytes, width: int, classes: tuple[int, ...] | None) -> None:
+    """Raise ValueError, which says what is wrong with a line."""
+    if not line:
+        return
+    label_text, *pair_texts = re.split(rb"[ \t\r]+", line)
+    if not re.fullmatch(_NUMBER.encode(), label_text):
         raise ValueError(f"label {shown(label_text)} is not a finite number")
     label = float(label_text)
     if classes is None and not label.is_integer():
@@ -236,18 +249,18 @@ def _parse_line(
             f"label {shown(label_text)} is not one of the {len(classes)} classes "
             f"{', '.join(map(str, classes))}"
         )
-    pairs: dict[int, float] = {}
     last = 0
     for text in pair_texts:
         index_text, _, value_text = text.partition(b":")
         # NaN and infinity are numbers in the wrong range, not malformed pairs.
         infinite = value_text.lower().lstrip(b"+-") in (b"nan", b"inf", b"infinity")
-        if not _INDEX.fullmatch(index_text) or not (infinite or _NUMBER.fullmatch(value_text)):
+        number = infinite or re.fullmatch(_NUMBER.encode(), value_text)
+        if not re.fullmatch(_INDEX.encode(), index_text) or not number:
             raise ValueError(
                 f"{shown(text)} is not an index:value pair (an integer from 1, a colon, a number)"
             )
-        index, value = int(index_text), float(value_text)
-        if not math.isfinite(value):
+        index = int(index_text)
+        if not math.isfinite(float(value_text)):
             raise ValueError(f"the value of {shown(text)} is not finite")
         if index < 1:
             raise ValueError(
@@ -258,6 +271,4 @@ def _parse_line(
             raise ValueError(f"index {index} after {last}; indices must increase in a line")
         if index > width:
             raise ValueError(f"index {index} is over the number of features, {width}")
-        pairs[index] = value
         last = index
-    return label, pairs
