@@ -20,7 +20,7 @@ from platformdirs import user_cache_dir
 
 from . import store
 from .content import Labels, Matrix, check, fingerprint
-from .errors import CacheError, DataError, DataWarning
+from .errors import CacheError, DataError, DataWarning, within_memory
 from .files import gather
 from .parameters import Parameters
 from .sources import Source, sources
@@ -241,6 +241,11 @@ def _entry_of(
     folder: str | Path | None,
     cache_dir: str | Path | None,
 ) -> Entry:
+    if not isinstance(name, str | Path | Source):
+        raise DataError(
+            f"a dataset is a name, a path or a Source, got {type(name).__name__}; import_data "
+            "gives arrays and tables a name"
+        )
     datasets = datasets_folder(cache_dir)
     registered = {source.name: source for source in sources()}
     if isinstance(name, Path):
@@ -293,21 +298,19 @@ def make_of_source(
     """
     files = gather(source.name, source.files, downloads, source.mirror_folder)
     try:
-        try:
+        with within_memory(source.name):
             raw = source.read(files, params)
-        except MemoryError as error:
-            raise DataError(f"{source.name}: does not fit into memory ({error})") from None
-        got = source.fingerprint and fingerprint(raw)
-        if got != source.fingerprint:
-            origins = ", ".join(file.origin for file in files.values()) or source.format
-            raise DataError(
-                f"{source.name}: the content of {origins} is not the expected one: "
-                f"expected fingerprint {source.fingerprint}, got {got}"
-            )
-        content = source.transform(raw, params)
-        del raw  # as large as the content, and writing takes memory too
-        check(content, source.name)
-        store.write(path, header, content)
+            got = source.fingerprint and fingerprint(raw)
+            if got != source.fingerprint:
+                origins = ", ".join(file.origin for file in files.values()) or source.format
+                raise DataError(
+                    f"{source.name}: the content of {origins} is not the expected one: "
+                    f"expected fingerprint {source.fingerprint}, got {got}"
+                )
+            content = source.transform(raw, params)
+            del raw  # as large as the content, and writing takes memory too
+            check(content, source.name)
+            store.write(path, header, content)
     except DataError:
         # Files that cannot be used must not be used again.
         shutil.rmtree(downloads, ignore_errors=True)

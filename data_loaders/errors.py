@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 # Of a URL: who asks, with a password, and what may hold a signature.
 _USER, _QUERY = re.compile(r"(?<=/)[^/]*@"), re.compile(r"\?.*", re.DOTALL)
@@ -46,6 +47,15 @@ def suggest(name: str, known: Iterable[str]) -> str:
     if near:
         return f" (did you mean '{by_folded[near[0]]}'?)"
     return f" (known: {', '.join(by_folded.values())})" if by_folded else ""
+
+
+@contextlib.contextmanager
+def within_memory(name: str) -> Iterator[None]:
+    """Raise DataError, in a line, if the data `name` take more memory than there is."""
+    try:
+        yield
+    except MemoryError as error:
+        raise DataError(f"{name}: does not fit into memory ({first_line(error)})") from None
 
 
 def without_credentials(url: str) -> str:

@@ -12,7 +12,6 @@ imported to find that out.
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib
 import importlib.machinery
 import importlib.util
@@ -26,6 +25,7 @@ from types import ModuleType
 from typing import Any
 
 from ..data_loaders import suggest
+from ..data_loaders.user_code import NotPython, bound_names, import_file, module_name, parsed
 from ..solvers.registration import entries, solver_names
 from .errors import SolverError, first_line
 from .words import visible
@@ -107,13 +107,10 @@ class SolverSpec:
         if not self.path.is_file():
             raise SolverError(f"no such file: {self.path}")
         try:
-            tree = ast.parse(self.path.read_bytes())
-        except (SyntaxError, ValueError) as error:
-            line = getattr(error, "lineno", None)
-            place = f", line {line}" if line else ""
-            reason = getattr(error, "msg", None) or str(error)
-            raise SolverError(f"{self.path}{place}: not valid Python ({reason})") from None
-        defined = _top_level_names(tree)
+            tree = parsed(self.path)
+        except NotPython as error:
+            raise SolverError(f"{self.path}{error}") from None
+        defined = set(bound_names(tree))
         if self.class_name not in defined and "*" not in defined:
             classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
             hint = suggest(self.class_name, classes)
@@ -193,24 +190,10 @@ def shown_name(cls: Any, spec: SolverSpec) -> str:
 
 
 def _import_file(path: Path) -> ModuleType:
-    digest = hashlib.sha256(str(path).encode()).hexdigest()[:12]
-    name = f"_marginbench_{path.stem}_{digest}"
-    if name in sys.modules:
-        return sys.modules[name]
-    if str(path.parent) not in sys.path:
-        # As for a script: the modules beside the file come first.
-        sys.path.insert(0, str(path.parent))
-    description = importlib.util.spec_from_file_location(name, path)
-    if description is None or description.loader is None:
-        raise SolverError(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(description)
-    sys.modules[name] = module
     try:
-        description.loader.exec_module(module)
+        return sys.modules.get(module_name(path, "")) or import_file(path)
     except Exception as error:  # noqa: BLE001 - a user's code may raise anything
-        del sys.modules[name]
         raise SolverError(f"{path}: importing it raised {first_line(error)}") from None
-    return module
 
 
 def _import_module(name: str) -> ModuleType:
@@ -220,22 +203,6 @@ def _import_module(name: str) -> ModuleType:
         raise SolverError(f"no module named {error.name!r} (for the solver {name!r})") from None
     except Exception as error:  # noqa: BLE001 - a user's code may raise anything
         raise SolverError(f"{name}: importing it raised {first_line(error)}") from None
-
-
-def _top_level_names(tree: ast.Module) -> set[str]:
-    """Names that a module binds, as far as the text shows; "*" if it may bind any."""
-    names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names.update((alias.asname or alias.name) for alias in node.names)
-        elif not isinstance(node, ast.Expr):
-            # Assignments, conditionals and the like: only running the file would tell.
-            names.add("*") if not isinstance(node, ast.Assign) else names.update(
-                target.id for target in node.targets if isinstance(target, ast.Name)
-            )
-    return names
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,8 @@ def read_npz(path: Path, origin: str) -> Parts:
     try:
         with np.load(path, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
-    except MemoryError as error:
-        raise DataError(f"{origin}: does not fit into memory ({first_line(error)})") from None
+    except MemoryError:
+        raise
     except Exception as error:  # noqa: BLE001 - of a damaged file NumPy and zipfile raise anything
         if "pickle" in str(error):
             raise DataError(

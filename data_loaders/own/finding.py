@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import files
 from ..errors import DataError, suggest
+from ..user_code import NotPython, bound_names, parsed
 from .options import VERSION, Options
 from .words import listed
 
@@ -224,26 +224,9 @@ def _near_file(path: Path) -> str:
 
 def _check_defines(code: Code) -> None:
     try:
-        tree = ast.parse(code.file.path.read_bytes())
-    except (SyntaxError, ValueError, RecursionError, OSError) as error:
-        line = getattr(error, "lineno", None)
-        place = f", line {line}" if line else ""
-        reason = getattr(error, "msg", None) or str(error)
-        raise DataError(f"{code.file.name}{place}: not valid Python ({reason})") from None
-    names = set(_bound_names(tree))
+        names = set(bound_names(parsed(code.file.path)))
+    except NotPython as error:
+        raise DataError(f"{code.file.name}{error}") from None
     if code.attribute not in names and "*" not in names:
-        known = sorted(names)
-        raise DataError(
-            f"{code.file.name} defines no {code.attribute!r}{suggest(code.attribute, known)}"
-        )
-
-
-def _bound_names(tree: ast.Module) -> Iterator[str]:
-    """Names that a module may bind, as far as the text shows; "*" if it may bind any."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (alias.asname or alias.name for alias in node.names)
+        hint = suggest(code.attribute, sorted(names))
+        raise DataError(f"{code.file.name} defines no {code.attribute!r}{hint}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
 import json
 import re
 import shutil
@@ -17,9 +16,10 @@ from typing import Any
 
 from .. import store
 from ..cache import Entry, datasets_folder, locked, make_of_source
-from ..errors import CacheError, DataError, first_line, suggest
+from ..errors import CacheError, DataError, first_line, suggest, within_memory
 from ..files import LocalFile, is_packed, reading
 from ..sources import Source, sources, unknown
+from ..user_code import import_file, module_name
 from .finding import Code, Files, OwnFile, find_own, is_own
 from .options import VERSION, Options
 from .words import printable
@@ -272,7 +272,7 @@ def _make_of_files(found: Files, path: Path, header: store.Header) -> None:
     made_of: Any = header.params["made_of"]
     if [file.sha256() for file in found.files] != made_of:
         raise _changed(found.name)
-    with contextlib.ExitStack() as stack:
+    with within_memory(found.name), contextlib.ExitStack() as stack:
         parts = [_read(file, found.options, path, stack) for file in found.files]
         if len(parts) > 1 and any(part[1] is not None for part in parts):
             raise DataError(f"{found.name}: has a test part already; remove test")
@@ -290,18 +290,8 @@ def _changed(name: str) -> DataError:
 def _result_of(code: Code) -> Any:
     """What a user's code makes: the object of that name, or what the function of it returns."""
     path = code.file.path.resolve()
-    name = f"_marginbench_data_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
-    if str(path.parent) not in sys.path:
-        # As for a script: the modules beside the file come first.
-        sys.path.insert(0, str(path.parent))
-    description = importlib.util.spec_from_file_location(name, path)
-    if description is None or description.loader is None:
-        raise DataError(f"{code.file.name}: not a Python file")
-    module = importlib.util.module_from_spec(description)
-    sys.modules[name] = module
     try:
-        description.loader.exec_module(module)
-        found = getattr(module, code.attribute)
+        found = getattr(import_file(path, "data_"), code.attribute)
         return found() if callable(found) else found
     except KeyboardInterrupt:
         raise
@@ -311,7 +301,7 @@ def _result_of(code: Code) -> Any:
         ) from None
     finally:
         # An edited file must not meet the module that it was.
-        sys.modules.pop(name, None)
+        sys.modules.pop(module_name(path, "data_"), None)
 
 
 def _read(file: OwnFile, options: Options, path: Path, stack: contextlib.ExitStack) -> Any:
@@ -340,7 +330,8 @@ def _write_result(
 ) -> None:
     from .arrays import parts_of
 
-    _write(path, header, parts_of(result, origin), options)
+    with within_memory(origin):
+        _write(path, header, parts_of(result, origin), options)
 
 
 def _write(path: Path, header: store.Header, parts: Any, options: Options) -> None:
@@ -352,8 +343,5 @@ def _write(path: Path, header: store.Header, parts: Any, options: Options) -> No
     if len(given) > 1 and (options.split != "" or options.last_rows is not None):
         option = "test" if options.last_rows is not None else "split"
         raise DataError(f"{origin}: has a test part already; remove {option}")
-    try:
-        content, decided = content_of(given, options)
-    except MemoryError as error:
-        raise DataError(f"{origin}: does not fit into memory ({error})") from None
+    content, decided = content_of(given, options)
     store.write(path, replace(header, decided=list(map(printable, decided))), content)

@@ -143,7 +143,9 @@ def read_parquet(path: Path, origin: str) -> Table:
         check_names(origin, schema.names)
         try:
             data = file.read(use_threads=False)
-        except (*DAMAGE, MemoryError) as error:
+        except MemoryError:
+            raise
+        except DAMAGE as error:
             raise DataError(f"{origin}: cannot be read ({first_line(error)})") from None
         return _table_of_arrow(data, origin, index=_index(schema))
 
@@ -301,6 +303,8 @@ def read_csv(file: LocalFile, options: Options, format: str) -> Table:
                     null_values=[],
                 ),
             )
+        except MemoryError:
+            raise
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise _explained(file, len(names), separator, error) from None
     missing = pa.array(options.missing_words, pa.string())

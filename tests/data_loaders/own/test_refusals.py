@@ -390,6 +390,25 @@ def test_a_name_that_is_a_number_comes_before_the_place_of_a_column(here: Path) 
     assert set(load("other").y_train) == {0, 1, 2}
 
 
+@pytest.mark.parametrize("where", [(tables.pacsv, "read_csv"), (pq, "ParquetWriter")])
+def test_reading_or_writing_beyond_memory_ends_in_one_line(
+    refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch, where: tuple[object, str]
+) -> None:
+    def beyond(*given: object, **named: object) -> None:
+        raise pa.ArrowMemoryError("malloc of size 9 failed")
+
+    monkeypatch.setattr(*where, beyond)
+    assert refusal(GOOD, test="last 2") == (
+        "x.csv: does not fit into memory (malloc of size 9 failed)"
+    )
+
+
+@pytest.mark.parametrize("given", [np.eye(3), pd.DataFrame({"x": [1]}), 3, None])
+def test_what_is_no_name_is_refused_in_one_line(given: object) -> None:
+    with pytest.raises(DataError, match=r"^a dataset is a name, a path or a Source, got \w+; imp"):
+        load(given)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("name", ["9" * 5000, "a\0b"])
 def test_a_name_that_no_file_can_have_is_no_file(name):
     assert not is_own(name)
