@@ -42,7 +42,7 @@ from ..loading import SolverSpec
 from ..planning.fingerprint import files_beside, installed_version, numeric_versions, source_files
 from ..storage import storing
 from ..words import plural
-from .jobs import Ended, Event, Job, Outcome, Started, Waiting, Work
+from .jobs import Ended, Event, Job, Outcome, Started, Waiting
 from .local import LocalPool
 
 # Seconds between two looks at the scheduler, until it must answer, and for a last word.
@@ -124,14 +124,14 @@ class Parcel:
         The user's file with the solver; empty if the solver is installed.
     files : mapping
         That file and the modules beside it that it imports: path below its folder -> content.
-    needs : mapping
-        What must be the same there: what it is -> its version or hash.
+    needs : tuple
+        What must be the same there, in words, and its version; empty texts for nothing.
     """
 
     job: Job
     file: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    needs: Mapping[str, str] = field(default_factory=dict)
+    needs: tuple[str, str] = ("", "")
 
     def unpacked(self, folder: Path) -> Job:
         """The job as it can be done here; the user's files go to a folder named by their content.
@@ -143,10 +143,10 @@ class Parcel:
         StorageError
             If the files cannot be written.
         """
-        found = needs_of(self.job.work)
-        for what, wanted in self.needs.items():
-            if found.get(what) != wanted:
-                raise UnfitError(f"{what} is missing or not that of the command; install the same")
+        work: Any = self.job.work
+        if self.needs != needs_of(work.solver):
+            what = self.needs[0]
+            raise UnfitError(f"{what} is missing or not that of the command; install the same")
         if not self.file:
             return self.job
         digest = hashlib.sha256(pickle.dumps(sorted(self.files.items()))).hexdigest()
@@ -159,7 +159,6 @@ class Parcel:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     with replacing(path) as sink:
                         sink.write(content)
-        work: Any = self.job.work
         name = f"{place / self.file}:{work.solver.rpartition(':')[2]}"
         return replace(self.job, work=replace(work, solver=name))
 
@@ -179,37 +178,33 @@ def packed(job: Job, files: dict[str, dict[str, bytes]]) -> Parcel:
     OSError
         If a file of the solver cannot be read.
     """
-    solver = _solver_of(job.work)
-    path = SolverSpec.parse(solver).path
+    work: Any = job.work
+    path = SolverSpec.parse(work.solver).path
     if path is None:
-        return Parcel(job, needs=needs_of(job.work))
-    if solver not in files:
-        files[solver] = {name: file.read_bytes() for name, file in files_beside(path).items()}
-    return Parcel(job, path.name, files[solver], needs_of(job.work))
+        return Parcel(job, needs=needs_of(work.solver))
+    if work.solver not in files:
+        files[work.solver] = {name: file.read_bytes() for name, file in files_beside(path).items()}
+    return Parcel(job, path.name, files[work.solver])
 
 
-def needs_of(work: Work) -> dict[str, str]:
-    """What of this machine enters the key of a run besides the program: what -> version or hash."""
-    spec = SolverSpec.parse(_solver_of(work))
+def needs_of(solver: str) -> tuple[str, str]:
+    """What of this machine enters the key of a run besides the program, and its version."""
+    spec = SolverSpec.parse(solver)
     if spec.module is not None:
         package, file = spec.module.partition(".")[0], spec.located()
-        found = ""
-        if file is not None:
-            code = hash_files(source_files(f"{spec.module}:{spec.class_name}", file, "svm"))
-            found = f"{installed_version(package)} {code}"
-        return {f"the module {spec.module}": found}
+        name = f"{spec.module}:{spec.class_name}"
+        code = hash_files(source_files(name, file, "svm")) if file else ""
+        return f"the module {spec.module}", code and f"{installed_version(package)} {code}"
     entry = entries().get(spec.registry_name or "")
     if entry is None or not entry.module.startswith("marginbench.solvers.peers."):
-        return {}
+        return "", ""
     package = getattr(getattr(import_module(entry.module), spec.class_name), "requires", "")
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        return {f"the package {package}": metadata.version(package)} if package else {}
-    return {f"the package {package}": ""}
-
-
-def _solver_of(work: Any) -> str:
-    """The name of the solver that a work runs."""
-    return str(work.solver)
+    if not package:
+        return "", ""
+    try:
+        return f"the package {package}", metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return f"the package {package}", ""
 
 
 # What a Dask worker does.
@@ -439,8 +434,10 @@ class DaskExecutor:
         self._timing, self._expected = timing, expected
         self._program, self._files = program(), dict[str, dict[str, bytes]]()
         self._topic = f"{_NAME}-{uuid.uuid4().hex}"
-        # The workers that are there and have the same program; those that are not used, and why.
+        # The workers that are there and have the same program; those that have not answered yet;
+        # those that are not used, and why.
         self._machines: dict[str, Machine] = {}
+        self._asked: set[str] = set()
         self._unused: dict[str, str] = {}
         # With timing: the model, once it is chosen, and the worker of each of its machines.
         self._model: tuple[Any, ...] | None = None
@@ -625,6 +622,7 @@ class DaskExecutor:
             return
         machine = self._machines.pop(address, None)
         self._unused.pop(address, None)
+        self._asked.discard(address)
         self._timed = {name: its for name, its in self._timed.items() if its != address}
         for flight in filter(None, map(self._flights.get, event.get("processing-tasks", ()))):
             name, flight.address = machine.name if machine else flight.machine, ""
@@ -632,10 +630,12 @@ class DaskExecutor:
             self._say(f"worker {name} ({address}) was lost; its run is begun again")
 
     def _welcome(self, address: str) -> None:
+        self._asked.add(address)
         self._ask(welcome, self._program, address, lambda found: self._welcomed(address, found))
 
     def _welcomed(self, address: str, found: Any) -> None:
         """Take in a worker that is ready, or why it is not."""
+        self._asked.discard(address)
         if isinstance(found, OSError | LookupError):
             return  # it is gone again
         if isinstance(found, Machine):
@@ -686,7 +686,8 @@ class DaskExecutor:
             self._idle_since, self._waits = now, False
             return
         waited = now - self._idle_since
-        if self._unused and self._machines.keys() <= self._unused.keys() and waited > _NONE_FITS:
+        none_fits = self._machines.keys() <= self._unused.keys() and not self._asked
+        if self._unused and none_fits and waited > _NONE_FITS:
             count, reason = len(self._unused), next(iter(self._unused.values()))
             raise EngineError(f"none of {plural(count, 'worker')} can be used: {reason}")
         if waited > _A_MOMENT and not self._waits:

@@ -99,16 +99,17 @@ def test_a_maker_in_a_file_travels_too(own: Path, tmp_path: Path) -> None:
 
 def test_a_registered_solver_needs_nothing_but_marginbench(tmp_path: Path) -> None:
     parcel = packed(job("SMO"), {})
-    assert (parcel.file, parcel.files, parcel.needs) == ("", {}, {})
+    assert (parcel.file, parcel.files, parcel.needs) == ("", {}, ("", ""))
     assert parcel.unpacked(tmp_path) == parcel.job
 
 
 @pytest.mark.slow
 def test_an_installed_module_must_be_the_same_there(tmp_path: Path) -> None:
     parcel = packed(job("sklearn.svm:SVC"), {})
-    assert "scikit-learn" in parcel.needs["the module sklearn.svm"]
+    assert parcel.needs[0] == "the module sklearn.svm"
+    assert "scikit-learn" in parcel.needs[1]
     assert parcel.unpacked(tmp_path) == parcel.job
-    other = type(parcel)(parcel.job, needs={"the module sklearn.svm": "scikit-learn 0.1"})
+    other = type(parcel)(parcel.job, needs=(parcel.needs[0], "scikit-learn 0.1"))
     with pytest.raises(UnfitError, match=r"the module sklearn\.svm is missing or not that of"):
         other.unpacked(tmp_path)
 
