@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from marginbench.harness.results.description import SCHEMA_VERSION, write_description
+from marginbench.harness.results.journal import Journal, record_line
 from marginbench.harness.results.mistakes import packed
-from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Checkpoint, Record
 
 
@@ -134,18 +135,17 @@ def write(folder, shape, seed=0):
     tasks = [f"task-{place}" for place in range(shape.tasks)]
     solvers = [_solver(place, shape.solvers) for place in range(shape.solvers)]
     folder.mkdir(parents=True)
-    store = RecordStore(folder / "runs")
-    planned = []
+    journal, planned = Journal(folder), []
     for task in tasks:
         hard = rng.random(_N_TEST)
         for solver in solvers:
             speed = rng.uniform(0.5, 1.0)
             for number in range(shape.seeds):
                 record = _record(rng, task, solver, number, speed, shape.checkpoints, hard)
-                store.write(record)
+                journal.append(record_line(record), sync=False)
                 planned.append(_planned(record))
     described = {
-        "schema_version": 2,
+        "schema_version": SCHEMA_VERSION,
         "kind": "svm",
         "marginbench": "0.1.0",
         "name": "large",
@@ -157,7 +157,9 @@ def write(folder, shape, seed=0):
         "solvers": solvers,
         "planned": planned,
     }
-    (folder / "study.json").write_text(json.dumps(described), encoding="utf-8")
+    journal.append_plan("large", {(r["task"], r["solver"], r["seed"]): r["key"] for r in planned})
+    journal.close()
+    write_description(folder, described)
 
 
 def _task(label):
@@ -183,7 +185,7 @@ def _solver(place, n):
 
 def _planned(record):
     names = ("key", "task", "solver", "seed")
-    return {"file": record.file_name} | {name: getattr(record, name) for name in names}
+    return {name: getattr(record, name) for name in names}
 
 
 def _record(rng, task, solver, seed, speed, n, hard):

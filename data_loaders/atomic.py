@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +30,8 @@ def replacing(path: Path, temporary: Path | None = None) -> Iterator[BinaryIO]:
     path : Path
         Its folder exists.
     temporary : Path, optional
-        The unfinished file, in the same folder; by default a name for this process alone.
+        The unfinished file, in the same folder; by default of a name that no process
+        of any machine that shares the folder has.
 
     Yields
     ------
@@ -38,7 +40,7 @@ def replacing(path: Path, temporary: Path | None = None) -> Iterator[BinaryIO]:
     if temporary is None:
         # Not mkstemp: its files are for the owner alone, and results are to be shared.
         # Nor the ending of the finished file: whoever lists those must not see this one.
-        temporary = path.with_name(f"{UNFINISHED}{os.getpid()}-{path.name}.part")
+        temporary = path.with_name(f"{UNFINISHED}{secrets.token_hex(4)}-{path.name}.part")
     try:
         with temporary.open("wb") as sink:
             yield sink

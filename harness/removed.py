@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 #: Commands such as "compact", and options such as "run --share" -> what to do instead.
-COMMANDS: Mapping[str, str] = {}
+COMMANDS: Mapping[str, str] = {
+    "compact": "a results folder holds few files as it is",
+    "run --share": "several commands may run a study in one folder without it",
+}
 _AS_ESTIMATOR = "wrap a program in a classifier, as docs/outside-solvers.md shows"
 #: Names of solvers -> what to do instead.
 SOLVERS: Mapping[str, str] = {"command": _AS_ESTIMATOR, "libsvm-tools": _AS_ESTIMATOR}
 #: Names of the package ``marginbench`` -> what to use instead.
-NAMES: Mapping[str, str] = {}
+NAMES: Mapping[str, str] = {
+    "read_record": "use load_results(folder), or parse_record(line) for a line of a journal",
+}
 
 
 def replacement(arguments: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..harness.results.remote.urls import is_url, local_folder
+from ..harness.results.objects import local_folder
 from .errors import ReportError as ReportError
 
 
@@ -19,7 +19,8 @@ def report(folder: Path | str, command: str = "") -> Path:
     Parameters
     ----------
     folder : Path or str
-        A folder with ``study.json`` and ``runs/``, or the URL of one, to which the page is pushed.
+        A folder with ``study.json`` and ``journal/``, or the URL of one, to which the page is
+        pushed.
     command : str, optional
         The command line that reproduces the results, shown on the page; by default the one that
         made them.
@@ -38,9 +39,8 @@ def report(folder: Path | str, command: str = "") -> Path:
     from .page import write_page
     from .results import load_results
 
-    path = write_page(Analysis(load_results(local_folder(folder))), command).path
-    if is_url(folder):
-        from ..harness.results.remote.opening import pushed_page
+    path = write_page(Analysis(load_results(local_folder(folder), write=True)), command).path
+    from ..harness.results.sync import pushed_page
 
-        pushed_page(path)
+    pushed_page(path)
     return path

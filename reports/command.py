@@ -19,42 +19,26 @@ _WIDTH = 110
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    app = build_app(write_report, write_page_only, import_report)
+    app = build_app(write_report, report, import_report)
     for command in COMMANDS:
         command.add(app)
     run_app(app)
 
 
 def write_report(results: Path, command: str) -> Path:
-    """Write the page as :func:`marginbench.report` does, and print the same results.
+    """Write the page as :func:`marginbench.report` does, and print the same results."""
+    # Imported here: the other commands write no report.
+    from .analysis import Analysis
+    from .page import write_page
+    from .results import load_results
+    from .terminal import summary
 
-    Nothing is computed where both are known to be the same as before.
-    """
-    from .unchanged import PageStamp
-
-    console = _console()
-    before = PageStamp.of(results, command, _settings(console))
-    printed = before.printed()
-    if printed is None:
-        path, printed, changed = _computed(results, command, console)
-        before.keep(printed)
-    else:
-        path, changed = results / "report.html", False
-    print(printed, end="")
-    if not changed:
+    analysis = Analysis(load_results(results, write=True))
+    page = write_page(analysis, command)
+    print_tables(summary(analysis))
+    if not page.changed:
         print("The report says the same already; its file stays as it is.")
-    return path
-
-
-def write_page_only(results: Path, command: str) -> Path:
-    """The same, but prints nothing."""
-    from .unchanged import PageStamp
-
-    before = PageStamp.of(results, command)
-    if before.printed() is None:
-        report(results, command)
-        before.keep("")
-    return results / "report.html"
+    return page.path
 
 
 def import_report() -> None:
@@ -65,31 +49,16 @@ def import_report() -> None:
     from .panels import Panels
     from .sections import Section
 
-    for module in ("analysis", "page", "results", "terminal", "unchanged"):
+    for module in ("analysis", "page", "results", "terminal"):
         import_module(f"marginbench.reports.{module}")
     members("marginbench.reports.sections", Section)
     members("marginbench.reports.panels", Panels)
 
 
-def _computed(results: Path, command: str, console: Console) -> tuple[Path, str, bool]:
-    """Make the page; its path, the tables to print, and whether its file has changed."""
-    # Imported here: the other commands write no report.
-    from .analysis import Analysis
-    from .page import write_page
-    from .results import load_results
-    from .terminal import summary
-
-    analysis = Analysis(load_results(results))
-    page = write_page(analysis, command)
-    # Captured: on a closed pipe rich would end the process with a code of its own.
-    with console.capture() as text:
-        console.print(summary(analysis))
-    return page.path, text.get(), page.changed
-
-
 def print_tables(tables: RenderableType) -> None:
     """Print tables as wide as the terminal, or in a fixed width where there is none."""
     console = _console()
+    # Captured: on a closed pipe rich would end the process with a code of its own.
     with console.capture() as text:
         console.print(tables)
     print(text.get(), end="")
@@ -102,18 +71,6 @@ def _console() -> Console:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH
     return console
-
-
-def _settings(console: Console) -> tuple[object, ...]:
-    """What printed tables depend on."""
-    return (
-        console.width,
-        console.is_terminal,
-        console.color_system,
-        console.no_color,
-        console.encoding,
-        console.legacy_windows,
-    )
 
 
 if __name__ == "__main__":

@@ -9,11 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..harness.errors import UserError
-from ..harness.results.description import (
-    SCHEMA_VERSION,
-    read_description,
-)
-from ..harness.results.records import file_name_of
+from ..harness.results.description import read_description
 from .errors import ReportError
 
 
@@ -137,10 +133,9 @@ class FeasibilityMethod(Solver):
 
 
 class PlannedRun(_Described):
-    """One run that the study asks for, and the file that holds its record."""
+    """One run that the study asks for."""
 
     key: str
-    file: str
     task: str
     solver: str
     seed: int
@@ -157,8 +152,7 @@ class Size(_Described):
 class Study(_Described):
     """What all kinds of studies say of themselves.
 
-    What is planned may be a part of the study: ``of`` says of how much. Studies of older versions
-    do not say.
+    What is planned may be a part of the study: ``of`` says of how much.
     """
 
     kind: str
@@ -216,38 +210,12 @@ def read_study(folder: Path) -> Study:
             "`marginbench run` wrote"
         )
     try:
-        study = _STUDIES.validate_python(_upgraded(found))
+        study = _STUDIES.validate_python(found)
     except ValidationError as error:
         problem = _first_problem(error)
         raise ReportError(f"{path}: not a study of this release ({problem})") from None
-    except KeyError as error:
-        raise ReportError(f"{path}: not a study of this release ({error} is missing)") from None
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ReportError(f"{path}: not a study of this release ({error})") from None
     _check_labels(path, study)
     return study
-
-
-def _upgraded(study: dict[str, Any]) -> dict[str, Any]:
-    """A study of version 1 in today's words; others as they are."""
-    version = study.get("schema_version")
-    if version not in (1, 2, SCHEMA_VERSION):
-        raise ValueError(f"its schema_version is {version}, this release reads {SCHEMA_VERSION}")
-    if version != 1:
-        return study
-    if study.get("kind") != "feasibility":
-        return study | {"kind": "svm"}
-    return study | {
-        "tasks": study["parts"],
-        "solvers": [{"class": method["name"]} | method for method in study["methods"]],
-        "planned": [_upgraded_run(run) for run in study["planned"]],
-    }
-
-
-def _upgraded_run(run: Mapping[str, Any]) -> dict[str, Any]:
-    key, task, solver, seed = (run[name] for name in ("key", "part", "method", "seed"))
-    file = file_name_of(key, task, solver, seed)
-    return {"key": key, "file": file, "task": task, "solver": solver, "seed": seed}
 
 
 def _first_problem(error: ValidationError) -> str:

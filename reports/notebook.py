@@ -13,8 +13,8 @@ from ..harness.execution.outcomes import RunSummary
 from ..harness.execution.running import run as _run
 from ..harness.planning.plan import kind_named
 from ..harness.results.description import read_description
+from ..harness.results.objects import local_folder
 from ..harness.results.plans import restored_study
-from ..harness.results.remote.urls import local_folder
 from ..harness.words import plural
 from . import report as _report
 from .errors import ReportError
@@ -172,7 +172,7 @@ def load_results(folder: Path | str) -> StudyResults:
     Parameters
     ----------
     folder : Path or str
-        A folder with ``study.json`` and ``runs/``, or the URL of one.
+        A folder with ``study.json`` and ``journal/``, or the URL of one.
 
     Returns
     -------

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from ..harness.errors import RecordError
 from ..harness.planning.plan import kind_named
 from ..harness.results.measures import counter_measures
-from ..harness.results.records import EXPECTED_STATUSES, CheckpointBase, RecordBase, schema_of
-from ..harness.results.store import RecordStore
-from ..harness.words import REASON_LIMIT, visible, visible_lines
+from ..harness.results.records import EXPECTED_STATUSES, RecordBase, schema_of
+from ..harness.results.table import runs_table
 from ..solvers.numeric.counters import (
     FeasibilityCounters,
     computed_counters,
@@ -71,7 +69,7 @@ class Results:
     traces: pd.DataFrame
 
 
-def load_results(folder: Path) -> Results:
+def load_results(folder: Path, *, write: bool = False) -> Results:
     """Read the study and the records of its planned runs.
 
     Records that the study does not plan (another selection, an older source) are left aside.
@@ -79,7 +77,9 @@ def load_results(folder: Path) -> Results:
     Parameters
     ----------
     folder : Path
-        The results folder: ``study.json`` and ``runs/``.
+        The results folder: ``study.json`` and ``journal/``.
+    write : bool
+        Whether ``runs.parquet`` is written, from which they are read the next time.
 
     Returns
     -------
@@ -92,27 +92,21 @@ def load_results(folder: Path) -> Results:
     """
     study = read_study(folder)
     record_type = kind_named(study.kind).record
-    store = RecordStore(folder / "runs")
+    table, damaged = runs_table(folder, record_type, write=write)
     solvers = {solver.label: solver for solver in study.solvers}
+    recorded = _rows(table.drop_columns(["kind", "trace"]))
+    places = {row["key"]: place for place, row in enumerate(recorded)}
     rows: list[dict[str, Any]] = []
-    traces = _TraceColumns(record_type)
     for planned in _in_study_order(study):
-        record = _read_planned(store, planned, record_type)
-        row = _run_row(planned, record)
-        traits = solvers[planned.solver].traits_in(row)
-        row |= traits
+        place = places.get(planned.key)
+        row = _without_record(planned, damaged) if place is None else recorded[place]
+        row |= solvers[planned.solver].traits_in(row)
         row["ok"] = row["status"] in OK_STATUSES
         rows.append(row)
-        if isinstance(record, RecordBase):
-            traces.add(row, _states(record, row["ok"]))
     flags = ("ok", *(study.solvers[0].traits_in({}) if study.solvers else ()))
-    return Results(
-        folder=folder,
-        kind=study.kind,
-        study=study,
-        runs=_runs_frame(rows, record_type, flags),
-        traces=traces.frame(flags),
-    )
+    runs = _runs_frame(rows, record_type, flags)
+    order = [places.get(row["key"], -1) for row in rows]
+    return Results(folder, study.kind, study, runs, _traces(table, order, runs, flags))
 
 
 def _in_study_order(study: Study) -> list[PlannedRun]:
@@ -121,102 +115,70 @@ def _in_study_order(study: Study) -> list[PlannedRun]:
     return sorted(study.planned, key=lambda run: (tasks[run.task], solvers[run.solver], run.seed))
 
 
-@dataclass(frozen=True)
-class _NoRecord:
-    """Why a planned run has no record to show."""
-
-    status: Literal["missing", "damaged"]
-    reason: str
+def _rows(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a table, with a column for each counter."""
+    rows = table.to_pylist()
+    return [row | dict(row.pop("counters") or ()) for row in rows]
 
 
-def _read_planned(
-    store: RecordStore, planned: PlannedRun, record_type: type[RecordBase]
-) -> RecordBase | _NoRecord:
-    name = f"runs/{planned.file}"
-    try:
-        record = store.load(planned.file)
-    except RecordError as error:
-        return _NoRecord("damaged", f"runs/{str(error).removeprefix(f'{store.folder}/')}")
-    if record is None:
-        return _NoRecord("missing", f"no record: {name} does not exist")
-    if not isinstance(record, record_type):
-        return _NoRecord("damaged", f"{name}: is of a study of the kind {record.kind!r}")
-    for item in _IDENTITY:
-        found, expected = getattr(record, item), getattr(planned, item)
-        if found != expected:
-            return _NoRecord("damaged", f"{name}: has {item} {found!r}, not {expected!r}")
-    return record
-
-
-def _run_row(planned: PlannedRun, record: RecordBase | _NoRecord) -> dict[str, Any]:
-    if isinstance(record, RecordBase):
-        row = record.row()
-        # Records of earlier releases may hold whatever a solver said, in any length.
-        return row | {
-            "reason": visible(row["reason"], REASON_LIMIT),
-            "traceback": visible_lines(row["traceback"]),
-        }
+def _without_record(planned: PlannedRun, damaged: Mapping[str, str]) -> dict[str, Any]:
     row = {name: getattr(planned, name) for name in _IDENTITY}
-    return row | {"status": record.status, "reason": visible(record.reason, REASON_LIMIT)}
+    if planned.key in damaged:
+        return row | {"status": "damaged", "reason": damaged[planned.key]}
+    return row | {"status": "missing", "reason": "no record in the journal"}
 
 
-def _states(record: RecordBase, ok: bool) -> list[CheckpointBase]:
-    """The checkpoints of a run, or its final state where it ended as planned without any."""
-    if record.trace or not ok:
-        return record.trace
-    names = [item.name for item in fields(record.checkpoint)]
-    return [record.checkpoint(**{name: getattr(record, name) for name in names})]
-
-
-class _TraceColumns:
-    """The checkpoints of all runs, column by column: a dict for each would take the memory of ten.
+def _traces(
+    table: pa.Table, order: Sequence[int], runs: pd.DataFrame, flags: tuple[str, ...]
+) -> pd.DataFrame:
+    """A row for each checkpoint of each run.
 
     Parameters
     ----------
-    record_type : type of RecordBase
+    table : pyarrow.Table
+    order : sequence of int
+        The row of the table for each of the runs, -1 for none.
+    runs : DataFrame
+    flags : tuple of str
+        The traits of runs.
     """
-
-    def __init__(self, record_type: type[RecordBase]) -> None:
-        known = [item.name for item in fields(record_type.checkpoint) if item.name != "counters"]
-        self._runs: list[dict[str, Any]] = []
-        self._lengths: list[int] = []
-        self._columns: dict[str, list[Array]] = {name: [] for name in known}
-        self._counts: list[dict[str, Array]] = []
-
-    def add(self, row: dict[str, Any], states: Sequence[CheckpointBase]) -> None:
-        """Take the checkpoints of a run, whose row is given."""
-        self._runs.append(row)
-        self._lengths.append(len(states))
-        for name, parts in self._columns.items():
-            # None becomes NaN.
-            parts.append(np.array([getattr(state, name) for state in states], np.float64))
-        counters = [state.counters or {} for state in states]
-        names = dict.fromkeys(name for counted in counters for name in counted)
-        self._counts.append(
-            {name: np.array([c.get(name) for c in counters], np.float64) for name in names}
-        )
-
-    def frame(self, flags: tuple[str, ...]) -> pd.DataFrame:
-        """A row for each checkpoint; ``flags`` are the traits of runs."""
-        runs = pd.DataFrame(self._runs, columns=["task", "solver", "seed", "status", *flags])
-        frame = runs.loc[runs.index.repeat(self._lengths)].reset_index(drop=True)
-        columns = {"checkpoint": _joined([np.arange(n) for n in self._lengths], np.int64)}
-        columns |= {name: _joined(parts) for name, parts in self._columns.items()}
-        counters = {
-            **counter_measures(),
-            **{name: None for found in self._counts for name in found},
-        }
-        columns |= {name: self._counter(name) for name in counters if name not in columns}
-        return _with_sums(frame.assign(**columns).astype(dict.fromkeys(flags, "bool")))
-
-    def _counter(self, name: str) -> Array:
-        """Its counts, NaN where it was not counted."""
-        parts = zip(self._counts, self._lengths, strict=True)
-        return _joined([found.get(name, np.full(n, np.nan)) for found, n in parts])
+    places = pa.array([place for place in order if place >= 0], pa.int64())
+    stored = table.take(places)["trace"].combine_chunks()
+    runs = runs[np.array(order, int) >= 0].reset_index(drop=True)
+    states = stored.flatten()
+    numbers = [item.name for item in states.type if item.name != "counters"]
+    frame = pd.DataFrame(
+        {name: states.field(name).to_numpy(zero_copy_only=False) for name in numbers}, dtype=float
+    )
+    counted = _counters(states.field("counters"))
+    frame = frame.assign(**{name: counts for name, counts in counted.items() if name not in frame})
+    lengths = stored.value_lengths().to_numpy(zero_copy_only=False)
+    frame["run"] = np.repeat(np.arange(len(runs)), lengths)
+    # A run that ended as planned without a trace shows its final state.
+    final = runs.index[runs["ok"] & (lengths == 0)]
+    last = runs.loc[final].reindex(columns=[*{**frame, **counter_measures()}]).assign(run=final)
+    frame = pd.concat([part for part in (frame, last) if len(part)] or [frame])
+    frame = frame.sort_values("run", kind="stable").reset_index(drop=True)
+    names = [name for name in {**counter_measures(), **frame} if name not in (*numbers, "run")]
+    about = runs.loc[frame["run"], ["task", "solver", "seed", "status", *flags]]
+    about = about.reset_index(drop=True)
+    about["checkpoint"] = frame.groupby("run").cumcount().astype(np.int64)
+    columns = frame.reindex(columns=[*numbers, *names]).astype(np.float64)
+    return _with_sums(pd.concat([about, columns], axis="columns"))
 
 
-def _joined(parts: Sequence[npt.NDArray[Any]], dtype: type = np.float64) -> npt.NDArray[Any]:
-    return np.concatenate(parts) if parts else np.empty(0, dtype)
+def _counters(stored: pa.MapArray) -> dict[str, Array]:
+    """The counts of each counter, NaN where it was not counted."""
+    counts = np.repeat(np.arange(len(stored)), np.diff(stored.offsets.to_numpy()))
+    found: dict[str, Array] = {}
+    start, end = stored.offsets[0].as_py(), stored.offsets[-1].as_py()
+    keys = stored.keys.slice(start, end - start).dictionary_encode()
+    values = stored.items.slice(start, end - start).to_numpy().astype(np.float64)
+    for code, name in enumerate(keys.dictionary.to_pylist()):
+        chosen = keys.indices.to_numpy() == code
+        found[name] = np.full(len(stored), np.nan)
+        found[name][counts[chosen]] = values[chosen]
+    return found
 
 
 def _runs_frame(

@@ -138,7 +138,7 @@ def same():
         "solvers/kernels/oracle.py",
         "solvers/stochastic/pegasos.py",
         "solvers/interface/base.py",
-        "harness/execution/session.py",
+        "harness/execution/runner.py",
         "harness/cli/app.py",
         "reports/page.py",
         "reports/analysis.py",

@@ -20,7 +20,7 @@ from benchmarks.compare.scheduling import Clocked
 from marginbench.harness.execution.jobs import Ended, Event, Job
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.outcomes import Ending
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.plan import Run
 from marginbench.harness.study.svm import Study
 

@@ -38,7 +38,7 @@ from marginbench.harness.execution.jobs import (
     Waiting,
 )
 from marginbench.harness.execution.local import LocalPool
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.study.toml import load_study
 
 _STUDY = """

@@ -35,7 +35,7 @@ from marginbench.harness.execution.jobs import (
 )
 from marginbench.harness.execution.outcomes import Ending
 from marginbench.harness.execution.progress import PlainProgress
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.plan import Run
 from marginbench.harness.study.svm import Study
 

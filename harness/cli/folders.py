@@ -1,57 +1,37 @@
-"""The commands that reorganise results folders."""
+"""Results folders on the command line, and the command that merges them."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from ..results.remote.urls import is_url, local_folder
+from ..results.objects import is_url, local_folder
 from .output import complain
-from .stores import changeable
-
-if TYPE_CHECKING:
-    from ..results.folders.compacting import Compaction
 
 _Json = Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")]
 
 
+def results_folder(text: str) -> Path:
+    """The results folder that an argument names; of a URL its mirror, brought up to date."""
+    # A function of its own: its name is that of the argument in the help.
+    return local_folder(text)
+
+
+#: An argument that is a results folder or a URL.
+Results = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DIR|URL", parser=results_folder, help="A results folder, or the URL of one."
+    ),
+]
+
+
 def add(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    app.command("compact", help="Gather the records of a results folder into few files.")(_compact)
     app.command("merge", help="Merge results folders of one study, as of several machines.")(_merge)
-
-
-def _compact(
-    results: Annotated[
-        str, typer.Argument(metavar="DIR|URL", help="A results folder, or the URL of one.")
-    ],
-    as_json: _Json = False,
-) -> int:
-    from ..results.folders.compacting import compact
-
-    with changeable(results, _say) as folder:
-        done = compact(folder, say=_say)
-    for line in done.damaged:
-        complain(f"not gathered: {line}", done.exit_code)
-    typer.echo(
-        json.dumps(done.as_dict() | _named("results", results) | {"exit_code": done.exit_code})
-        if as_json
-        else _in_words(done)
-    )
-    return int(done.exit_code)
-
-
-def _in_words(done: Compaction) -> str:
-    from ..words import plural
-
-    gathered = (
-        f"{plural(done.gathered, 'record')} gathered" if done.gathered else "nothing to gather"
-    )
-    files = f"{plural(done.records, 'record')} in {plural(done.files, 'compacted file')}"
-    sizes = f"{done.bytes_before / 1e6:.1f} MB before, {done.bytes_after / 1e6:.1f} MB now"
-    return f"{gathered}; {files}; {sizes}"
 
 
 def _merge(
@@ -75,29 +55,22 @@ def _merge(
     ] = "",
     as_json: _Json = False,
 ) -> int:
-    from ..results.folders.merging import merge
+    from ..results.merging import merge
+    from ..results.sync import changeable
     from ..words import plural
 
     sides = {text: local_folder(text) for text in folders}
     preferred = str(sides.get(prefer, prefer))
-    with changeable(out, _say) as folder:
-        done = merge(list(sides.values()), folder, prefer=preferred, say=_say)
+    with changeable(out) as folder:
+        done = merge(list(sides.values()), folder, prefer=preferred)
     for line in done.damaged:
         complain(f"not merged: {line}", done.exit_code)
     if as_json:
-        typer.echo(json.dumps(done.as_dict() | _named("out", out) | {"exit_code": done.exit_code}))
+        place = {"out": out} if is_url(out) else {}
+        typer.echo(json.dumps(done.as_dict() | place | {"exit_code": done.exit_code}))
         return int(done.exit_code)
     for conflict in done.conflicts:
         typer.echo(f"{conflict.run}: {conflict.what}; decided by --prefer {prefer}")
     same = f"{plural(done.alike, 'run')} in several folders with the same values"
     typer.echo(f"{plural(done.records, 'record')} in {out}: {done.copied} copied; {same}")
     return int(done.exit_code)
-
-
-def _named(key: str, place: str) -> dict[str, str]:
-    """A store by its URL, in the place of its mirror."""
-    return {key: place} if is_url(place) else {}
-
-
-def _say(line: str) -> None:
-    typer.echo(line, err=True)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import EXIT_DATA, InterruptedRunError, UserError, first_line
+from .folders import Results
 from .output import complain
-from .stores import Results, pushed
 
 if TYPE_CHECKING:
     from ..execution.outcomes import RunSummary
@@ -93,9 +93,6 @@ def _add_run(
                 show_default=False,
             ),
         ] = None,
-        share: Annotated[
-            bool, typer.Option("--share", help="Let other commands run the study in this folder.")
-        ] = False,
         retry_failed: Annotated[
             bool, typer.Option("--retry-failed", help="Run again what did not go as planned.")
         ] = False,
@@ -128,7 +125,7 @@ def _add_run(
     ) -> int:
         if quiet and log_json:
             raise UserError("--quiet shows nothing while --log-json logs events; give one")
-        command = _command_line(study, dataset, solver, seeds, jobs, timeout, out, where, share)
+        command = _command_line(study, dataset, solver, seeds, jobs, timeout, out, where)
         show = _show_json if as_json else _show_path if quiet else _show_lines
         options: dict[str, Any] = {
             "datasets": dataset,
@@ -152,8 +149,8 @@ def _add_run(
             typer.echo(document if as_json else "\n".join(shown.lines()))
             return 0
         options |= {"log_json": log_json, "engine": engine}
-        whole = _command_line(study, None, None, None, jobs, timeout, out, share=share)
-        options |= {"share": share, "command": command, "whole_command": whole}
+        whole = _command_line(study, None, None, None, jobs, timeout, out)
+        options |= {"command": command, "whole_command": whole}
         options["meanwhile"] = import_report
         try:
             summary = running.run(study, out, **options)
@@ -163,8 +160,10 @@ def _add_run(
                 if as_json:
                     _show_json(error.summary, page, exit_code=error.exit_code)
             raise
+        from ..results.sync import pushed_page
+
         write = write_page if quiet or as_json else write_report
-        report = pushed(write(summary.results, _command_of(summary.results)))
+        report = pushed_page(write(summary.results, _command_of(summary.results)))
         for reason in summary.data_errors:
             complain(reason, EXIT_DATA)
         show(summary, report)
@@ -208,6 +207,7 @@ def _page_of_a_part(
     wrong here may hide how to resume.
     """
     from ..interrupts import interrupted_after
+    from ..results.sync import pushed_page
 
     assert error.summary is not None
     results = error.summary.results
@@ -216,7 +216,7 @@ def _page_of_a_part(
         say("interrupted; writing the report of what is recorded (Ctrl-C again to end at once)")
     try:
         with interrupted_after(_PAGE_SECONDS, f"marginbench: {error}"):
-            page = pushed(write_page(results, _command_of(results)))
+            page = pushed_page(write_page(results, _command_of(results)))
     except Exception as problem:  # noqa: BLE001 - a bug too: 'report' shows it in full
         say(f"no report: {first_line(problem)}")
         return None
@@ -229,7 +229,9 @@ def _add_report(app: typer.Typer, write_report: ReportWriter) -> None:
     def report(
         results: Results,
     ) -> None:
-        typer.echo(f"report: {pushed(write_report(results, _command_of(results)))}")
+        from ..results.sync import pushed_page
+
+        typer.echo(f"report: {pushed_page(write_report(results, _command_of(results)))}")
 
 
 def _explain(
@@ -238,7 +240,7 @@ def _explain(
         str | None,
         typer.Argument(
             metavar="RUN",
-            help="Only this run: a record's file, the beginning of a key, or TASK/SOLVER/SEED.",
+            help="Only this run: the beginning of a key, or TASK/SOLVER/SEED.",
             show_default=False,
         ),
     ] = None,
@@ -279,7 +281,6 @@ def _command_line(
     timeout: float | None,
     out: str | None,
     where: str | None = None,
-    share: bool = False,
 ) -> str:
     """The command that makes the same results."""
     words = ["marginbench", "run", *([study] if study else [])]
@@ -297,5 +298,4 @@ def _command_line(
     for flag, value in options:
         if value is not None:
             words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
-    words += ["--share"] if share else []
     return shlex.join(words)

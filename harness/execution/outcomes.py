@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from ..errors import EXIT_DATA, EXIT_OK, EXIT_RUNS
 from ..planning.forecast import recorded_seconds
+from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase, Status
 from ..words import REASON_LIMIT, visible
 
@@ -91,13 +92,13 @@ class Ending:
     solving_s: float | None
 
     @classmethod
-    def of(cls, record: RecordBase) -> Self:
+    def of(cls, record: RecordBase | Entry) -> Self:
         """How the run of a record ended."""
         failure = "" if record.status in EXPECTED_STATUSES else failure_line(record)
         return cls(record.status, failure, recorded_seconds(record), record.wall_s)
 
 
-def failure_line(record: RecordBase) -> str:
+def failure_line(record: RecordBase | Entry) -> str:
     """One line for a run that did not go as planned."""
     reason = f" ({visible(record.reason, REASON_LIMIT)})" if record.reason else ""
     return f"{record.task} / {record.solver} / seed {record.seed}: {record.status}{reason}"

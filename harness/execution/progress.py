@@ -22,6 +22,7 @@ from ..planning.forecast import (
     span,
 )
 from ..planning.plan import Run, kind_named
+from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..words import REASON_LIMIT, plural, visible
 from .outcomes import Ending
@@ -49,7 +50,7 @@ class Progress(Protocol):
 
     def ended(self, record: RecordBase) -> None: ...
 
-    def recorded(self, run: Run, record: RecordBase) -> None:
+    def recorded(self, run: Run, record: Entry) -> None:
         """Another command has recorded a run that was to be done here."""
         ...
 
@@ -75,7 +76,7 @@ class SilentProgress:
     def ended(self, record: RecordBase) -> None:
         pass
 
-    def recorded(self, run: Run, record: RecordBase) -> None:
+    def recorded(self, run: Run, record: Entry) -> None:
         pass
 
     def refresh(self) -> None:
@@ -147,7 +148,7 @@ class Tally:
         running = [(ran.pair, now - ran.since) for ran in self.running.values()]
         return self.forecast.remaining(self.left, running)
 
-    def recorded(self, run: Run, record: RecordBase) -> None:
+    def recorded(self, run: Run, record: Entry) -> None:
         pair = Pair.of(run)
         self.left[pair] -= 1
         self.to_do -= 1
@@ -204,7 +205,7 @@ class PlainProgress:
         left = f", on {ran.machine}" * bool(ran.machine) + f", {eta} left" * bool(eta)
         self.say(f"[{self._tally.done}/{self._tally.to_do}] {outcome_line(record)}{left}")
 
-    def recorded(self, run: Run, record: RecordBase) -> None:
+    def recorded(self, run: Run, record: Entry) -> None:
         self._tally.recorded(run, record)
 
     def refresh(self) -> None:
@@ -248,7 +249,7 @@ class LiveProgress:
         counter = f"[{self._tally.done}/{self._tally.to_do}] "
         self._console.print(Text(visible(counter + outcome_line(record)), style=style))
 
-    def recorded(self, run: Run, record: RecordBase) -> None:
+    def recorded(self, run: Run, record: Entry) -> None:
         self._tally.recorded(run, record)
 
     def refresh(self) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from ..planning.plan import Run
+from ..results.journal import Entry
 from ..results.records import RecordBase
 from ..words import REASON_LIMIT, visible
 from .outcomes import Ending
@@ -64,7 +65,7 @@ class JsonProgress:
             left_s=None if left is None else [left.low, left.high],
         )
 
-    def recorded(self, run: Run, record: RecordBase) -> None:
+    def recorded(self, run: Run, record: Entry) -> None:
         self._tally.recorded(run, record)
         self._tell(
             "recorded",

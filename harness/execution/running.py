@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..planning.report import Preview, preview as preview_study
-from ..results.remote.urls import StoreUrl, is_url
+from ..results.objects import is_url, local_folder
+from ..results.sync import synced
 from ..study.model import StudyBase, StudyFile
 from ..study.select import of_its_own, select
 from ..study.toml import completed_study, load_study
@@ -18,8 +19,7 @@ from .local import check_jobs, one_worker
 from .outcomes import RunSummary
 from .progress import PlainProgress, Progress, SilentProgress, choose_progress
 from .progress_json import JsonProgress
-from .session import run_study
-from .sharing import Sharing
+from .runner import run_study
 
 #: What is run where no study is named.
 _DEFAULT = "quickstart"
@@ -36,7 +36,6 @@ def run(
     where: str | None = None,
     jobs: int = 1,
     retry_failed: bool = False,
-    share: bool = False,
     command: str = "",
     whole_command: str = "",
     quiet: bool = False,
@@ -45,6 +44,8 @@ def run(
     meanwhile: Callable[[], None] = lambda: None,
 ) -> RunSummary:
     """Run a study and record every run; what is recorded already is not repeated.
+
+    Several commands may run a study in one folder or store at the same time: they share the work.
 
     Parameters
     ----------
@@ -66,9 +67,6 @@ def run(
         Runs at the same time. More than one disturbs the timings.
     retry_failed : bool
         Run again what did not go as planned.
-    share : bool
-        Other commands may run the study in the same folder, on a file system that machines share.
-        In a store they always may.
     command : str
         The command line that runs this.
     whole_command : str
@@ -103,7 +101,7 @@ def run(
     progress: Progress = SilentProgress() if quiet else choose_progress(jobs)
     if log_json:
         progress = JsonProgress(jobs, sys.stderr)
-    with _opened(_place(chosen, out), progress.say, share=share) as (results, sharing, store):
+    with _opened(_place(chosen, out), progress.say) as (results, exchange, store):
         summary = run_study(
             chosen,
             results,
@@ -114,7 +112,8 @@ def run(
             whole_command=whole_command,
             progress=progress,
             engine=engine,
-            sharing=sharing,
+            exchange=exchange,
+            place=store,
             meanwhile=meanwhile,
         )
     return replace(summary, store=store)
@@ -122,17 +121,14 @@ def run(
 
 @contextlib.contextmanager
 def _opened(
-    place: str | Path, say: Callable[[str], None], *, share: bool
-) -> Iterator[tuple[Path, Sharing | None, str]]:
-    """The results folder, the other commands on it, and its URL; for a URL, its mirror."""
-    if not share and not is_url(place):
+    place: str | Path, say: Callable[[str], None]
+) -> Iterator[tuple[Path, Callable[[], None] | None, str]]:
+    """The results folder, what exchanges it with a store, and its URL; for a URL, its mirror."""
+    if not is_url(place):
         yield Path(place), None, ""
         return
-    from ..results.remote.opening import shared
-
-    url = StoreUrl.parsed(place) if is_url(place) else StoreUrl.of_folder(Path(place))
-    with shared(url, str(place), say) as (results, sharing):
-        yield results, sharing, str(url) if is_url(place) else str(place)
+    with synced(str(place), say) as (results, exchange):
+        yield results, exchange, str(place)
 
 
 def preview(
@@ -168,7 +164,7 @@ def preview(
     _, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
     progress: Progress = SilentProgress() if quiet else PlainProgress(jobs, sys.stderr)
     check_jobs(jobs)
-    results = _existing(_place(chosen, out))
+    results = local_folder(_place(chosen, out), is_new=True)
     with one_worker() as worker:
         return preview_study(
             chosen, results, worker, progress.say, jobs=jobs, retry_failed=retry_failed
@@ -203,12 +199,3 @@ def _loaded(study: str | Path | StudyBase) -> StudyBase:
 def _place(study: StudyBase, out: str | Path | None) -> str | Path:
     """The results folder or its URL."""
     return Path("results") / study.name if out is None else out
-
-
-def _existing(place: str | Path) -> Path:
-    """The results folder, perhaps an empty one, to be read."""
-    if not is_url(place):
-        return Path(place)
-    from ..results.remote.opening import fetched
-
-    return fetched(place, is_new=True)

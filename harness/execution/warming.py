@@ -27,7 +27,7 @@ from ..study.model import SolverEntry, StudyBase
 from ..study.svm import Study
 from ..study.toml import load_study, study_names
 from .progress import Progress, SilentProgress
-from .session import run_study
+from .runner import run_study
 
 # Says what was warmed; beside the machine code, so that it is gone with it.
 _STAMP = "warm.json"

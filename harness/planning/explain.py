@@ -13,13 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import RecordError, UserError
+from ..errors import UserError
 from ..execution.jobs import Executor
 from ..results.description import read_description
+from ..results.journal import FOLDER, Cell, Entry, Journal
 from ..results.plans import added_labels, restored_study
-from ..results.records import RecordBase
-from ..results.store import RecordStore
-from ..results.superseded import FOLDER, files_by_stem, stem_of
 from ..study.model import StudyBase
 from ..words import plural
 from .fingerprint import read_sources
@@ -27,7 +25,7 @@ from .plan import Kind, Run, kind_named
 from .preflight import SolverInfo, preflight
 from .reuse import wider_limits
 
-#: "recorded": reused; "superseded": reused, taken back from the records of earlier versions;
+#: "recorded": reused; "superseded": reused, a record of an earlier version that counts again;
 #: "repeated": its limit is wider now; "stale": recorded under another key; "missing": not recorded.
 State = Literal["recorded", "superseded", "repeated", "stale", "damaged", "missing"]
 
@@ -67,10 +65,11 @@ class Explained:
     state : str
     reason : str
         One line.
-    key, file : str
+    key : str
         Of the run as it is planned today.
     record : str
-        The file that it is compared with, from the results folder; empty if there is none.
+        The line that it is compared with: a file of the journal and the byte where the line
+        begins; empty if there is none.
     differences : tuple of Difference
         What the keys differ in.
     """
@@ -81,7 +80,6 @@ class Explained:
     state: State
     reason: str
     key: str
-    file: str
     record: str = ""
     differences: tuple[Difference, ...] = ()
 
@@ -112,36 +110,28 @@ def explain(
     described = read_description(results)
     if described is None:
         raise UserError(f"{results}: no results here (study.json is missing)")
-    if "study" not in described:
-        raise UserError(
-            f"{results}: written by an earlier release, which did not store the study; run the "
-            "study again first"
-        )
     kind = kind_named(described["kind"])
     study = restored_study(kind.study, described["study"], results)
     return _explained(results, described, kind, study, executor, say)
 
 
 def chosen(found: Sequence[Explained], name: str) -> list[Explained]:
-    """The runs of a name: a record's file, the beginning of a key, or "task/solver/seed".
+    """The runs of a name: the beginning of a key, or "task/solver/seed".
 
     Raises
     ------
     UserError
         If there is none.
     """
-    file = Path(name).name
     runs = [
         item
         for item in found
-        if file in (item.file, Path(item.record).name)
-        or (len(name) > 3 and item.key.startswith(name))
+        if (len(name) > 3 and item.key.startswith(name))
         or name.replace(" ", "") == f"{item.task}/{item.solver}/{item.seed}".replace(" ", "")
     ]
     if not runs:
         raise UserError(
-            f"no planned run {name!r}; give the name of a record's file, the beginning of a key, "
-            "or TASK/SOLVER/SEED"
+            f"no planned run {name!r}; give the beginning of a key, or TASK/SOLVER/SEED"
         )
     return runs
 
@@ -211,61 +201,37 @@ class _Finder:
         self, results: Path, kind: Kind, study: StudyBase, solvers: Mapping[str, SolverInfo]
     ) -> None:
         self.results, self.kind, self.study, self.solvers = results, kind, study, solvers
-        self.runs = RecordStore(results / "runs")
-        self.aside = RecordStore(results / FOLDER)
-        self._files = {store: files_by_stem(store) for store in (self.runs, self.aside)}
+        self.journal = Journal(results)
+        self.damages = {item.key: item for item in self.journal.damages}
+        # The last record of each run, under whatever key.
+        self._latest: dict[Cell, Entry] = {entry.cell: entry for entry in self.journal.entries}
 
     def explain(self, run: Run) -> Explained:
         """What would be done about a run, and why."""
-        place = self.runs.place(run.file_name)
-        record = _loaded(self.runs, run.file_name)
-        if isinstance(record, RecordError):
-            return self._told(run, "damaged", str(record).removeprefix(f"{place}: "), place)
-        if record is not None and record.key == run.key:
-            limits = wider_limits(self.kind, self.study.budget, record)
+        cell = (run.task, run.solver, run.seed)
+        entry = self.journal.recorded(run.key)
+        if entry is not None:
+            limits = wider_limits(self.kind, self.study.budget, entry)
             if limits:
                 raised = " and ".join(limits)
-                reason = f"it ended with {record.status!r}, and {raised} is higher now"
-                return self._told(run, "repeated", reason, place)
-            reason = f"its record is current ({record.status})"
-            return self._told(run, "recorded", reason, place)
-        aside = _loaded(self.aside, run.file_name)
-        if isinstance(aside, RecordBase) and aside.key == run.key:
-            reason = f"its record is taken back from {FOLDER}"
-            return self._told(run, "superseded", reason, self.aside.folder / run.file_name)
-        return self._without_current_record(run)
-
-    def _without_current_record(self, run: Run) -> Explained:
-        places: tuple[tuple[State, RecordStore, str], ...] = (
-            ("stale", self.runs, "its record has another key"),
-            ("missing", self.aside, f"no record but one in {FOLDER}, which has another key"),
-        )
-        for state, store, words in places:
-            latest = self._latest(store, run)
-            if latest is not None:
-                path, record = latest
-                differences = tuple(self._differences(record, run))
-                if not differences:
-                    words += "; it is of an earlier release and does not say what it is made of"
-                return self._told(run, state, words, path, differences)
+                reason = f"it ended with {entry.status!r}, and {raised} is higher now"
+                return self._told(run, "repeated", reason, entry)
+            if self.journal.plan.get(cell) != run.key:
+                reason = "its record is of an earlier plan, and counts again"
+                return self._told(run, "superseded", reason, entry)
+            return self._told(run, "recorded", f"its record is current ({entry.status})", entry)
+        if run.key in self.damages:
+            return self._told(run, "damaged", str(self.damages[run.key]))
+        latest = self._latest.get(cell)
+        if latest is not None:
+            differences = tuple(self._differences(latest, run))
+            return self._told(run, "stale", "its record has another key", latest, differences)
         reason = f"no record; it cannot start: {run.failure}" if run.failure else "no record"
         return self._told(run, "missing", reason)
 
-    def _latest(self, store: RecordStore, run: Run) -> tuple[Path, RecordBase] | None:
-        """The newest record of the same task, solver and seed under another key."""
-        found = []
-        for name in self._files[store].get(stem_of(run.file_name), ()):
-            record = _loaded(store, name)
-            if isinstance(record, RecordBase) and (
-                (record.task, record.solver, record.seed) == (run.task, run.solver, run.seed)
-            ):
-                found.append((store.place(name), record))
-        return max(found, key=lambda item: item[1].started_at, default=None)
-
-    def _differences(self, record: RecordBase, run: Run) -> Iterator[Difference]:
-        before, now = json.loads(record.key_parts), json.loads(run.known["key_parts"])
-        if not before:
-            return
+    def _differences(self, entry: Entry, run: Run) -> Iterator[Difference]:
+        before = json.loads(self.journal.load(entry).key_parts)
+        now = json.loads(run.known["key_parts"])
         sources = before.pop("source"), now.pop("source")
         if sources[0] != sources[1]:
             yield from self._changed_files(*sources, self.solvers[run.solver].files)
@@ -294,7 +260,7 @@ class _Finder:
         run: Run,
         state: State,
         reason: str,
-        record: Path | None = None,
+        entry: Entry | None = None,
         differences: tuple[Difference, ...] = (),
     ) -> Explained:
         return Explained(
@@ -304,17 +270,9 @@ class _Finder:
             state=state,
             reason=reason,
             key=run.key,
-            file=run.file_name,
-            record="" if record is None else record.relative_to(self.results).as_posix(),
+            record="" if entry is None else f"{FOLDER}/{entry.segment}:{entry.offset}",
             differences=differences,
         )
-
-
-def _loaded(store: RecordStore, name: str) -> RecordBase | RecordError | None:
-    try:
-        return store.load(name)
-    except RecordError as error:
-        return error
 
 
 def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

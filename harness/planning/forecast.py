@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..results.journal import Entry
 from ..results.records import RecordBase
 from .plan import Run
 
@@ -152,7 +153,7 @@ def _mean(runs: tuple[int, float]) -> float:
     return total / count
 
 
-def recorded_seconds(record: RecordBase) -> float:
+def recorded_seconds(record: RecordBase | Entry) -> float:
     """What a run took by its record, but for compiling: that need not be done again."""
     phases = (record.data_s, record.wall_s, record.evaluation_s)
     # Only some kinds of studies tune.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...data_loaders import suggest
 from ..errors import RecordError, StudyError
 from ..execution.jobs import Limits, Work
-from ..results.records import RecordBase, file_name_of
+from ..results.records import RecordBase
 from ..study.model import StudyBase
 from ..study.names import KINDS
 
@@ -101,11 +101,6 @@ class Run:
     def known(self) -> Mapping[str, Any]:
         """Columns of the record that are known before the run."""
         return self.details.known
-
-    @property
-    def file_name(self) -> str:
-        """Name of the record's file."""
-        return file_name_of(self.key, self.task, self.solver, self.seed)
 
 
 class Kind(ABC):
@@ -273,9 +268,7 @@ def record_type(row: Mapping[str, Any]) -> type[RecordBase]:
     RecordError
         If it is of no known kind.
     """
-    # Before version 4 of the schema there was no column for the kind.
-    default = "feasibility" if "method_class" in row else "svm"
-    name = str(row.get("kind", default))
+    name = str(row.get("kind"))
     if name not in KINDS:
         raise RecordError(f"a record of the kind {name!r}, this release knows {_known()}")
     return kind_named(name).record

@@ -8,11 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import RecordError
 from ..execution.jobs import Executor
-from ..results.records import RecordBase
-from ..results.store import RecordStore
-from ..results.superseded import FOLDER
+from ..results.journal import Journal
 from ..study.grid import short
 from ..study.model import StudyBase
 from ..words import plural
@@ -234,9 +231,9 @@ def preview(
     facts = preflight(study, executor, say, computes=False)
     rows: dict[tuple[str, str], Row] = {}
     seconds: list[float] = []
-    stores = [RecordStore(results / folder) for folder in ("runs", FOLDER)]
+    journal = Journal(results)
     for run in kind_named(study.kind).plan(study, facts):
-        fate = _fate(study, stores, run, retry_failed=retry_failed)
+        fate = _fate(study, journal, run, retry_failed=retry_failed)
         row = rows.setdefault((run.task, run.solver), Row(run.task, run.solver))
         row.n_runs += 1
         row.fates[fate] += 1
@@ -247,8 +244,8 @@ def preview(
     return Preview(results, list(rows.values()), solving_s)
 
 
-def _fate(study: StudyBase, stores: Sequence[RecordStore], run: Run, *, retry_failed: bool) -> Fate:
-    record = _recorded(stores, run)
+def _fate(study: StudyBase, journal: Journal, run: Run, *, retry_failed: bool) -> Fate:
+    record = journal.recorded(run.key)
     if record is not None and not is_repeated(
         kind_named(study.kind), study.budget, record, retry_failed=retry_failed
     ):
@@ -256,18 +253,6 @@ def _fate(study: StudyBase, stores: Sequence[RecordStore], run: Run, *, retry_fa
     if run.failure:
         return "cannot start"
     return "skipped" if run.skip_reason else "to do"
-
-
-def _recorded(stores: Sequence[RecordStore], run: Run) -> RecordBase | None:
-    """The record of a run, also one that would be taken back from those of earlier versions."""
-    for store in stores:
-        try:
-            record = store.load(run.file_name)
-        except RecordError:
-            continue
-        if record is not None and record.key == run.key:
-            return record
-    return None
 
 
 def _counted(counts: Counter[Fate]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.model import Budget
 from .plan import Kind
@@ -15,23 +16,29 @@ _TIMEOUTS = frozenset(
         "total_timeout",
     }
 )
-# Where a budget does not have it: there was none before, or the limit is not known.
-_ABSENT = {"cpu_timeout": math.inf}
 
 
-def wider_limits(kind: Kind, budget: Budget, record: RecordBase) -> list[str]:
-    """Names of the limits that may have cut a run short and that the budget has raised."""
-    limits = kind.limits_hit(record)
+def limits_hit(kind: Kind, record: RecordBase | Entry) -> frozenset[str]:
+    """Names of the limits that may have cut a run short."""
     if record.status == "timeout":
-        limits |= _TIMEOUTS
-    elif record.status == "memory":
-        limits |= {"memory"}
+        return kind.limits_hit(record) | _TIMEOUTS
+    if record.status == "memory":
+        return kind.limits_hit(record) | {"memory"}
+    return kind.limits_hit(record)
+
+
+def wider_limits(kind: Kind, budget: Budget, record: RecordBase | Entry) -> list[str]:
+    """Names of the limits that may have cut a run short and that the budget has raised."""
+    limits = limits_hit(kind, record)
+    if not limits:
+        return []
+    # A limit that is in no budget: there was none then.
     before: dict[str, float] = json.loads(record.budget)
     now = budget.limits()
     wider = {
         name
         for name in limits
-        if now.get(name, math.inf) > before.get(name, _ABSENT.get(name, 0.0))
+        if now.get(name, math.inf) > before.get(name, math.inf if name == "cpu_timeout" else 0.0)
     }
     if budget.total_timeout is None and len(wider) > 1:
         # It follows from the others.
@@ -39,7 +46,9 @@ def wider_limits(kind: Kind, budget: Budget, record: RecordBase) -> list[str]:
     return sorted(wider)
 
 
-def is_repeated(kind: Kind, budget: Budget, record: RecordBase, *, retry_failed: bool) -> bool:
+def is_repeated(
+    kind: Kind, budget: Budget, record: RecordBase | Entry, *, retry_failed: bool
+) -> bool:
     """Whether a recorded run is run again: it failed, or its limit is wider now."""
     if retry_failed and record.status not in EXPECTED_STATUSES:
         return True

@@ -12,11 +12,10 @@ from ..errors import UserError
 from ..hashing import hash_json
 from ..storage import storing
 
-#: Version 3 has a digest, the study's content, and plans that outlive the command that made them.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 FILE_NAME = "study.json"
 _DIGEST = "digest"
-# Of old files, which have no digest, or of one that was written by hand, they may be anything.
+# Of a file that was written by hand they may be anything.
 _LISTS = ("tasks", "solvers", "planned")
 
 
@@ -61,8 +60,6 @@ def write_description(folder: Path, values: dict[str, Any]) -> None:
 def read_description(folder: Path) -> dict[str, Any] | None:
     """The content of ``study.json`` after a check of its digest; None if there is no such file.
 
-    Files of earlier versions have no digest.
-
     Parameters
     ----------
     folder : Path
@@ -73,7 +70,7 @@ def read_description(folder: Path) -> dict[str, Any] | None:
     DamagedDescriptionError
         If it is damaged.
     UserError
-        If a later release has written it.
+        If another release has written it.
     """
     path = folder / FILE_NAME
     try:
@@ -87,14 +84,14 @@ def read_description(folder: Path) -> dict[str, Any] | None:
     if not isinstance(found, dict):
         raise _damaged(path, "it holds no object")
     digest, version = found.pop(_DIGEST, None), found.get("schema_version")
-    if digest is None and version not in (1, 2):
+    if digest is None:
         raise _damaged(path, "its digest is missing")
-    if digest is not None and digest != hash_json(found):
+    if digest != hash_json(found):
         raise _damaged(path, "its content does not match its digest")
-    if isinstance(version, int) and version > SCHEMA_VERSION:
+    if version != SCHEMA_VERSION:
         raise UserError(
-            f"{path}: written by a later release of marginbench (schema version {version}, this "
-            f"release reads {SCHEMA_VERSION}); update marginbench"
+            f"{path}: written by another release of marginbench (schema version {version}, this "
+            f"release reads {SCHEMA_VERSION}); use that release or choose another folder"
         )
     for name in _LISTS:
         if not _is_list_of_objects(found.get(name, [])):

@@ -20,18 +20,16 @@ from ..planning.plan import Run
 from ..study.model import StudyBase, table_type
 from ..study.names import is_foreign
 from ..words import plural
+from .journal import Cell
 
 # Keys of an entry that do not say what its runs are.
 _NOT_CONFIGURING = frozenset({"seeds", "instances", "published", "reference", "added"})
-
-Planned = tuple[str, str, int]
 
 
 def planned_run(run: Run) -> dict[str, Any]:
     """What ``study.json`` says of a planned run; ``failed`` if it could not even start."""
     return {
         "key": run.key,
-        "file": run.file_name,
         "task": run.task,
         "solver": run.solver,
         "seed": run.seed,
@@ -104,7 +102,7 @@ def merged(
     -------
     dict
     """
-    before = {} if before is None else _upgraded(before)
+    before = before or {}
     whole = scope.whole
     known = {entry["label"]: entry for entry in (*before.get("solvers", ()), *now["solvers"])}
     of_study = whole.runs(known)
@@ -186,19 +184,14 @@ def added_labels(content: Mapping[str, Any]) -> set[str]:
     return {label for label, entry in entries.items() if entry.get("added")}
 
 
-def _identity(run: Mapping[str, Any]) -> Planned:
+def _identity(run: Mapping[str, Any]) -> Cell:
     return run["task"], run["solver"], run["seed"]
 
 
-def _marked(run: Mapping[str, Any], of_study: Set[Planned]) -> dict[str, Any]:
+def _marked(run: Mapping[str, Any], of_study: Set[Cell]) -> dict[str, Any]:
     """A planned run, which says if the study's file does not have it."""
     plain = {name: value for name, value in run.items() if name != "added"}
     return plain if _identity(run) in of_study else plain | {"added": True}
-
-
-def _upgraded(before: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A description of version 2, which has no content; one of version 1 says nothing here."""
-    return before if before.get("schema_version", 1) > 1 else {}
 
 
 def content_of(scope: Scope, results: Path) -> dict[str, Any]:
@@ -249,8 +242,6 @@ def _configured_alike(
     run: Mapping[str, Any], before: Mapping[str, Any], content: Mapping[str, Any]
 ) -> bool:
     """Whether the task and the solver of an earlier run are what they were when it was planned."""
-    if "study" not in before:  # version 2: not known
-        return True
     for what in ("task", "solver"):
         then = before["study"][f"{what}s"].get(run[what])
         today = content[f"{what}s"].get(run[what], then)
@@ -261,7 +252,6 @@ def _configured_alike(
 
 def configuration(entry: Mapping[str, Any]) -> str:
     """What an entry of a study says of its runs, but for how many they are."""
-    # An earlier release may not have had a key that says nothing.
     told = {k: v for k, v in entry.items() if v not in (None, {}, [])}
     return canonical_json({k: v for k, v in told.items() if k not in _NOT_CONFIGURING})
 

@@ -1,15 +1,13 @@
-"""Run records: what is stored of one run, and the store that keeps them.
+"""Run records: what is stored of one run.
 
-A record is one Parquet file with one row. What all kinds of studies have in common is declared
-here; each kind adds columns of its own. A study's results are the folder of its records, readable
-with ``pandas.read_parquet(folder)``.
+What all kinds of studies have in common is declared here; each kind adds columns of its own. The
+declaration gives the line of a record in the journal and the columns of ``runs.parquet``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
@@ -18,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from ..errors import LaterRecordError, RecordError
+from ..errors import RecordError, first_line
 from .measures import Column, Measure, column, columns_of
 
 SCHEMA_VERSION = 8
@@ -146,11 +144,6 @@ class RecordBase:
             or next(filter(None, (_too_large(place) for place in (row, *trace))), "")
         )
 
-    @property
-    def file_name(self) -> str:
-        """Its file's name, readable and unique: the key alone decides identity."""
-        return file_name_of(self.key, self.task, self.solver, self.seed)
-
     def row(self) -> dict[str, Any]:
         """All columns but the trace by name, with each counter as a column of its own."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
@@ -168,50 +161,73 @@ class RecordBase:
             own = {item.name for item in fields(self)} - {"wall_s"}
             self.take({k: v for k, v in vars(self.trace[-1]).items() if k in own})
 
-    @classmethod
-    def upgraded(cls, row: dict[str, Any]) -> dict[str, Any]:
-        """A stored row of an older version of the schema as one of this version."""
-        if row.get("schema_version") == 4:
-            row |= {"key_parts": "{}", "version": "", "claimed": "", "schema_version": 5}
-        if row.get("schema_version") == 5:
-            # Version 6 has another status, and another word in a column of feasibility methods.
-            row["schema_version"] = 6
-        if row.get("schema_version") == 6:
-            # Version 7 has further columns in studies of SVM solvers.
-            row["schema_version"] = 7
-        if row.get("schema_version") == 7:
-            # Version 8 has the system time of studies of SVM solvers.
-            row["schema_version"] = 8
-        return row
+    def values(self) -> dict[str, Any]:
+        """All columns as JSON takes them; of the trace a list for each column."""
+        names = [item.name for item in fields(self.checkpoint)]
+        trace = {name: [getattr(state, name) for state in self.trace] for name in names}
+        return {"kind": self.kind, **vars(self), "trace": trace}
 
     @classmethod
-    def from_row(cls, row: dict[str, Any]) -> Self:
-        """The record that a stored row is.
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """The record of which these are the :meth:`values`.
 
         Raises
         ------
         RecordError
             If no run can have written it; the message says why.
         """
-        row = cls.upgraded(dict(row))
-        row.pop("kind", None)
-        version = row.get("schema_version")
-        if version != SCHEMA_VERSION:
-            words = f"schema version {version}, this release reads {SCHEMA_VERSION}"
-            if isinstance(version, int) and version > SCHEMA_VERSION:
-                raise LaterRecordError(f"written by a later release of marginbench ({words})")
-            raise RecordError(words)
+        row = {name: value for name, value in values.items() if name != "kind"}
         unknown = sorted(set(row) ^ {item.name for item in fields(cls)})
         if unknown:
             raise RecordError(f"columns differ from the schema: {', '.join(unknown)}")
+        columns = row["trace"]
+        if columns.keys() != {item.name for item in fields(cls.checkpoint)}:
+            raise RecordError("not a record of a run (its trace has other columns)")
+        _read_infinities(cls, row)
+        states = zip(*columns.values(), strict=True)
+        row["trace"] = [dict(zip(columns, state, strict=True)) for state in states]
+        for state in row["trace"]:
+            _read_infinities(cls.checkpoint, state)
         problem = _problem(cls, row) or _key_problem(row) or _trace_problem(cls, row["trace"])
         if problem:
             raise RecordError(f"not a record of a run (its {problem})")
-        for place in (row, *row["trace"]):
-            if place["counters"] is not None:
-                place["counters"] = _counts(place["counters"])
         row["trace"] = [cls.checkpoint(**state) for state in row["trace"]]
         return cls(**row)
+
+
+def record_of(values: Mapping[str, Any]) -> RecordBase:
+    """The record, of whatever kind, of which these are the values.
+
+    Raises
+    ------
+    RecordError
+        If no run can have written it.
+    """
+    from ..planning.plan import record_type
+
+    try:
+        return record_type(values).from_values(values)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise RecordError(
+            f"not a record of a run (a value of another type: {first_line(error)})"
+        ) from None
+
+
+def _read_infinities(declared: Any, row: dict[str, Any]) -> None:
+    """Numbers that JSON has no words for are texts in a journal."""
+    for name in _floats(declared):
+        if isinstance(row[name], str):
+            row[name] = float(row[name])
+
+
+@cache
+def _floats(declared: Any) -> tuple[str, ...]:
+    hints = get_type_hints(declared)
+    return tuple(
+        item.name
+        for item in fields(declared)
+        if hints[item.name] is float or float in get_args(hints[item.name])
+    )
 
 
 def parsed_columns(record_type: type[RecordBase], value: Any) -> dict[str, Any]:
@@ -240,12 +256,6 @@ def parsed_columns(record_type: type[RecordBase], value: Any) -> dict[str, Any]:
 def _adapters(declared: Any) -> dict[str, TypeAdapter[Any]]:
     hints = get_type_hints(declared)
     return {item.name: TypeAdapter(hints[item.name]) for item in fields(declared)}
-
-
-def file_name_of(key: str, task: str, solver: str, seed: int) -> str:
-    """The file name of the record of a run."""
-    words = re.sub(r"[^A-Za-z0-9.=]+", "_", f"{task}-{solver}-s{seed}")
-    return f"{words[:80]}-{key[:16]}.parquet"
 
 
 def schema_of(record_type: type[RecordBase]) -> pa.Schema:
@@ -284,11 +294,6 @@ def _flat(values: dict[str, Any]) -> dict[str, Any]:
     return values | (counters or {})
 
 
-def _counts(stored: Any) -> dict[str, int]:
-    """A map as Arrow hands it back, a list of pairs."""
-    return dict(stored)
-
-
 def _problem(declared: type, row: Mapping[str, Any]) -> str:
     """What no run can have written; empty if there is nothing."""
     if "status" in row and row["status"] not in STATUSES:
@@ -305,7 +310,7 @@ def _problem(declared: type, row: Mapping[str, Any]) -> str:
             return f"{name} is {value}"
         if described.high is not None and not value <= described.high:
             return f"{name} is {value}"
-    for name, count in _counts(row.get("counters") or {}).items():
+    for name, count in (row.get("counters") or {}).items():
         if count < 0:
             return f"{name} is {count}"
     return ""
@@ -338,11 +343,6 @@ def _key_problem(row: Mapping[str, Any]) -> str:
 
 
 def _trace_problem(cls: type[RecordBase], trace: Any) -> str:
-    if trace is None or None in trace:
-        return "trace is missing"
-    known = {item.name for item in fields(cls.checkpoint)}
-    if any(state.keys() != known for state in trace):
-        return "trace has other columns"
     problems = (_problem(cls.checkpoint, state) for state in trace)
     return next((f"trace says that {problem}" for problem in problems if problem), "")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from .measures import Measure, column
 from .records import (
@@ -13,7 +13,6 @@ from .records import (
     RecordBase,
 )
 
-_COUNTS = ("kernel_evals", "kernel_evals_computed", "inner_products")
 #: Columns of what tuning cost.
 TUNING_COSTS = ("tuning_wall_s", "tuning_cpu_s", "tuning_evals")
 _SUPPORT = Measure(
@@ -128,34 +127,3 @@ class Record(RecordBase):
         default="[]",
         json="array",
     )
-
-    @classmethod
-    def upgraded(cls, row: dict[str, Any]) -> dict[str, Any]:
-        """A stored row of an older version.
-
-        Version 1 had no inner products, 2 no epochs, 3 a column for each counter, 5 no number of
-        classes, 6 no mistakes, no tuning, no runs of other problems or judged by their predictions,
-        7 no system time.
-        """
-        if row.get("schema_version") == 1:
-            for place in (row, *filter(None, row.get("trace") or [])):
-                counted = place.get("kernel_evals") is not None
-                place["inner_products"] = 0 if counted else None
-            row["schema_version"] = 2
-        if row.get("schema_version") == 2:
-            row |= {"epochs": "[]", "reference_alpha_sum": None, "reference_n_free": None}
-            row["schema_version"] = 3
-        if row.get("schema_version") == 3:
-            for place in (row, *filter(None, row.get("trace") or [])):
-                counts = {name: place.pop(name, None) for name in _COUNTS}
-                known = {name: count for name, count in counts.items() if count is not None}
-                place["counters"] = known or None
-            row["schema_version"] = 4
-        if row.get("schema_version") in (4, 5):
-            row.setdefault("n_classes", None)
-        row.setdefault("mistakes", "")
-        row.setdefault("system_s", None)
-        if row.get("schema_version") in (4, 5, 6):
-            row |= {"tuning": "[]"} | dict.fromkeys(TUNING_COSTS)
-            row |= {"other_problem": "", "judged_by": "model"}
-        return super().upgraded(row)

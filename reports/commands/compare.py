@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...harness.cli.stores import results_folder
+from ...harness.cli.folders import results_folder
 from ...harness.errors import UserError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS
-from ...harness.results.remote.urls import local_folder
+from ...harness.results.objects import local_folder
 from . import pairing, settings, verdicts
 from .comparing import (
     Comparing,

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...harness.results.remote.urls import is_url, local_folder
+from ...harness.results.objects import is_url, local_folder
 from ..errors import ReportError
 
 #: Formats that can be asked for, and those that are written unless others are.
@@ -70,7 +70,7 @@ def export(
     Parameters
     ----------
     results : Path or str
-        A folder with ``study.json`` and ``runs/``.
+        A folder with ``study.json`` and ``journal/``.
     out : Path or str, optional
         The folder to write to; by default ``export`` in the results folder.
     figures, tables, data : iterable of str, optional

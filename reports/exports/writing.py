@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...data_loaders.atomic import replacing
-from ...harness.execution.guarding import exclusive
 from ...harness.interrupts import interrupts_deferred
+from ...harness.locking import exclusive
 from ...harness.storage import storing
 from ..errors import ReportError
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...harness.results.remote.urls import local_folder
+from ...harness.results.objects import local_folder
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def publish(
     Parameters
     ----------
     folders : iterable of Path or str
-        Results folders, each with ``study.json`` and ``runs/``; their order makes no difference.
+        Results folders, each with ``study.json`` and ``journal/``; their order makes no difference.
     out : Path or str
         The site's folder: a new one, or that of an earlier call.
     title : str, optional

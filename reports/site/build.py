@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...harness.execution.guarding import exclusive
 from ...harness.interrupts import interrupts_deferred, interrupts_raised
+from ...harness.locking import exclusive
 from ...harness.results.description import FILE_NAME
 from ..analysis import Analysis
 from ..described import Study, read_study

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         UserError as UserError,
     )
     from marginbench.harness.execution.outcomes import RunSummary as RunSummary
-    from marginbench.harness.results.store import read_record as read_record
+    from marginbench.harness.results.journal import parse_record as parse_record
     from marginbench.harness.study.feasibility import FeasibilityStudy as FeasibilityStudy
     from marginbench.harness.study.model import Budget as Budget, SolverEntry as SolverEntry
     from marginbench.harness.study.svm import Study as Study, Task as Task, Tuning as Tuning
@@ -65,8 +65,8 @@ _HOMES = {
     "UserError": "harness.errors",
     "FeasibilityStudy": "harness.study.feasibility",
     "RunSummary": "harness.execution.outcomes",
-    "read_record": "harness.results.store",
-    "load_study": "harness.study.toml",
+    "parse_record": "harness.results.journal",
+    "load_study": "harness.study.file",
     "Budget": "harness.study.model",
     "SolverEntry": "harness.study.model",
     "Study": "harness.study.svm",

@@ -18,8 +18,8 @@ from typing import Any
 import psutil
 import pytest
 
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.records import RecordBase
-from marginbench.harness.results.store import RecordStore
 from marginbench.solvers.numeric.compiling import cache_folder
 
 LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
@@ -127,12 +127,7 @@ def family(session: int) -> list[str]:
 
 def numbers(results: Path) -> dict[str, dict[str, Any]]:
     """What the records of a folder say, without clocks; by key."""
-    store = RecordStore(results / "runs")
-    found = {}
-    for path in store.paths():
-        record = store.read(path)
-        found[record.key] = _without_clocks(record)
-    return found
+    return {record.key: _without_clocks(record) for record in Journal(results).records()}
 
 
 def _without_clocks(record: RecordBase) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 
 from .conftest import LONG, Place, numbers, wait_for
 
@@ -54,6 +54,8 @@ seeds = 1
 """
 OWN = """
 from helper import EPOCHS
+from marginbench.harness.results.journal import Journal
+from marginbench.harness.results.journal import Journal
 from marginbench import Pegasos
 
 class Own(Pegasos):
@@ -154,7 +156,7 @@ def test_a_study_whose_workers_are_killed_has_the_records_of_a_local_one(
     found = values(place.folder / "there")
     assert len(found) == SEEDS + 1
     assert found == values(place.folder / "local")
-    assert len(RecordStore(place.folder / "there" / "runs").paths()) == len(found)
+    assert len(Journal(place.folder / "there").current) == len(found)
     print(f"{dict(kills)} in {commands} commands")  # shown by pytest -s
 
 
@@ -265,10 +267,7 @@ def test_a_worker_with_another_library_or_no_access_to_the_data(
         assert command.wait(600) == 0
     environments = {
         json.dumps(json.loads(record.environment)["processor"])
-        for record in map(
-            RecordStore(place.folder / "lacking" / "runs").read,
-            RecordStore(place.folder / "lacking" / "runs").paths(),
-        )
+        for record in Journal(place.folder / "lacking").records()
     }
     assert len(environments) == 1
     assert processes_with("MARGINBENCH_CACHE", str(tmp_path / "cache")) == []

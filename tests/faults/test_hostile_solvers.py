@@ -24,8 +24,8 @@ import pytest
 from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution.jobs import Ended, Job, Limits, Outcome
 from marginbench.harness.execution.local import LocalPool
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.records import RecordBase
-from marginbench.harness.results.store import RecordStore
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
@@ -173,8 +173,7 @@ def run(study: str, folder: Path) -> dict[str, RecordBase]:
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr) + len(done.stdout) < 200_000
-    store = RecordStore(folder / "results" / "runs")
-    return {record.solver: record for record in map(store.read, store.paths())}
+    return {record.solver: record for record in Journal(folder / "results").records()}
 
 
 def registered(folder: Path) -> dict[str, Outcome]:
@@ -265,7 +264,7 @@ def test_no_process_or_file_is_left(ended: dict[str, dict[str, Any]], folder: Pa
     assert not (folder / "logs").exists()
     results = folder / "solver" / "results"
     assert sorted(path.name for path in results.iterdir() if path.name != "sources") == [
-        "report.html", "runs", "study.json",
+        "journal", "report.html", "runs.parquet", "study.json",
     ]  # fmt: skip
 
 
@@ -298,6 +297,6 @@ def test_runs_that_are_cut_short_keep_their_trace(
 def test_pages_and_records_stay_small(folder: Path, ended: dict[str, dict[str, Any]]) -> None:
     results = folder / "solver" / "results"
     assert (results / "report.html").stat().st_size < 2_000_000
-    assert max(path.stat().st_size for path in (results / "runs").iterdir()) < 200_000
+    assert max(entry.size for entry in Journal(results).entries) < 400_000
     assert len(ended["method"]["has_an_endless_history"].trace) <= 5000
     assert json.loads((results / "study.json").read_text())

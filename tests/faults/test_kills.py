@@ -181,18 +181,15 @@ def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(
 
 def leftovers(results: Path) -> list[str]:
     """Whatever does not belong into a results folder."""
-    known = {"report.html", "runs", "study.json", "sources"}
-    names = [path.name for path in results.iterdir() if path.name not in known]
-    return names + [path.name for path in (results / "runs").glob("[._]*")]
+    known = {"report.html", "journal", "runs.parquet", "study.json", "sources"}
+    return [path.name for path in results.iterdir() if path.name not in known]
 
 
-def test_of_two_commands_at_once_one_runs_and_the_other_says_so(
+def test_commands_at_once_share_the_runs(
     folder: Path, undisturbed: dict[str, dict[str, Any]]
 ) -> None:
     both = [start(folder, "shared") for _ in range(2)]
-    codes = sorted(command.wait(300) for command in both)
-    assert codes == [0, 2], log_of(folder, "shared")
-    assert log_of(folder, "shared").count("another marginbench command is writing here") == 1
+    assert [command.wait(300) for command in both] == [0, 0], log_of(folder, "shared")
     assert numbers(folder / "shared") == undisturbed
     assert leftovers(folder / "shared") == []
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 
 from .conftest import LONG, Place, numbers, wait_for
 
@@ -111,8 +111,7 @@ def test_timing_does_one_run_at_a_time_on_a_machine(place: Place) -> None:
     assert any(line.startswith("timing on 1 of 1 machine: ") for line in said)
     running = [item["running"] for item in lines(log) if item["event"] == "ended"]
     assert running == [0] * 6
-    store = RecordStore(place.folder / "timed" / "runs")
-    assert {store.read(path).jobs for path in store.paths()} == {1}
+    assert {record.jobs for record in Journal(place.folder / "timed").records()} == {1}
 
 
 @pytest.mark.timeout(600)

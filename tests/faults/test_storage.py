@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from marginbench.harness.results.journal import Journal
+
 from .conftest import LONG, Place, numbers, wait_for
 
 pytestmark = pytest.mark.slow
@@ -24,7 +26,7 @@ WRITES = {
     "dataset": ("/cache/datasets/.checkers", 1000),
     "reference": ("/cache/references/.writing-", 1000),
     "study": ("study.json", 1000),
-    "record": ("/runs/.writing-", 10_000),
+    "record": ("/journal/", 10_000),
     "page": ("report.html", 20_000),
 }
 REASONS = (errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT)
@@ -75,6 +77,8 @@ def test_each_write_may_fail_and_the_command_resumes(
     # The page is all that is missing.
     assert numbers(results) == undisturbed
     assert not (results / "report.html").exists()
+    (segment, *_) = Journal(results).segments()
+    assert all(b"}\n" in line for line in segment.open("rb"))
     ended = place.command("run", "small.toml")
     assert ended.code == 0, ended.err
     assert "3 of 3 runs already recorded" in ended.err
@@ -120,7 +124,7 @@ def test_a_disk_that_becomes_read_only(place: Place, disk: Path) -> None:
     place.write_study(epochs=3000)
     results = disk / "results"
     process = place.start("run", "small.toml", "--out", str(results))
-    wait_for(lambda: list(results.glob("runs/*.parquet")))
+    wait_for(lambda: Journal(results).entries)
     # While a worker's log is open for writing, only the mount as a whole can be made so.
     subprocess.run(["mount", "--bind", str(disk), str(disk)], check=True)
     try:
@@ -146,8 +150,8 @@ def test_a_folder_removed_while_a_study_runs(place: Place, what: str) -> None:
     place.write_study(epochs=3000)
     results = place.folder / "results" / "small"
     process = place.start("run", "small.toml")
-    wait_for(lambda: list(results.glob("runs/*.parquet")))
-    gone = results if what == "results" else results / "runs"
+    wait_for(lambda: Journal(results).entries)
+    gone = results if what == "results" else results / "journal"
     gone.rename(place.folder / "elsewhere")
     ended = place.end(process)
     assert ended.code == 4, ended
@@ -156,7 +160,7 @@ def test_a_folder_removed_while_a_study_runs(place: Place, what: str) -> None:
         f"marginbench: {gone.relative_to(place.folder)}: was removed while the study ran; run the "
         "same command again"
     )
-    assert not list(place.folder.glob("results/**/*.parquet"))
+    assert not list(place.folder.glob("results/**/*.jsonl"))
     assert place.command("run", "small.toml").code == 0
     assert len(numbers(results)) == 3
 
@@ -174,18 +178,6 @@ def test_a_page_in_whose_place_is_a_folder(place: Place) -> None:
     page.rmdir()
     assert place.command("report", "results/small").code == 0
     assert page.is_file()
-
-
-def test_logs_in_whose_place_is_a_file(place: Place) -> None:
-    results = place.folder / "results" / "small"
-    results.mkdir(parents=True)
-    (results / "logs").touch()
-    ended = place.command("run", "small.toml")
-    assert ended.code == 4
-    assert ended.err.splitlines() == ended.said
-    assert ended.said[0].startswith(
-        "marginbench: results/small/logs: cannot be written (File exists); "
-    )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
@@ -211,4 +203,4 @@ def test_a_cache_that_cannot_be_written(place: Place) -> None:
         (line,) = ended.said
         assert "cannot write to the cache folder" in line
         assert "set MARGINBENCH_CACHE to a folder that can be written" in line
-    assert not list(place.folder.glob("results/small/runs/*"))
+    assert not list(place.folder.glob("results/small/journal/*"))

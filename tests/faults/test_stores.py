@@ -1,6 +1,6 @@
 """Studies on S3, as moto's server plays it, with a proxy before it that fails as servers do.
 
-Whatever happens on the way, the records are those of a local run, each once. The long form
+Whatever happens on the way, the records are those of a local run. The long form
 (MARGINBENCH_FAULTS=long) kills commands at more moments.
 """
 
@@ -25,13 +25,15 @@ from typing import Any, Literal
 import pytest
 
 from marginbench.harness.errors import UserError
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.results.folders.compacting import compact
-from marginbench.harness.results.remote import leases, opening
-from marginbench.harness.results.remote.cloud_objects import RETRY_VARIABLE
-from marginbench.harness.results.remote.objects import StoreError
-from marginbench.harness.results.remote.urls import StoreUrl
+from marginbench.harness.results.objects import (
+    RETRY_VARIABLE,
+    StoreError,
+    StoreUrl,
+    local_folder,
+)
+from marginbench.harness.results.sync import synced
 from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import completed_study
@@ -220,8 +222,8 @@ def alone(board: Study, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
 
 def run(study: Study, url: StoreUrl) -> Path:
     """Run a study on a store; the mirror."""
-    with opening.shared(url, str(url), lambda line: None) as (folder, sharing):
-        summary = run_study(study, folder, executor=InProcess(), sharing=sharing)
+    with synced(str(url), lambda line: None) as (folder, exchange):
+        summary = run_study(study, folder, executor=InProcess(), exchange=exchange)
         assert sum(summary.statuses.values()) == 4
         return folder
 
@@ -231,26 +233,25 @@ def forget_mirrors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "elsewhere"))
 
 
-def test_a_bucket_holds_the_bytes_of_the_mirror(
+def files(folder: Path) -> dict[str, bytes]:
+    """What of a mirror is in the store."""
+    patterns = ("journal/*.jsonl", "sources/*.json", "study.json")
+    paths = [path for pattern in patterns for path in folder.glob(pattern)]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def test_a_bucket_holds_what_the_mirror_holds(
     site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], tmp_path: Path, monkeypatch
 ) -> None:
     mirror = run(board, url)
     assert numbers(mirror) == alone
     forget_mirrors(tmp_path, monkeypatch)
-    again = opening.fetched(str(url))
+    again = local_folder(str(url))
     assert again != mirror
-    files = {path.relative_to(mirror) for path in mirror.rglob("*.*") if path.is_file()}
-    assert files == {path.relative_to(again) for path in again.rglob("*.*") if path.is_file()}
-    for file in files:
-        assert (again / file).read_bytes() == (mirror / file).read_bytes()
+    assert files(again) == files(mirror)
     assert {name.partition("/")[0] for name in site.names(url.path)} == {
-        "runs", "sources", "study.json"
+        "journal", "sources", "study.json"
     }  # fmt: skip
-    # What docs/stores.md says that a run costs.
-    of_runs = [(what, path) for what, path in site.requests if "/runs/" in path]
-    claims = [what for what, path in site.requests if "/claims/" in path and "folder." not in path]
-    assert claims == ["PUT"] * 4
-    assert sorted(what for what, _ in of_runs) == [*["GET"] * 4, *["HEAD"] * 4, *["PUT"] * 4]
 
 
 def every(number: int, fault: Fault) -> Choose:
@@ -275,90 +276,60 @@ def test_a_server_that_fails_now_and_then_changes_nothing(
     site.choose = choose
     assert numbers(run(board, url)) == alone
     forget_mirrors(tmp_path, monkeypatch)
-    assert numbers(opening.fetched(str(url))) == alone
+    assert numbers(local_folder(str(url))) == alone
 
 
-def test_a_server_that_is_gone_ends_the_command_with_a_line_and_the_next_one_pushes(
+def test_a_server_that_is_gone_ends_no_study_and_the_next_command_pushes(
     site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], monkeypatch
 ) -> None:
     monkeypatch.setenv(RETRY_VARIABLE, "0.5")
     is_gone = threading.Event()
 
-    def from_the_first_record_on(number: int, method: str, path: str) -> Fault:
-        if method == "PUT" and "/runs/" in path:
+    def from_the_first_line_on(number: int, method: str, path: str) -> Fault:
+        if method == "PUT" and "/journal/" in path:
             is_gone.set()
         return "503" if is_gone.is_set() else ""
 
-    site.choose = from_the_first_record_on
+    site.choose = from_the_first_line_on
     with pytest.raises(StoreError) as caught:
         run(board, url)
     message = str(caught.value)
     assert message.startswith(f"{url}: the store does not serve (")
-    assert "; what was recorded stays in " in message
+    assert "; 4 records not yet in the store; what was recorded stays in " in message
     assert "\n" not in message
     assert caught.value.exit_code == 4
+    assert not any(name.startswith("journal/") for name in site.names(url.path))
     site.choose = lambda number, method, path: ""
-    assert not any(name.startswith("runs/") for name in site.names(url.path))
+    begun = len(site.requests)
     assert numbers(run(board, url)) == alone
-    assert sum(name.startswith("runs/") for name in site.names(url.path)) == 4
+    puts = [path for what, path in site.requests[begun:] if what == "PUT" and "/journal/" in path]
+    assert puts
+    assert any(name.startswith("journal/") for name in site.names(url.path))
 
 
 def test_a_damaged_object_is_named_and_its_run_is_done_again(
-    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any]
+    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], tmp_path: Path, monkeypatch
 ) -> None:
     run(board, url)
-    name = next(name for name in site.names(url.path) if name.startswith("runs/"))
+    name = max(name for name in site.names(url.path) if name.startswith("journal/"))
     key = {"Bucket": BUCKET, "Key": f"{url.path}/{name}"}
     whole = site.client().get_object(**key)["Body"].read()
     site.client().put_object(**key, Body=whole[:-50] + b"#" + whole[-49:])
-    found = load_results(opening.fetched(str(url))).runs
-    assert list(found.status).count("damaged") == 1
-    assert numbers(run(board, url)) == alone
-    assert site.client().get_object(**key)["Body"].read() != whole[:-50] + b"#" + whole[-49:]
-
-
-@pytest.mark.skipif(not LONG, reason="seconds for each; set MARGINBENCH_FAULTS=long")
-@pytest.mark.parametrize("at", range(1, 8))
-def test_compacting_that_breaks_off_anywhere_leaves_every_record(
-    site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], at: int, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    run(board, url)
-    monkeypatch.setenv(RETRY_VARIABLE, "0.1")
-
-    def compacted() -> None:
-        with opening.changing(url, lambda line: None) as folder:
-            compact(folder)
-            begun = len(site.requests)
-            if at:
-                site.choose = lambda n, method, path: "503" if n >= begun + at else ""
-
-    with contextlib.suppress(StoreError):
-        compacted()
-    site.choose = lambda number, method, path: ""
-    cache = os.environ["MARGINBENCH_CACHE"]
     forget_mirrors(tmp_path, monkeypatch)
-    assert set(load_results(opening.fetched(str(url))).runs.key) == set(alone)
-    assert set(load_results(opening.fetched(str(url))).runs.status) == {"converged"}
-    monkeypatch.setenv("MARGINBENCH_CACHE", cache)
-    # The process of the first one lives on; its lease has to expire.
-    monkeypatch.setattr(leases, "EXPIRE_S", 1.0)
-    at = 0
-    compacted()
-    runs = [name for name in site.names(url.path) if name.startswith("runs/")]
-    assert len(runs) == 1
-    assert runs[0].startswith("runs/compact-")
+    found = load_results(local_folder(str(url))).runs
+    assert list(found.ok).count(False) == 1
+    assert numbers(run(board, url)) == alone
 
 
 def test_what_is_wrong_with_a_store_is_said_in_a_line(
     site: Site, url: StoreUrl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match=rf"^{url}: no results here \(study.json is missing\)$"):
-        opening.fetched(str(url))
+        local_folder(str(url))
     with pytest.raises(
         StoreError, match=r"^s3://no-such/a: there is no bucket 'no-such'; create it"
     ):
-        opening.fetched("s3://no-such/a")
+        local_folder("s3://no-such/a")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
@@ -366,21 +337,23 @@ def test_what_is_wrong_with_a_store_is_said_in_a_line(
     with pytest.raises(
         StoreError, match="no credentials for Amazon S3 were found; set AWS_PROFILE"
     ):
-        opening.fetched(str(url))
+        local_folder(str(url))
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     with pytest.raises(StoreError, match=r"The config profile \(nobody\) could not be found; set"):
-        opening.fetched(str(url))
+        local_folder(str(url))
 
 
 @pytest.mark.parametrize("seed", range(10 if LONG else 1))
-def test_two_commands_of_which_one_is_killed_do_each_run_once_in_the_end(
+def test_of_two_machines_one_may_be_killed(
     site: Site, url: StoreUrl, place: Place, undisturbed: dict[str, Any], seed: int
 ) -> None:
     place.write_study(epochs=3)
-    first = place.start("run", "small.toml", "--out", str(url))
-    second = place.start("run", "small.toml", "--out", str(url), "--json")
+    elsewhere = {"MARGINBENCH_CACHE": str(place.folder / "elsewhere")}
+    arguments = ("run", "small.toml", "--out", str(url), "--json")
+    first = place.start(*arguments)
+    second = place.start(*arguments, env=elsewhere)
     rng = random.Random(seed)
-    wait_for(lambda: any("/claims/" in path for _, path in site.requests))
+    wait_for(lambda: any("/journal/" in path for _, path in site.requests))
     time.sleep(rng.uniform(0.0, 3.0))
     with contextlib.suppress(ProcessLookupError):
         os.killpg(first.pid, signal.SIGKILL)
@@ -388,14 +361,7 @@ def test_two_commands_of_which_one_is_killed_do_each_run_once_in_the_end(
     ended = place.end(second)
     assert ended.code == 0, ended.err
     assert f'"results": "{url}"' in ended.out
-    assert numbers(opening.fetched(str(url))) == undisturbed
-    # One that was killed after the other had ended is cleared away by the next command. It may have
-    # held the folder; nobody can take that claim away without letting two others have it at once.
-    if any(name.startswith("commands/") for name in site.names(url.path)):
-        third = place.end(place.start("run", "small.toml", "--out", str(url), "--json"))
-        assert third.code == 0, third.err
-        assert json.loads(third.out)["already_recorded"] == len(undisturbed)
-    names = site.names(url.path)
-    assert sum(name.startswith("runs/") for name in names) == len(undisturbed)
-    left = [name for name in names if name.startswith(("claims/", "commands/"))]
-    assert not [name for name in left if not name.startswith("claims/folder.")]
+    assert numbers(local_folder(str(url))) == undisturbed
+    again = place.command(*arguments)
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["already_recorded"] == len(undisturbed)

@@ -18,11 +18,12 @@ import marginbench
 from marginbench import data_loaders
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import ReferenceFailure
-from marginbench.harness.execution import session
+from marginbench.harness.execution import runner
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.preflight import DatasetWork
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.description import SCHEMA_VERSION, write_description
+from marginbench.harness.results.journal import Journal
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -131,7 +132,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         def __exit__(self, *error: object) -> None:
             pass
 
-    monkeypatch.setattr("marginbench.harness.execution.session.LocalPool", Here)
+    monkeypatch.setattr("marginbench.harness.execution.runner.LocalPool", Here)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(SMALL)
     return tmp_path
@@ -212,7 +213,7 @@ def test_json_is_one_object_on_the_output(run: Run, small: Path) -> None:
 def test_a_dry_run_runs_and_writes_nothing(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", runner.LocalPool)
     arguments = ("run", "small.toml", "--dry-run", "--seeds", "2", "--timeout", "30")
     code, out, _ = run(*arguments, "--jobs", "4")
     assert (code, out.splitlines()) == (
@@ -251,7 +252,7 @@ def test_a_dry_run_checks_the_options_of_a_cluster(
 def test_a_dry_run_computes_no_reference_optimum(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", runner.LocalPool)
     monkeypatch.setenv("MARGINBENCH_CACHE", str(small / "cache"))
     text = SMALL.replace("reference = false\n", "")
     (small / "small.toml").write_text(text)
@@ -276,7 +277,7 @@ def test_a_dry_run_computes_no_reference_optimum(
 
 def test_a_folder_is_explained(run: Run, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("run", "small.toml", "--solver", "smo")
-    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", session.LocalPool)
+    monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", runner.LocalPool)
     code, out, _ = run("explain", "results/small")
     assert code == 0
     first, *lines = out.splitlines()
@@ -380,7 +381,7 @@ def test_a_bug_is_not_hidden(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     def write_report(results: Path, command: str) -> Path:
         raise RuntimeError("a bug")
 
-    (tmp_path / "study.json").write_text('{"schema_version": 2}')
+    write_description(tmp_path, {"schema_version": SCHEMA_VERSION})
     with pytest.raises(RuntimeError, match="a bug"):
         run_app(build_app(write_report), ["report", str(tmp_path)])
 
@@ -451,9 +452,9 @@ def gone(process: psutil.Process) -> bool:
 def test_an_interrupted_study_resumes(
     how: signal.Signals, script: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
-    records = RecordStore(tmp_path / "results" / "slow" / "runs")
+    results = tmp_path / "results" / "slow"
     first = script("run", "slow.toml")
-    wait_for(lambda: len(records.paths()) >= 2)
+    wait_for(lambda: len(Journal(results).entries) >= 2)
     workers = psutil.Process(first.pid).children(recursive=True)
     assert workers
     first.send_signal(how)
@@ -469,7 +470,7 @@ def test_an_interrupted_study_resumes(
         page = tmp_path / "results" / "slow" / "report.html"
         assert page.read_text() == "marginbench run slow.toml"
         page.unlink()
-    kept = {path: path.stat().st_mtime_ns for path in records.paths()}
+    kept = set(Journal(results).current.values())
     assert 2 <= len(kept) < 6
 
     second = script("run", "slow.toml")
@@ -477,9 +478,10 @@ def test_an_interrupted_study_resumes(
     assert second.returncode == 0, err
     assert f"{len(kept)} of 6 runs already recorded in results/slow" in err
     assert "6 runs: 6 budget" in out
-    assert len(records.paths()) == 6
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    assert sorted(records.read(path).seed for path in records.paths()) == list(range(6))
+    assert len(Journal(results).entries) == 6
+    current = Journal(results).current
+    assert kept <= set(current.values())
+    assert [seed for _, _, seed in current] == list(range(6))
     assert (
         tmp_path / "results" / "slow" / "report.html"
     ).read_text() == "marginbench run slow.toml"
@@ -492,9 +494,9 @@ def test_a_second_interrupt_ends_the_report_at_once(
 ) -> None:
     endless = SCRIPT.replace("path.write_text(command)", "import time; time.sleep(600)")
     (tmp_path / "command.py").write_text(endless)
-    records = RecordStore(tmp_path / "results" / "slow" / "runs")
+    results = tmp_path / "results" / "slow"
     process = script("run", "slow.toml")
-    wait_for(lambda: len(records.paths()) >= 1)
+    wait_for(lambda: len(Journal(results).entries) >= 1)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
     while "writing the report" not in process.stderr.readline():
@@ -511,9 +513,9 @@ def test_the_report_of_an_interrupted_study_takes_a_bounded_time(
     endless = SCRIPT.replace("path.write_text(command)", "import time; time.sleep(600)")
     bounded = "import marginbench.harness.cli.running as r; r._PAGE_SECONDS = 0.5\n"
     (tmp_path / "command.py").write_text(bounded + endless)
-    records = RecordStore(tmp_path / "results" / "slow" / "runs")
+    results = tmp_path / "results" / "slow"
     process = script("run", "slow.toml")
-    wait_for(lambda: len(records.paths()) >= 1)
+    wait_for(lambda: len(Journal(results).entries) >= 1)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -526,9 +528,9 @@ def test_a_report_that_fails_does_not_hide_how_to_resume(
 ) -> None:
     broken = SCRIPT.replace("path.write_text(command)", "raise TypeError('a bug')")
     (tmp_path / "command.py").write_text(broken)
-    records = RecordStore(tmp_path / "results" / "slow" / "runs")
+    results = tmp_path / "results" / "slow"
     process = script("run", "slow.toml")
-    wait_for(lambda: len(records.paths()) >= 1)
+    wait_for(lambda: len(Journal(results).entries) >= 1)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130

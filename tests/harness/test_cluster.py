@@ -18,9 +18,9 @@ from marginbench.harness.errors import EngineError, UserError
 from marginbench.harness.execution import cluster
 from marginbench.harness.execution.cluster import Engine, chosen_engine
 from marginbench.harness.execution.jobs import Ended, Event, Executor, Job, Outcome, Started
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.svm import Study
 
 
@@ -190,7 +190,7 @@ with socket.socket() as taken:
 @pytest.mark.slow
 def test_nothing_of_dask_is_imported_until_it_is_asked_for() -> None:
     code = (
-        "import sys, marginbench.harness.execution.session; "
+        "import sys, marginbench.harness.execution.runner; "
         "import marginbench.harness.execution.cluster; "
         "print(sorted({'dask', 'distributed', 'tornado'} & set(sys.modules)))"
     )
@@ -243,8 +243,7 @@ def test_records_are_of_the_machine_where_the_run_took_place(study: Study, tmp_p
     engine: Any = Answers()
     summary = run_study(study, tmp_path, executor=Answers(), engine=engine)
     assert summary.statuses == {"budget": 2}
-    store = RecordStore(tmp_path / "runs")
-    records = [store.read(path) for path in store.paths()]
+    records = list(Journal(tmp_path).records())
     assert [json.loads(record.environment) for record in records] == [SETTING] * 2
     assert {record.jobs for record in records} == {3}
     # Nothing is left to do: no cluster is started for it.

@@ -18,13 +18,13 @@ from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Start
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import SilentProgress
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.explain import explain
 from marginbench.harness.planning.plan import Run, kind_named
 from marginbench.harness.planning.preflight import DatasetWork, preflight
 from marginbench.harness.results.description import read_description
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study, Task
@@ -181,7 +181,7 @@ def test_data_that_cannot_be_read_fail_the_runs_and_not_the_command(folder: Path
     assert summary.statuses == {"failed": 1}
     message = "data/bank.csv, line 62: 2 columns; expected 3"
     assert summary.data_errors[0].startswith(message)
-    (record,) = RecordStore(folder / "results" / "runs").scan()
+    (record,) = Journal(folder / "results").records()
     assert isinstance(record, Record)
     assert record.reason.startswith(message)
 
@@ -287,7 +287,7 @@ def test_a_file_on_the_command_line_from_end_to_end(
     assert "1 run: 1 converged" in told[0].out
     assert "1 of 1 runs already recorded" in told[1].err
     assert "bank.csv: target" not in told[1].err
-    (record,) = RecordStore(folder / "data" / "results" / "bank-SMO" / "runs").scan()
+    (record,) = Journal(folder / "data" / "results" / "bank-SMO").records()
     assert isinstance(record, Record)
     assert (record.dataset, record.n_train, record.n_test) == ("bank.csv", 42, 18)
     assert record.suboptimality is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from marginbench.harness.results.description import (
 )
 
 
-def test_that_of_a_later_release_is_not_taken_for_one_of_this(tmp_path: Path) -> None:
+def test_that_of_another_release_is_not_taken_for_one_of_this(tmp_path: Path) -> None:
     write_description(tmp_path, {"schema_version": SCHEMA_VERSION + 1, "name": "a"})
-    message = rf"study\.json: written by a later release of marginbench .*{SCHEMA_VERSION + 1}"
+    message = rf"study\.json: written by another release of marginbench .*{SCHEMA_VERSION + 1}"
     with pytest.raises(UserError, match=message) as told:
         read_description(tmp_path)
     # It is whole: no command may move it aside.
@@ -31,3 +32,23 @@ def test_what_is_no_list_of_objects_is_damaged(tmp_path: Path, values: dict[str,
     (name,) = values
     with pytest.raises(DamagedDescriptionError, match=f"its {name} are no list of objects"):
         read_description(tmp_path)
+
+
+def test_no_damage_shows_another_description(tmp_path: Path) -> None:
+    values = {"schema_version": SCHEMA_VERSION, "name": "é", "tasks": [{"C": 0.1}] * 9}
+    write_description(tmp_path, values)
+    path, rng = tmp_path / "study.json", random.Random(3)
+    content = path.read_bytes()
+    for number in range(400):
+        damaged = bytearray(content)
+        place = rng.randrange(len(content))
+        if number % 4:
+            damaged[place] ^= 1 << rng.randrange(8)
+        else:
+            del damaged[place : place + rng.choice((1, 100, 10_000))]
+        path.write_bytes(damaged)
+        try:
+            found = read_description(tmp_path)
+        except DamagedDescriptionError:
+            continue
+        assert found == values  # only white space was changed

@@ -18,7 +18,7 @@ from marginbench.harness.errors import SolverError, StudyError
 from marginbench.harness.loading import offered, offers
 from marginbench.harness.planning import solvers
 from marginbench.harness.planning.preflight import SolverInfo
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.names import resolve_solver_name
 from marginbench.harness.study.select import select
@@ -268,7 +268,7 @@ def test_a_wheel_that_is_installed_offers_its_solver(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "1 run: 1 converged" in done.stdout
-    (record,) = RecordStore(tmp_path / "results" / "small" / "runs").scan()
+    (record,) = Journal(tmp_path / "results" / "small").records()
     assert isinstance(record, Record)
     assert record.solver == "wheeled"
     assert record.solver_class == "their_solvers:Theirs"

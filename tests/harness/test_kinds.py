@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,13 @@ from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import LiveProgress, PlainProgress
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.plan import kind_named
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, preflight
 from marginbench.harness.planning.reuse import wider_limits
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.measures import columns_of, measures_of
 from marginbench.harness.results.records import RecordBase
-from marginbench.harness.results.store import RecordStore
 from marginbench.harness.study.model import StudyBase
 from marginbench.harness.study.select import select
 from marginbench.harness.study.toml import load_study, parse_study, study_names
@@ -206,8 +207,7 @@ class Ran:
 
 
 def records_of(results: Path) -> dict[tuple[str, int], RecordBase]:
-    store = RecordStore(results / "runs")
-    return {(record.solver, record.seed): record for record in map(store.read, store.paths())}
+    return {(record.solver, record.seed): record for record in Journal(results).records()}
 
 
 def again(study: StudyBase, results: Path, **options: Any) -> tuple[RunSummary, int, str]:
@@ -293,12 +293,12 @@ def test_only_workers_import_a_users_file(ran: Ran) -> None:
 
 def test_a_second_call_repeats_nothing(ran: Ran, tmp_path: Path) -> None:
     results = ran.copied(tmp_path)
-    before = {path: path.stat().st_mtime_ns for path in (results / "runs").iterdir()}
+    before = {path: path.stat().st_mtime_ns for path in (results / "journal").iterdir()}
     summary, runs, said = again(ran.study, results)
     assert (summary.already_recorded, runs) == (4, 0)
     assert (summary.statuses, summary.unexpected) == (ran.summary.statuses, ran.summary.unexpected)
     assert f"4 of 4 runs already recorded in {results}" in said
-    assert {path: path.stat().st_mtime_ns for path in (results / "runs").iterdir()} == before
+    assert {path: path.stat().st_mtime_ns for path in (results / "journal").iterdir()} == before
 
 
 def test_failures_are_run_again_when_asked(ran: Ran, tmp_path: Path) -> None:
@@ -306,28 +306,21 @@ def test_failures_are_run_again_when_asked(ran: Ran, tmp_path: Path) -> None:
     assert (summary.already_recorded, runs) == (3, 1)
 
 
-def test_damaged_records_are_moved_aside_and_their_runs_done_again(
-    ran: Ran, tmp_path: Path
-) -> None:
+def test_damaged_lines_are_named_and_their_runs_done_again(ran: Ran, tmp_path: Path) -> None:
     results = ran.copied(tmp_path)
-    store = RecordStore(results / "runs")
-    first, second = (records_of(results)[ran.case.known, seed] for seed in (0, 1))
-    truncated, edited = (store.folder / record.file_name for record in (first, second))
-    truncated.write_bytes(truncated.read_bytes()[:100])
-    store.write(replace(second, budget="garbage"))
+    (path,) = Journal(results).segments()
+    first = Journal(results).current[ran.case.task, ran.case.known, 0]
+    before = Journal(results).load(first)
+    content = bytearray(path.read_bytes())
+    content[first.offset + first.size // 2] ^= 1
+    path.write_bytes(content)
     summary, runs, said = again(ran.study, results)
-    assert (summary.already_recorded, runs) == (2, 2)
-    for path, reason in (
-        (truncated, "not a readable record"),
-        (edited, "not a record of a run (its budget is not a JSON object)"),
-    ):
-        (line,) = [line for line in said.splitlines() if str(path) in line]
-        assert reason in line
-        assert line.endswith(f"moved to _{path.name}.damaged, the run is done again")
-        assert path.with_name(f"_{path.name}.damaged").is_file()
+    assert (summary.already_recorded, runs) == (3, 1)
+    (line,) = [line for line in said.splitlines() if str(path) in line]
+    assert line.endswith(f"(byte {first.offset}) is damaged; the run is done again")
     found = records_of(results)
-    assert found[ran.case.known, 0].counters == first.counters
-    assert len(found) == len(pq.read_table(results / "runs")) == 4
+    assert found[ran.case.known, 0].counters == before.counters
+    assert len(found) == len(pq.read_table(results / "runs.parquet")) == 4
 
 
 def test_a_selection_runs_only_what_it_names(ran: Ran, tmp_path: Path) -> None:
@@ -361,7 +354,13 @@ def test_wider_limits_give_what_was_cut_off_another_chance(
 ) -> None:
     results = ran.copied(tmp_path)
     record = records_of(results)[ran.case.known, 1]
-    RecordStore(results / "runs").write(replace(record, status=status))
+    records = list(Journal(results).records())
+    plan = Journal(results).plan
+    shutil.rmtree(results / "journal")
+    with closing(Journal(results)) as journal:
+        journal.append_plan(ran.study.name, plan)
+        for item in records:
+            journal.append_record(replace(item, status=status) if item == record else item)
     budget = ran.study.budget
     for factor, done in ((1.0, 0), (0.5, 0), (2.0, 1)):
         changed = budget.model_copy(update={limit: factor * getattr(budget, limit)})
@@ -455,7 +454,7 @@ def test_a_file_that_cannot_be_imported_ends_the_command_and_nothing_else(
     assert str(caught.value).startswith(str(tmp_path / "mine.py"))
     assert message in str(caught.value)
     assert not (tmp_path / "imported").exists()
-    assert not (tmp_path / "results" / "runs").exists()
+    assert not (tmp_path / "results" / "journal").exists()
 
 
 class Answers(Here):

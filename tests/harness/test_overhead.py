@@ -12,7 +12,7 @@ import pytest
 
 from marginbench.harness.execution.outcomes import Ending
 from marginbench.harness.execution.progress import PlainProgress
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.plan import Run
 from marginbench.harness.results.records import RecordBase
 from marginbench.harness.study.svm import Study

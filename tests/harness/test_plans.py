@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 import pytest
 
 from marginbench.harness.execution.outcomes import RunSummary
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.results.description import read_description, write_description
+from marginbench.harness.results.description import read_description
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.plans import restored_study
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
@@ -122,7 +122,8 @@ def test_what_the_study_no_longer_has_is_dropped(
     command(fewer, datasets=["a"])
     assert planned(tmp_path) == [("a", "Perceptron", 0), ("b", "Perceptron", 0)]
     # Their records stay, and are used again with the entries.
-    assert len(list((tmp_path / "results" / "runs").glob("*.parquet"))) == 8
+    journal = Journal(tmp_path / "results")
+    assert (len(journal.entries), len(journal.current)) == (8, 2)
     assert command(whole).already_recorded == 8
 
 
@@ -141,20 +142,6 @@ def test_a_changed_entry_drops_its_earlier_runs(
         command(whole.with_solvers([whole.solver[0], entry]), datasets=["a"])
         assert ("b", "Pegasos", 0) not in planned(tmp_path)
         assert ("b", "Perceptron", 0) in planned(tmp_path)
-
-
-def test_an_entry_of_a_release_without_a_key_is_the_same(
-    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
-) -> None:
-    """What nothing was tuned in stays on the page when the page's release can tune."""
-    command(whole)
-    earlier = described(tmp_path)
-    for entries in (earlier["study"]["tasks"], earlier["study"]["solvers"]):
-        for entry in entries.values():
-            assert entry.pop("tune") == {}
-    write_description(tmp_path / "results", earlier)
-    command(whole, datasets=["a"])
-    assert {run[0] for run in planned(tmp_path)} == {"a", "b"}
 
 
 def test_a_solver_that_an_option_added_stays(
@@ -215,14 +202,3 @@ def test_the_page_says_which_solvers_ran_once(
 def said_of_seeds(folder: Path) -> Any:
     """What the page's protocol says of solvers that ran once."""
     return SvmProtocol().data(Analysis(load_results(folder / "results")))["run_once"]
-
-
-def test_a_description_of_version_2_is_taken_over(
-    tmp_path: Path, whole: Study, command: Callable[..., RunSummary]
-) -> None:
-    command(whole)
-    found = described(tmp_path)
-    old = {k: v for k, v in found.items() if k not in ("study", "of")} | {"schema_version": 2}
-    (tmp_path / "results" / "study.json").write_text(json.dumps(old))
-    command(whole, datasets=["a"])
-    assert described(tmp_path) == found

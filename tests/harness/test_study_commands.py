@@ -32,7 +32,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
             pass
 
     monkeypatch.setattr("marginbench.harness.execution.local.LocalPool", Here)
-    monkeypatch.setattr("marginbench.harness.execution.session.LocalPool", Here)
+    monkeypatch.setattr("marginbench.harness.execution.runner.LocalPool", Here)
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str) -> tuple[int, str, str]:

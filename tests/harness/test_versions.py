@@ -6,14 +6,13 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from marginbench import Perceptron, report
@@ -21,7 +20,7 @@ from marginbench.harness.errors import UserError
 from marginbench.harness.execution.jobs import Event, Job
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import SilentProgress
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.hashing import hash_files, hash_json
 from marginbench.harness.planning.explain import Explained, as_json, chosen, explain, in_words
@@ -32,7 +31,7 @@ from marginbench.harness.planning.fingerprint import (
     version_of,
 )
 from marginbench.harness.results.description import read_description, write_description
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
 from marginbench.reports.analysis import Analysis
@@ -109,11 +108,12 @@ class Folder:
         self.said, self.ran = progress.lines, executor.ran
         return summary
 
-    def names(self, folder: str) -> set[str]:
-        return {path.name for path in (self.results / folder).glob("*.parquet")}
+    def keys(self) -> dict[tuple[str, str, int], str]:
+        """The keys of the records that count."""
+        return {cell: entry.key for cell, entry in Journal(self.results).current.items()}
 
     def versions(self) -> pd.Series:
-        runs = pd.read_parquet(self.results / "runs")
+        runs = pd.read_parquet(self.results / "runs.parquet")
         return runs.groupby("solver")["version"].nunique()
 
 
@@ -124,51 +124,30 @@ def folder(tmp_path: Path, make_study: MakeStudy) -> Folder:
 
 def test_a_folder_never_mixes_versions(folder: Folder) -> None:
     folder.run()
-    first = folder.names("runs")
+    first = folder.keys()
     assert len(first) == 4
     folder.edit(2)
     folder.run()
     assert folder.ran == 2
-    assert len(folder.names("runs")) == 4
-    assert folder.names("superseded") == first - folder.names("runs")
-    assert len(folder.names("superseded")) == 2
+    changed = {cell for cell, key in folder.keys().items() if key != first[cell]}
+    assert changed == {("a", "Mine", 0), ("b", "Mine", 0)}
+    assert len(Journal(folder.results).entries) == 6
     assert folder.versions().to_dict() == {"Mine": 1, "Perceptron": 1}
-    assert f"2 records of other versions moved to {folder.results / 'superseded'}" in folder.said
+    assert "2 records of other versions no longer count" in folder.said
 
 
 def test_code_that_is_edited_back_needs_no_new_run(folder: Folder) -> None:
     folder.run()
-    first = {name: (folder.results / "runs" / name).read_bytes() for name in folder.names("runs")}
+    first = folder.keys()
     folder.edit(2)
     folder.run()
-    second = folder.names("runs") - set(first)
     folder.edit(1)
     summary = folder.run()
     assert (folder.ran, summary.already_recorded) == (0, 4)
-    assert folder.names("runs") == set(first)
-    assert folder.names("superseded") == second
-    for name, content in first.items():
-        assert (folder.results / "runs" / name).read_bytes() == content
-    superseded = folder.results / "superseded"
-    assert f"2 records of this version taken back from {superseded}" in folder.said
+    assert folder.keys() == first
+    assert "2 records of this version count again" in folder.said
     folder.edit(2)
     assert folder.run().already_recorded == 4
-
-
-def test_a_damaged_superseded_record_is_not_taken_back(folder: Folder) -> None:
-    folder.run(solvers=["Mine"])
-    folder.edit(2)
-    folder.run(solvers=["Mine"])
-    for path in (folder.results / "superseded").glob("*.parquet"):
-        path.write_bytes(path.read_bytes()[:-9])
-    folder.edit(1)
-    folder.run(solvers=["Mine"])
-    assert folder.ran == 2
-    assert len([line for line in folder.said if "it is not used again" in line]) == 2
-    # Nothing there is overwritten.
-    folder.edit(2)
-    folder.run(solvers=["Mine"])
-    assert len(folder.names("superseded")) == 4
 
 
 def test_an_old_record_stays_until_the_new_one_is_there(folder: Folder) -> None:
@@ -180,23 +159,13 @@ def test_an_old_record_stays_until_the_new_one_is_there(folder: Folder) -> None:
                 yield from super().execute(iter([job]))
 
     folder.run()
-    before = folder.names("runs")
+    before = folder.keys()
     folder.edit(2)
     with pytest.raises(OSError, match="no space"):
         run_study(folder.whole, folder.results, executor=Failing())
-    assert folder.names("runs") == before
-    assert folder.names("superseded") == set()
-
-
-def test_a_damaged_record_of_another_version_is_moved_aside(folder: Folder) -> None:
-    """``pandas.read_parquet`` of the folder would stop at it."""
+    folder.edit(1)
     folder.run()
-    folder.edit(2)
-    (old,) = (folder.results / "runs").glob("a_Mine*.parquet")
-    old.write_bytes(old.read_bytes()[:-9])
-    folder.run()
-    assert (old.parent / f"_{old.name}.damaged").is_file()
-    assert len(pd.read_parquet(folder.results / "runs")) == 4
+    assert (folder.ran, folder.keys()) == (0, before)
 
 
 def test_a_part_after_an_edit_leaves_two_versions_and_a_caution(folder: Folder) -> None:
@@ -214,17 +183,14 @@ def test_a_part_after_an_edit_leaves_two_versions_and_a_caution(folder: Folder) 
 def test_a_page_names_the_version_of_each_solver(folder: Folder) -> None:
     folder.run()
     page = report(folder.results).read_text()
-    store = RecordStore(folder.results / "runs")
-    versions = {store.read(path).version for path in store.paths()}
+    versions = {record.version for record in Journal(folder.results).records()}
     assert len(versions) == 2
     assert all(f">{version}<" in page for version in versions)
 
 
 def test_a_record_says_what_its_key_is_made_of(folder: Folder) -> None:
     folder.run()
-    store = RecordStore(folder.results / "runs")
-    for path in store.paths():
-        record = store.read(path)
+    for record in Journal(folder.results).records():
         parts = json.loads(record.key_parts)
         assert hash_json(parts) == record.key
         assert parts["labels"] == [record.task, record.solver]
@@ -279,24 +245,6 @@ def test_a_version_needs_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert version_of("0" * 64, tmp_path / "mine.py") == "0" * 10
 
 
-def test_a_record_of_an_older_schema_is_completed_when_it_is_used_again(folder: Folder) -> None:
-    folder.run()
-    store = RecordStore(folder.results / "runs")
-    intact = {path: store.read(path) for path in store.paths()}
-    for path in intact:
-        table = pq.read_table(path).drop_columns(["key_parts", "version", "claimed"])
-        place = table.schema.get_field_index("schema_version")
-        pq.write_table(table.set_column(place, "schema_version", pa.array([4])), path)
-        assert store.read(path).version == ""
-    assert folder.run().already_recorded == 4
-    # Nothing tells what only a solver of one's own vouched for then, nor of which commit it was.
-    expected = {
-        path: replace(record, claimed="", version=content_version(record.version))
-        for path, record in intact.items()
-    }
-    assert {path: store.read(path) for path in store.paths()} == expected
-
-
 def explained(folder: Folder) -> dict[tuple[str, str], Explained]:
     before = contents(folder.results)
     found = explain(folder.results, InProcess())
@@ -314,7 +262,7 @@ def differences(item: Explained) -> list[str]:
 
 def test_seeds_in_a_row_are_told_as_a_stretch() -> None:
     seeds = [7, 0, 2, 1, 4, 5, 11, 10, 12]
-    found = [Explained("t", "SMO", seed, "recorded", "why", "k", "f") for seed in seeds]
+    found = [Explained("t", "SMO", seed, "recorded", "why", "k") for seed in seeds]
     assert list(in_words(found)) == [
         "9 runs: 9 recorded",
         "recorded    t / SMO / seeds 0 to 2, 4, 5, 7, 10 to 12: why",
@@ -329,7 +277,8 @@ def test_a_changed_file_is_named(folder: Folder) -> None:
     assert found["a", "Perceptron"].state == "recorded"
     assert found["a", "Mine"].state == "stale"
     assert differences(found["a", "Mine"]) == ["source: shared_step.py has changed"]
-    assert found["a", "Mine"].record.startswith("runs/a_Mine_s0-")
+    (segment,) = Journal(folder.results).segments()
+    assert found["a", "Mine"].record.startswith(f"journal/{segment.name}:")
     text = "\n".join(in_words(list(found.values())))
     assert text.startswith("4 runs: 2 stale, 2 recorded\n")
     assert "stale       a / Mine / seed 0: its record has another key\n" in text
@@ -371,32 +320,36 @@ def test_each_other_part_of_a_key_is_named(folder: Folder, monkeypatch: pytest.M
 
 def test_what_is_not_recorded_is_told_apart(folder: Folder) -> None:
     folder.run(datasets=["a"])
-    (kept,) = (folder.results / "runs").glob("a_Perceptron*.parquet")
-    kept.write_bytes(kept.read_bytes()[:-9])
+    journal = Journal(folder.results)
+    kept = journal.current["a", "Perceptron", 0]
+    path = journal.folder / kept.segment
+    content = bytearray(path.read_bytes())
+    content[kept.offset + kept.size - 9] ^= 1
+    path.write_bytes(content)
     folder.edit(2)
     folder.run(datasets=["a"], solvers=["Mine"])
     found = explained(folder)
     assert found["a", "Mine"].state == "recorded"
     assert (found["a", "Perceptron"].state, found["b", "Mine"].state) == ("damaged", "missing")
-    assert found["a", "Perceptron"].reason.startswith("not a readable record")
+    assert found["a", "Perceptron"].reason.endswith(f"(byte {kept.offset}) is damaged")
     folder.edit(1)
     found = explained(folder)
     assert found["a", "Mine"].state == "superseded"
-    for path in (folder.results / "runs").glob("a_Mine*.parquet"):
-        path.unlink()
     folder.edit(3)
     found = explained(folder)
-    assert found["a", "Mine"].state == "missing"
+    assert found["a", "Mine"].state == "stale"
     assert differences(found["a", "Mine"]) == ["source: mine.py has changed"]
 
 
 def test_a_raised_limit_is_named(folder: Folder) -> None:
     folder.run()
-    store = RecordStore(folder.results / "runs")
-    for path in store.paths():
-        record = store.read(path)
-        record.status = "timeout"
-        store.write(record)
+    timeouts = folder.results.with_name("timeouts")
+    shutil.copytree(folder.results, timeouts, ignore=shutil.ignore_patterns("journal"))
+    with closing(Journal(timeouts)) as journal:
+        journal.append_plan("small", folder.keys())
+        for record in Journal(folder.results).records():
+            journal.append_record(replace(record, status="timeout"), ["timeout"])
+    folder.results = timeouts
     assert {item.state for item in explained(folder).values()} == {"recorded"}
     described = read_description(folder.results)
     assert described is not None
@@ -422,25 +375,18 @@ def test_what_options_added_is_explained_and_no_more(folder: Folder) -> None:
     assert {item.state for item in found} == {"recorded"}
 
 
-def test_a_run_is_found_by_file_key_and_labels(folder: Folder) -> None:
+def test_a_run_is_found_by_key_and_labels(folder: Folder) -> None:
     folder.run()
     found = explain(folder.results, InProcess())
     item = found[1]
-    for name in (item.file, f"runs/{item.file}", item.key[:12], "a/Perceptron/0"):
+    for name in (item.key[:12], "a/Perceptron/0"):
         assert chosen(found, name) == [item]
-    with pytest.raises(UserError, match="no planned run 'a/Perceptron/7'; give the name of a"):
+    with pytest.raises(UserError, match="no planned run 'a/Perceptron/7'; give the beg"):
         chosen(found, "a/Perceptron/7")
     (row,) = json.loads(as_json([item]))
     assert (row["task"], row["solver"], row["state"]) == ("a", "Perceptron", "recorded")
 
 
-def test_a_folder_of_an_earlier_release_cannot_be_explained(folder: Folder) -> None:
-    folder.run()
-    described = read_description(folder.results)
-    assert described is not None
-    del described["study"]
-    write_description(folder.results, described)
-    with pytest.raises(UserError, match="written by an earlier release"):
-        explain(folder.results, InProcess())
+def test_a_folder_without_results_cannot_be_explained(folder: Folder) -> None:
     with pytest.raises(UserError, match="no results here"):
         explain(folder.file.parent, InProcess())

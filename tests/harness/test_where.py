@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from marginbench.harness.errors import StudyError
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.plans import Scope, merged

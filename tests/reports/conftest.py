@@ -6,7 +6,9 @@ import functools
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,9 +18,10 @@ import numpy as np
 import pytest
 
 from marginbench import report
+from marginbench.harness.results.description import SCHEMA_VERSION, write_description
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
+from marginbench.harness.results.journal import Journal, record_line
 from marginbench.harness.results.records import RecordBase
-from marginbench.harness.results.store import RecordStore
 from marginbench.harness.results.svm import Checkpoint, Record
 
 ENVIRONMENT = json.dumps(
@@ -232,6 +235,7 @@ def make() -> SimpleNamespace:
         cell=describe_cell,
         method=describe_method,
         folder=write_folder,
+        rewrite=rewrite,
         page=lambda path: Page(path.read_text(encoding="utf-8")),
     )
 
@@ -248,19 +252,21 @@ def write_folder(
 
     Every record is planned; ``missing`` lists further planned runs without a record.
     """
-    store = RecordStore(folder / "runs")
     records = list(records)
-    for record in records:
-        store.write(record)
     unwritten = [make_record(*run) for run in missing]
+    planned = [*records, *unwritten]
+    with closing(Journal(folder)) as journal:
+        journal.append_plan("example", {(r.task, r.solver, r.seed): r.key for r in planned})
+        for record in records:
+            journal.append(record_line(record), sync=False)
     described = {
-        "schema_version": 2,
+        "schema_version": SCHEMA_VERSION,
         "kind": records[0].kind,
         "marginbench": "0.1.0",
         "name": "example",
         "title": "An example",
         "description": "Two solvers on one task.",
-        "seeds": sorted({record.seed for record in [*records, *unwritten]}),
+        "seeds": sorted({record.seed for record in planned}),
         "budget": {"timeout": 60.0, "memory": 4096.0, "checkpoint_factor": 1.19},
         "jobs": 1,
         "threads": 1,
@@ -268,13 +274,23 @@ def write_folder(
         "tasks": list(tasks),
         "solvers": list(solvers),
         "planned": [
-            {"file": record.file_name}
-            | {name: getattr(record, name) for name in ("key", "task", "solver", "seed")}
-            for record in [*records, *unwritten]
+            {name: getattr(record, name) for name in ("key", "task", "solver", "seed")}
+            for record in planned
         ],
     } | study
-    (folder / "study.json").write_text(json.dumps(described), encoding="utf-8")
+    write_description(folder, described)
     return folder
+
+
+def rewrite(folder: Path, change: Callable[[RecordBase], RecordBase | None]) -> None:
+    """Write the journal of a folder anew, with each record changed, or without it."""
+    journal = Journal(folder)
+    records, plan, study = list(journal.records()), journal.plan, journal.study
+    shutil.rmtree(journal.folder)
+    with closing(Journal(folder)) as journal:
+        journal.append_plan(study, plan)
+        for record in filter(None, map(change, records)):
+            journal.append_record(record)
 
 
 @pytest.fixture

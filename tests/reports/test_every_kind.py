@@ -13,8 +13,8 @@ import pytest
 
 from marginbench import report
 from marginbench.harness.errors import StorageError
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.records import RecordBase
-from marginbench.harness.results.store import RecordStore
 from marginbench.reports.command import write_report
 from marginbench.reports.results import load_results
 
@@ -57,36 +57,31 @@ def test_a_row_per_planned_run_by_seed_with_its_columns_and_counters(kind):
     assert results.traces.groupby("seed").size().tolist() == [2, 2, 2]
 
 
-def damage(folder: Path, record: RecordBase) -> None:
-    path = folder / "runs" / record.file_name
-    path.write_bytes(path.read_bytes()[:100])
-
-
 def test_runs_without_a_readable_record_are_failures_with_their_reason(kind, make, capsys):
-    kept, cut, lost, other = (kind.record(seed) for seed in range(4))
-    folder = kind.folder([kept, cut, lost, other])
-    damage(folder, cut)
-    (folder / "runs" / lost.file_name).unlink()
-    (folder / "runs" / kept.file_name).rename(folder / "runs" / other.file_name)
+    kept, cut, lost = (kind.record(seed) for seed in range(3))
+    folder = kind.folder([kept, cut, lost])
+    make.rewrite(folder, lambda record: None if record == lost else record)
+    (path,) = Journal(folder).segments()
+    path.write_bytes(path.read_bytes()[:-100])
     runs = load_results(folder).runs
-    assert runs["status"].tolist() == ["missing", "damaged", "missing", "damaged"]
-    assert runs["test_error"].isna().all()
+    assert runs["status"].tolist() == ["converged", "damaged", "missing"]
+    assert runs["wall_s"].isna().tolist() == [False, True, True]
+    assert runs["test_error"][1:].isna().all()
 
     text = make.page(write_report(folder, "c")).text
     printed = " ".join(capsys.readouterr().out.split())
     for shown in (text, printed.replace("- ", "-")):
-        assert re.search(rf"runs/{re.escape(cut.file_name)}: not a readable record", shown)
-        assert f"no record: runs/{lost.file_name} does not exist" in shown
-        assert f"runs/{other.file_name}: has key" in shown
+        assert re.search(rf"{path.name}: line 3 \(byte [0-9]+\) is damaged", shown)
+        assert "no record in the journal" in shown
         assert str(folder) not in shown
 
 
 def test_a_record_of_another_kind_is_damaged(kind, make):
     record = kind.record(0)
     folder = kind.folder([record])
-    # Both builders give the run the same key, and so the same file.
+    # Both builders give the run the same key.
     other = make.method_record if kind.name == "svm" else make.record
-    assert RecordStore(folder / "runs").write(other("t", "A", 0)).name == record.file_name
+    make.rewrite(folder, lambda record: other("t", "A", 0))
     assert load_results(folder).runs["status"].tolist() == ["damaged"]
 
 
@@ -196,4 +191,6 @@ def test_a_failed_write_leaves_the_old_page(kind, monkeypatch):
     with pytest.raises(StorageError, match="disk full"):
         report(folder, "second")
     assert path.read_bytes() == before
-    assert sorted(item.name for item in folder.iterdir()) == ["report.html", "runs", "study.json"]
+    assert sorted(item.name for item in folder.iterdir()) == [
+        *("journal", "report.html", "runs.parquet", "study.json")
+    ]

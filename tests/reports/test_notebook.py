@@ -141,7 +141,7 @@ def test_a_study_of_python_is_completed_as_one_of_a_file(tmp_path, monkeypatch):
         def __exit__(self, *error):
             pass
 
-    monkeypatch.setattr("marginbench.harness.execution.session.LocalPool", Here)
+    monkeypatch.setattr("marginbench.harness.execution.runner.LocalPool", Here)
     done = marginbench.run(marginbench.Study(**STUDY), tmp_path / "out", quiet=True)
     assert isinstance(done, RunSummary)
     assert re.fullmatch(r"RunResults\('.*out': 1 of 1 runs; 1 converged\)", repr(done))

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from marginbench import report
+from marginbench.harness.results.journal import Journal
 from marginbench.reports import formatting
 from marginbench.reports.command import write_report
 
@@ -23,8 +24,9 @@ def page(make, realistic_page):
 def test_the_page_is_written_next_to_the_study(realistic, realistic_page):
     assert realistic_page == realistic / "report.html"
     assert sorted(item.name for item in realistic.iterdir()) == [
+        "journal",
         "report.html",
-        "runs",
+        "runs.parquet",
         "study.json",
     ]
 
@@ -69,15 +71,14 @@ def test_a_page_of_failures_alone_can_be_written(make, write_results):
     text = make.page(report(folder)).text
     assert "0 of 1 runs" in text
     assert "No run has anything to show here." in text
-    assert "does not exist" in text
+    assert "no record in the journal" in text
 
 
 def test_a_page_of_the_first_runs_alone_can_be_written(realistic, make, tmp_path, capsys):
     # In an order of no meaning, as runs are planned: of no solver are all runs there.
-    first = sorted((realistic / "runs").iterdir(), key=lambda path: path.name.rsplit("-")[-1])[:9]
-    (tmp_path / "runs").mkdir()
-    for path in (realistic / "study.json", *first):
-        shutil.copy(path, tmp_path / path.relative_to(realistic))
+    shutil.copytree(realistic, tmp_path, dirs_exist_ok=True)
+    first = sorted(record.key for record in Journal(realistic).records())[:9]
+    make.rewrite(tmp_path, lambda record: record if record.key in first else None)
     words = "27 of 36 planned runs have no record"
     assert words in make.page(write_report(tmp_path, "")).text
     assert words in capsys.readouterr().out

@@ -68,7 +68,7 @@ def test_the_same_records_give_the_same_bytes_in_any_process(realistic, tmp_path
         copy = tmp_path / seed
         copy.mkdir()
         (copy / "study.json").symlink_to(realistic / "study.json")
-        (copy / "runs").symlink_to(realistic / "runs")
+        (copy / "journal").symlink_to(realistic / "journal")
         code = f"from marginbench import report; report({str(copy)!r}, 'marginbench run example')"
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         subprocess.run([sys.executable, "-c", code], env=environment, check=True)

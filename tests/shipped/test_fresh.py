@@ -51,7 +51,7 @@ def test_the_run_command_of_the_readme(checkout, tmp_path):
     block = re.search(r"<!-- run-command -->\n```sh\n(.*?)```", readme, re.DOTALL)
     run("bash", "-euc", block[1], cwd=checkout, MARGINBENCH_CACHE=str(tmp_path / "cache"))
 
-    records = pd.read_parquet(checkout / "results" / "quickstart" / "runs")
+    records = pd.read_parquet(checkout / "results" / "quickstart" / "runs.parquet")
     assert len(records) == 56
     assert set(records["status"]) == {"converged", "budget", "skipped"}
     assert json.loads(records["environment"].iloc[0])["commit"]
@@ -71,9 +71,9 @@ def test_the_wheel_holds_all_that_a_run_needs(checkout, tmp_path):
     run(*command, *words, cwd=tmp_path, **environment)
 
     assert (tmp_path / "results" / "quickstart" / "report.html").is_file()
-    [record, _] = (tmp_path / "results" / "quickstart" / "runs").glob("*.parquet")
+    records = pd.read_parquet(tmp_path / "results" / "quickstart" / "runs.parquet")
     # Installed, not imported from the checkout: no commit vouches for it.
-    assert json.loads(pd.read_parquet(record)["environment"].iloc[0])["commit"] is None
+    assert json.loads(records["environment"].iloc[0])["commit"] is None
     where = run(
         sys.executable,
         "-c",

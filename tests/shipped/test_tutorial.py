@@ -15,6 +15,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from marginbench.harness.results.journal import Journal
+
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
 # A block of the page, after a comment that says what it is.
 _BLOCK = re.compile(
@@ -80,7 +82,7 @@ def test_the_tutorial_works_as_it_is_written(folder: Path, environment: dict[str
             assert "Traceback" not in done.stderr
     assert commands >= 9
 
-    runs = pd.read_parquet(work / "results" / "mine" / "runs")
+    runs = pd.read_parquet(work / "results" / "mine" / "runs.parquet")
     assert set(runs["status"]) <= {"converged", "budget"}
     assert not runs.duplicated(["task", "solver", "seed"]).any()
     per_solver = runs.groupby("solver")["seed"].nunique()
@@ -98,9 +100,9 @@ def _start_and_kill(line: str, work: Path, environment: dict[str, str]) -> None:
         shlex.split(line), cwd=work, env=environment,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    records = work / "results" / "mine" / "runs"
+    results = work / "results" / "mine"
     deadline = time.monotonic() + _TIMEOUT
-    while len(list(records.glob("*.parquet"))) < 5:
+    while len(Journal(results).entries) < 5:
         assert started.poll() is None, f"{line} ended before it could be killed"
         assert time.monotonic() < deadline
         time.sleep(0.02)

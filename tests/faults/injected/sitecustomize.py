@@ -2,7 +2,8 @@
 
 ``MARGINBENCH_FAULT`` holds JSON: a part of the path of the file (``path``), which of those files
 in this process (``number``, from 0), at what (``step``: open, write, sync or replace), after how
-many bytes (``after``) and the system's reason (``errno``).
+many bytes (``after``) and the system's reason (``errno``). Of a journal the number is that of the
+record.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 
 _real_open, _real_fsync, _real_replace = io.open, os.fsync, os.replace
+_real_write = os.write
 
 
 class Broken(io.FileIO):
@@ -56,6 +58,17 @@ class Fault:
             raise self.reason
         _real_fsync(descriptor)
 
+    def write(self, descriptor, content):
+        if self.chosen is None and b'"type":"record"' in bytes(content[:60]):
+            file = os.readlink(f"/proc/self/fd/{descriptor}")
+            self.number -= self.path in file
+            if self.number == -1:
+                self.chosen = file
+                if self.step != "sync":
+                    _real_write(descriptor, content[: min(self.after, len(content) - 1)])
+                    raise self.reason
+        return _real_write(descriptor, content)
+
     def replace(self, source, target, **kwargs):
         if self.step == "replace" and self.chosen == os.path.abspath(source):
             raise self.reason
@@ -65,3 +78,4 @@ class Fault:
 if "MARGINBENCH_FAULT" in os.environ:
     fault = Fault(**json.loads(os.environ["MARGINBENCH_FAULT"]))
     io.open, os.fsync, os.replace = fault.open, fault.fsync, fault.replace
+    os.write = fault.write

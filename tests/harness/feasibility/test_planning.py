@@ -13,12 +13,12 @@ import pytest
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation.feasibility import CellWork, ImagesWork
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.feasibility import KIND
 from marginbench.harness.planning.plan import Run
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, Facts, preflight
 from marginbench.harness.results.feasibility import FeasibilityRecord
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.feasibility import FeasibilityStudy
 from marginbench.harness.study.toml import load_study
 
@@ -147,7 +147,7 @@ def test_runs_on_images_that_cannot_be_loaded_leave_records(tmp_path: Path) -> N
     summary = run_study(study, tmp_path, executor=answers)
     assert (summary.exit_code, summary.statuses) == (3, {"failed": 1})
     assert summary.data_errors == ("digits: cannot be fetched",)
-    (record,) = RecordStore(tmp_path / "runs").scan()
+    (record,) = Journal(tmp_path).records()
     assert isinstance(record, FeasibilityRecord)
     assert (record.status, record.reason) == ("failed", "digits: cannot be fetched")
     assert record.started_at

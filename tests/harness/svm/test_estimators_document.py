@@ -10,7 +10,7 @@ import pytest
 
 from marginbench import run
 from marginbench.harness.evaluation.estimators import KNOWN
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "outside-solvers.md"
@@ -42,7 +42,7 @@ def ended(folder: Path, text: str) -> dict[str, Record]:
     path = folder / "study.toml"
     path.write_text(text, encoding="utf-8")
     summary = run(path, out=folder / "results", seeds=1, quiet=True)
-    records = RecordStore(summary.results / "runs").scan()
+    records = Journal(summary.results).records()
     return {record.solver: record for record in records if isinstance(record, Record)}
 
 

@@ -21,9 +21,9 @@ from marginbench.harness.evaluation.folds import (
 )
 from marginbench.harness.evaluation.svm import Fold
 from marginbench.harness.evaluation.verdict import load_task_data
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study, Task
@@ -109,8 +109,7 @@ def test_data_that_make_no_folds_are_refused(y: list[int], message: str) -> None
 
 
 def records_of(results: Path) -> dict[tuple[str, int], Record]:
-    store = RecordStore(results / "runs")
-    return {(r.solver, r.seed): r for r in map(store.read, store.paths())}  # type: ignore[misc]
+    return {(r.solver, r.seed): r for r in Journal(results).records()}  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.execution.jobs import CheckpointMessage, Ended, Job, Limits, Message
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.outcomes import RunSummary
-from marginbench.harness.execution.session import run_study
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.execution.runner import run_study
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.svm import Study
 
@@ -215,8 +215,7 @@ def run_them(folder: Path, study: Study) -> Outcome:
     """Run the solvers, two at a time."""
     results = folder / "results"
     summary = run_study(study, results, jobs=2)
-    store = RecordStore(results / "runs")
-    return summary, {r.solver: r for r in map(store.read, store.paths())}, results
+    return summary, {r.solver: r for r in Journal(results).records()}, results
 
 
 def entry(name: str, file: Path) -> dict[str, object]:

@@ -201,10 +201,11 @@ def test_a_study_of_several_classes(cache: Path, tmp_path: Path) -> None:
         }
     )
     marginbench.run(study, tmp_path / "out")
-    records = {}
-    for path in sorted((tmp_path / "out" / "runs").glob("*.parquet")):
-        record = marginbench.read_record(path)
-        records[record.solver] = record
+    found = marginbench.load_results(tmp_path / "out")
+    assert found.runs["ok"].sum() == 3
+    (segment,) = (tmp_path / "out" / "journal").glob("*.jsonl")
+    lines = [line for line in segment.open("rb") if b'"type":"record"' in line[:100]]
+    records = {record.solver: record for record in map(marginbench.parse_record, lines)}
     smo, own = records["SMO"], records["Own"]
     assert (smo.status, smo.n_classes) == ("converged", 10)
     assert 0 <= smo.suboptimality < 1e-3

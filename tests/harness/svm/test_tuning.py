@@ -21,8 +21,8 @@ from marginbench.harness.evaluation.svm import FitWork, Problem, StoppingRules
 from marginbench.harness.evaluation.tuning import Tuned, tune
 from marginbench.harness.evaluation.verdict import load_task_data
 from marginbench.harness.execution.jobs import FoundMessage, Message, PhaseMessage
-from marginbench.harness.execution.session import run_study
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.execution.runner import run_study
+from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.svm import Study
 
@@ -312,8 +312,7 @@ def test_a_run_that_is_killed_keeps_its_tuning(
         tuning={"seconds": 1.5},
     )
     run_study(study.with_tasks([each.completed() for each in study.task]), tmp_path / "results")
-    store = RecordStore(tmp_path / "results" / "runs")
-    records = {record.solver: record for record in map(store.read, store.paths())}
+    records = {record.solver: record for record in Journal(tmp_path / "results").records()}
     assert {record.status for record in records.values()} == {"timeout"}
     for record in records.values():
         assert isinstance(record, Record)

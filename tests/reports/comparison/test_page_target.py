@@ -8,7 +8,7 @@ from marginbench.harness.errors import StorageError
 from marginbench.reports.comparison.page import check_target
 
 
-@pytest.mark.parametrize("name", ["study.json", "runs/one.parquet", "sources/one.json"])
+@pytest.mark.parametrize("name", ["study.json", "journal/one.jsonl", "sources/one.json"])
 def test_a_page_never_replaces_what_a_study_recorded(tmp_path: Path, name: str) -> None:
     with pytest.raises(StorageError, match="is part of the results"):
         check_target(tmp_path / "x" / ".." / name, [tmp_path])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,10 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from filelock import FileLock
 
 from marginbench.harness.errors import (
-    BusyError,
     InterruptedRunError,
     SolverError,
     StorageError,
@@ -25,11 +25,11 @@ from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import SilentProgress
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.plan import Details, Run
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
 from marginbench.harness.planning.solvers import describe_solver
-from marginbench.harness.results.store import RecordStore
+from marginbench.harness.results.journal import Journal, line_of
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
@@ -91,8 +91,7 @@ GOOD = Outcome(
 
 
 def records_of(results: Path) -> dict[tuple[str, int], Record]:
-    store = RecordStore(results / "runs")
-    return {(r.solver, r.seed): r for r in map(store.read, store.paths())}
+    return {(r.solver, r.seed): r for r in Journal(results).records() if isinstance(r, Record)}
 
 
 @pytest.fixture
@@ -163,9 +162,8 @@ def test_the_description_of_the_study(tmp_path: Path, two_solvers: Study) -> Non
         "marginbench:SMO",
         "marginbench:SDCA",
     ]
-    files = {run["file"]: run["key"] for run in found["planned"]}
-    store = RecordStore(tmp_path / "runs")
-    assert {path.name: store.read(path).key for path in store.paths()} == files
+    keys = [run["key"] for run in found["planned"]]
+    assert [record.key for record in Journal(tmp_path).records()] == keys
 
 
 def test_what_is_recorded_of_a_run(tmp_path: Path, two_solvers: Study) -> None:
@@ -222,48 +220,96 @@ def test_a_raised_limit_gives_another_chance(
     assert len(executor.ran) == (2 if repeated else 0)
 
 
-def test_a_damaged_record_is_moved_aside_and_run_again(tmp_path: Path, two_solvers: Study) -> None:
-    run_study(two_solvers, tmp_path, executor=FakeExecutor())
-    path = RecordStore(tmp_path / "runs").paths()[0]
-    path.write_bytes(path.read_bytes()[:50])
-    executor = FakeExecutor()
-    summary = run_study(two_solvers, tmp_path, executor=executor)
-    assert (len(executor.ran), summary.already_recorded) == (1, 3)
-    assert path.with_name(f"_{path.name}.damaged").exists()
-    assert len(records_of(tmp_path)) == 4
-
-
-def test_a_record_of_a_later_release_ends_the_command_and_stays(
+def test_a_damaged_line_is_named_once_and_its_run_done_again(
     tmp_path: Path, two_solvers: Study
 ) -> None:
     run_study(two_solvers, tmp_path, executor=FakeExecutor())
-    store = RecordStore(tmp_path / "runs")
-    later = replace(store.read(store.paths()[0]), schema_version=99)
-    path = store.write(later)
+    (path,) = Journal(tmp_path).segments()
+    path.write_bytes(path.read_bytes()[:-50])
+    executor, told = FakeExecutor(), Told()
+    summary = run_study(two_solvers, tmp_path, executor=executor, progress=told)
+    assert (len(executor.ran), summary.already_recorded) == (1, 3)
+    assert re.fullmatch(
+        rf"{path}: line 9 \(byte \d+\) is damaged; the run is done again", told.lines[0]
+    )
+    assert len(records_of(tmp_path)) == 4
+    run_study(two_solvers, tmp_path, executor=FakeExecutor(), progress=(again := Told()))
+    assert again.lines == [f"4 of 4 runs already recorded in {tmp_path}"]
+
+
+def test_a_journal_of_another_release_ends_the_command_and_stays(
+    tmp_path: Path, two_solvers: Study
+) -> None:
+    run_study(two_solvers, tmp_path, executor=FakeExecutor())
+    path = tmp_path / "journal" / "later.jsonl"
+    path.write_bytes(line_of({"type": "record", "schema": 99}, {}))
     executor = FakeExecutor()
-    with pytest.raises(UserError, match=f"{path.name}: written by a later release .*update"):
+    with pytest.raises(UserError, match=rf"{path.name}: written by another release .*update"):
         run_study(two_solvers, tmp_path, executor=executor)
     assert (executor.ran, path.is_file()) == ([], True)
 
 
-def test_a_record_of_a_later_release_under_another_key_is_superseded(
+def test_a_command_that_does_nothing_writes_nothing(tmp_path: Path, two_solvers: Study) -> None:
+    run_study(two_solvers, tmp_path, executor=FakeExecutor())
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    run_study(two_solvers, tmp_path, executor=FakeExecutor())
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+class Yields(FakeExecutor):
+    """Gives others their turn after each run."""
+
+    def __init__(self, turn: Callable[[], object]) -> None:
+        super().__init__()
+        self.turn = turn
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        for event in super().execute(jobs):
+            yield event
+            if isinstance(event, Ended) and self.ran:
+                self.turn()
+
+
+def test_of_several_commands_none_repeats_what_others_have_recorded(
     tmp_path: Path, two_solvers: Study
 ) -> None:
-    run_study(two_solvers, tmp_path, executor=FakeExecutor())
-    store = RecordStore(tmp_path / "runs")
-    path = store.paths()[0]
-    later = store.write(replace(store.read(path), key="e" * 64, schema_version=99))
-    path.unlink()
-    run_study(two_solvers, tmp_path, executor=FakeExecutor())
-    assert [item.name for item in (tmp_path / "superseded").iterdir()] == [later.name]
-    assert len(records_of(tmp_path)) == 4
+    other, exchanged = FakeExecutor(), list[int]()
+    executor = Yields(lambda: other.ran or run_study(two_solvers, tmp_path, executor=other))
+    # The other command comes while a run of this one is not recorded yet, and so does it, too.
+    summary = run_study(
+        two_solvers,
+        tmp_path,
+        executor=executor,
+        exchange=lambda: exchanged.append(len(executor.ran)),
+    )
+    assert summary.statuses == {"converged": 4}
+    assert len(executor.ran) + len(other.ran) == 4
+    assert summary.already_recorded == len(other.ran) == 3
+    # At the beginning and at the end; ten seconds have not passed between them.
+    assert exchanged == [0, 1]
 
 
-def test_a_killed_writer_leaves_nothing_behind(tmp_path: Path, two_solvers: Study) -> None:
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / ".writing-x").write_bytes(b"half")
-    run_study(two_solvers, tmp_path, executor=FakeExecutor())
-    assert not (tmp_path / "runs" / ".writing-x").exists()
+def test_a_run_of_another_command_is_waited_for_and_taken_over_when_that_ends(
+    tmp_path: Path, two_solvers: Study
+) -> None:
+    first = FakeExecutor()
+    run_study(two_solvers, tmp_path, executor=first)
+    shutil.rmtree(tmp_path / "journal")
+    other = Journal(tmp_path)
+    key = first.ran[0].tag
+    other.append_start(key, ("digits", "SMO", 0))
+
+    class Ends(Told):
+        def say(self, line: str) -> None:
+            super().say(line)
+            if line.startswith("waiting"):
+                other.close()
+
+    executor, told = FakeExecutor(), Ends()
+    assert run_study(two_solvers, tmp_path, executor=executor, progress=told).exit_code == 0
+    assert told.lines == ["waiting for 1 run of other commands"]
+    assert [job.tag for job in executor.ran][-1] == key
+    assert len(executor.ran) == 4
 
 
 def test_unsupported_combinations_are_skipped_with_a_reason(
@@ -275,8 +321,8 @@ def test_unsupported_combinations_are_skipped_with_a_reason(
     )
     executor = FakeExecutor()
     summary = run_study(study, tmp_path, executor=executor)
-    store = RecordStore(tmp_path / "runs")
-    reasons = {(r.task, r.solver): r.reason for r in map(store.read, store.paths()) if r.reason}
+    records = Journal(tmp_path).records()
+    reasons = {(r.task, r.solver): r.reason for r in records if r.reason}
     assert reasons == {
         ("digits", "LIBSVM"): "LIBSVM always fits a bias, which the task has not; set "
         "fit_intercept = true there, or other_problem = true for the solver",
@@ -292,8 +338,7 @@ def test_more_than_two_classes_are_run(tmp_path: Path, two_solvers: Study) -> No
     executor = FakeExecutor()
     executor.data = Outcome("done", replace(executor.data.value, n_classes=10))
     assert run_study(two_solvers, tmp_path, executor=executor).statuses == {"converged": 4}
-    store = RecordStore(tmp_path / "runs")
-    assert {store.read(path).n_classes for path in store.paths()} == {10}
+    assert {record.n_classes for record in records_of(tmp_path).values()} == {10}
 
 
 def test_data_that_cannot_be_loaded_fail_their_runs_only(
@@ -362,8 +407,9 @@ def test_a_task_can_do_without_a_reference(tmp_path: Path, make_study: MakeStudy
     summary = run_study(study, tmp_path, executor=executor)
     assert executor.asked == 1
     assert summary.statuses == {"converged": 3, "failed": 1}
-    store = RecordStore(tmp_path / "runs")
-    records = {(r.task, r.solver): r for r in map(store.read, store.paths())}
+    records: dict[tuple[str, str], Any] = {
+        (r.task, r.solver): r for r in Journal(tmp_path).records()
+    }
     assert records["with", "SMO"].reference_primal == 10.0
     assert records["without", "SMO"].reference_primal is None
     assert "the task has reference = false" in records["without", "SBP"].reason
@@ -544,14 +590,6 @@ def test_an_interrupt_keeps_what_is_recorded(tmp_path: Path, two_solvers: Study)
     assert len(rest.ran) == 1
 
 
-def test_two_runs_do_not_write_to_one_folder(tmp_path: Path, two_solvers: Study) -> None:
-    with (
-        FileLock(tmp_path / ".lock"),
-        pytest.raises(BusyError, match="another marginbench command"),
-    ):
-        run_study(two_solvers, tmp_path, executor=FakeExecutor())
-
-
 def test_a_solver_that_cannot_be_imported_stops_before_any_run(
     tmp_path: Path, make_study: MakeStudy
 ) -> None:
@@ -608,7 +646,7 @@ def test_a_cache_that_cannot_be_written_ends_the_study(tmp_path: Path, two_solve
         with pytest.raises(StorageError, match="cache: cannot be written") as raised:
             run_study(two_solvers, tmp_path / what, executor=executor)
         assert raised.value.exit_code == 4
-        assert not (tmp_path / what / "runs").exists()
+        assert not (tmp_path / what / "journal").exists()
 
 
 def test_what_a_run_found_before_it_was_killed_is_recorded(

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from marginbench.harness.errors import UserError
-from marginbench.harness.execution.session import run_study
+from marginbench.harness.errors import BusyError, UserError
+from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.results import merging
 from marginbench.harness.results.description import read_description
-from marginbench.harness.results.folders import merging
-from marginbench.harness.results.folders.compacting import compact
-from marginbench.harness.results.folders.merging import merge
+from marginbench.harness.results.journal import Journal
+from marginbench.harness.results.merging import merge
 from marginbench.harness.results.records import RecordBase
-from marginbench.harness.results.store import RecordStore
 from marginbench.harness.study.select import select
 from marginbench.harness.study.svm import Study
 from marginbench.reports.results import load_results
@@ -75,23 +75,22 @@ def planned(folder: Path) -> list[dict[str, Any]]:
 
 
 def records(folder: Path) -> dict[str, RecordBase]:
-    found = RecordStore(folder / "runs").scan()
-    return {item.key: item for item in found if isinstance(item, RecordBase)}
+    return {record.key: record for record in Journal(folder).records()}
 
 
 def edit(folder: Path, task: str, **changes: Any) -> RecordBase:
-    """Change a record of a folder, as a run on another machine might have done."""
-    store = RecordStore(folder / "runs")
+    """Record a run anew, as another command might have done."""
     record = next(r for r in records(folder).values() if (r.task, r.seed) == (task, 0))
     edited = replace(record, **changes)
-    if edited.key != record.key:
-        (store.folder / record.file_name).unlink()
-    store.write(edited)
+    with closing(Journal(folder)) as journal:
+        if edited.key != record.key:
+            cell = (record.task, record.solver, record.seed)
+            journal.append_plan("board", journal.plan | {cell: edited.key})
+        journal.append_record(edited)
     return edited
 
 
 def test_parts_of_a_study_become_the_whole(folder: Path) -> None:
-    compact(folder / "one")  # what is compacted is merged alike
     done = merge([folder / "one", folder / "two"], folder / "out")
     assert (done.records, done.copied, done.alike, done.conflicts) == (6, 6, 2, ())
     found, whole = read_description(folder / "out"), read_description(folder / "whole")
@@ -103,7 +102,6 @@ def test_parts_of_a_study_become_the_whole(folder: Path) -> None:
     assert found["planned"] == of_whole
     results = load_results(folder / "out")
     assert results.runs["ok"].all()
-    assert not (folder / "out" / ".merging").exists()
     # Now nothing of these is left to do, and the rest is.
     again = merge([folder / "out", folder / "whole"], folder / "out")
     assert (again.records, again.copied, again.alike) == (8, 2, 6)
@@ -129,41 +127,64 @@ def test_records_that_differ_are_refused_and_named(folder: Path) -> None:
     for prefer, expected in (
         ("newest", edited), (str(folder / "one"), before), (str(folder / "two"), edited),
     ):  # fmt: skip
-        done = merge([folder / "one", folder / "two"], out := folder / prefer[-3:], prefer=prefer)
+        done = merge([folder / "one", folder / "two"], out := folder / "out", prefer=prefer)
         assert records(out)[edited.key] == expected
         assert [conflict.what for conflict in done.conflicts] == [f"test_error differs in {where}"]
         shutil.rmtree(out)
-        shutil.copytree(folder / "whole", folder / "one", dirs_exist_ok=True)
-        RecordStore(folder / "one" / "runs").write(before)
+        assert records(folder / "one")[edited.key] == before
 
 
-def test_records_of_other_versions_go_to_superseded(folder: Path) -> None:
-    key = "ab" * 32
+def test_records_of_other_versions_stay_and_do_not_count(folder: Path) -> None:
+    key, one = "ab" * 32, folder / "one"
     edited = edit(folder / "two", "a", key=key, key_parts="{}")
     with pytest.raises(UserError, match="seed 0: recorded under different keys in"):
-        merge([folder / "one", folder / "two"], folder / "one")
+        merge([one, folder / "two"], one)
     before = next(
-        r for r in records(folder / "one").values() if r.file_name[:-24] == edited.file_name[:-24]
+        r
+        for r in records(one).values()
+        if (r.task, r.solver, r.seed) == (edited.task, edited.solver, edited.seed)
     )
-    compact(folder / "one")
-    merge([folder / "one", folder / "two"], folder / "one", prefer=str(folder / "two"))
-    assert records(folder / "one")[key] == edited
-    assert before.key not in records(folder / "one")
-    superseded = RecordStore(folder / "one" / "superseded")
-    assert [superseded.read(path) for path in superseded.paths()] == [before]
+    merge([one, folder / "two"], one, prefer=str(folder / "two"))
+    assert records(one)[key] == edited
+    assert before.key not in records(one)
+    assert Journal(one).recorded(before.key) is not None
     merge([folder / "whole", folder / "two"], folder / "out", prefer=str(folder / "whole"))
     assert key not in records(folder / "out")
-    assert [path.name for path in (folder / "out" / "superseded").iterdir()] == [edited.file_name]
+    assert Journal(folder / "out").recorded(key) is not None
 
 
-def test_damaged_records_are_named_and_not_merged(folder: Path) -> None:
-    path = sorted((folder / "two" / "runs").glob("b_*"))[0]
-    path.write_bytes(path.read_bytes()[:-50])
+def test_a_preferred_record_counts_though_it_was_cut_short(folder: Path) -> None:
+    record = next(iter(records(folder / "two").values()))
+    shutil.rmtree(folder / "two" / "journal")
+    with closing(Journal(folder / "two")) as journal:
+        journal.append_plan("board", {(record.task, record.solver, record.seed): record.key})
+        journal.append_record(replace(record, status="timeout"), ["timeout"])
+    with pytest.raises(UserError, match="status differs"):
+        merge([folder / "one", folder / "two"], folder / "out")
+    merge([folder / "one", folder / "two"], folder / "out", prefer=str(folder / "two"))
+    assert records(folder / "out")[record.key].status == "timeout"
+
+
+def test_damaged_records_are_named(folder: Path) -> None:
+    journal = Journal(folder / "two")
+    entry = next(entry for entry in journal.entries if entry.task == "b")
+    (path,) = journal.segments()
+    content = bytearray(path.read_bytes())
+    content[entry.offset + 300] ^= 1
+    path.write_bytes(content)
     done = merge([folder / "one", folder / "two"], folder / "out")
     assert (done.records, done.exit_code) == (5, 1)
-    assert done.damaged == (f"{path}: not a readable record (not a whole Parquet file)",)
-    assert (load_results(folder / "out").runs["status"] == "missing").sum() == 1
+    (line,) = done.damaged
+    assert line.startswith(f"{path}: line ")
+    assert (load_results(folder / "out").runs["status"] == "damaged").sum() == 1
     assert json.loads(json.dumps(done.as_dict()))["damaged"] == list(done.damaged)
+
+
+def test_a_folder_that_is_written_to_is_left_alone(folder: Path) -> None:
+    with closing(Journal(folder / "one")) as journal:
+        journal.append_plan("board", journal.plan)
+        with pytest.raises(BusyError, match="another marginbench command is writing here"):
+            merge([folder / "one", folder / "two"], folder / "one")
 
 
 def test_what_cannot_be_merged_is_refused(folder: Path) -> None:
@@ -196,20 +217,18 @@ def test_what_cannot_be_merged_is_refused(folder: Path) -> None:
 
 
 def test_an_interrupted_merge_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    left = 3
-    original = merging._write
+    original = merging._copy
 
-    def write(path: Path, content: bytes) -> None:
-        nonlocal left
-        if left == 0:
+    def copy(source: Path, target: Path) -> None:
+        if target.exists() or source.parent.name == "sources":
             raise KeyboardInterrupt
-        left -= 1
-        original(path, content)
+        original(source, target)
 
-    monkeypatch.setattr(merging, "_write", write)
-    with pytest.raises(KeyboardInterrupt):
-        merge([folder / "one", folder / "two"], folder / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(merging, "_copy", copy)
+        with pytest.raises(KeyboardInterrupt):
+            merge([folder / "one", folder / "two"], folder / "out")
+    assert list((folder / "out" / "journal").glob("*.jsonl"))
     assert not (folder / "out" / "study.json").exists()
-    left = 100
     done = merge([folder / "one", folder / "two"], folder / "out")
     assert done.records == len(planned(folder / "out")) == 6

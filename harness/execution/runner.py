@@ -1,0 +1,535 @@
+"""Running a study of any kind: plan it, skip what is recorded, run the rest, keep each record."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..environment import environment, version
+from ..errors import InterruptedRunError, RecordError, StorageError, UserError
+from ..hashing import canonical_json
+from ..interrupts import interrupts_deferred
+from ..planning.fingerprint import write_sources
+from ..planning.plan import Details, Kind, Run, in_rounds, kind_named
+from ..planning.preflight import Facts, preflight
+from ..planning.reuse import is_repeated, limits_hit
+from ..platforms import check_can_run
+from ..results.description import (
+    FILE_NAME as DESCRIPTION,
+    SCHEMA_VERSION,
+    DamagedDescriptionError,
+    move_aside,
+    read_description,
+    write_description,
+)
+from ..results.journal import Cell, Entry, Journal
+from ..results.plans import Scope, merged, planned_run
+from ..results.records import RecordBase
+from ..results.table import runs_table
+from ..storage import storing
+from ..study.model import StudyBase
+from ..words import REASON_LIMIT, plural, visible, visible_lines
+from .cluster import Engine
+from .jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
+from .local import LocalPool, check_jobs
+from .outcomes import Ending, RunSummary
+from .progress import Progress, SilentProgress
+
+#: The most seconds between two looks at what other commands have written; a look rests so many
+#: times what it takes.
+LOOK_S, LOOK_REST = 10.0, 50
+#: The same of exchanges with a store, which rest at least so many seconds.
+EXCHANGE_S, EXCHANGE_REST = 0.5, 10
+# Seconds between two looks while the runs of other commands are waited for.
+_WAIT_S = 0.5
+
+
+def run_study(
+    study: StudyBase,
+    results: Path,
+    *,
+    jobs: int = 1,
+    threads: int = 1,
+    retry_failed: bool = False,
+    command: str = "",
+    whole: StudyBase | None = None,
+    whole_command: str = "",
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+    engine: Engine | None = None,
+    exchange: Callable[[], None] | None = None,
+    place: str = "",
+    meanwhile: Callable[[], None] = lambda: None,
+) -> RunSummary:
+    """Run a study of any kind and record every run; what is recorded already is not repeated.
+
+    Several commands may run one study in one folder at the same time: each does what no other has
+    begun or recorded.
+
+    Parameters
+    ----------
+    study : StudyBase
+    results : Path
+        The results folder; records go to ``results/journal``.
+    jobs : int
+        Runs at the same time. More than one disturbs the timings.
+    threads : int
+        Threads of numeric libraries per run.
+    retry_failed : bool
+        Run again what did not go as planned.
+    command : str
+        The command line that runs this.
+    whole : StudyBase, optional
+        The study of which this is a part; what was planned of its other parts stays planned.
+    whole_command : str
+        The command line that runs all of it, for the report.
+    progress : Progress, optional
+        Shows what happens; nothing by default.
+    executor : Executor, optional
+        Where to plan and run; worker processes on this machine by default.
+    engine : Engine, optional
+        Where to run what is planned here.
+    exchange : callable, optional
+        Fetches what commands on other machines have written to the journal, and passes on what
+        this one has: called before it is found out what is recorded, at most every ten seconds
+        while runs go on, and at the end.
+    place : str, optional
+        How messages name the results folder.
+    meanwhile : callable
+        Done while the first worker starts, as there is nothing else to do.
+
+    Raises
+    ------
+    UserError
+        If the study, a solver or the results folder is not usable.
+    StorageError
+        If something cannot be written, or the results folder is gone; what was recorded stays.
+    InterruptedRunError
+        If the user interrupts; what was recorded stays.
+    """
+    check_jobs(jobs)
+    if executor is None:
+        check_can_run()  # before there is a results folder
+    if results.exists() and not results.is_dir():
+        raise UserError(f"{results}: is not a folder; choose another --out")
+    with storing(results, "allow writing there or choose another --out"):
+        results.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        check_interrupt = stack.enter_context(interrupts_deferred())
+        if executor is None:
+            logs = stack.enter_context(tempfile.TemporaryDirectory(prefix="marginbench-"))
+            executor = stack.enter_context(LocalPool(jobs, Path(logs), ahead=True))
+        runner = _Runner(
+            Scope(whole or study, study), results, jobs, threads, progress or SilentProgress()
+        )
+        runner.executor, runner.check_interrupt = executor, check_interrupt
+        runner.exchange, runner.meanwhile = exchange, meanwhile
+        runner.place = place or str(results)
+        stack.callback(runner.journal.close)
+        stack.callback(runner.progress.close)
+        try:
+            if engine is not None:
+                engine.check()
+            runner.plan()
+            runner.prepare(command, whole_command or command, retry_failed=retry_failed)
+            if engine is not None and runner.pending:
+                runner.executor = stack.enter_context(engine.opened(runner.progress.say))
+            runner.run_pending()
+        except KeyboardInterrupt:
+            runner.executor.close()
+            runner.look_at_others(now=True)
+            summary = runner.summary() if runner.described else None
+            again = command if engine is None else ""
+            raise InterruptedRunError(runner.interrupted_message(again), summary) from None
+        runner.look_at_others(now=True)
+        runs_table(results, runner.kind.record, write=True)
+        return runner.summary()
+
+
+class _Runner:
+    """One call of :func:`run_study`; also the executor with which it plans."""
+
+    executor: Executor
+    check_interrupt: Callable[[], None]
+    exchange: Callable[[], None] | None
+    meanwhile: Callable[[], None] | None
+    place: str
+
+    def __init__(
+        self, scope: Scope, results: Path, jobs: int, threads: int, progress: Progress
+    ) -> None:
+        self.scope, self.study, self.results = scope, scope.part, results
+        self.jobs, self.threads, self.progress = jobs, threads, progress
+        self.kind: Kind = kind_named(self.study.kind)
+        self.journal = Journal(results)
+        self.facts = Facts({})
+        self.runs, self.pending = list[Run](), list[Run]()
+        self.endings: dict[str, Ending] = {}  # of the runs that are recorded, by key
+        self.already_recorded = 0
+        self.described = False  # whether study.json tells what is planned
+        self._commands = "", ""
+        self._plans_left = 10  # two studies of one name could drop each other's runs for ever
+        self._description_stamp = 0, 0
+        self._budget = canonical_json(self.study.budget.limits())
+        self._environment = ""
+        self._running_elsewhere = frozenset[str]()
+        self._repeated: dict[str, Entry] = {}  # records that are to be replaced, by key
+        self._begun: dict[str, Details] = {}  # of the runs that have begun, by key
+        self._next_look = self._next_exchange = 0.0
+        # Solvers whose warm-up was once cut short: compiling again cannot take as long.
+        self._slow_to_compile: frozenset[str] = frozenset()
+        # Why data could not be used, as runs found out that only then looked at them.
+        self._data_errors: list[str] = []
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        """Run jobs; ends with whatever must end the study."""
+        self.check()
+        for event in self.executor.execute(jobs):
+            self.check()
+            if isinstance(event, Ended) and event.outcome.status == "storage":
+                raise StorageError(event.outcome.reason)  # not about the job
+            if isinstance(event, Waiting) and self.meanwhile is not None:
+                # Not when the first job starts: others may be about to.
+                meanwhile, self.meanwhile = self.meanwhile, None
+                meanwhile()
+            yield event
+        self.check()
+
+    def close(self) -> None:
+        """Stop what runs."""
+        self.executor.close()
+
+    def check(self) -> None:
+        """Look for what must end the study: a Ctrl-C, a results folder that is gone."""
+        self.check_interrupt()
+        self.journal.check_exists()
+
+    def plan(self) -> None:
+        """Find out what the runs are."""
+        self.facts = preflight(self.study, self, self.progress.say, threads=self.threads)
+        self.runs = self.kind.plan(self.study, self.facts)
+
+    def prepare(self, command: str, whole_command: str, *, retry_failed: bool) -> None:
+        """Write study.json and the plan, and find out what is recorded already."""
+        self._environment = canonical_json(environment())
+        self._commands = command, whole_command
+        with self.journal.planning():
+            self.look_at_others(now=True)
+            described = self._described()
+            write_sources(self.results, self.facts.solvers.values())
+            not_run, incomplete = list[Run](), list[tuple[Run, RecordBase]]()
+            for run in self.runs:
+                self.check()
+                entry = self.journal.recorded(run.key)
+                if entry is not None and is_repeated(
+                    self.kind, self.study.budget, entry, retry_failed=retry_failed
+                ):
+                    self._repeated[run.key], entry = entry, None
+                record = None
+                if entry is not None and not self.kind.is_current(entry, run):
+                    with contextlib.suppress(RecordError):
+                        record = self.journal.load(entry)
+                        incomplete.append((run, record))
+                    entry = entry if record else None
+                if entry is not None:
+                    self.endings[run.key] = Ending.of(entry)
+                    self.already_recorded += 1
+                else:
+                    waits = not (run.failure or run.skip_reason)
+                    (self.pending if waits else not_run).append(run)
+            plan = {_cell(run): run["key"] for run in described["planned"]}
+            self._say_what_has_changed(plan)
+            if self.pending or plan != self.journal.plan or self.journal.new_damages():
+                self.journal.append_plan(self.study.name, plan)
+            self._describe(described)
+        for run, record in incomplete:
+            # What was not known then: the comparison with a reference optimum.
+            self.kind.complete(record, run)
+            self._write(record)
+        for run in not_run:
+            self._write(self._record_without_run(run))
+        # A command that is alone has the same order each time, others each their own. On a store
+        # it cannot know.
+        is_alone = self.exchange is None and not self.journal.others()
+        order = self.study.name if is_alone else secrets.token_hex()
+        self.pending = in_rounds(self.pending, order)
+        if self.already_recorded:
+            self.progress.say(
+                f"{self.already_recorded} of {len(self.runs)} runs already recorded in {self.place}"
+            )
+
+    def _describe(self, described: dict[str, Any]) -> None:
+        write_description(self.results, described)
+        self._description_stamp = _stamp(self.results)
+        self.described = True
+
+    def _plan_again(self) -> None:
+        """Another command has planned on a store; it may not have known of this one's plan.
+
+        On one machine commands plan one after the other.
+        """
+        with self.journal.planning():
+            self._description_stamp = _stamp(self.results)
+            before = read_description(self.results) or {"planned": []}
+            planned = {_cell(run) for run in before["planned"]}
+            if self._plans_left and not planned.issuperset(map(_cell_of, self.runs)):
+                self._plans_left -= 1
+                described = self._described()
+                self.journal.close()  # the plan of the last file counts
+                self.journal.append_plan(
+                    self.study.name, {_cell(run): run["key"] for run in described["planned"]}
+                )
+                self._describe(described)
+
+    def _described(self) -> dict[str, Any]:
+        """What study.json is to say: of this command's runs and those that were planned before."""
+        study, before = self.study, None
+        command, whole_command = self._commands
+        try:
+            before = read_description(self.results)
+        except DamagedDescriptionError as error:
+            aside = move_aside(self.results)
+            self.progress.say(f"{error.why}; moved to {aside}, written anew")
+        found = (before or {}).get("name") or self.journal.study or study.name
+        if found != study.name:
+            raise UserError(
+                f"{self.results}: holds the study {found!r}; choose another --out for "
+                f"{study.name!r}"
+            )
+        now = {
+            "schema_version": SCHEMA_VERSION,
+            "kind": study.kind,
+            "marginbench": version(),
+            "name": study.name,
+            "title": study.title or study.name,
+            "description": study.description,
+            "budget": study.budget.limits(),
+            "jobs": self.jobs,
+            "threads": self.threads,
+            **self.kind.describe(study, self.facts),
+            "planned": [planned_run(run) for run in self.runs],
+            "command": whole_command,
+        }
+        return merged(now, before, self.scope, self.results, command)
+
+    def _say_what_has_changed(self, plan: dict[Cell, str]) -> None:
+        """Say which lines are damaged, and whether records of another version count now."""
+        for damage in self.journal.new_damages():
+            again = (
+                "another line has its run"
+                if self.journal.recorded(damage.key)
+                else ("the run is done again")
+            )
+            self.progress.say(f"{damage}; {again}")
+        changed = [
+            (before, plan[cell])
+            for cell, before in self.journal.plan.items()
+            if plan.get(cell, before) != before
+        ]
+        replaced = sum(self.journal.recorded(before) is not None for before, _ in changed)
+        if replaced:
+            self.progress.say(f"{plural(replaced, 'record')} of other versions no longer count")
+        restored = sum(self.journal.recorded(now) is not None for _, now in changed)
+        if restored:
+            self.progress.say(f"{plural(restored, 'record')} of this version count again")
+
+    def run_pending(self) -> None:
+        """Run what is left; each record is written as soon as its run ends."""
+        by_key = {run.key: run for run in self.pending}
+        started: dict[str, str] = {}
+        recorded = [(run, self.endings[run.key]) for run in self.runs if run.key in self.endings]
+        self.progress.begin(self.pending, recorded)
+        left, told = self.pending, False
+        while left:
+            others: list[Run] = []
+            for event in self.execute(self._jobs(left, others)):
+                self.look_at_others()
+                if isinstance(event, Started):
+                    started[event.job.tag] = _now()
+                    self.progress.started(by_key[event.job.tag], event.machine)
+                elif isinstance(event, Ended):
+                    run = by_key[event.job.tag]
+                    record = self._record_of(run, event.outcome)
+                    record.started_at = event.outcome.setting.get(
+                        "started_at", started.pop(run.key)
+                    )
+                    self._write(record)
+                    self.progress.ended(record)
+                else:
+                    self.progress.refresh()
+            if others and len(others) == len(left):
+                if not told:
+                    self.progress.say(f"waiting for {plural(len(others), 'run')} of other commands")
+                told = True
+                time.sleep(_WAIT_S)
+                self.check()
+                self.progress.refresh()
+                self._next_look = 0.0
+            left = others
+
+    def _jobs(self, runs: Sequence[Run], others: list[Run]) -> Iterator[Job]:
+        """The jobs of runs that no other command has recorded; those begun there go to others."""
+        # One by one: what is left to do, and limits, depend on what has happened so far.
+        for run in runs:
+            self.look_at_others()
+            if self._recorded_elsewhere(run):
+                continue
+            if run.key in self._running_elsewhere:
+                others.append(run)
+                continue
+            self.journal.append_start(run.key, _cell_of(run))
+            yield self._job(run)
+
+    def look_at_others(self, *, now: bool = False) -> None:
+        """Exchange and read what other commands have written, if it is time."""
+        began = time.monotonic()
+        if self.exchange is not None and (now or began >= self._next_exchange):
+            self.exchange()
+            ended = time.monotonic()
+            rest = max(EXCHANGE_S, EXCHANGE_REST * (ended - began))
+            self._next_exchange = ended + min(LOOK_S, rest)
+            if self.described and _stamp(self.results) != self._description_stamp:
+                self._plan_again()
+        if now or began >= self._next_look:
+            self.journal.refresh()
+            self._running_elsewhere = frozenset(s.key for s in self.journal.running())
+            ended = time.monotonic()
+            self._next_look = ended + min(LOOK_S, LOOK_REST * (ended - began))
+
+    def _recorded_elsewhere(self, run: Run) -> bool:
+        """Whether another command has recorded a run since it was planned."""
+        entry = self.journal.recorded(run.key)
+        if entry is None or entry == self._repeated.get(run.key):
+            return False
+        if is_repeated(self.kind, self.study.budget, entry, retry_failed=False):
+            return False
+        self.endings[run.key] = Ending.of(entry)
+        self.already_recorded += 1
+        self.progress.recorded(run, entry)
+        return True
+
+    def _job(self, run: Run) -> Job:
+        limits = run.limits
+        if run.solver in self._slow_to_compile:
+            seconds = min(limits.seconds["compile"], limits.seconds["solve"])
+            limits = replace(limits, seconds={**limits.seconds, "compile": seconds})
+        details = self._begun[run.key] = run.details
+        return Job(run.key, details.work, limits, self.threads, run.foreign)
+
+    def _record_of(self, run: Run, outcome: Outcome) -> RecordBase:
+        """The record of a run that was started.
+
+        The scores and counts of a run that was killed are those of its last checkpoint; ``wall_s``
+        is the time that the solver had been given by then.
+        """
+        if outcome.status == "timeout" and outcome.phase == "compile":
+            self._slow_to_compile |= {run.solver}
+        details = self._begun.pop(run.key)
+        record = self._new_record(run, details)
+        record.take(outcome.found)
+        record.reason, record.traceback = outcome.reason, outcome.traceback
+        record.trace = list(outcome.trace)
+        record.peak_memory_mb = outcome.peak_memory_mb
+        record.data_s, record.compile_s = outcome.data_s, outcome.compile_s
+        record.evaluation_s = outcome.evaluation_s
+        if outcome.status == "done":
+            record.take(outcome.value)
+        else:
+            if outcome.status in ("timeout", "memory", "crashed"):
+                record.status = outcome.status
+            elif outcome.status == "data":
+                self._data_errors.append(outcome.reason)
+            if outcome.phase in ("solve", "evaluate"):
+                record.wall_s = outcome.solve_s
+            record.take_last_checkpoint()
+        self.kind.complete(record, run)
+        impossible = record.impossible
+        if impossible:
+            record = self._new_record(run, details)
+            record.status = "wrong"
+            record.reason = f"what came back cannot be recorded: {impossible}"
+        record.take(outcome.setting)
+        return record
+
+    def _record_without_run(self, run: Run) -> RecordBase:
+        """The record of a run that is skipped or cannot start."""
+        record = self._new_record(run, run.details)
+        record.started_at, record.reason = _now(), run.failure or run.skip_reason
+        record.status = "failed" if run.failure else "skipped"
+        self.kind.complete(record, run)
+        return record
+
+    def _new_record(self, run: Run, details: Details) -> RecordBase:
+        """A record with all that is known before the run."""
+        return self.kind.record(
+            key=run.key,
+            study=self.study.name,
+            task=run.task,
+            solver=run.solver,
+            seed=run.seed,
+            budget=self._budget,
+            jobs=self.jobs,
+            threads=self.threads,
+            environment=self._environment,
+            **details.known,
+        )
+
+    def _write(self, record: RecordBase) -> None:
+        self.check()
+        # What a solver raises may be of any length, and hold any characters.
+        record.reason = visible(record.reason, REASON_LIMIT)
+        record.traceback = visible_lines(record.traceback)
+        self.journal.append_record(record, limits_hit(self.kind, record))
+        self.endings[record.key] = Ending.of(record)
+
+    def summary(self) -> RunSummary:
+        """What became of the planned runs."""
+        ended = [self.endings[run.key] for run in self.runs if run.key in self.endings]
+        unloaded = (found for found in self.facts.datasets.values() if isinstance(found, str))
+        return RunSummary(
+            results=self.results,
+            planned=len(self.runs),
+            already_recorded=self.already_recorded,
+            statuses=dict(Counter(ending.status for ending in ended)),
+            unexpected=tuple(ending.failure for ending in ended if ending.failure),
+            data_errors=tuple(dict.fromkeys([*unloaded, *self._data_errors])),
+            part=self.scope.words(),
+        )
+
+    def interrupted_message(self, command: str) -> str:
+        """How to continue."""
+        if not self.runs:
+            return "interrupted before the first run"
+        done = f"{len(self.endings)} of {len(self.runs)} runs are recorded in {self.place}"
+        again = f": {command}" if command else ""
+        return f"interrupted; {done}; run the same command again to resume{again}"
+
+
+def _stamp(results: Path) -> tuple[int, int]:
+    """That of the description: another one after each change."""
+    try:
+        stat = (results / DESCRIPTION).stat()
+    except FileNotFoundError:
+        return 0, 0
+    return stat.st_ino, stat.st_mtime_ns
+
+
+def _cell(run: dict[str, Any]) -> Cell:
+    return run["task"], run["solver"], run["seed"]
+
+
+def _cell_of(run: Run) -> Cell:
+    return run.task, run.solver, run.seed
+
+
+def _now() -> str:
+    """The time, ISO 8601 in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,1 +1,0 @@
-"""Results folders as wholes: many records in few files, several folders in one."""

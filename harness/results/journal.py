@@ -1,0 +1,540 @@
+"""The journal of a results folder: a line for each run, in one file per command, never changed.
+
+A line is ``CHECKSUM HEADER<tab>BODY``: 32 digits of the SHA-256 of what follows them, and two JSON
+objects. The header says what a command that resumes must know, so only headers are parsed then. A
+line is a ``plan`` (which key each task, solver and seed has), a ``start`` (a run has begun) or a
+``record``. The current record of a run is the last line with the key that the last plan names; a
+run that was cut short by a limit, or failed, never takes the place of one that ended as planned.
+
+Several commands may write to one folder: each has a file of its own, which it holds locked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from ..errors import BusyError, RecordError, StorageError, UserError
+from ..locking import lock_file
+from ..storage import storing
+from .records import EXPECTED_STATUSES, SCHEMA_VERSION, RecordBase, Status, record_of
+
+FOLDER = "journal"
+_DIGITS = 32
+_STAMP = "%Y%m%dT%H%M%S.%fZ"
+_KEY = re.compile(rb'"key":"([0-9a-f]{64})"')
+# Seconds for which a file that grew, as one fetched from a store, counts as being written.
+_FRESH_S = 60.0
+# Seconds for which another command may change the plan.
+_PLANNING_S = 60.0
+#: Columns of a record that its header repeats.
+_COLUMNS = (
+    *("status", "reason", "budget", "started_at", "reference_hash"),
+    *("data_s", "compile_s", "wall_s", "evaluation_s", "tuning_wall_s"),
+)
+
+#: Task, solver and seed.
+Cell = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A record as its header tells it; :meth:`Journal.load` reads the rest.
+
+    Attributes
+    ----------
+    segment : str
+        Name of the file.
+    offset, size : int
+        Where its line is, in bytes.
+    cut : tuple of str
+        Names of the limits that may have cut the run short.
+    preferred : bool
+        Whether it was chosen over an earlier line in a merge.
+    """
+
+    segment: str
+    offset: int
+    size: int
+    key: str
+    task: str
+    solver: str
+    seed: int
+    cut: tuple[str, ...]
+    preferred: bool
+    status: Status
+    reason: str
+    budget: str
+    started_at: str
+    reference_hash: str | None
+    data_s: float | None
+    compile_s: float | None
+    wall_s: float | None
+    evaluation_s: float | None
+    tuning_wall_s: float | None
+
+    @property
+    def cell(self) -> Cell:
+        """Task, solver and seed."""
+        return self.task, self.solver, self.seed
+
+    @property
+    def rank(self) -> tuple[bool, str, int]:
+        """Of two lines of a key the one of higher rank counts."""
+        whole = self.status in EXPECTED_STATUSES and not self.cut
+        return whole or self.preferred, self.segment, self.offset
+
+
+@dataclass(frozen=True)
+class Start:
+    """A run that a command has begun: when, in seconds since 1970, and what."""
+
+    segment: str
+    key: str
+    cell: Cell
+    at: float
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A line that is not as it was written.
+
+    Attributes
+    ----------
+    path : Path
+    line, byte : int
+        Its number, from 1, and where it begins.
+    key : str
+        The key that can be read in it; nothing vouches for it.
+    """
+
+    path: Path
+    line: int
+    byte: int
+    key: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}: line {self.line} (byte {self.byte}) is damaged"
+
+
+def line_of(header: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
+    """A line of a journal."""
+    content = b"\t".join(_json(part) for part in (header, body))
+    return hashlib.sha256(content).hexdigest()[:_DIGITS].encode() + b" " + content + b"\n"
+
+
+def record_line(record: RecordBase, cut: Collection[str] = (), **more: Any) -> bytes:
+    """The line of a record.
+
+    Parameters
+    ----------
+    record : RecordBase
+    cut : collection of str
+        Names of the limits that may have cut the run short.
+    **more
+        Further entries of the header.
+    """
+    header = {
+        "type": "record",
+        "schema": SCHEMA_VERSION,
+        "key": record.key,
+        "cell": (record.task, record.solver, record.seed),
+        "cut": sorted(cut),
+        **{name: getattr(record, name, None) for name in _COLUMNS},
+        **more,
+    }
+    return line_of(header, record.values())
+
+
+def parse_record(line: bytes | str) -> RecordBase:
+    """The record that a line of a journal holds, after a check of its checksum.
+
+    Parameters
+    ----------
+    line : bytes or str
+        A line of a file in the folder ``journal/`` of a results folder.
+
+    Returns
+    -------
+    RecordBase
+        A record of the type of its kind.
+
+    Raises
+    ------
+    RecordError
+        If the line is damaged, holds no record, or is of another schema than this release reads.
+    """
+    content = line.encode() if isinstance(line, str) else line
+    header, body = _checked(content.rstrip(b"\n"))
+    if header["type"] != "record":
+        raise RecordError(f"a {header['type']} and no record")
+    return record_of(json.loads(body))
+
+
+class Journal:
+    """The journal of a results folder: what it holds, and a file of this command's own.
+
+    Parameters
+    ----------
+    results : Path
+        The results folder; its journal is made with the first line.
+
+    Attributes
+    ----------
+    entries : list of Entry
+        Every record, in the order in which they were read.
+    damages : list of Damage
+        Lines that are not as they were written.
+
+    Raises
+    ------
+    UserError
+        If a later release has written it.
+    """
+
+    def __init__(self, results: Path) -> None:
+        self.folder = results / FOLDER
+        self.entries: list[Entry] = []
+        self.damages: list[Damage] = []
+        self._best: dict[str, Entry] = {}
+        self._starts: dict[tuple[str, str], Start] = {}
+        # The plans as places of their lines; the last one counts.
+        self._plans: list[tuple[str, int, int]] = []
+        # Of each file how far it was read, in bytes and lines, and when it last grew.
+        self._read: dict[str, tuple[int, int]] = {}
+        self._grew: dict[str, float] = {}
+        self._own: tuple[Path, int] | None = None
+        self.refresh()
+        self._grew.clear()
+
+    def segments(self) -> list[Path]:
+        """The files, in the order in which the commands began."""
+        return sorted(self.folder.glob("*.jsonl"))
+
+    def refresh(self) -> list[Entry]:
+        """Read what was written since the last look; the records among it.
+
+        A line whose writer is still at it is left for the next look.
+        """
+        before = len(self.entries)
+        for path in self.segments():
+            offset, number = self._read.get(path.name, (0, 0))
+            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size <= offset:
+                    continue
+                self._grew[path.name] = time.monotonic()
+                file.seek(offset)
+                for line in file:
+                    if not line.endswith(b"\n") and self.is_live(path):
+                        break
+                    number += 1
+                    self._take(path, number, offset, line)
+                    offset += len(line)
+            self._read[path.name] = offset, number
+        if len(self.entries) > before:
+            self.__dict__.pop("current", None)
+        return self.entries[before:]
+
+    def _take(self, path: Path, number: int, offset: int, line: bytes) -> None:
+        try:
+            if not line.endswith(b"\n"):
+                raise RecordError("cut short")
+            header, _ = _checked(line[:-1])
+            kind = header["type"]
+            if kind == "record":
+                self._add(_entry(header, path.name, offset, len(line)))
+            elif kind == "start":
+                start = Start(path.name, header["key"], tuple(header["cell"]), header["at"])
+                self._starts[path.name, start.key] = start
+            elif kind == "plan":
+                self._plans.append((path.name, offset, len(line)))
+                self._forget_plan()
+        except (RecordError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, LaterSchemaError):
+                raise UserError(f"{path}: {error}; update marginbench") from None
+            found = _KEY.search(line)
+            self.damages.append(Damage(path, number, offset, found[1].decode() if found else ""))
+
+    def _add(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self._starts.pop((entry.segment, entry.key), None)
+        known = self._best.get(entry.key)
+        if known is None or entry.rank > known.rank:
+            self._best[entry.key] = entry
+        self.__dict__.pop("current", None)
+
+    def _forget_plan(self) -> None:
+        for name in ("_last_plan", "plan", "current"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def _last_plan(self) -> dict[str, Any]:
+        if not self._plans:
+            return {"study": "", "cells": [], "damages": []}
+        found: dict[str, Any] = json.loads(_checked(self._line(*max(self._plans))[:-1])[1])
+        return found
+
+    @property
+    def study(self) -> str:
+        """The name of the study of which it has a plan; empty if there is none."""
+        return str(self._last_plan["study"])
+
+    @cached_property
+    def plan(self) -> dict[Cell, str]:
+        """The last plan: task, solver and seed -> key."""
+        return {(task, solver, seed): key for task, solver, seed, key in self._last_plan["cells"]}
+
+    @cached_property
+    def current(self) -> dict[Cell, Entry]:
+        """The current record of each planned run that has one, in the order of the plan."""
+        found = ((cell, self._best.get(key)) for cell, key in self.plan.items())
+        return {cell: entry for cell, entry in found if entry is not None}
+
+    def recorded(self, key: str) -> Entry | None:
+        """The record with this key that counts."""
+        return self._best.get(key)
+
+    def new_damages(self) -> list[Damage]:
+        """The damages that no command has named yet: those that no plan lists."""
+        named = {(name, byte) for name, byte in self._last_plan["damages"]}
+        return [item for item in self.damages if (item.path.name, item.byte) not in named]
+
+    def load(self, entry: Entry) -> RecordBase:
+        """The record of an entry, with all of its columns.
+
+        Raises
+        ------
+        RecordError
+            If its line is no longer what it was; the message names the file.
+        """
+        path = self.folder / entry.segment
+        try:
+            return parse_record(self._line(entry.segment, entry.offset, entry.size))
+        except RecordError as error:
+            raise RecordError(f"{path}: byte {entry.offset}: {error}") from None
+
+    def records(self) -> Iterator[RecordBase]:
+        """The current records with all of their columns, in the order of the plan.
+
+        Raises
+        ------
+        RecordError
+            As :meth:`load`.
+        """
+        return map(self.load, self.current.values())
+
+    def _line(self, segment: str, offset: int, size: int) -> bytes:
+        try:
+            with (self.folder / segment).open("rb") as file:
+                file.seek(offset)
+                return file.read(size)
+        except OSError as error:
+            raise RecordError(f"cannot be read ({error.strerror or error})") from None
+
+    # writing
+
+    def append_plan(self, study: str, plan: Mapping[Cell, str]) -> None:
+        """Write which key each run has; the damages that are known now count as named."""
+        body = {
+            "study": study,
+            "cells": [[*cell, key] for cell, key in plan.items()],
+            "damages": [[item.path.name, item.byte] for item in self.damages],
+        }
+        self.append(line_of({"type": "plan", "schema": SCHEMA_VERSION, "at": time.time()}, body))
+
+    def append_start(self, key: str, cell: Cell) -> None:
+        """Write that a run begins: others leave it to this command."""
+        header = {"type": "start", "schema": SCHEMA_VERSION, "key": key, "cell": cell}
+        self.append(line_of(header | {"at": time.time()}, {}), sync=False)
+
+    def append_record(self, record: RecordBase, cut: Collection[str] = ()) -> Entry:
+        """Write a record; when this returns, it is on the disk.
+
+        Raises
+        ------
+        StorageError
+            If it cannot be written; then nothing of it is.
+        """
+        self.append(record_line(record, cut))
+        return self.entries[-1]
+
+    def append(self, line: bytes, *, sync: bool = True) -> None:
+        """Write a line to this command's file, whole or not at all."""
+        path, descriptor = self._own = self._own or self._begun()
+        self.check_exists()
+        with storing(path):
+            start = os.lseek(descriptor, 0, os.SEEK_END)
+            try:
+                left = memoryview(line)
+                while left:
+                    left = left[os.write(descriptor, left) :]
+                if sync:
+                    os.fsync(descriptor)
+            except BaseException:
+                os.ftruncate(descriptor, start)
+                raise
+        _, number = self._read.get(path.name, (0, 0))
+        self._read[path.name] = start + len(line), number + 1
+        self._take(path, number + 1, start, line)
+
+    def _begun(self) -> tuple[Path, int]:
+        """A new file, after all others by its name whatever this machine's clock says."""
+        now, segments = datetime.now(UTC), self.segments()
+        if segments:
+            with contextlib.suppress(ValueError):
+                last = datetime.strptime(segments[-1].name.partition("-")[0], _STAMP)
+                now = max(now, last.replace(tzinfo=UTC) + timedelta(microseconds=1))
+        path = self.folder / f"{now.strftime(_STAMP)}-{secrets.token_hex(4)}.jsonl"
+        with storing(path):
+            self.folder.mkdir(exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        # Where a file system has no locks, other commands see by its growth that it is written.
+        with contextlib.suppress(OSError):
+            lock_file(descriptor)
+        return path, descriptor
+
+    @contextlib.contextmanager
+    def planning(self) -> Iterator[None]:
+        """No other command changes the plan meanwhile.
+
+        Raises
+        ------
+        BusyError
+            If one does for a minute.
+        StorageError
+            If the journal cannot be written to.
+        """
+        with storing(self.folder, "allow writing there or choose another --out"):
+            self.folder.mkdir(exist_ok=True)
+            lock = FileLock(self.folder / ".lock", timeout=_PLANNING_S)
+            try:
+                lock.acquire()
+            except Timeout:
+                raise BusyError(
+                    f"{self.folder}: another marginbench command is planning here; wait for it"
+                ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def check_exists(self) -> None:
+        """Look whether this command's file is still there.
+
+        Raises
+        ------
+        StorageError
+            If it is gone: a results folder that is removed must not come back with half of it.
+        """
+        if self._own is not None and not self._own[0].exists():
+            gone = self.folder if self.folder.parent.is_dir() else self.folder.parent
+            raise StorageError(
+                f"{gone}: was removed while the study ran; run the same command again"
+            )
+
+    # other commands
+
+    def is_live(self, path: Path) -> bool:
+        """Whether a command is writing a file: it holds it locked, or the file has just grown."""
+        if self._own is not None and path == self._own[0]:
+            return True
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            lock_file(descriptor, shared=True)
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def others(self) -> list[str]:
+        """The files that other commands are writing."""
+        now = time.monotonic()
+        return [
+            path.name
+            for path in self.segments()
+            if (self._own is None or path != self._own[0])
+            and (now - self._grew.get(path.name, -math.inf) < _FRESH_S or self.is_live(path))
+        ]
+
+    def running(self) -> list[Start]:
+        """The runs that other commands have begun and not recorded."""
+        if not self._starts:
+            return []
+        others = set(self.others())
+        return [start for start in self._starts.values() if start.segment in others]
+
+    def close(self) -> None:
+        """Give up this command's file; others see that it is whole."""
+        if self._own is not None:
+            os.close(self._own[1])
+            self._own = None
+
+
+class LaterSchemaError(RecordError):
+    """A line that a later release has written."""
+
+
+def _checked(line: bytes) -> tuple[dict[str, Any], bytes]:
+    """The header and the body of a line that is as it was written."""
+    content = memoryview(line)[_DIGITS + 1 :]
+    if hashlib.sha256(content).hexdigest()[:_DIGITS].encode() + b" " != line[: _DIGITS + 1]:
+        raise RecordError("damaged (it does not match its checksum)")
+    header, _, body = line[_DIGITS + 1 :].partition(b"\t")
+    found = json.loads(header)
+    if found["schema"] != SCHEMA_VERSION:
+        words = f"schema version {found['schema']}, this release reads {SCHEMA_VERSION}"
+        raise LaterSchemaError(f"written by another release of marginbench ({words})")
+    return found, body
+
+
+def _entry(header: Mapping[str, Any], segment: str, offset: int, size: int) -> Entry:
+    task, solver, seed = header["cell"]
+    return Entry(
+        segment=segment,
+        offset=offset,
+        size=size,
+        key=header["key"],
+        task=task,
+        solver=solver,
+        seed=seed,
+        cut=tuple(header["cut"]),
+        preferred=header.get("preferred", False),
+        **{name: header[name] for name in _COLUMNS},
+    )
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    """Strict JSON on one line: null for what is not a number, infinities as texts."""
+    try:
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_strict(value), separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "replace")
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _strict(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value

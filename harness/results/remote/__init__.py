@@ -1,1 +1,0 @@
-"""Results folders in object stores, and several commands on one store."""

@@ -1,0 +1,235 @@
+"""How far a study is, seen from outside: from the journal of its results folder.
+
+A look reads only what was written since the last one. It writes nothing to the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import UserError
+from ..planning.forecast import Forecast, Pair, eta_words, recorded_seconds
+from ..words import REASON_LIMIT, plural, visible
+from .description import FILE_NAME, DamagedDescriptionError, read_description
+from .journal import Entry, Journal, Start
+from .objects import StoreUrl, is_url
+from .records import EXPECTED_STATUSES
+from .sync import Mirror
+
+_UNKNOWN = "another machine"
+_ENVIRONMENT = re.compile(rb'"environment":("(?:[^"\\]|\\.)*")')
+
+
+@dataclass(frozen=True)
+class Running:
+    """A run that a command has begun: what, on what machine, and for how many seconds."""
+
+    task: str
+    solver: str
+    seed: int
+    machine: str
+    seconds: float
+
+
+@dataclass
+class Machine:
+    """What one kind of machine has done and does."""
+
+    done: int = 0
+    failed: int = 0
+    running: int = 0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a study is.
+
+    Attributes
+    ----------
+    study : str
+    planned, done, left : int
+        Runs in the plan; of these, those recorded and those that are not.
+    statuses : dict
+        Status -> number of recorded runs.
+    failures : tuple of str
+        A line for each run that did not go as planned.
+    damaged : int
+        Lines of the journal that cannot be read, since the last plan.
+    running : tuple of Running
+        Runs that commands at work have begun.
+    commands : int
+        Commands at work: on this machine those that are there, elsewhere those that wrote lately.
+    machines : dict
+        Processor, cores and memory -> what was and is done there.
+    left_words : str
+        The time that is left, in words; empty if it is not known.
+    """
+
+    study: str
+    planned: int
+    done: int
+    left: int
+    statuses: dict[str, int]
+    failures: tuple[str, ...]
+    damaged: int
+    running: tuple[Running, ...]
+    commands: int
+    machines: dict[str, Machine]
+    left_words: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as JSON takes it."""
+        return asdict(self)
+
+    def in_words(self) -> Iterator[str]:
+        """Lines for the terminal."""
+        eta = f", {self.left_words} left" if self.left_words else ""
+        yield f"{self.study}: {self.done} of {plural(self.planned, 'run')} recorded{eta}"
+        if self.statuses:
+            yield ", ".join(f"{n} {status}" for status, n in self.statuses.items())
+        if self.damaged:
+            yield f"{plural(self.damaged, 'line')} of the journal cannot be read"
+        if self.commands:
+            yield f"{plural(self.commands, 'command')} at work"
+        for name, machine in self.machines.items():
+            yield (
+                f"{name}: {machine.done} done, {machine.failed} failed, {machine.running} running"
+            )
+        for run in self.running:
+            yield f"running {run.seconds:.0f} s: {run.task} / {run.solver} / seed {run.seed}"
+
+
+class Monitor:
+    """Looks at a results folder again and again.
+
+    Parameters
+    ----------
+    place : str or Path
+        The folder, or the URL of one.
+    """
+
+    def __init__(self, place: str | os.PathLike[str]) -> None:
+        self._place, self._folder = os.fspath(place), Path(place)
+        self._refresh: Callable[[], None] = lambda: None
+        if is_url(place):
+            mirror = Mirror(StoreUrl.parsed(place))
+            self._folder, self._refresh = mirror.folder, mirror.pull
+        self._journal: Journal | None = None
+        # Of each record, and of the last one of each segment, on what machine.
+        self._machines: dict[Entry, str] = {}
+        self._last: dict[str, str] = {}
+
+    def look(self) -> Standing:
+        """How far the study is now.
+
+        Raises
+        ------
+        UserError
+            If there are no results, or the plan is damaged.
+        StoreError
+            If the store does not serve.
+        """
+        self._refresh()
+        described = self._described()
+        if self._journal is None:
+            self._journal = Journal(self._folder)
+            new = self._journal.entries
+        else:
+            new = self._journal.refresh()
+        for entry in new:
+            words = setting_words(_environment(self._journal.folder, entry))
+            self._machines[entry] = self._last[entry.segment] = words
+        plan, current = self._journal.plan, self._journal.current
+        left = [cell for cell in plan if cell not in current]
+        starts = [start for start in self._journal.running() if start.cell not in current]
+        machines: dict[str, Machine] = {}
+        for entry in current.values():
+            machine = machines.setdefault(self._machines.get(entry, _UNKNOWN), Machine())
+            machine.done += 1
+            machine.failed += entry.status not in EXPECTED_STATUSES
+        running = tuple(self._running(start) for start in starts)
+        for run in running:
+            machines.setdefault(run.machine, Machine()).running += 1
+        commands = len(self._journal.others())
+        at_once = max(described.get("jobs", 1) * commands, len(running), 1)
+        return Standing(
+            study=str(described.get("name", "")),
+            planned=len(plan),
+            done=len(current),
+            left=len(left),
+            statuses=dict(Counter(entry.status for entry in current.values())),
+            failures=tuple(_failures(current.values())),
+            damaged=len(self._journal.new_damages()),
+            running=running,
+            commands=commands,
+            machines=machines,
+            left_words=_forecast(current.values(), left, running, at_once),
+        )
+
+    def _described(self) -> dict[str, Any]:
+        try:
+            described = read_description(self._folder)
+        except DamagedDescriptionError as error:
+            raise UserError(str(error)) from None
+        if described is None:
+            raise UserError(f"{self._place}: no results here yet ({FILE_NAME} is missing)")
+        return described
+
+    def _running(self, start: Start) -> Running:
+        machine = self._last.get(start.segment, _UNKNOWN)
+        return Running(*start.cell, machine, max(0.0, time.time() - start.at))
+
+
+def _environment(folder: Path, entry: Entry) -> Mapping[str, Any]:
+    """The environment of a record; to read all of it would take a hundred times as long."""
+    with (folder / entry.segment).open("rb") as file:
+        file.seek(entry.offset)
+        match = _ENVIRONMENT.search(file.read(entry.size))
+    found: Mapping[str, Any] = json.loads(json.loads(match[1])) if match else {}
+    return found
+
+
+def _failures(entries: Iterable[Entry]) -> Iterator[str]:
+    for entry in entries:
+        if entry.status not in EXPECTED_STATUSES:
+            reason = f" ({visible(entry.reason, REASON_LIMIT)})" if entry.reason else ""
+            yield f"{entry.task} / {entry.solver} / seed {entry.seed}: {entry.status}{reason}"
+
+
+def setting_words(environment: Mapping[str, Any]) -> str:
+    """A kind of machine in words, from what records say of it."""
+    if not environment.get("processor"):
+        return _UNKNOWN
+    memory = round(environment.get("memory_mb", 0) / 1000)
+    cores = environment.get("cores_logical") or environment.get("cores")
+    return f"{environment['processor']}, {cores} cores, {memory} GB"
+
+
+def _forecast(
+    entries: Iterable[Entry],
+    left: Iterable[tuple[str, str, int]],
+    running: Iterable[Running],
+    at_once: int,
+) -> str:
+    """The time that is left if as many runs go on at the same time as now."""
+    forecast = Forecast(at_once)
+    for entry in entries:
+        if entry.wall_s is not None:
+            pair = Pair(entry.task, entry.solver)
+            forecast.add(pair, recorded_seconds(entry), entry.wall_s)
+    pairs = Counter(Pair(task, solver) for task, solver, _ in left)
+    going = [(Pair(run.task, run.solver), run.seconds) for run in running]
+    pairs.subtract(pair for pair, _ in going)
+    to_do = {pair: count for pair, count in pairs.items() if count > 0}
+    if not to_do and not going:
+        return ""
+    remaining = forecast.remaining(to_do, going)
+    return "" if remaining is None else eta_words(remaining)

@@ -1,0 +1,484 @@
+"""Records and their journal: what comes back, what damage costs, and which line counts."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import random
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from marginbench import parse_record
+from marginbench.harness.errors import RecordError, StorageError, UserError
+from marginbench.harness.planning.plan import kind_named, kind_names
+from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
+from marginbench.harness.results.journal import Journal, line_of, record_line
+from marginbench.harness.results.measures import Column, Measure, columns_of, measures_of
+from marginbench.harness.results.records import SCHEMA_VERSION, RecordBase, schema_of
+from marginbench.harness.results.svm import Checkpoint, Record
+from marginbench.harness.results.table import FILE_NAME, runs_table
+
+LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
+COMMON: dict[str, Any] = {
+    "key": "ab" * 32,
+    "budget": '{"timeout":60.0}',
+    "study": "s",
+    "task": "t / <odd>",
+    "solver": "SMO",
+    "solver_class": "marginbench:SMO",
+    "seed": 0,
+    "status": "converged",
+    "counters": {"kernel_evals": 10, "of_a_user": 2**60},
+}
+
+
+def svm_record(**changes: Any) -> Record:
+    checkpoint = Checkpoint(
+        n_iter=1, counters={"kernel_evals": 10}, wall_s=0.1, cpu_s=0.1, n_support=3,
+        train_error=0.2, test_error=0.3, primal=5.0, dual=None,
+    )  # fmt: skip
+    return Record(
+        **(COMMON | {"dataset": "digits", "primal": 1 / 3, "trace": [checkpoint]}) | changes
+    )
+
+
+def feasibility_record(**changes: Any) -> FeasibilityRecord:
+    stage = Stage(n_iter=1, counters={"matvecs": 4}, wall_s=0.1, phi_lo=-0.5, phi_up=1 / 3)
+    return FeasibilityRecord(**(COMMON | {"found": "separable", "trace": [stage]}) | changes)
+
+
+MAKERS: dict[str, Callable[..., RecordBase]] = {
+    "svm": svm_record,
+    "feasibility": feasibility_record,
+}
+each_kind = pytest.mark.parametrize("kind", kind_names())
+record_types = [kind_named(kind).record for kind in kind_names()]
+stored_types = [*record_types, *(cls.checkpoint for cls in record_types)]
+
+
+def journal_with(results: Path, *records: RecordBase, **plan: str) -> Journal:
+    """A journal of one command, whose plan has the keys of these records."""
+    with closing(Journal(results)) as journal:
+        journal.append_plan("s", {(r.task, r.solver, r.seed): r.key for r in records})
+        for record in records:
+            journal.append_record(record)
+    return Journal(results)
+
+
+def several(n: int) -> list[Record]:
+    return [svm_record(key=f"{seed:064x}", seed=seed) for seed in range(n)]
+
+
+def current(results: Path) -> list[RecordBase]:
+    journal = Journal(results)
+    return [journal.load(entry) for entry in journal.current.values()]
+
+
+@each_kind
+def test_a_record_comes_back_as_it_was(tmp_path: Path, kind: str) -> None:
+    records = [
+        MAKERS[kind](),
+        MAKERS[kind](seed=1, key="cd" * 32, counters=None, trace=[], status="failed"),
+    ]
+    assert [*map(parse_record, map(record_line, records))] == records
+    assert parse_record(record_line(records[0]).decode()) == records[0]
+    journal_with(tmp_path, *records)
+    assert current(tmp_path) == records
+    (path,) = Journal(tmp_path).segments()
+    assert path.stat().st_mode & 0o044  # others may read results
+
+
+def test_a_line_is_strict_json() -> None:
+    stage = Stage(n_iter=1, wall_s=0.1, phi_lo=-math.inf, phi_up=math.inf)
+    record = feasibility_record(phi_lo=-math.inf, phi_up=math.nan, trace=[stage], reason="é\u2028")
+    line = record_line(record)
+    assert line.count(b"\n") == line.count(b"\t") == 1
+
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    body = json.loads(line.partition(b"\t")[2], parse_constant=refuse)
+    assert (body["phi_lo"], body["phi_up"], body["trace"]["phi_up"]) == ("-inf", None, ["inf"])
+    found = parse_record(line)
+    assert isinstance(found, FeasibilityRecord)
+    assert (found.phi_lo, found.phi_up, found.trace, found.reason) == (
+        -math.inf,
+        None,
+        [stage],
+        "é\u2028",
+    )
+
+
+@each_kind
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"status": "zonk"}, "its status is 'zonk'"),
+        ({"trace": None}, "a value of another type: "),
+        ({"trace": {"n_iter": [1]}}, "its trace has other columns"),
+        ({"budget": "garbage"}, "its budget is not a JSON object"),
+        ({"environment": None}, "its environment is not a JSON object"),
+        ({"params": "[]"}, "its params is not a JSON object"),
+        ({"counters": {"inner_products": -1}}, "its inner_products is -1"),
+        ({"counters": "many"}, "a value of another type: "),
+        ({"seed": -1}, "its seed is -1"),
+        ({"seed": "zero"}, "a value of another type: "),
+        ({"test_error": -5.0}, "its test_error is -5.0"),
+        ({"test_error": 1.5}, "its test_error is 1.5"),
+        ({"key_parts": '{"seed":1}'}, "its key is not that of its key_parts"),
+        ({"kind": "quantum"}, "a record of the kind 'quantum', this release knows svm and "),
+        ({"another": 1}, "columns differ from the schema: another"),
+    ],
+)
+def test_what_no_run_can_have_written_is_refused(
+    kind: str, changes: dict[str, Any], complaint: str
+) -> None:
+    """Under checksums that hold, as a writer that is wrong would write it."""
+    line = line_of({"type": "record", "schema": SCHEMA_VERSION}, MAKERS[kind]().values() | changes)
+    with pytest.raises(RecordError) as caught:
+        parse_record(line)
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@each_kind
+def test_an_impossible_checkpoint_is_refused(kind: str) -> None:
+    values = MAKERS[kind]().values()
+    values["trace"]["n_iter"] = [-3]
+    with pytest.raises(RecordError, match=r"\(its trace says that n_iter is -3\)"):
+        parse_record(line_of({"type": "record", "schema": SCHEMA_VERSION}, values))
+
+
+def test_a_line_of_another_release_ends_the_command(tmp_path: Path) -> None:
+    journal_with(tmp_path, svm_record())
+    line = line_of({"type": "record", "schema": 99, "key": "k"}, {})
+    with pytest.raises(RecordError, match=r"another release .*schema version 99"):
+        parse_record(line)
+    (tmp_path / "journal" / "later.jsonl").write_bytes(line)
+    with pytest.raises(UserError, match=r"later\.jsonl: written by another release .*; update"):
+        Journal(tmp_path)
+
+
+def flip(content: bytearray, rng: random.Random) -> None:
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+
+
+def change(content: bytearray, rng: random.Random) -> None:
+    for _ in range(rng.randint(1, 20)):
+        content[rng.randrange(len(content))] = rng.randrange(256)
+
+
+def cut(content: bytearray, rng: random.Random) -> None:
+    del content[rng.randrange(len(content)) :]
+
+
+def cut_out(content: bytearray, rng: random.Random) -> None:
+    start = rng.randrange(len(content))
+    del content[start : start + rng.randint(1, 2000)]
+
+
+def zero_block(content: bytearray, rng: random.Random) -> None:
+    start, size = rng.randrange(len(content)), rng.choice((16, 512, 4096))
+    content[start : start + size] = bytes(len(content[start : start + size]))
+
+
+def swap(content: bytearray, rng: random.Random) -> None:
+    size = rng.choice((16, 64, 512, 4096))
+    first, second = (rng.randrange(max(len(content) // size, 1)) * size for _ in range(2))
+    one, other = content[first : first + size], content[second : second + size]
+    if len(one) == len(other):
+        content[first : first + size], content[second : second + size] = other, one
+
+
+def insert(content: bytearray, rng: random.Random) -> None:
+    place = rng.randrange(len(content))
+    content[place:place] = rng.choice((rng.randbytes(9), b"\n", bytes(content)))
+
+
+DAMAGES = (flip, flip, change, cut, cut_out, zero_block, swap, insert)
+
+
+def test_no_damage_is_misread_or_fatal(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    intact = {record.key: record for record in several(6)}
+    (path,) = journal_with(tmp_path, *intact.values()).segments()
+    content = path.read_bytes()
+    for number in range(10_000 if LONG else 300):
+        damaged = bytearray(content)
+        DAMAGES[number % len(DAMAGES)](damaged, rng)
+        path.write_bytes(damaged)
+        journal = Journal(tmp_path)
+        found = {entry.key: journal.load(entry) for entry in journal.entries}
+        assert found.items() <= intact.items()
+        assert journal.damages or len(found) == 6 or not damaged.endswith(content[-40:])
+        for damage in journal.damages:
+            assert damaged[: damage.byte].count(b"\n") == damage.line - 1
+
+
+def test_a_damaged_line_costs_its_run_and_is_named_once(tmp_path: Path) -> None:
+    records = several(3)
+    (path,) = journal_with(tmp_path, *records).segments()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], lines[2].replace(b"digits", b"digitz"), lines[3]]))
+    assert current(tmp_path) == [records[0], records[2]]
+    with closing(Journal(tmp_path)) as journal:
+        (damage,) = journal.new_damages()
+        assert str(damage) == f"{path}: line 3 (byte {len(lines[0] + lines[1])}) is damaged"
+        assert damage.key == records[1].key
+        journal.append_plan("s", journal.plan)
+        journal.append_record(records[1])
+        assert journal.new_damages() == []
+    assert Journal(tmp_path).new_damages() == []
+    assert current(tmp_path) == records
+
+
+def test_half_a_line_is_damage_only_when_its_writer_is_gone(tmp_path: Path) -> None:
+    first, second = several(2)
+    with closing(Journal(tmp_path)) as writer:
+        writer.append_record(first)
+        (path,) = writer.segments()
+        line = record_line(second)
+        with path.open("ab") as file:
+            file.write(line[:200])
+        reader = Journal(tmp_path)
+        assert (len(reader.entries), reader.damages, reader.others()) == (1, [], [path.name])
+        with path.open("ab") as file:
+            file.write(line[200:] + line[:200])
+        assert [entry.key for entry in reader.refresh()] == [second.key]
+    reader.refresh()
+    assert [(damage.line, damage.key) for damage in reader.damages] == [(3, second.key)]
+    assert Journal(tmp_path).others() == []
+
+
+@pytest.mark.parametrize("step", ["write", "sync"])
+def test_a_full_disk_leaves_no_half_line(
+    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = several(2)
+    with closing(Journal(tmp_path)) as journal:
+        journal.append_record(first)
+        (path,) = journal.segments()
+        size = path.stat().st_size
+        write = os.write
+
+        def full(descriptor: int, content: Any = b"") -> int:
+            if step == "write" and path.stat().st_size == size:
+                return write(descriptor, content[:50])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write" if step == "write" else "fsync", full)
+            with pytest.raises(StorageError, match=r"cannot be written .*No space"):
+                journal.append_record(second)
+        assert path.stat().st_size == size
+        journal.append_record(second)
+    assert [entry.key for entry in Journal(tmp_path).entries] == [first.key, second.key]
+
+
+def statuses(results: Path) -> list[str]:
+    return [entry.status for entry in Journal(results).current.values()]
+
+
+def test_the_last_line_with_the_planned_key_counts(tmp_path: Path) -> None:
+    record = svm_record(status="budget")
+    other = replace(record, key="cd" * 32, status="converged")
+    journal_with(tmp_path, record)
+    journal_with(tmp_path, replace(record, status="converged"))
+    assert statuses(tmp_path) == ["converged"]
+    journal_with(tmp_path, other)
+    assert [entry.key for entry in Journal(tmp_path).current.values()] == [other.key]
+    with closing(Journal(tmp_path)) as journal:  # a change that is undone
+        journal.append_plan("s", {(record.task, record.solver, 0): record.key})
+    assert [entry.key for entry in Journal(tmp_path).current.values()] == [record.key]
+    assert len(Journal(tmp_path).entries) == 3
+
+
+def test_a_line_that_was_cut_short_never_replaces_a_whole_one(tmp_path: Path) -> None:
+    with closing(Journal(tmp_path)) as journal:
+        record = svm_record()
+        journal.append_plan("s", {(record.task, record.solver, 0): record.key})
+        for status, cut, counts in (
+            ("timeout", ["timeout"], "timeout"),
+            ("budget", ["timeout"], "budget"),
+            ("converged", [], "converged"),
+            ("timeout", ["timeout"], "converged"),
+            ("crashed", [], "converged"),
+            ("budget", [], "budget"),
+        ):
+            journal.append_record(svm_record(status=status), cut)
+            assert statuses(tmp_path) == [counts]
+
+
+def test_files_come_in_the_order_of_their_commands_whatever_the_clock_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (path,) = journal_with(tmp_path, svm_record(status="budget")).segments()
+    late = path.with_name(f"2999{path.name[4:]}")
+    path.rename(late)
+    journal_with(tmp_path, svm_record(status="converged"))
+    assert statuses(tmp_path) == ["converged"]
+
+
+def test_what_others_have_begun_is_known_while_they_live(tmp_path: Path) -> None:
+    first, second = several(2)
+    mine = Journal(tmp_path)
+    with closing(Journal(tmp_path)) as other:
+        for record in (first, second):
+            other.append_start(record.key, (record.task, record.solver, record.seed))
+        other.append_record(first)
+        mine.refresh()
+        (start,) = mine.running()
+        assert (start.key, start.cell) == (second.key, (second.task, "SMO", 1))
+        assert other.running() == []
+    assert Journal(tmp_path).running() == []
+
+
+def test_a_folder_that_is_removed_does_not_come_back(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    with closing(Journal(results)) as journal:
+        journal.append_record(svm_record())
+        (results / "journal").rename(tmp_path / "elsewhere")
+        with pytest.raises(StorageError, match="results/journal: was removed while the study ran"):
+            journal.append_record(svm_record())
+        assert not (results / "journal").exists()
+
+
+@each_kind
+def test_others_can_read_the_records(tmp_path: Path, kind: str) -> None:
+    record = MAKERS[kind](study="s")
+    journal_with(tmp_path, record)
+    runs_table(tmp_path, type(record), write=True)
+    (row,) = pd.read_parquet(tmp_path / FILE_NAME).to_dict("records")
+    assert (row["kind"], row["status"], row["schema_version"]) == (
+        kind,
+        "converged",
+        SCHEMA_VERSION,
+    )
+    assert dict(row["counters"]) == COMMON["counters"]
+    assert row["trace"][0]["wall_s"] == 0.1
+
+
+def test_the_table_is_that_of_the_journal(tmp_path: Path) -> None:
+    records = several(4)
+    (path,) = journal_with(tmp_path, *records[:3]).segments()
+    table, damaged = runs_table(tmp_path, Record, write=True)
+    assert (table["seed"].to_pylist(), damaged) == ([0, 1, 2], {})
+    stored = (tmp_path / FILE_NAME).read_bytes()
+    again, _ = runs_table(tmp_path, Record, write=True)
+    assert again.equals(table)
+    assert (tmp_path / FILE_NAME).read_bytes() == stored
+    # Another line, a damaged line, a damaged table: what the journal says holds.
+    with path.open("ab") as file:
+        file.write(record_line(records[0].__class__(**vars(records[0]) | {"status": "budget"})))
+        file.write(record_line(records[1]).replace(b"digits", b"digitz"))
+    table, damaged = runs_table(tmp_path, Record)
+    assert (table["status"].to_pylist(), damaged) == (["budget", "converged", "converged"], {})
+    runs_table(tmp_path, Record, write=True)
+    stored = (tmp_path / FILE_NAME).read_bytes()
+    rng = random.Random(3)
+    for number in range(60):
+        content = bytearray(stored)
+        (flip, cut)[number % 2](content, rng)
+        (tmp_path / FILE_NAME).write_bytes(content)
+        assert runs_table(tmp_path, Record)[0].equals(table)
+
+
+def test_what_is_damaged_is_told_with_the_table(tmp_path: Path) -> None:
+    records = several(2)
+    (path,) = journal_with(tmp_path, *records).segments()
+    path.write_bytes(path.read_bytes()[:-5])
+    for _ in range(2):
+        table, damaged = runs_table(tmp_path, Record, write=True)
+        assert table["seed"].to_pylist() == [0]
+        assert damaged.keys() == {records[1].key}
+        assert "line 3" in damaged[records[1].key]
+
+
+def test_a_row_of_a_table_has_a_column_for_each_counter() -> None:
+    row = svm_record().row()
+    assert (row["kernel_evals"], row["of_a_user"]) == (10, 2**60)
+    assert not {"counters", "trace"} & set(row)
+    assert svm_record().trace[0].row()["kernel_evals"] == 10
+    assert "kernel_evals" not in svm_record(counters=None).row()
+
+
+@pytest.mark.parametrize("declared", stored_types, ids=lambda cls: cls.__name__)
+def test_every_column_is_declared_with_its_meaning(declared: type) -> None:
+    columns = columns_of(declared)
+    assert set(columns) == {item.name for item in fields(declared)}
+    for name, column in columns.items():
+        assert isinstance(column, Column), name
+        assert len(column.doc) > 2, name
+        assert column.doc[-1] not in ".!", name
+
+
+@pytest.mark.parametrize("declared", record_types, ids=lambda cls: cls.__name__)
+def test_the_schema_has_every_column_with_the_type_of_its_values(declared: Any) -> None:
+    schema = schema_of(declared)
+    assert schema.names == ["kind", *columns_of(declared)]
+    trace = schema.field("trace").type.value_type
+    assert [item.name for item in trace] == list(columns_of(declared.checkpoint))
+    assert trace.field("counters").type == schema.field("counters").type
+    for name, column in columns_of(declared).items():
+        if column.json:
+            assert schema.field(name).type == pa.string(), name
+        if column.low is not None:
+            assert schema.field(name).type in (pa.int64(), pa.float64()), name
+
+
+#: What pages, tables and the terminal show, by kind: columns of runs and of checkpoints.
+SHOWN = {
+    "svm": {
+        "wall_s", "cpu_s", "kernel_evals", "kernel_evals_computed", "inner_products",
+        "train_error", "test_error", "n_support", "suboptimality", "n_iter", "peak_memory_mb",
+    },
+    "feasibility": {
+        "wall_s", "cpu_s", "n_iter", "matvecs", "inner_products", "kernel_evals", "gamma",
+        "train_error", "test_error", "peak_memory_mb",
+    },
+}  # fmt: skip
+
+
+@each_kind
+def test_what_reports_show_is_declared_as_a_measure(kind: str) -> None:
+    measures = measures_of(kind_named(kind).record)
+    assert set(measures) >= SHOWN[kind]
+    for name, measure in measures.items():
+        assert isinstance(measure, Measure)
+        assert measure.title, name
+        assert measure.words == measure.words.strip() != "", name
+        # A value that may be absent says why.
+        assert bool(measure.needs) == bool(measure.absent), name
+
+
+@each_kind
+def test_a_checkpoint_and_its_run_agree_on_their_measures(kind: str) -> None:
+    cls = kind_named(kind).record
+    runs = measures_of(cls)
+    for name, measure in measures_of(cls.checkpoint).items():
+        assert runs[name] == measure, name
+
+
+def test_a_run_that_was_killed_has_the_numbers_of_its_last_checkpoint() -> None:
+    stages = [
+        Stage(
+            n_iter=n, wall_s=float(n), counters={"matvecs": 4 * n}, phi_lo=-1.0 / n, phi_up=1.0 / n
+        )
+        for n in (1, 2)
+    ]
+    record = FeasibilityRecord(
+        key="k", study="s", task="t", solver="m", solver_class="c", seed=0, wall_s=9.0, trace=stages
+    )
+    record.take_last_checkpoint()
+    assert (record.n_iter, record.counters, record.phi_up) == (2, {"matvecs": 8}, 0.5)
+    assert record.wall_s == 9.0  # the time that it was given, not that of the checkpoint

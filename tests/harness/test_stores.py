@@ -1,0 +1,332 @@
+"""Commands and studies on stores, and looks at them while they go on."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marginbench.harness.cli.app import build_app, run_app
+from marginbench.harness.errors import InterruptedRunError
+from marginbench.harness.execution import runner
+from marginbench.harness.execution.jobs import Event, Job, Started
+from marginbench.harness.execution.outcomes import RunSummary
+from marginbench.harness.execution.runner import run_study
+from marginbench.harness.execution.workbench import InProcess
+from marginbench.harness.results import status
+from marginbench.harness.results.description import read_description
+from marginbench.harness.results.journal import Entry, Journal
+from marginbench.harness.results.merging import OF_THE_MACHINE
+from marginbench.harness.results.objects import StoreUrl
+from marginbench.harness.results.status import Monitor
+from marginbench.harness.results.sync import Mirror, _Exchange
+from marginbench.harness.study.model import StudyFile
+from marginbench.harness.study.select import select
+from marginbench.harness.study.svm import Study
+from marginbench.harness.study.toml import completed_study
+from marginbench.reports.commands import watch
+
+pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")
+
+Command = Callable[..., tuple[int, str, str]]
+_ONE_RUN = threading.Lock()
+
+
+class Counting(InProcess):
+    """Counts the runs; may wait before one, or end there; each may take a while."""
+
+    def __init__(
+        self, seen: Counter[str], before: Any = lambda number: None, longest: float = 0.0
+    ) -> None:
+        self.seen, self.before, self.longest = seen, before, longest
+
+    def execute(self, jobs: Iterator[Job]) -> Iterator[Event]:
+        events = super().execute(jobs)
+        while True:
+            # The harness takes a process to do one run at a time.
+            with _ONE_RUN:
+                event = next(events, None)
+            if event is None:
+                return
+            if isinstance(event, Started) and len(event.job.tag) == 64:
+                self.seen[event.job.tag] += 1
+                self.before(self.seen.total())
+                yield event
+                time.sleep(random.uniform(0.1, 1.0) * self.longest)
+            else:
+                yield event
+
+
+@pytest.fixture(scope="module")
+def board() -> Study:
+    """Two solvers on one task with three seeds."""
+    values: dict[str, Any] = {
+        "name": "board",
+        "seeds": 3,
+        "task": [
+            {
+                "label": "a",
+                "dataset": "checkers",
+                "dataset_params": {"n_train": 40, "n_test": 20},
+                "gamma": 10.0,
+                "C": 1.0,
+                "reference": False,
+            }
+        ],
+        "solver": [{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}],
+    }
+    return completed_study(Study.model_validate(values), StudyFile("study"))
+
+
+@pytest.fixture(scope="module")
+def alone(board: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("alone") / "results"
+    run_study(board, folder, executor=InProcess())
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+class Machine:
+    """A machine with a mirror of its own."""
+
+    def __init__(self, store: Path, cache: Path, patch: pytest.MonkeyPatch) -> None:
+        patch.setenv("MARGINBENCH_CACHE", str(cache))
+        self.mirror = Mirror(StoreUrl.parsed(f"file://{store}"))
+        self.mirror.pull()
+
+    def run(self, study: Study, executor: InProcess, whole: Study | None = None) -> RunSummary:
+        exchange = _Exchange(self.mirror, lambda line: None)
+        try:
+            return run_study(
+                study, self.mirror.folder, executor=executor, whole=whole, exchange=exchange
+            )
+        finally:
+            exchange.finish()
+
+
+MakeMachine = Callable[[str], Machine]
+
+
+@pytest.fixture
+def machine(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], Machine]:
+    return lambda name: Machine(store, tmp_path / name, monkeypatch)
+
+
+def values(folder: Path) -> dict[str, dict[str, Any]]:
+    """What the records that count say, without clocks and machines."""
+    journal = Journal(folder)
+    assert not journal.damages
+    rows = {entry.key: journal.load(entry).row() for entry in journal.current.values()}
+    return {
+        key: {k: repr(v) for k, v in row.items() if k not in OF_THE_MACHINE}
+        for key, row in rows.items()
+    }
+
+
+def test_a_store_has_what_a_local_folder_has(
+    board: Study, store: Path, alone: Path, machine: MakeMachine
+) -> None:
+    seen: Counter[str] = Counter()
+    summary = machine("here").run(board, Counting(seen))
+    assert summary.statuses == {"converged": 3, "budget": 3}
+    # A store is a results folder.
+    assert values(store) == values(alone)
+    assert {path.name for path in store.iterdir()} == {"study.json", "journal", "sources"}
+    # Nothing is done again, also by who has no mirror yet.
+    again = machine("there").run(board, Counting(seen))
+    assert again.already_recorded == again.planned == seen.total() == 6
+
+
+def test_two_machines_share_a_study(
+    board: Study, store: Path, alone: Path, machine: MakeMachine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(runner, "LOOK_S", 0.0)
+    seen: Counter[str] = Counter()
+    together = threading.Barrier(2, timeout=60)
+
+    def before(number: int) -> None:
+        if number <= 2:
+            together.wait()  # both are in the middle of it
+
+    machines = [machine("here"), machine("there")]
+    with ThreadPoolExecutor(2) as pool:
+        summaries = [
+            pool.submit(each.run, board, Counting(seen, before, 0.4)).result for each in machines
+        ]
+        for summary in summaries:
+            assert sum(summary().statuses.values()) == summary().planned == 6
+    assert len(seen) == 6
+    assert seen.total() <= 8  # what both begin at the same moment
+    for folder in (store, *(each.mirror.folder for each in machines)):
+        assert values(folder) == values(alone)
+
+
+@pytest.mark.slow
+def test_parts_of_a_study_are_planned_together(
+    board: Study, store: Path, machine: MakeMachine
+) -> None:
+    for name, part in (("here", "Perceptron"), ("there", "Pegasos")):
+        machine(name).run(select(board, solvers=[part]), Counting(Counter()), whole=board)
+    standing = Monitor(f"file://{store}").look()
+    assert (standing.planned, standing.done, standing.left) == (6, 6, 0)
+
+
+@pytest.mark.slow
+def test_parts_that_are_planned_at_the_same_time_are_planned_together_then(
+    board: Study, store: Path, machine: MakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "LOOK_S", 0.0)
+    first, second = machine("here"), machine("there")
+    planned = threading.Barrier(2, timeout=60)
+
+    def before(number: int) -> None:
+        if number <= 2:
+            planned.wait()
+
+    seen: Counter[str] = Counter()
+    with ThreadPoolExecutor(2) as pool:
+        parts = [
+            pool.submit(each.run, select(board, solvers=[part]), Counting(seen, before, 0.1), board)
+            for each, part in ((first, "Perceptron"), (second, "Pegasos"))
+        ]
+        for part in parts:
+            part.result()
+    assert seen.total() == 6
+    standing = Monitor(f"file://{store}").look()
+    assert (standing.planned, standing.done) == (6, 6)
+    solvers = read_description(store)["solvers"]
+    assert [solver["label"] for solver in solvers] == ["Perceptron", "Pegasos"]
+
+
+def test_an_interrupted_command_pushes_what_it_has(
+    board: Study, store: Path, alone: Path, machine: MakeMachine
+) -> None:
+    def before(number: int) -> None:
+        if number == 4:
+            raise KeyboardInterrupt
+
+    seen: Counter[str] = Counter()
+    with pytest.raises(InterruptedRunError, match="3 of 6 runs are recorded in "):
+        machine("here").run(board, Counting(seen, before))
+    assert len(values(store)) == 3
+    assert machine("there").run(board, Counting(seen)).already_recorded == 3
+    assert values(store) == values(alone)
+
+
+def test_a_look_reads_only_what_is_new_and_shows_what_runs(
+    board: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, read = [], list[Entry]()
+    environment_of = status._environment
+
+    def counted(folder: Path, entry: Entry) -> Any:
+        read.append(entry)
+        return environment_of(folder, entry)
+
+    monkeypatch.setattr(status, "_environment", counted)
+    folder = tmp_path / "results"
+    monitor = Monitor(folder)
+    run_study(
+        board, folder, executor=Counting(Counter(), lambda number: looks.append(monitor.look()))
+    )
+    assert [(look.done, look.left, len(look.running)) for look in looks] == [
+        (number, 6 - number, 1) for number in range(6)
+    ]
+    assert all(look.commands == 1 for look in looks)
+    assert len(read) == 5
+    look = monitor.look()
+    assert (look.done, look.running, look.left_words) == (6, (), "")
+    (machine,) = look.machines.values()
+    assert (machine.done, machine.failed, machine.running) == (6, 0, 0)
+    assert [*look.in_words()][:2] == ["board: 6 of 6 runs recorded", "3 converged, 3 budget"]
+
+
+# Commands
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        def write_report(results: Path, command: str) -> Path:
+            path = results / "report.html"
+            path.write_text(f"page of {len(Journal(results).current)} records")
+            return path
+
+        app = build_app(write_report)
+        watch.add(app)
+        with pytest.raises(SystemExit) as ended:
+            run_app(app, list(arguments))
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def stored(alone: Path, store: Path) -> Path:
+    """A store with the results of the study."""
+    return shutil.copytree(alone, store, ignore=shutil.ignore_patterns("runs.parquet", ".*"))
+
+
+def test_a_report_goes_to_the_store(stored: Path, command: Command) -> None:
+    code, out, _ = command("report", f"file://{stored}")
+    assert (code, out) == (0, f"report: {stored}/report.html\n")
+    assert (stored / "report.html").read_text() == "page of 6 records"
+
+
+def test_merging_stores_and_folders(stored: Path, command: Command, tmp_path: Path) -> None:
+    both = tmp_path / "both"
+    second = shutil.copytree(stored, tmp_path / "second")
+    code, out, _ = command(
+        "merge", f"file://{stored}", str(second), "--out", f"file://{both}", "--json"
+    )
+    done = json.loads(out)
+    assert (code, done["out"], done["records"]) == (0, f"file://{both}", 6)
+    assert values(both) == values(stored)
+    # Into one of them.
+    code, out, _ = command("merge", f"file://{both}", str(second), "--out", f"file://{both}")
+    assert (code, out.partition(":")[0]) == (0, "6 records in file")
+
+
+def test_watching_once(stored: Path, command: Command, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    for place in (str(stored), f"file://{stored}"):
+        code, out, _ = command("watch", place, "--once", "--json", "--html", str(page))
+        found = json.loads(out)
+        assert (code, found["planned"], found["done"], found["left"]) == (0, 6, 6, 0)
+    assert "<dt>recorded</dt><dd>6</dd>" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["report", "ftp://host/a"], 2, "ftp://host/a: no kind of store is known for this URL"),
+        (["report", "file:///no/such"], 2, "file:///no/such: no results here (study.json is"),
+        (["watch", "file:///no/such"], 2, "file:///no/such: no results here yet"),
+        (["watch", ".", "--every", "0"], 2, "--every must be more than 0 seconds, not 0"),
+        (["run", "--share"], 2, "run --share was removed; several commands may run a study in one"),
+    ],
+)
+def test_mistakes_are_one_line(
+    command: Command, arguments: list[str], code: int, message: str
+) -> None:
+    found, out, err = command(*arguments)
+    assert (found, out) == (code, "")
+    assert err.startswith(f"marginbench: {message}")
+    assert err.count("\n") == 1

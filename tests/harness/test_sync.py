@@ -1,0 +1,386 @@
+"""Mirrors of stores: every line reaches every machine once, whatever breaks off on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from marginbench.harness.errors import UserError
+from marginbench.harness.results import sync
+from marginbench.harness.results.objects import (
+    Entry,
+    Store,
+    StoreError,
+    StoreUrl,
+    is_url,
+    local_folder,
+)
+from marginbench.harness.results.sync import Mirror, pushed_page, synced
+
+pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")
+
+FIRST, SECOND = "20260101T000000.000000Z-aa", "20260102T000000.000000Z-bb"
+MakeMirror = Callable[[str], Mirror]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def url(store: Path) -> str:
+    return f"file://{store}"
+
+
+@pytest.fixture
+def mirror_of(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> MakeMirror:
+    """Makes the mirror of the store on a machine, brought up to date."""
+
+    def make(machine: str) -> Mirror:
+        monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / machine))
+        mirror = Mirror(StoreUrl.parsed(url))
+        mirror.pull()
+        return mirror
+
+    return make
+
+
+def line(number: int) -> bytes:
+    return b'%032d {"type":"record"}\t{"n":%d}\n' % (number, number)
+
+
+def append(mirror: Mirror, content: bytes, segment: str = FIRST) -> None:
+    path = mirror.folder / "journal" / f"{segment}.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    with path.open("ab") as sink:
+        sink.write(content)
+
+
+def journal(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("journal/*"))}
+
+
+def test_lines_reach_the_other_machine_once(mirror_of: MakeMirror, store: Path) -> None:
+    here, there = mirror_of("here"), mirror_of("there")
+    append(here, line(1) + line(2))
+    here.exchange()
+    append(there, line(3), SECOND)
+    append(here, line(4) + b"half a li")
+    for mirror in (there, here, there):
+        mirror.exchange()
+    assert journal(store) == {
+        f"{FIRST}.000000000000.jsonl": line(1) + line(2),
+        f"{FIRST}.{len(line(1) * 2):012}.jsonl": line(4),
+        f"{SECOND}.000000000000.jsonl": line(3),
+    }
+    assert journal(there.folder) == {
+        f"{FIRST}.jsonl": line(1) + line(2) + line(4),
+        f"{SECOND}.jsonl": line(3),
+    }
+    append(here, b"ne\n")
+    here.exchange()
+    there.exchange()
+    assert journal(there.folder) == journal(here.folder)
+    objects = journal(store)
+    for mirror in (here, there, mirror_of("third")):
+        mirror.exchange()
+        assert journal(mirror.folder) == journal(here.folder)
+    assert journal(store) == objects
+
+
+def test_any_exchange_may_break_off(
+    mirror_of: MakeMirror, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(1)
+    names = ["one", "two", "three"]
+    mirrors = [mirror_of(name) for name in names]
+    put, get, append_part = Store.put, Store.get, Mirror._append
+
+    def failing_put(self: Store, name: str, content: bytes) -> Entry:
+        if rng.random() < 0.3:
+            raise StoreError("lost before")
+        entry = put(self, name, content)
+        if rng.random() < 0.3:
+            raise StoreError("lost after")
+        return entry
+
+    def failing_get(self: Store, name: str) -> bytes | None:
+        if rng.random() < 0.2:
+            raise StoreError("cut off")
+        return get(self, name)
+
+    def killed(self: Mirror, part: sync._Part, content: bytes, *, fill: bool) -> None:
+        if rng.random() < 0.2:
+            append_part(self, part, content[: rng.randrange(len(content))], fill=fill)
+            raise StoreError("killed in the middle")
+        append_part(self, part, content, fill=fill)
+
+    written = dict.fromkeys(names, b"")
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "put", failing_put)
+        patch.setattr(Store, "get", failing_get)
+        patch.setattr(Mirror, "_append", killed)
+        for step in range(300):
+            which = rng.randrange(3)
+            append(mirrors[which], line(step), names[which])
+            written[names[which]] += line(step)
+            with contextlib.suppress(StoreError):
+                mirrors[which].exchange()
+    for mirror in (*mirrors, *mirrors, mirror_of("new")):
+        mirror.exchange()
+    for mirror in (*mirrors, mirror_of("new")):
+        assert journal(mirror.folder) == {f"{k}.jsonl": v for k, v in sorted(written.items())}
+
+
+def test_the_last_description_of_the_study_reaches_all(mirror_of: MakeMirror, store: Path) -> None:
+    here, there = mirror_of("here"), mirror_of("there")
+    for number, (writer, reader) in enumerate([(here, there), (there, here), (here, there)]):
+        (writer.folder / "study.json").write_text(str(number))
+        writer.exchange()
+        reader.exchange()
+        for folder in (store, reader.folder, writer.folder):
+            assert (folder / "study.json").read_text() == str(number)
+    before = (store / "study.json").stat()
+    here.exchange()
+    assert (store / "study.json").stat() == before
+
+
+def test_several_commands_of_a_machine_use_one_mirror(mirror_of: MakeMirror) -> None:
+    first, second, elsewhere = mirror_of("here"), mirror_of("here"), mirror_of("there")
+    assert first.folder == second.folder
+    append(elsewhere, b"".join(map(line, range(100))))
+    elsewhere.exchange()
+    threads = [threading.Thread(target=mirror.exchange) for mirror in (first, second) * 5]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert journal(first.folder) == journal(elsewhere.folder)
+
+
+def test_what_was_killed_before_it_was_pushed_is_pushed_by_the_next_command(
+    mirror_of: MakeMirror, store: Path
+) -> None:
+    append(mirror_of("here"), line(1) + b"cut sho")
+    mirror_of("here").exchange()
+    assert journal(store) == {f"{FIRST}.000000000000.jsonl": line(1)}
+
+
+def test_a_folder_that_was_copied_to_a_store_is_read(mirror_of: MakeMirror, store: Path) -> None:
+    (store / "journal").mkdir(parents=True)
+    (store / "journal" / f"{FIRST}.jsonl").write_bytes(line(1))
+    mirror = mirror_of("here")
+    assert journal(mirror.folder) == {f"{FIRST}.jsonl": line(1)}
+    mirror.exchange()
+    assert [*journal(store)] == [f"{FIRST}.jsonl"]
+    (store / "journal" / f"{FIRST}.jsonl").write_bytes(line(1) + line(2))
+    mirror.exchange()
+    assert journal(mirror.folder) == {f"{FIRST}.jsonl": line(1) + line(2)}
+
+
+@pytest.mark.parametrize("damage", ["gone", "short"])
+def test_what_a_store_has_lost_costs_these_lines_alone(
+    mirror_of: MakeMirror, store: Path, damage: str
+) -> None:
+    mirror = mirror_of("here")
+    for number in range(3):
+        append(mirror, line(number))
+        mirror.exchange()
+    middle = store / "journal" / sorted(journal(store))[1]
+    if damage == "gone":
+        middle.unlink()
+    else:
+        os.truncate(middle, 20)
+    there = mirror_of("there")
+    content = journal(there.folder)[f"{FIRST}.jsonl"].splitlines(keepends=True)
+    assert content[::2] == [line(0), line(2)]
+    assert b"#" in content[1]
+    assert len(content) == 3
+    there.exchange()  # what was made up here goes nowhere
+    assert len(journal(store)) == (2 if damage == "gone" else 3)
+
+
+def test_an_emptied_store_starts_afresh(mirror_of: MakeMirror, store: Path, tmp_path: Path) -> None:
+    mirror = mirror_of("here")
+    append(mirror, line(1))
+    mirror.exchange()
+    for path in [*store.rglob("*.*")]:
+        path.unlink()
+    assert journal(mirror_of("here").folder) == {}
+    kept = [path.read_bytes() for path in tmp_path.glob("here/stores/*/emptied-*/journal/*")]
+    assert kept == [line(1)]
+
+
+def test_files_that_are_not_of_a_results_folder_stay_where_they_are(
+    mirror_of: MakeMirror, store: Path
+) -> None:
+    names = ("logs/a.txt", "journal/a.txt", "journal/.a.jsonl", "sources/.hidden", "notes.txt")
+    for name in names:
+        (store / name).parent.mkdir(parents=True, exist_ok=True)
+        (store / name).write_text("there")
+    mirror = mirror_of("here")
+    mirror.exchange()
+    assert [path for path in mirror.folder.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("name", ["journal/../../a.jsonl", "/a/journal/b.jsonl", "sources/../a"])
+def test_no_name_in_a_store_leads_out_of_the_mirror(
+    mirror_of: MakeMirror, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Store, "list", lambda self: {name: Entry(1, "")})
+    monkeypatch.setattr(Store, "get", lambda self, name: b"x")
+    mirror_of("here")
+    files = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(files) == [".lock", "seen", "url"]
+
+
+def test_a_store_that_fails_does_not_end_a_study(
+    url: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
+    said: list[str] = []
+
+    def fail(self: Store) -> dict[str, Entry]:
+        raise StoreError(f"{url}: out of order")
+
+    mirror = Mirror(StoreUrl.parsed(url))
+
+    def study() -> None:
+        with synced(url, said.append) as (folder, exchange):
+            assert folder == mirror.folder
+            monkeypatch.setattr(Store, "list", fail)
+            append(mirror, line(1) + line(2))
+            exchange()
+            exchange()
+            assert said == [f"{url}: out of order; the study goes on and tries again"]
+
+    with pytest.raises(StoreError) as caught:
+        study()
+    assert str(caught.value) == (
+        f"{url}: out of order; 2 records not yet in the store; what was recorded stays in "
+        f"{mirror.folder}, and the same command pushes it when it is run again"
+    )
+    assert caught.value.exit_code == 4
+    monkeypatch.undo()
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
+    with synced(url, said.append):
+        pass
+    assert b"".join(journal(store).values()) == line(1) + line(2)
+
+
+def test_a_store_that_may_only_be_read_ends_a_study_at_its_first_push(
+    url: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
+    mirror = Mirror(StoreUrl.parsed(url))
+    store.write_text("a file, which no object can be in")
+
+    def study() -> None:
+        with synced(url, print) as (_, exchange):
+            exchange()
+            append(mirror, line(1))
+            exchange()
+
+    with pytest.raises(StoreError, match=f"^{url}: cannot be read or written") as caught:
+        study()
+    assert caught.value.is_refusal
+
+
+def test_a_store_that_is_slow_does_not_keep_a_study_waiting(
+    url: str, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(sync, "PATIENCE_S", 0.01)
+    free, put = threading.Event(), Store.put
+
+    def slow(self: Store, name: str, content: bytes) -> Entry:
+        assert free.wait(60)
+        return put(self, name, content)
+
+    monkeypatch.setattr(Store, "put", slow)
+    mirror = Mirror(StoreUrl.parsed(url))
+    with synced(url, lambda line: None) as (_, exchange):
+        append(mirror, line(1))
+        for _ in range(3):
+            exchange()
+        append(mirror, line(2))
+        free.set()
+    assert b"".join(journal(store).values()) == line(1) + line(2)
+
+
+def test_the_page_goes_to_the_store_unless_it_is_there(
+    mirror_of: MakeMirror, store: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = mirror_of("here").folder / "report.html"
+    page.write_text("page")
+    assert pushed_page(page) == f"{store}/report.html"
+    assert (store / "report.html").read_text() == "page"
+
+    def refuse(self: Store, name: str, content: bytes) -> None:
+        raise StoreError(f"{url}: access was denied")
+
+    monkeypatch.setattr(Store, "put", refuse)
+    assert pushed_page(page) == f"{store}/report.html"
+    page.write_text("another page")
+    with pytest.raises(StoreError, match=f"access was denied; the page is here: {page}$"):
+        pushed_page(page)
+    assert pushed_page(store / "report.html") == str(store / "report.html")
+
+
+def test_what_cannot_be_written_is_one_line(mirror_of: MakeMirror, store: Path) -> None:
+    mirror = mirror_of("here")
+    append(mirror, line(1))
+    store.write_text("a file")
+    with pytest.raises(StoreError, match=f"^file://{store}: cannot be read or written \\("):
+        mirror.exchange()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("s3://bucket/a/b", "s3://bucket/a/b"),
+        ("s3://bucket/a//b/", "s3://bucket/a/b"),
+        ("S3://bucket", "s3://bucket"),
+        ("gs://bucket/a", "gs://bucket/a"),
+        ("az://container/a", "az://container/a"),
+        ("file:///srv/a/", "file:///srv/a"),
+        # What a Path makes of it.
+        (Path("s3://bucket/a"), "s3://bucket/a"),
+        (Path("file:///srv/a"), "file:///srv/a"),
+    ],
+)
+def test_a_url_is_read(text: str | Path, found: str) -> None:
+    assert is_url(text)
+    assert str(StoreUrl.parsed(text)) == found
+
+
+@pytest.mark.parametrize("text", ["results/a", "C:/results", "C:\\results", "a:b", "/srv/a", "."])
+def test_a_path_is_no_url(text: str) -> None:
+    assert not is_url(text)
+    assert local_folder(text) == Path(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ftp://host/a", "ftp://host/a: no kind of store is known for this URL; there are s3://"),
+        ("s3:///a", "s3:///a: names no bucket; write s3://BUCKET/PATH"),
+        ("s3://KEY:secret@bucket/a", "s3://\\.\\.\\.@bucket/a: a URL must hold no password"),
+        ("s3:/KEY:secret@bucket/a", "s3:/\\.\\.\\.@bucket/a: a URL must hold no password"),
+        ("az://c/a?sv=1&sig=secret", "az://c/a\\?\\.\\.\\.: a URL must hold no password"),
+        ("https://me:secret@host/a", "https://\\.\\.\\.@host/a: no kind of store is known"),
+        ("file://host/a", "file://host/a: write file:///, then the path"),
+    ],
+)
+def test_a_url_that_is_none_is_named(text: str, message: str) -> None:
+    assert is_url(text)
+    with pytest.raises(UserError, match=f"^{message}") as told:
+        local_folder(text)
+    assert "secret" not in str(told.value)
