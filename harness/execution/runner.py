@@ -145,11 +145,11 @@ def run_study(
             runner.run_pending()
         except KeyboardInterrupt:
             runner.executor.close()
-            runner.look_at_others(now=True)
             summary = runner.summary() if runner.described else None
             again = command if engine is None else ""
             raise InterruptedRunError(runner.interrupted_message(again), summary) from None
         runner.look_at_others(now=True)
+        runner.journal.close()
         runs_table(results, runner.kind.record, write=True)
         return runner.summary()
 
@@ -283,7 +283,6 @@ class _Runner:
             if self._plans_left and not planned.issuperset(map(_cell_of, self.runs)):
                 self._plans_left -= 1
                 described = self._described()
-                self.journal.close()  # the plan of the last file counts
                 self.journal.append_plan(
                     self.study.name, {_cell(run): run["key"] for run in described["planned"]}
                 )
@@ -323,11 +322,9 @@ class _Runner:
     def _say_what_has_changed(self, plan: dict[Cell, str]) -> None:
         """Say which lines are damaged, and whether records of another version count now."""
         for damage in self.journal.new_damages():
-            again = (
-                "another line has its run"
-                if self.journal.recorded(damage.key)
-                else ("the run is done again")
-            )
+            again = "the run is done again" if damage.key else "what it held is done again"
+            if self.journal.recorded(damage.key):
+                again = "another line has its run"
             self.progress.say(f"{damage}; {again}")
         changed = [
             (before, plan[cell])

@@ -2,9 +2,10 @@
 
 A line is ``CHECKSUM HEADER<tab>BODY``: 32 digits of the SHA-256 of what follows them, and two JSON
 objects. The header says what a command that resumes must know, so only headers are parsed then. A
-line is a ``plan`` (which key each task, solver and seed has), a ``start`` (a run has begun) or a
-``record``. The current record of a run is the last line with the key that the last plan names; a
-run that was cut short by a limit, or failed, never takes the place of one that ended as planned.
+line is a ``plan`` (which key each task, solver and seed has), a ``start`` (a run has begun), a
+``record``, or the ``end`` of the command. The current record of a run is the last line with the key
+that the last plan names; a run that was cut short by a limit, or failed, never takes the place of
+one that ended as planned.
 
 Several commands may write to one folder: each has a file of its own, which it holds locked.
 """
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
@@ -212,11 +213,12 @@ class Journal:
         self.damages: list[Damage] = []
         self._best: dict[str, Entry] = {}
         self._starts: dict[tuple[str, str], Start] = {}
-        # The plans as places of their lines; the last one counts.
-        self._plans: list[tuple[str, int, int]] = []
+        # The time of each plan and the place of its line; the last one counts.
+        self._plans: list[tuple[float, str, int, int]] = []
         # Of each file how far it was read, in bytes and lines, and when it last grew.
         self._read: dict[str, tuple[int, int]] = {}
         self._grew: dict[str, float] = {}
+        self._ended = set[str]()
         self._own: tuple[Path, int] | None = None
         self.refresh()
         self._grew.clear()
@@ -239,7 +241,7 @@ class Journal:
                 self._grew[path.name] = time.monotonic()
                 file.seek(offset)
                 for line in file:
-                    if not line.endswith(b"\n") and self.is_live(path):
+                    if not line.endswith(b"\n") and self._is_unfinished(path, file, offset, line):
                         break
                     number += 1
                     self._take(path, number, offset, line)
@@ -248,6 +250,10 @@ class Journal:
         if len(self.entries) > before:
             self.__dict__.pop("current", None)
         return self.entries[before:]
+
+    def _is_unfinished(self, path: Path, file: BinaryIO, offset: int, line: bytes) -> bool:
+        """Whether the writer of half a line is still at it, or has come further meanwhile."""
+        return self.is_live(path) or os.fstat(file.fileno()).st_size != offset + len(line)
 
     def _take(self, path: Path, number: int, offset: int, line: bytes) -> None:
         try:
@@ -261,8 +267,10 @@ class Journal:
                 start = Start(path.name, header["key"], tuple(header["cell"]), header["at"])
                 self._starts[path.name, start.key] = start
             elif kind == "plan":
-                self._plans.append((path.name, offset, len(line)))
+                self._plans.append((float(header["at"]), path.name, offset, len(line)))
                 self._forget_plan()
+            elif kind == "end":
+                self._ended.add(path.name)
         except (RecordError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, LaterSchemaError):
                 raise UserError(f"{path}: {error}; update marginbench") from None
@@ -285,7 +293,7 @@ class Journal:
     def _last_plan(self) -> dict[str, Any]:
         if not self._plans:
             return {"study": "", "cells": [], "damages": []}
-        found: dict[str, Any] = json.loads(_checked(self._line(*max(self._plans))[:-1])[1])
+        found: dict[str, Any] = json.loads(_checked(self._line(*max(self._plans)[1:])[:-1])[1])
         return found
 
     @property
@@ -354,7 +362,9 @@ class Journal:
             "cells": [[*cell, key] for cell, key in plan.items()],
             "damages": [[item.path.name, item.byte] for item in self.damages],
         }
-        self.append(line_of({"type": "plan", "schema": SCHEMA_VERSION, "at": time.time()}, body))
+        # After all others whatever this machine's clock says.
+        at = max([time.time(), *(plan[0] + 1e-6 for plan in self._plans)])
+        self.append(line_of({"type": "plan", "schema": SCHEMA_VERSION, "at": at}, body))
 
     def append_start(self, key: str, cell: Cell) -> None:
         """Write that a run begins: others leave it to this command."""
@@ -438,9 +448,15 @@ class Journal:
         Raises
         ------
         StorageError
-            If it is gone: a results folder that is removed must not come back with half of it.
+            If it is gone: a results folder that is removed must not come back with half of it. Or
+            if it can no longer be written to.
         """
-        if self._own is not None and not self._own[0].exists():
+        if self._own is None or os.access(self._own[0], os.W_OK):
+            return
+        if self._own[0].exists():
+            with storing(self._own[0]):
+                self._own[0].open("r+b").close()  # says why not
+        else:
             gone = self.folder if self.folder.parent.is_dir() else self.folder.parent
             raise StorageError(
                 f"{gone}: was removed while the study ran; run the same command again"
@@ -471,6 +487,7 @@ class Journal:
             path.name
             for path in self.segments()
             if (self._own is None or path != self._own[0])
+            and path.name not in self._ended
             and (now - self._grew.get(path.name, -math.inf) < _FRESH_S or self.is_live(path))
         ]
 
@@ -482,8 +499,11 @@ class Journal:
         return [start for start in self._starts.values() if start.segment in others]
 
     def close(self) -> None:
-        """Give up this command's file; others see that it is whole."""
+        """End this command's file; others see that it is whole."""
         if self._own is not None:
+            # Where it cannot be written, others see by its lock that nobody writes it.
+            with contextlib.suppress(StorageError):
+                self.append(line_of({"type": "end", "schema": SCHEMA_VERSION}, {}), sync=False)
             os.close(self._own[1])
             self._own = None
 

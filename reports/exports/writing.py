@@ -11,8 +11,7 @@ from typing import Any
 
 from ...data_loaders.atomic import replacing
 from ...harness.interrupts import interrupts_deferred
-from ...harness.locking import exclusive
-from ...harness.storage import storing
+from ...harness.storage import exclusive, storing
 from ..errors import ReportError
 
 #: The file that lists the others.

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...harness.interrupts import interrupts_deferred, interrupts_raised
-from ...harness.locking import exclusive
 from ...harness.results.description import FILE_NAME
+from ...harness.storage import exclusive
 from ..analysis import Analysis
 from ..described import Study, read_study
 from ..errors import ReportError

@@ -74,6 +74,11 @@ def journal_with(results: Path, *records: RecordBase, **plan: str) -> Journal:
     return Journal(results)
 
 
+def without_end(path: Path) -> bytes:
+    """What a command has written that is killed before it ends."""
+    return b"".join(path.read_bytes().splitlines(keepends=True)[:-1])
+
+
 def several(n: int) -> list[Record]:
     return [svm_record(key=f"{seed:064x}", seed=seed) for seed in range(n)]
 
@@ -259,6 +264,25 @@ def test_half_a_line_is_damage_only_when_its_writer_is_gone(tmp_path: Path) -> N
     assert Journal(tmp_path).others() == []
 
 
+def test_a_line_that_is_finished_while_it_is_looked_at_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (path,) = journal_with(tmp_path, several(1)[0]).segments()
+    whole = without_end(path)
+    path.write_bytes(whole[:-50])
+    reader = Journal(tmp_path / "elsewhere")
+    reader.folder = path.parent
+
+    def finished(path: Path) -> bool:
+        """The writer writes the rest and gives up the file, just before it is asked for."""
+        path.write_bytes(whole)
+        return False
+
+    monkeypatch.setattr(reader, "is_live", finished)
+    assert (reader.refresh(), reader.damages) == ([], [])
+    assert [entry.key for entry in reader.refresh()] == [several(1)[0].key]
+
+
 @pytest.mark.parametrize("step", ["write", "sync"])
 def test_a_full_disk_leaves_no_half_line(
     tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
@@ -339,6 +363,9 @@ def test_what_others_have_begun_is_known_while_they_live(tmp_path: Path) -> None
         (start,) = mine.running()
         assert (start.key, start.cell) == (second.key, (second.task, "SMO", 1))
         assert other.running() == []
+        assert mine.others() == [path.name for path in mine.segments()]
+    mine.refresh()
+    assert (mine.running(), mine.others()) == ([], [])
     assert Journal(tmp_path).running() == []
 
 
@@ -396,7 +423,7 @@ def test_the_table_is_that_of_the_journal(tmp_path: Path) -> None:
 def test_what_is_damaged_is_told_with_the_table(tmp_path: Path) -> None:
     records = several(2)
     (path,) = journal_with(tmp_path, *records).segments()
-    path.write_bytes(path.read_bytes()[:-5])
+    path.write_bytes(without_end(path)[:-5])
     for _ in range(2):
         table, damaged = runs_table(tmp_path, Record, write=True)
         assert table["seed"].to_pylist() == [0]

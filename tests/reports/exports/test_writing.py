@@ -17,7 +17,7 @@ import pytest
 import marginbench
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.errors import BusyError, StorageError
-from marginbench.harness.locking import exclusive
+from marginbench.harness.storage import exclusive
 from marginbench.reports.command import write_report
 from marginbench.reports.commands.export import add as add_export
 from marginbench.reports.errors import ReportError
