@@ -311,10 +311,13 @@ def test_a_damaged_object_is_named_and_its_run_is_done_again(
     site: Site, url: StoreUrl, board: Study, alone: dict[str, Any], tmp_path: Path, monkeypatch
 ) -> None:
     run(board, url)
-    name = max(name for name in site.names(url.path) if name.startswith("journal/"))
-    key = {"Bucket": BUCKET, "Key": f"{url.path}/{name}"}
-    whole = site.client().get_object(**key)["Body"].read()
-    site.client().put_object(**key, Body=whole[:-50] + b"#" + whole[-49:])
+    for name in sorted(site.names(url.path), reverse=True):
+        key = {"Bucket": BUCKET, "Key": f"{url.path}/{name}"}
+        whole = site.client().get_object(**key)["Body"].read()
+        place = whole.rfind(b'"type":"record"')
+        if name.startswith("journal/") and place > 0:
+            break
+    site.client().put_object(**key, Body=whole[: place + 50] + b"#" + whole[place + 51 :])
     forget_mirrors(tmp_path, monkeypatch)
     found = load_results(local_folder(str(url))).runs
     assert list(found.ok).count(False) == 1
