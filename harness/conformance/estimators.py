@@ -1,35 +1,35 @@
-"""Checks of an estimator: constructor, a fit, what it refuses, repeated fits, other data."""
+"""Checks of an estimator: its class, a fit, repeated fits, other data, and scikit-learn's own."""
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
-import pickle
 import random
 import tempfile
+import traceback
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
 
 from ...solvers.interface.base import Solver, WeightedSolver
 from ...solvers.interface.problem import Problem
 from ...solvers.interface.saving import load_solver
 from ...solvers.kernels import Kernel
 from ..errors import first_line
+from ..words import plural
 from .findings import MendError, NotApplicableError
 from .subject import (
     Fitted,
     Points,
     Subject,
     Watch,
-    check_parameters,
     clusters,
     overlapping,
     plain_of,
@@ -38,57 +38,18 @@ from .subject import (
     unless_refused,
 )
 
-# The constructor and what the class declares; nothing is fitted.
-
-
-class _Anything:
-    """A value that no parameter expects; a constructor must store it as it is."""
-
-    def __repr__(self) -> str:
-        return "<anything>"
-
-
-def constructor(subject: Subject) -> None:
-    """Parameters follow scikit-learn: listed, with defaults, stored unchanged, cloned."""
-    check_parameters(subject)
-    cls, defaults = subject.cls, subject.defaults
-    found = cls().get_params(deep=False)
-    for name, default in defaults.items():
-        value = found.get(name, inspect.Parameter.empty)
-        if value is not default and repr(value) != repr(default):
-            raise MendError(
-                f"get_params()[{name!r}] is {value!r:.60}, but the default is {default!r:.60}; "
-                "store parameters under their own names, unchanged"
-            )
-    for name in defaults:
-        _check_stored(subject, name)
-    error = raised(clone, cls())
-    if error is not None:
-        raise MendError(f"clone() raises {first_line(error)}; let __init__ only store parameters")
-    if not isinstance(raised(cls().set_params, no_such_parameter=1), ValueError):
-        raise MendError("set_params accepts a name that is no parameter; do not override it")
-
-
-def _check_stored(subject: Subject, name: str) -> None:
-    anything = _Anything()
-    try:
-        kept = getattr(subject.cls(**{name: anything}), name, None)
-    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
-        raise MendError(
-            f"__init__ looks at {name} ({first_line(error)}); check values in _check_parameters"
-        ) from None
-    if kept is not anything:
-        raise MendError(f"__init__ changes {name}; store it unchanged and convert it in _solve")
-
 
 def traits(subject: Subject) -> None:
     """Class attributes have values that the harness knows, and parameters to go with them."""
     cls, known = subject.cls, subject.defaults
-    for name, values in (("scalarization", ("C", "R", "S", None)), ("certificate", ("dual", None))):
-        _check_one_of(cls, name, values)
     flags = ("supports_bias", "supports_no_bias", "supports_sparse", "supports_callable_kernel")
-    for name in (*flags, "instrumented"):
-        _check_one_of(cls, name, (True, False))
+    allowed: dict[str, tuple[Any, ...]] = dict.fromkeys((*flags, "instrumented"), (True, False))
+    allowed |= {"scalarization": ("C", "R", "S", None), "certificate": ("dual", None)}
+    for name, values in allowed.items():
+        value = getattr(cls, name)
+        if not any(type(value) is type(one) and value == one for one in values):
+            shown = ", ".join(map(repr, values))
+            raise MendError(f"{name} is {value!r:.60}; it must be one of {shown}")
     if not (cls.supports_bias or cls.supports_no_bias):
         raise MendError("supports_bias and supports_no_bias are both False; no task fits")
     if cls.supports_bias and "fit_intercept" not in known:
@@ -110,35 +71,25 @@ def traits(subject: Subject) -> None:
         raise MendError("fit takes no monitor; override _solve instead of fit")
 
 
-def _check_one_of(cls: type[Any], name: str, values: tuple[Any, ...]) -> None:
-    value = getattr(cls, name)
-    if not any(
-        value is known or (type(value) is type(known) and value == known) for known in values
-    ):
-        shown = ", ".join(map(repr, values))
-        raise MendError(f"{name} is {value!r:.60}; it must be one of {shown}")
-
-
 # One fit: it ends, tells what it did, and predicts with the model that it returns.
 
 
 _STATUSES = ("converged", "no_separator", "budget", "stopped")
 # Part of the points of two clusters far apart that any solver should classify.
 _LEARNT = 0.9
-
-
-def trial_fit(subject: Subject) -> None:
-    """Fit to a few points, for compilation, as before a run; failing proves nothing yet."""
-    with suppress(Exception):
-        _few_points(subject)
+# Checks of scikit-learn that ask for what not every method can have: repeated points are other
+# draws than weighted ones, or have the same optimum up to tol; a line through the origin cannot
+# predict one class everywhere. What looks for a separator finds none between three blobs.
+_NOT_ALL = {
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+    "check_class_weight_classifiers",
+}
+_BLOBS = "check_classifiers_train"
 
 
 def warm_up(subject: Subject) -> None:
     """The fit to a few points that precedes each run, of arrays that may not be written to."""
-    _few_points(subject)
-
-
-def _few_points(subject: Subject) -> None:
     X, y = overlapping(20)
     for array in (X, y):
         array.flags.writeable = False
@@ -163,32 +114,28 @@ def fit(subject: Subject) -> None:
         )
     if not isinstance(solver.n_iter_, Integral) or solver.n_iter_ < 0:
         raise MendError(f"n_iter is {solver.n_iter_!r:.40}; return the number of iterations")
-    _check_predictions(solver, X, y)
     _check_learning(subject)
 
 
-def _check_predictions(solver: Solver, X: Any, y: Any) -> None:
-    found = np.asarray(solver.decision_function(X))
-    if found.shape != y.shape or found.dtype.kind != "f" or not np.isfinite(found).all():
-        raise MendError(
-            f"decision_function returns {found.dtype} of shape {found.shape} for {len(y)} points; "
-            "return one finite score for each"
-        )
-    if not np.array_equal(solver.predict(X), np.where(found > 0, 1, -1)):
-        raise MendError("predict is not the sign of decision_function; do not override predict")
-
-
 def _check_learning(subject: Subject) -> None:
-    points = clusters()
-    solver = subject.make().fit(*points)
-    if solver.status_ == "no_separator":
-        raise MendError("it finds no separator of two clusters that a hyperplane separates")
-    share = float(np.mean(solver.predict(points.X) == points.y))
-    if share < _LEARNT:
-        raise MendError(
-            f"it classifies {share:.0%} of two clusters that are far apart; check the signs of the "
-            "coefficients"
-        )
+    """It learns two clusters far apart, whatever the order of the rows."""
+    X, y = clusters()
+    orders = {
+        "in turn": np.arange(len(y)),
+        "sorted by class": np.argsort(y, kind="stable"),
+        "sorted by class, in descending order": np.argsort(-y, kind="stable"),
+        "in random order": np.random.default_rng(3).permutation(len(y)),
+    }
+    for words, order in orders.items():
+        solver = subject.make().fit(X[order], y[order])
+        if solver.status_ == "no_separator":
+            raise MendError("it finds no separator of two clusters that a hyperplane separates")
+        share = float(np.mean(solver.predict(X) == y))
+        if share < _LEARNT:
+            raise MendError(
+                f"with rows {words} it classifies {share:.0%} of two clusters that are far apart; "
+                "check the signs of the coefficients, and do not rely on the order of the rows"
+            )
 
 
 def scores(subject: Subject) -> None:
@@ -216,7 +163,7 @@ def _compare(subject: Subject, solver: Solver, points: Points) -> None:
         )
 
 
-# What is refused: data and parameters that make no sense raise ValueError.
+# What is refused: parameters that make no sense raise ValueError.
 
 
 _NAN = math.nan
@@ -234,47 +181,6 @@ _WRONG: dict[str, tuple[Any, ...]] = {
     "nu": (-1.0, _NAN),
     "random_state": ("no seed",),
 }
-
-
-def bad_data(subject: Subject) -> None:
-    """Data that make no sense raise ValueError, in fit and in decision_function."""
-    accepted = []
-    for words, X, y in _bad_training_sets(subject):
-        accepted += unless_refused(words, raised(subject.make().fit, X, y))
-    X, y = overlapping()
-    solver = subject.make()
-    accepted += unless_refused("predicting before fit", raised(solver.decision_function, X))
-    solver.fit(X, y)
-    for words, new in (("other features", X[:, :2]), ("NaN", _with(X, _NAN))):
-        accepted += unless_refused(
-            f"predicting for points with {words}",
-            raised(solver.decision_function, new),
-        )
-    if accepted:
-        raise MendError(
-            f"{'; '.join(accepted)}: raise ValueError, as fit and decision_function of Solver do "
-            "unless they are overridden"
-        )
-
-
-def _bad_training_sets(subject: Subject) -> Iterator[tuple[str, Any, Any]]:
-    X, y = overlapping()
-    yield "NaN in X", _with(X, _NAN), y
-    yield "infinity in X", _with(X, math.inf), y
-    yield "one class", X, np.ones(len(y))
-    yield "no points", X[:0], y[:0]
-    yield "no features", X[:, :0], y
-    yield "fewer labels than points", X, y[:-1]
-    yield "X with one dimension", X[:, 0], y
-    yield "continuous labels", X, X[:, 0]
-    if subject.cls.supports_sparse:
-        yield "NaN in a CSR matrix", sparse.csr_matrix(_with(X, _NAN)), y
-
-
-def _with(X: Any, value: float) -> Any:
-    spoilt = X.copy()
-    spoilt[5, 1] = value
-    return spoilt
 
 
 def bad_parameters(subject: Subject) -> None:
@@ -314,16 +220,14 @@ def determinism(subject: Subject) -> None:
     first = Fitted.of(subject.make().fit(*points))
     # What happens in between must not matter: other data, other draws from the global state.
     subject.make().fit(*clusters(30))
-    np.random.random(7)  # noqa: NPY002 - the state that a solver must not use
-    random.random()
-    differs = first.differences(Fitted.of(subject.make().fit(*points)))
-    if differs:
-        seed = (
-            "draw only from problem.rng, and keep nothing between fits"
-            if "random_state" in subject.defaults
-            else "declare random_state (inherit SeedParameters), and draw only from problem.rng"
-        )
-        raise MendError(f"two fits with random_state=0 differ in {differs}; {seed}")
+    _draw()
+    seed = (
+        "draw only from problem.rng, and keep nothing between fits"
+        if "random_state" in subject.defaults
+        else "declare random_state (inherit SeedParameters), and draw only from problem.rng"
+    )
+    again = Fitted.of(subject.make().fit(*points))
+    first.compare(again, "two fits with random_state=0 differ in", seed)
     # Any other seed must do.
     subject.make(random_state=1).fit(*points)
 
@@ -331,39 +235,34 @@ def determinism(subject: Subject) -> None:
 def refitting(subject: Subject) -> None:
     """A second fit of the same estimator forgets the first."""
     X, y = overlapping()
-    other = overlapping(seed=1)
     fresh = Fitted.of(subject.make().fit(X, y))
     # After other sizes, after other data of the same size, and after the same data.
-    befores = ((X[:20, :2], y[:20]), (other.X, other.y), (X, y))
-    for before in befores:
-        again = subject.make().fit(*before).fit(X, y)
-        differs = Fitted.of(again).differences(fresh)
-        if not differs:
-            continue
-        raise MendError(
-            f"fitted a second time, the estimator differs in {differs} from a new one; begin "
-            "_solve from the parameters and the problem alone"
+    for before in ((X[:20, :2], y[:20]), overlapping(seed=1), (X, y)):
+        fresh.compare(
+            Fitted.of(subject.make().fit(*before).fit(X, y)),
+            "fitted a second time, the estimator differs from a new one in",
+            "begin _solve from the parameters and the problem alone",
         )
 
 
 def side_effects(subject: Subject) -> None:
-    """A fit changes neither its parameters nor the caller's data nor the global random state."""
+    """A fit changes neither its parameters nor the global random state."""
     X, y = overlapping()
-    given, labels = X.copy(), y.copy()
     solver = subject.make()
-    parameters = copy.deepcopy(solver.get_params(deep=False))
+    parameters = repr(solver.get_params(deep=False))
     # A solver that always sets the same state must find another one.
-    np.random.random(7)  # noqa: NPY002 - the state that must not change
-    random.random()
+    _draw()
     before = _random_state()
-    solver.fit(X, y)
-    solver.decision_function(X)
-    if not (np.array_equal(X, given) and np.array_equal(y, labels)):
-        raise MendError("fit changes the caller's X or y; work on copies")
-    if repr(solver.get_params(deep=False)) != repr(parameters):
+    solver.fit(X, y).decision_function(X)
+    if repr(solver.get_params(deep=False)) != parameters:
         raise MendError("fit changes parameters; keep what it computes in other attributes")
     if _random_state() != before:
         raise MendError("fit uses the global random state; draw from problem.rng")
+
+
+def _draw() -> None:
+    np.random.random(7)  # noqa: NPY002 - the state that a solver must not use
+    random.random()
 
 
 def _random_state() -> tuple[Any, ...]:
@@ -371,12 +270,30 @@ def _random_state() -> tuple[Any, ...]:
     return kind, np.asarray(keys).tobytes(), *rest, random.getstate()
 
 
+def scikit_learn(subject: Subject) -> None:
+    """scikit-learn's check_estimator finds nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(subject.make(dtype="float64"), on_fail=None, on_skip=None)
+    beside = _NOT_ALL | ({_BLOBS} if subject.cls.scalarization is None else set())
+    failed = {
+        item["check_name"]: item["exception"] for item in results if item["status"] == "failed"
+    }
+    found = [(name, error) for name, error in failed.items() if name not in beside]
+    if found:
+        name, error = found[0]
+        # Some assert without a word.
+        line = traceback.extract_tb(error.__traceback__)[-1].line
+        more = f" (and {plural(len(found) - 1, 'more check')})" if len(found) > 1 else ""
+        words = first_line(error) if str(error) else line
+        raise MendError(f"{name}: {words}{more}") from error
+
+
 # Other forms of the same data, and the fitted estimator in a file.
 
 
 # Rounding of inputs that are taken in float32.
 _SINGLE = 1e-4
-_LEARNT = 0.9
 _OTHER_GAMMA = 2.0
 # How far the scores of one class may be apart that are trained with other draws.
 _OTHER_DRAWS = 0.2
@@ -397,16 +314,15 @@ def sparse_data(subject: Subject) -> None:
     stored = sparse.csr_matrix(X)
     solver = subject.make(dtype="float64")
     if not subject.cls.supports_sparse:
-        error = raised(solver.fit, stored, y)
-        if isinstance(error, ValueError | TypeError):
+        if isinstance(raised(solver.fit, stored, y), ValueError | TypeError):
             raise NotApplicableError("it takes no CSR data (supports_sparse = False), and says so")
         raise MendError("supports_sparse is False, but fit takes CSR data; refuse them")
     expected = subject.make(dtype="float64").fit(X, y).decision_function(X)
-    found = solver.fit(stored, y).decision_function(stored)
-    if not _apart(found, expected) <= subject.tolerance:
+    apart = _apart(solver.fit(stored, y).decision_function(stored), expected)
+    if not apart <= subject.tolerance:
         raise MendError(
-            f"scores with CSR data differ by {_apart(found, expected):.2g} from those with dense "
-            "data; use problem.oracle, or set supports_sparse = False"
+            f"scores with CSR data differ by {apart:.2g} from those with dense data; use "
+            "problem.oracle, or set supports_sparse = False"
         )
 
 
@@ -466,32 +382,12 @@ def kernel_function(subject: Subject) -> None:
         )
 
 
-def labels(subject: Subject) -> None:
-    """Any two labels will do; the larger one is the positive class."""
-    X, y = overlapping()
-    expected = subject.make().fit(X, y).decision_function(X)
-    for pair in (("ham", "spam"), (False, True), (3, 7), (1.0, 2.0)):
-        named = np.array(pair)[(y > 0).astype(int)]
-        solver = subject.make().fit(X, named)
-        if not np.array_equal(solver.decision_function(X), expected):
-            raise MendError(
-                f"with the labels {pair[0]!r} and {pair[1]!r} the model is another one than with "
-                "-1 and 1; use problem.y, not the labels"
-            )
-        if not np.array_equal(solver.predict(X), np.array(pair)[(expected > 0).astype(int)]):
-            raise MendError(f"predict does not return the labels {pair[0]!r} and {pair[1]!r}")
-
-
 def several_classes(subject: Subject) -> None:
     """Of three classes each is trained against the rest as it would be alone."""
     X, y = three_classes()
     with _shared_names() as shares:
-        solver = subject.make(dtype="float64").fit(X, np.array(["a", "b", "c"])[y])
+        solver = subject.make(dtype="float64").fit(X, y)
     scores = np.asarray(solver.decision_function(X))
-    if scores.shape != (len(y), 3):
-        raise MendError(f"decision_function returns shape {scores.shape} for 3 classes")
-    if not np.array_equal(solver.predict(X), np.array(["a", "b", "c"])[scores.argmax(axis=1)]):
-        raise MendError("predict is not the class with the largest score; do not override predict")
     for label in range(3):
         alone = subject.make(dtype="float64").fit(X, np.where(y == label, 1, -1))
         # What is drawn for all classes together is drawn before the draws of the first class only.
@@ -522,41 +418,13 @@ def _shared_names() -> Iterator[set[str]]:
         names.discard("oracle")
 
 
-def row_order(subject: Subject) -> None:
-    """It learns whatever the order of the rows, sorted by class too."""
-    X, y = clusters()
-    rng = np.random.default_rng(3)
-    orders = {
-        "sorted by class": np.argsort(y, kind="stable"),
-        "sorted by class, in descending order": np.argsort(-y, kind="stable"),
-        "in random order": rng.permutation(len(y)),
-    }
-    for words, order in orders.items():
-        solver = subject.make().fit(X[order], y[order])
-        share = float(np.mean(solver.predict(X) == y))
-        if share < _LEARNT:
-            raise MendError(
-                f"with rows {words} it classifies {share:.0%} of two clusters that are far apart; "
-                "do not rely on the order of the rows"
-            )
-
-
 def saving(subject: Subject) -> None:
-    """A pickled and a saved solver predict what the fitted one does, to the last bit."""
+    """A saved solver predicts what the fitted one does, to the last bit."""
     X, y = overlapping()
     solver = subject.make().fit(X, y)
-    expected = solver.decision_function(X)
-    error = raised(lambda: pickle.loads(pickle.dumps(solver)))
-    if error is not None:
-        raise MendError(
-            f"a fitted estimator cannot be pickled ({first_line(error)}); keep no functions, locks "
-            "or files in its attributes"
-        )
-    if not np.array_equal(pickle.loads(pickle.dumps(solver)).decision_function(X), expected):
-        raise MendError("a pickled estimator predicts other scores; keep all it needs in itself")
-    plain_of(solver.model_)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "solver.npz"
         solver.save(path)
-        if not np.array_equal(load_solver(path, subject.cls).decision_function(X), expected):
-            raise MendError("a saved estimator predicts other scores; its model must hold all")
+        loaded = load_solver(path, subject.cls)
+    if not np.array_equal(loaded.decision_function(X), solver.decision_function(X)):
+        raise MendError("a saved estimator predicts other scores; its model must hold all")

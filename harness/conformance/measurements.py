@@ -275,12 +275,11 @@ def monitor(subject: Subject) -> None:
     """A fit that is watched is the fit that is not."""
     points = overlapping()
     alone = Fitted.of(subject.make().fit(*points))
-    differs = alone.differences(Fitted.of(subject.make().fit(*points, monitor=Watch())))
-    if differs:
-        raise MendError(
-            f"with a monitor the fit differs in {differs}; what it is asked and told must change "
-            "nothing, and snapshot() may only read"
-        )
+    alone.compare(
+        Fitted.of(subject.make().fit(*points, monitor=Watch())),
+        "with a monitor the fit differs in",
+        "what it is asked and told must change nothing, and snapshot() may only read",
+    )
 
 
 def checkpoints(subject: Subject) -> None:

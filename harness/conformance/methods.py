@@ -15,7 +15,7 @@ from ...solvers.feasibility.checking import check_certificate
 from ...solvers.feasibility.problem import FeasibilityProblem, as_problem
 from ...solvers.feasibility.result import FeasibilityResult
 from .findings import MendError, NotApplicableError
-from .subject import Subject, check_parameters, raised, unless_refused
+from .subject import Subject, raised, unless_refused
 
 Array = npt.NDArray[Any]
 
@@ -57,11 +57,6 @@ def _method(subject: Subject, **given: Any) -> Any:
 def _solved(subject: Subject, A: Array, **given: Any) -> Any:
     method: Any = _method(subject, **given)
     return method.solve(_problem(subject, A), max_seconds=_SECONDS)
-
-
-def constructor(subject: Subject) -> None:
-    """Parameters can be listed; a method need not be an estimator."""
-    check_parameters(subject)
 
 
 def solve(subject: Subject) -> None:

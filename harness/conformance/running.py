@@ -1,20 +1,102 @@
-"""Running the checks of a solver in a worker process that can be killed."""
+"""Running the checks of a solver, one after another in a worker process that can be killed."""
 
 from __future__ import annotations
 
+import contextlib
+import re
 import tempfile
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from ..errors import SolverError
-from ..execution.jobs import Ended, Executor, Job, Limits, Outcome
+from ...solvers.interface.convergence import without_convergence_warnings
+from ..errors import SolverError, first_line
+from ..execution.jobs import (
+    Ended,
+    Executor,
+    Job,
+    Limits,
+    Outcome,
+    PhaseMessage,
+    Send,
+    Work,
+    described,
+)
 from ..execution.local import LocalPool
+from ..loading import load_class, source_file
+from ..planning.plan import kind_named
 from ..study.model import Budget
-from .findings import CHECKS, CheckWork, Finding, Imported, ImportWork
+from ..words import REASON_LIMIT, visible
+from .findings import CHECKS, GATES, Finding, MendError, NotApplicableError, Sort
 
 # Checks that may run into their limits before the others are left out.
 _PATIENCE = 3
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A class that could be imported.
+
+    Attributes
+    ----------
+    kind : str
+        The first of the kinds of studies that takes it.
+    sort : {"estimator", "method"}
+        Which checks are for it.
+    """
+
+    kind: str
+    sort: Sort
+
+
+@dataclass(frozen=True)
+class ImportWork(Work):
+    """Import a solver's class, for the first of these kinds of studies that takes it."""
+
+    solver: str
+    kinds: tuple[str, ...]
+
+    def run(self, send: Send) -> Imported:
+        send(PhaseMessage("import"))
+        problem: SolverError | None = None
+        for kind in self.kinds:
+            try:
+                cls = load_class(self.solver, kind=kind)
+                return Imported(kind, _sort(cls, kind, self.solver))
+            except SolverError as error:
+                problem = problem or error
+        assert problem is not None
+        raise problem
+
+    def parsed(self, value: Any) -> Imported:
+        found: Imported = described(Imported, value)
+        return found
+
+
+@dataclass(frozen=True)
+class CheckWork(Work):
+    """Do one check of a solver's class: it is imported, warmed up and looked at."""
+
+    solver: str
+    kind: str
+    check: str
+
+    def run(self, send: Send) -> Finding:
+        send(PhaseMessage("import"))
+        cls = load_class(self.solver, kind=self.kind)
+        return checked(cls, _sort(cls, self.kind, self.solver), self.check, send)
+
+    def parsed(self, value: Any) -> Finding:
+        found: Finding = described(Finding, value)
+        return found
+
+
+def _sort(cls: type[Any], kind: str, name: str) -> Sort:
+    return "method" if kind_named(kind).traits(cls, name).get("takes") == "columns" else "estimator"
 
 
 def check_solver(
@@ -46,10 +128,30 @@ def check_solver(
     SolverError
         If the class cannot be imported, or none of the kinds takes it.
     """
-    limits = _limits(timeout)
+    budget = Budget()
+    patience = max(budget.compile_timeout, timeout)
+    limits = Limits({"import": patience, "compile": patience, "solve": timeout}, budget.memory)
     with _worker(executor) as worker:
-        found = _imported(worker, name, kinds, limits)
-        yield from _findings(worker, name, found, limits)
+        # The class is imported in the worker: it may hang there.
+        outcome = _outcome(worker, Job(name, ImportWork(name, tuple(kinds)), limits))
+        if outcome.status == "user":
+            raise SolverError(outcome.reason)
+        if outcome.status != "done":
+            raise SolverError(f"{name}: cannot be imported: {outcome.reason}")
+        why_not, cut_short = "", 0
+        for check in CHECKS[outcome.value.sort]:
+            if why_not:
+                yield Finding(check, "not run", why_not)
+                continue
+            work = CheckWork(name, outcome.value.kind, check)
+            ended = _outcome(worker, Job(check, work, limits))
+            found = _finding(check, ended)
+            yield found
+            cut_short += ended.status in ("timeout", "memory", "crashed")
+            if found.verdict == "fail" and check in GATES:
+                why_not = f"mend {check!r} first"
+            elif cut_short == _PATIENCE:
+                why_not = f"{_PATIENCE} checks ran into limits; mend these first"
 
 
 @contextmanager
@@ -61,45 +163,8 @@ def _worker(executor: Executor | None) -> Iterator[Executor]:
         yield pool
 
 
-def _limits(timeout: float) -> Limits:
-    budget = Budget()
-    patience = max(budget.compile_timeout, timeout)
-    return Limits({"import": patience, "compile": patience, "solve": timeout}, budget.memory)
-
-
-def _imported(worker: Executor, name: str, kinds: Sequence[str], limits: Limits) -> Imported:
-    """The class is imported in the worker: it may hang there."""
-    outcome = _outcome(worker, Job(name, ImportWork(name, tuple(kinds)), limits))
-    if outcome.status == "user":
-        raise SolverError(outcome.reason)
-    if outcome.status != "done":
-        raise SolverError(f"{name}: cannot be imported: {outcome.reason}")
-    found: Imported = outcome.value
-    return found
-
-
-def _findings(worker: Executor, name: str, imported: Imported, limits: Limits) -> Iterator[Finding]:
-    why_not, cut_short = "", 0
-    for check in CHECKS[imported.sort]:
-        if why_not:
-            yield Finding(check.name, "not run", why_not)
-            continue
-        work = CheckWork(name, imported.kind, check.name)
-        outcome = _outcome(worker, Job(check.name, work, limits))
-        found = _finding(check.name, outcome)
-        yield found
-        cut_short += outcome.status in ("timeout", "memory", "crashed")
-        if found.verdict == "fail" and check.gate:
-            why_not = f"mend {check.name!r} first"
-        elif cut_short == _PATIENCE:
-            why_not = f"{_PATIENCE} checks ran into limits; mend these first"
-
-
 def _outcome(worker: Executor, job: Job) -> Outcome:
-    for event in worker.execute(iter([job])):
-        if isinstance(event, Ended):
-            return event.outcome
-    raise AssertionError("an executor ends every job")
+    return next(e.outcome for e in worker.execute(iter([job])) if isinstance(e, Ended))
 
 
 def _finding(check: str, outcome: Outcome) -> Finding:
@@ -113,3 +178,52 @@ def _finding(check: str, outcome: Outcome) -> Finding:
         "memory": "; the data are a few hundred numbers",
     }.get(outcome.status, "")
     return Finding(check, "fail", f"{outcome.reason}{remedy}")
+
+
+def checked(cls: type[Any], sort: Sort, check: str, send: Send = lambda message: None) -> Finding:
+    """Do a check of a class in this process.
+
+    Parameters
+    ----------
+    cls : type
+    sort : {"estimator", "method"}
+    check : str
+    send : callable
+        Takes the phases as they come.
+    """
+    from .estimators import warm_up
+    from .subject import Subject
+
+    module = import_module(f"{__package__}.{CHECKS[sort][check]}")
+    subject = Subject(cls)
+    send(PhaseMessage("compile"))
+    with without_convergence_warnings():
+        if sort == "estimator" and check not in ("constructor", "traits"):
+            # For compilation; failing proves nothing yet.
+            with contextlib.suppress(Exception):
+                warm_up(subject)
+        send(PhaseMessage("solve"))
+        try:
+            getattr(module, re.sub("[ -]", "_", check))(subject)
+        except NotApplicableError as error:
+            return Finding(check, "not applicable", visible(str(error), REASON_LIMIT))
+        except MendError as error:
+            place = _place(error.__cause__, cls) if error.__cause__ else ""
+            return Finding(check, "fail", visible(f"{error}{place}", REASON_LIMIT))
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+            words = f"it raises {first_line(error)}{_place(error, cls)}"
+            return Finding(check, "fail", visible(words, REASON_LIMIT))
+    return Finding(check, "pass")
+
+
+def _place(error: BaseException, cls: type[Any]) -> str:
+    """Where in the author's file it was raised; empty if it was elsewhere."""
+    try:
+        file = source_file(cls)
+    except (OSError, TypeError):
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == file]
+    return f" ({file.name}, line {lines[-1]})" if lines else ""

@@ -39,26 +39,24 @@ class Points(NamedTuple):
 
 def overlapping(n: int = 40, seed: int = 0) -> Points:
     """Two overlapping classes in three dimensions, labels -1 and +1 in turn."""
-    rng = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 2, 1, -1)
-    X = rng.standard_normal((n, 3)) + 0.7 * y[:, None]
-    return Points(X.astype(np.float32).astype(np.float64), y)
+    return _around(0.7 * y[:, None], y, 1.0, seed)
 
 
 def clusters(n: int = 40) -> Points:
     """Two clusters on opposite sides of the origin, labels -1 and +1 in turn."""
-    rng = np.random.default_rng(1)
     y = np.where(np.arange(n) % 2, 1, -1)
-    X = 0.3 * rng.standard_normal((n, 3)) + 1.5 * y[:, None]
-    return Points(X.astype(np.float32).astype(np.float64), y)
+    return _around(1.5 * y[:, None], y, 0.3, 1)
 
 
 def three_classes(n: int = 45) -> Points:
     """Three overlapping classes, labels 0, 1 and 2 in turn."""
-    rng = np.random.default_rng(2)
     y = np.arange(n) % 3
-    centres = np.array([[1.5, 0.0, 0.0], [0.0, 1.5, 0.0], [0.0, 0.0, 1.5]])
-    X = 0.6 * rng.standard_normal((n, 3)) + centres[y]
+    return _around(1.5 * np.eye(3)[y], y, 0.6, 2)
+
+
+def _around(centres: Array, y: Array, width: float, seed: int) -> Points:
+    X = width * np.random.default_rng(seed).standard_normal((len(y), 3)) + centres
     return Points(X.astype(np.float32).astype(np.float64), y)
 
 
@@ -143,11 +141,18 @@ class Fitted:
             status=solver.status_,
         )
 
-    def differences(self, other: Fitted) -> str:
-        """The names of what differs; empty if nothing does."""
-        return " and ".join(
-            name for name, value in vars(self).items() if value != getattr(other, name)
-        )
+    def compare(self, other: Fitted, words: str, remedy: str) -> None:
+        """Find out that another fit is the same.
+
+        Raises
+        ------
+        MendError
+            With these words, what differs, and what to do.
+        """
+        mine, theirs = vars(self), vars(other)
+        differs = " and ".join(name for name, value in mine.items() if value != theirs[name])
+        if differs:
+            raise MendError(f"{words} {differs}; {remedy}")
 
 
 def plain_of(model: object) -> PlainModel:
@@ -225,7 +230,7 @@ def unless_refused(words: str, error: Exception | None) -> list[str]:
     return [f"{words} raises {visible(first_line(error), 100)}"]
 
 
-def check_parameters(subject: Subject) -> None:
+def constructor(subject: Subject) -> None:
     """Parameters can be listed, and have defaults."""
     for name, item in inspect.signature(subject.cls).parameters.items():
         if item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD):

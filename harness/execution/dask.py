@@ -541,6 +541,9 @@ class DaskExecutor:
         except OSError as error:
             self._ended(task, Outcome("failed", reason=f"its code cannot be read ({error})"))
             return
+        for address in self._machines.keys() & self._unused.keys():
+            # One that cannot write goes on offering what runs ask for.
+            flight.refused.setdefault(address, Outcome("storage", reason=self._unused[address]))
         flight.address = ""
         flight.future = future = self._client.submit(
             execute,
@@ -592,7 +595,6 @@ class DaskExecutor:
             outcome.reason = f"{outcome.reason} (on {machine.name}{own})"
         if outcome.status == "storage":
             self._unused[reply.address] = outcome.reason
-            self._ask(offer, {resource_of(self._program): 0}, reply.address)
         line = f"worker {machine.name} ({reply.address}): {outcome.reason}"
         if line not in self._told:
             self._told.add(line)

@@ -296,6 +296,9 @@ def test_what_one_worker_lacks_another_may_have(cluster: Cluster, status: Any) -
     def do(tag: str, address: str, is_wanted: Callable[[], bool]) -> Outcome | None:
         if address == lacking:
             return Outcome(status, reason="mine.csv: no such file")
+        # The next run comes once it is known.
+        while not cluster.said:
+            time.sleep(0.01)
         return Outcome("done", tag)
 
     cluster.do = do

@@ -13,16 +13,15 @@ from scipy.spatial.distance import cdist
 
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.conformance import running
-from marginbench.harness.conformance.findings import (
-    CHECKS,
+from marginbench.harness.conformance.findings import CHECKS, Finding
+from marginbench.harness.conformance.measurements import certified_optimum
+from marginbench.harness.conformance.running import (
     CheckWork,
-    Finding,
     Imported,
     ImportWork,
+    check_solver,
+    checked,
 )
-from marginbench.harness.conformance.measurements import certified_optimum
-from marginbench.harness.conformance.performing import checked, imported
-from marginbench.harness.conformance.running import check_solver
 from marginbench.harness.conformance.scaffold import Names, write_solver
 from marginbench.harness.errors import SolverError
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
@@ -54,20 +53,21 @@ class Workers:
         """Nothing is held."""
 
 
-NAMES = [check.name for check in CHECKS["estimator"]]
+NAMES = list(CHECKS["estimator"])
 
 
 def test_a_check_that_hangs_or_crashes_is_a_finding_and_the_next_goes_on() -> None:
     workers = Workers(
         {
-            "labels": Outcome("timeout", reason="solving took longer than 5 s"),
+            "counters": Outcome("timeout", reason="solving took longer than 5 s"),
             "saving": Outcome("crashed", reason="killed by SIGSEGV while solving"),
         }
     )
     found = {f.check: f for f in check_solver("x.py:X", ["svm"], timeout=5, executor=workers)}
     assert list(found) == workers.done == NAMES
-    assert [name for name, item in found.items() if item.verdict != "pass"] == ["labels", "saving"]
-    assert found["labels"].detail.startswith("solving took longer than 5 s; see that every loop")
+    failed = [name for name, item in found.items() if item.verdict != "pass"]
+    assert failed == ["counters", "saving"]
+    assert found["counters"].detail.startswith("solving took longer than 5 s; see that every loop")
     assert found["saving"].detail.startswith("killed by SIGSEGV while solving")
 
 
@@ -130,9 +130,9 @@ def test_a_class_is_checked_for_the_kind_of_studies_that_takes_it(tmp_path: Path
         (f"{file}:B", Imported("feasibility", "method")),
         ("MPKFP", Imported("svm", "estimator")),
     ):
-        assert imported(ImportWork(name, kinds), lambda message: None) == expected
+        assert ImportWork(name, kinds).run(lambda message: None) == expected
     with pytest.raises(SolverError, match="no feasibility method"):
-        imported(ImportWork(f"{file}:A", ("feasibility",)), lambda message: None)
+        ImportWork(f"{file}:A", ("feasibility",)).run(lambda message: None)
 
 
 def test_findings_as_json(run: Run, findings: None) -> None:
@@ -174,7 +174,7 @@ def test_the_page_lists_every_check() -> None:
     tables = re.findall(r"(?:^\| `.*\n)+", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     listed = [re.findall(r"`([a-z0-9 -]+)`(?=[^|]*\| )", table) for table in tables]
     for sort in ("estimator", "method"):
-        names = [check.name for check in CHECKS[sort]]
+        names = list(CHECKS[sort])
         assert any(found[: len(names)] == names for found in listed), sort
 
 
@@ -184,7 +184,7 @@ def test_the_short_example_of_the_page_passes(tmp_path: Path) -> None:
     assert example is not None
     (tmp_path / "centroid.py").write_text(example[1])
     cls = load_class("centroid.py:Centroid", tmp_path)
-    found = [checked(cls, "estimator", check.name) for check in CHECKS["estimator"]]
+    found = [checked(cls, "estimator", check) for check in CHECKS["estimator"]]
     assert [item for item in found if item.verdict == "fail"] == []
 
 
@@ -210,8 +210,8 @@ def test_a_solver_that_hangs_and_ends_its_process_is_checked_to_the_end(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    chosen = ("constructor", "sparse data", "float32 data", "labels")
-    some = tuple(check for check in CHECKS["estimator"] if check.name in chosen)
+    chosen = ("constructor", "sparse data", "float32 data", "saving")
+    some = {name: module for name, module in CHECKS["estimator"].items() if name in chosen}
     monkeypatch.setattr(running, "CHECKS", {"estimator": some})
     write_solver(Names("Good", "good_solver"), tmp_path)
     (tmp_path / "fragile.py").write_text(FRAGILE)
@@ -264,7 +264,7 @@ def not_applicable(name: str) -> set[str]:
 @pytest.mark.parametrize("name", registry())
 def test_every_reference_solver_passes(name: str) -> None:
     cls = registry()[name]
-    found = [checked(cls, "estimator", check.name) for check in CHECKS["estimator"]]
+    found = [checked(cls, "estimator", check) for check in CHECKS["estimator"]]
     assert [item for item in found if item.verdict == "fail"] == []
     assert {item.check for item in found if item.verdict != "pass"} == not_applicable(name)
 
@@ -291,7 +291,7 @@ COLUMNS = [name for name in solver_names("feasibility") if name not in solver_na
 )
 def test_every_method_on_columns_passes(name: str) -> None:
     cls = registry("feasibility")[name]
-    found = [checked(cls, "method", check.name) for check in CHECKS["method"]]
+    found = [checked(cls, "method", check) for check in CHECKS["method"]]
     assert [item for item in found if item.verdict != "pass"] == []
 
 
