@@ -136,7 +136,7 @@ def _by_name() -> Mapping[str, Source]:
     for module in sorted(item.name for item in pkgutil.iter_modules(datasets.__path__)):
         loaded = importlib.import_module(f"{datasets.__name__}.{module}")
         found |= {source.name: source for source in loaded.SOURCES}
-    return MappingProxyType(found)
+    return MappingProxyType(dict(sorted(found.items())))
 
 
 def sources() -> tuple[Source, ...]:
@@ -145,7 +145,7 @@ def sources() -> tuple[Source, ...]:
     Returns
     -------
     tuple of Source
-        In the order of their modules.
+        In the order of their names.
     """
     return tuple(_by_name().values())
 

@@ -39,35 +39,41 @@ def as_float32(content: Content, params: Parameters) -> Content:
     return Content(train, test)
 
 
-def tabular(content: Content, params: Parameters, positive: Value | None = None) -> Content:
-    """Dense float32 features in the scale ``params["scale"]``, as they are where there is none;
-    labels as `labels` makes them from ``params["positive"]``, or else from `positive`.
+def tabular(
+    content: Content,
+    params: Parameters,
+    scale: str = "none",
+    positive: Value | None = None,
+    dtype: Any = np.float32,
+) -> Content:
+    """Dense features in a scale; labels as `labels` makes them.
 
-    A feature that is constant in the training part tells a learner nothing and becomes 0 in both
-    parts, unless the scale is "none".
+    ``params["scale"]`` and ``params["positive"]`` come before `scale` and `positive`. A feature
+    that is constant in the training part tells a learner nothing and becomes 0 in both parts,
+    unless the scale is "none".
     """
-    kind = str(params.get("scale", "none"))
+    kind = str(params.get("scale", scale))
     fitted = None if kind == "none" else Scale.fit(content.train.X, kind)
 
     def one(part: Part) -> Part:
         X = (
-            np.ascontiguousarray(_dense(part.X), dtype=np.float32)
+            np.ascontiguousarray(_dense(part.X), dtype=dtype)
             if fitted is None
-            else fitted.apply(part.X)
+            else fitted.apply(part.X, dtype)
         )
         return Part(X, labels(part.y, params.get("positive", positive)))
 
     return Content(one(content.train), one(content.test))
 
 
-def images(content: Content, params: Parameters) -> Content:
-    """Pixels 0..255 as float32 in the scale ``params["scale"]``, in [0, 1] where there is none;
-    labels as `labels` makes them from ``params["positive"]``.
+def images(content: Content, params: Parameters, levels: int = 255) -> Content:
+    """Pixels 0..`levels` as float32 in the scale ``params["scale"]``, in [0, 1] where there is
+    none; labels as `labels` makes them from ``params["positive"]``.
     """
     norm = params.get("scale") == "norm"
 
     def one(part: Part) -> Part:
-        X = unit_rows(part.X) if norm else np.divide(part.X, np.float32(255), dtype=np.float32)
+        X = unit_rows(part.X) if norm else np.divide(part.X, np.float32(levels), dtype=np.float32)
         return Part(X, labels(part.y, params.get("positive")))
 
     return Content(one(content.train), one(content.test))
@@ -142,11 +148,11 @@ class Scale:
             return cls(lowest, highest - lowest, gain=2.0, offset=-1.0)
         raise ValueError(f"no such scale: {scale!r}")
 
-    def apply(self, X: Matrix) -> NDArray[np.float32]:
+    def apply(self, X: Matrix, dtype: Any = np.float32) -> NDArray[Any]:
         """Dense rows in this scale."""
         varies = self.width > 0
         width = np.where(varies, self.width, 1.0)
-        out = np.empty(X.shape, dtype=np.float32)
+        out = np.empty(X.shape, dtype=dtype)
         for rows in row_chunks(X):
             values = (_dense(X[rows]) - self.shift) / width * self.gain + self.offset
             out[rows] = np.where(varies, values, 0.0)

@@ -6,7 +6,7 @@ from scipy.sparse import csr_matrix
 
 from marginbench.data_loaders import load
 from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.datasets import adult
+from marginbench.data_loaders.datasets import libsvm_text
 from marginbench.data_loaders.errors import DataError
 
 
@@ -21,7 +21,7 @@ def rows(part):
 
 
 def test_the_parts_are_all_rows_once():
-    content = adult.sample(numbered(30_000), {"test": "rest"})
+    content = libsvm_text.sample(numbered(30_000), {"test": "rest"})
     assert len(content.train.y) == 22_697
     both = np.concatenate([rows(content.train), rows(content.test)])
     np.testing.assert_array_equal(np.sort(both), np.arange(1, 30_001))
@@ -33,15 +33,15 @@ def test_the_parts_are_all_rows_once():
 
 
 def test_all_rows_may_be_tested():
-    content = adult.sample(numbered(30_000), {"test": "all"})
+    content = libsvm_text.sample(numbered(30_000), {"test": "all"})
     np.testing.assert_array_equal(rows(content.test), np.arange(1, 30_001))
-    again = adult.sample(numbered(30_000), {"test": "rest"})
+    again = libsvm_text.sample(numbered(30_000), {"test": "rest"})
     np.testing.assert_array_equal(rows(again.train), rows(content.train))
 
 
 def test_too_few_rows_are_refused():
     with pytest.raises(DataError, match="adult-sample: 22697 rows"):
-        adult.sample(numbered(22_697), {"test": "rest"})
+        libsvm_text.sample(numbered(22_697), {"test": "rest"})
 
 
 def test_facts(real_mirror):

@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 
 from marginbench.data_loaders import DataError, Source, find, load, transforms
 from marginbench.data_loaders.content import Part
-from marginbench.data_loaders.datasets import aut_avn, rcv1
+from marginbench.data_loaders.datasets import libsvm_text, rcv1
 from marginbench.data_loaders.files import RemoteFile
 from marginbench.data_loaders.idx import FILES
 
@@ -238,7 +238,7 @@ def test_web8(offered):
 
 def test_aut_avn(offered):
     points = b"".join(b"%d:0.5 20707:1 \n" % k for k in range(1, 11))
-    names = {aut_avn.POINTS: gzip.compress(points), aut_avn.LABELS: b"1\n-1\n" * 5}
+    names = {libsvm_text.POINTS: gzip.compress(points), libsvm_text.LABELS: b"1\n-1\n" * 5}
     data = load(offered("aut-avn", names))
     assert issparse(data.X_train)
     assert (data.X_train.shape, data.X_test.shape) == ((8, 20707), (2, 20707))
@@ -257,7 +257,7 @@ def test_aut_avn(offered):
     ],
 )
 def test_aut_avn_needs_a_label_for_each_point(offered, labels, complaint):
-    files = {aut_avn.POINTS: b"1:1\n" * 10, aut_avn.LABELS: labels}
+    files = {libsvm_text.POINTS: b"1:1\n" * 10, libsvm_text.LABELS: labels}
     assert complaint in refusal(offered("aut-avn", files))
 
 

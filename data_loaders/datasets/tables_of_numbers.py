@@ -1,4 +1,4 @@
-"""Covertype, and a sample of it."""
+"""Tables of numbers: Covertype, a sample of it, and SUSY."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _every_row(whole: Part, origin: str, step: int, first: int) -> Content:
     return transforms.every(whole, step, first)
 
 
-_CITATION = """@misc{blackard1998covertype,
+_COVERTYPE = """@misc{blackard1998covertype,
   author = {Blackard, Jock A.},
   title = {Covertype},
   year = {1998},
@@ -53,7 +53,7 @@ SOURCES = (
             "covtype", positive=(*range(1, 8), "none"), scale=transforms.SCALES
         ),
         licence="CC BY 4.0",
-        citation=_CITATION,
+        citation=_COVERTYPE,
         # BSCA18 table 1, which does not state the scale.
         default_gamma=0.125,
         default_C=128.0,
@@ -78,8 +78,41 @@ SOURCES = (
         check_parameters=one_of("covtype-sample", scale=transforms.SCALES),
         fingerprint="3a4d061aee29c1eb798123c1690ab0df639d343d0ae202b5c22753e66781542a",
         licence="CC BY 4.0",
-        citation=_CITATION,
+        citation=_COVERTYPE,
         default_gamma=8.0,
         default_C=8.0,
+    ),
+    Source(
+        name="susy",
+        summary="simulated particle collisions by 18 measurements, new particles or background",
+        format="CSV",
+        split="the last 500000 rows are the test part, as its publishers have it",
+        files=(
+            RemoteFile("SUSY.csv.gz", (f"{UCI_SITE}/00279/SUSY.csv.gz",), max_bytes=4096 * MIB),
+        ),
+        read=partial(
+            csv_text.read,
+            name="SUSY.csv.gz",
+            width=18,
+            classes=(0, 1),
+            label="first",
+            split=partial(transforms.last, n_test=500_000),
+        ),
+        transform=partial(transforms.tabular, positive=1),
+        parameters={"scale": "none"},
+        check_parameters=one_of("susy", scale=transforms.SCALES),
+        licence="CC BY 4.0",
+        citation="""@article{baldi2014searching,
+  author = {Baldi, Pierre and Sadowski, Peter and Whiteson, Daniel},
+  title = {Searching for Exotic Particles in High-Energy Physics with Deep Learning},
+  journal = {Nature Communications},
+  volume = {5},
+  number = {4308},
+  year = {2014},
+  doi = {10.1038/ncomms5308}
+}""",
+        # BSCA18 table 1, which does not state the scale.
+        default_gamma=2.0**-7,
+        default_C=32.0,
     ),
 )
