@@ -17,7 +17,6 @@ import contextlib
 import hashlib
 import json
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -38,8 +37,6 @@ SCHEMA_VERSION = 2
 GROUP_ROWS = 1 << 15
 GROUP_ENTRIES = 1 << 22
 _KEY = b"marginbench"
-#: A file that changed so short a time ago may change again within the same tick of its clock.
-_SETTLED_NS = 20_000_000
 #: What Arrow, json and NumPy raise when they meet bytes that are not what was written.
 _DAMAGE = (
     OSError,
@@ -175,23 +172,20 @@ def read(path: Path, header: Header) -> Stored:
     Unusable
         If the file is missing, damaged or outdated.
     """
-    file = _identity(path)
-    stamp = _stamp(path)
-    if file is not None and stamp.get("file") == file:
-        found = _read(path, header)
-        # Another process may have replaced the file while it was read.
-        if found.fingerprint == stamp.get("fingerprint") and _identity(path) == file:
+    state = _state(path)
+    found = _read(path, header)
+    stamp = f"{state} {found.fingerprint}".encode()
+    # Another process may have replaced the file while it was read.
+    if state != _state(path):
+        return verify(path, header)
+    with contextlib.suppress(OSError):
+        if stamp_path(path).read_bytes() == stamp:
             return found
-        file = _identity(path)
-    found = verify(path, header)
-    if file is not None and file == _identity(path):
-        if time.time_ns() - max(file["mtime_ns"], file["ctime_ns"]) < _SETTLED_NS:
-            return found
-        stamp = {"file": file, "fingerprint": found.fingerprint}
-        unfinished = path.with_name(f"{partial_prefix(path)}{os.getpid()}.stamp")
-        # A cache that is not ours to write: every load verifies the whole file.
-        with contextlib.suppress(OSError), replacing(stamp_path(path), unfinished) as sink:
-            sink.write(json.dumps(stamp).encode())
+    _verify(path, found)
+    unfinished = path.with_name(f"{partial_prefix(path)}{os.getpid()}.stamp")
+    # A cache that is not ours to write: every load verifies the whole file.
+    with contextlib.suppress(OSError), replacing(stamp_path(path), unfinished) as sink:
+        sink.write(stamp)
     return found
 
 
@@ -210,12 +204,7 @@ def verify(path: Path, header: Header) -> Stored:
         If the file is missing, damaged or outdated.
     """
     found = _read(path, header)
-    got = fingerprint(found.content)
-    if got != found.fingerprint:
-        raise Unusable(
-            "damaged",
-            f"{path}: the content's fingerprint is {got}, its metadata say {found.fingerprint!r}",
-        )
+    _verify(path, found)
     return found
 
 
@@ -241,16 +230,7 @@ def stamp_path(path: Path) -> Path:
     return path.with_name(f".{path.stem}.verified")
 
 
-def _stamp(path: Path) -> dict[str, Any]:
-    """The stamp beside a file; empty if there is none that can be read."""
-    try:
-        stamp = json.loads(stamp_path(path).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return stamp if isinstance(stamp, dict) else {}
-
-
-def _identity(path: Path) -> dict[str, Any] | None:
+def _state(path: Path) -> str:
     """What tells a Parquet file from every other, and from itself once changed."""
     try:
         with path.open("rb") as file:
@@ -261,14 +241,18 @@ def _identity(path: Path) -> dict[str, Any] | None:
             file.seek(-min(status.st_size, length + 8), os.SEEK_END)
             footer = hashlib.sha256(file.read()).hexdigest()
     except OSError:
-        return None
-    return {
-        "size": status.st_size,
-        "mtime_ns": status.st_mtime_ns,
-        "ctime_ns": status.st_ctime_ns,
-        "inode": status.st_ino,
-        "footer": footer,
-    }
+        return ""
+    times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
+    return f"{status.st_size} {times} {status.st_ino} {footer}"
+
+
+def _verify(path: Path, found: Stored) -> None:
+    got = fingerprint(found.content)
+    if got != found.fingerprint:
+        raise Unusable(
+            "damaged",
+            f"{path}: the content's fingerprint is {got}, its metadata say {found.fingerprint!r}",
+        )
 
 
 def _read(path: Path, header: Header) -> Stored:

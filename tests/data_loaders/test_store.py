@@ -117,9 +117,8 @@ LABELS = np.where(np.arange(40) % 2, 1, -1).astype(np.int8)
 
 
 @pytest.fixture(params=[np.array, csr_matrix], ids=["dense", "sparse"])
-def source(tiny, request, monkeypatch):
-    """A dataset whose files are stamped however young they are."""
-    monkeypatch.setattr(store, "_SETTLED_NS", 0)
+def source(tiny, request):
+    """A dataset of dense or sparse points."""
     points = request.param(POINTS)
     content = Content(Part(points[:30], LABELS[:30]), Part(points[30:], LABELS[30:]))
     return tiny(files=(), read=lambda files, params: content)
@@ -127,10 +126,9 @@ def source(tiny, request, monkeypatch):
 
 def forge(path, footer=None) -> None:
     """Make the stamp fit the file as it is now, but for its footer."""
-    stamp = json.loads(store.stamp_path(path).read_bytes())
-    now = store._identity(path)
-    stamp["file"] = now | {"footer": footer or stamp["file"]["footer"]}
-    store.stamp_path(path).write_text(json.dumps(stamp))
+    *_, kept, whole = store.stamp_path(path).read_text().split()
+    *now, _ = store._state(path).split()
+    store.stamp_path(path).write_text(" ".join([*now, footer or kept, whole]))
 
 
 def rewritten(path) -> None:
@@ -190,13 +188,6 @@ def test_a_file_that_was_touched_copied_or_swapped_is_verified_again(source, has
     assert len(hashing) == 4
 
 
-def test_a_file_that_has_just_changed_is_not_stamped(source, monkeypatch):
-    monkeypatch.setattr(store, "_SETTLED_NS", 10**12)
-    path = fetch(source)
-    assert not store.stamp_path(path).exists()
-    assert_right(load(source))
-
-
 def unnoticed_flips(path, header, step) -> list[int]:
     """Where a flipped bit of a stamped file goes unnoticed; the data are right all the same."""
     whole = path.read_bytes()
@@ -237,7 +228,7 @@ def test_another_footer_is_found(source):
 def test_verify_does_not_rely_on_a_stamp(source):
     path = fetch(source)
     rewritten(path)
-    forge(path, footer=store._identity(path)["footer"])
+    forge(path, footer=store._state(path).split()[-1])
     assert verify(source).state == "damaged"
 
 
@@ -258,7 +249,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_read_again(source, hashing,
     assert len(hashing) == 3
 
 
-@pytest.mark.parametrize("stamp", [b"", b"{", b"[]", b'{"file": 1, "fingerprint": 2}', b"\xff"])
+@pytest.mark.parametrize("stamp", [b"", b"1 2 3", b"\xff"])
 def test_a_broken_stamp_does_not_count(source, hashing, stamp):
     path = fetch(source)
     store.stamp_path(path).write_bytes(stamp)
