@@ -6,18 +6,20 @@ file. The path of a test file is the only one that is not: what the file holds i
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
 from typing import Any
 
 from ..errors import DataError, suggest
+from .words import in_words
 
 FORMATS = ("csv", "tsv", "parquet", "npz", "arff", "libsvm")
 SCALES = ("standard", "minmax", "unit", "norm", "none")
 MISSING = ("error", "drop", "mean", "median", "most_frequent")
 #: Words of a text file that stand for a missing value.
 MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+_SEPARATORS = frozenset(map(chr, range(128))) - frozenset('"\n\r')
 #: The version of what is made of the same file with the same options.
 VERSION = 1
 
@@ -100,102 +102,80 @@ def option_from_text(text: str) -> tuple[str, Any]:
     return key, found
 
 
-def _word(name: str, key: str, value: object) -> str:
-    if isinstance(value, str):
-        return value
-    raise DataError(f"{name}: {key} must be a text, got {value!r}")
+def _checked(convert: Callable[[Any], Any], expected: str) -> Callable[[str, str, object], Any]:
+    """A check that gives what `convert` does of a value, and refuses one of which that is None."""
 
-
-def _class_word(name: str, key: str, value: object) -> str:
-    # Classes that are numbers are named by them: positive = 1.
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, numbers.Integral):
-        return str(int(value))
-    if isinstance(value, numbers.Real):
-        number = float(value)
-        return str(int(number)) if number.is_integer() else repr(number)
-    return _word(name, key, value)
-
-
-def _column(name: str, key: str, value: object) -> str | int:
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value != 0:
-        return int(value)
-    if isinstance(value, str):
-        return value
-    raise DataError(
-        f"{name}: {key} must be the name of a column or its number from 1 (-1 is the last), got "
-        f"{value!r}"
-    )
-
-
-def _several(name: str, key: str, value: object) -> tuple[object, ...]:
-    if isinstance(value, list | tuple):
-        return tuple(value)
-    return (value,)
-
-
-def _columns(name: str, key: str, value: object) -> tuple[str | int, ...]:
-    return tuple(_column(name, key, each) for each in _several(name, key, value))
-
-
-def _words(name: str, key: str, value: object) -> tuple[str, ...]:
-    return tuple(_class_word(name, key, each) for each in _several(name, key, value))
-
-
-def _one_of(*allowed: str) -> Any:
-    def check(name: str, key: str, value: object) -> str:
-        if value not in allowed or not isinstance(value, str):
-            listed = ", ".join(map(repr, allowed))
-            raise DataError(f"{name}: {key} must be one of {listed}, got {value!r}")
-        return value
+    def check(name: str, key: str, value: object) -> Any:
+        found = convert(value)
+        if found is None:
+            raise DataError(f"{name}: {key} must be {expected}, got {value!r}")
+        return found
 
     return check
 
 
-def _separator(name: str, key: str, value: object) -> str:
-    if isinstance(value, str) and len(value) == 1 and value.isascii() and value not in '"\n\r':
-        return value
-    raise DataError(f"{name}: {key} must be one character, such as ';', got {value!r}")
+def _several(check: Callable[[str, str, object], Any]) -> Callable[[str, str, object], Any]:
+    """The same check of each value of a list; one value is a list of its own."""
+
+    def check_all(name: str, key: str, value: object) -> Any:
+        values = value if isinstance(value, list | tuple) else (value,)
+        return tuple(check(name, key, each) for each in values)
+
+    return check_all
 
 
-def _flag(name: str, key: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise DataError(f"{name}: {key} must be true or false, got {value!r}")
+def _one_of(*allowed: str) -> Callable[[str, str, object], Any]:
+    expected = f"one of {', '.join(map(repr, allowed))}"
+    return _checked(lambda value: value if _text(value) in allowed else None, expected)
 
 
-def _fraction(name: str, key: str, value: object) -> float:
-    number: Any = value
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < number < 1:
-        return float(number)
-    raise DataError(f"{name}: {key} must be a number between 0 and 1, got {value!r}")
+def _whole(value: Any) -> int | None:
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
 
 
-def _count(name: str, key: str, value: object) -> int:
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        number = int(value)
-        if 0 <= number < 2**63:
-            return number
-    raise DataError(f"{name}: {key} must be an integer, 0 or more, got {value!r}")
+def _word_of(value: Any) -> str | None:
+    # Classes that are numbers are named by them: positive = 1.
+    if isinstance(value, bool | Integral):
+        return str(value if isinstance(value, bool) else int(value))
+    return in_words(float(value)) if isinstance(value, Real) else _text(value)
 
 
-_CHECKS: Mapping[str, Any] = {
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+_column = _checked(
+    lambda value: _whole(value) or _text(value),
+    "the name of a column or its number from 1 (-1 is the last)",
+)
+_class_word = _checked(_word_of, "a text")
+_flag = _checked(lambda value: value if isinstance(value, bool) else None, "true or false")
+_count = _checked(
+    lambda value: None if (n := _whole(value)) is None or not 0 <= n < 2**63 else n,
+    "an integer, 0 or more",
+)
+
+_CHECKS: Mapping[str, Callable[[str, str, object], Any]] = {
     "format": _one_of(*FORMATS),
     "target": _column,
     "positive": _class_word,
-    "separator": _separator,
+    "separator": _checked(
+        lambda value: value if _text(value) in _SEPARATORS else None, "one character, such as ';'"
+    ),
     "header": _flag,
     "missing": _one_of(*MISSING),
-    "missing_words": _words,
-    "categorical": _columns,
-    "numeric": _columns,
+    "missing_words": _several(_class_word),
+    "categorical": _several(_column),
+    "numeric": _several(_column),
     "decimal": _one_of(".", ","),
-    "drop": _columns,
+    "drop": _several(_column),
     "scale": _one_of(*SCALES),
-    "test": _word,
+    "test": _checked(_text, "a text"),
     "split": _column,
-    "test_fraction": _fraction,
+    "test_fraction": _checked(
+        lambda value: float(value) if isinstance(value, Real) and 0 < value < 1 else None,
+        "a number between 0 and 1",
+    ),
     "split_seed": _count,
     "n_train": _count,
     "stratify": _flag,
