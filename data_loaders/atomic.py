@@ -23,19 +23,8 @@ DISK_ERRORS = frozenset(
 def replacing(path: Path, temporary: Path | None = None) -> Iterator[BinaryIO]:
     """Write a file that takes the place of ``path`` once all of it is on the disk.
 
-    If the block raises, ``path`` stays as it was.
-
-    Parameters
-    ----------
-    path : Path
-        Its folder exists.
-    temporary : Path, optional
-        The unfinished file, in the same folder; by default of a name that no process
-        of any machine that shares the folder has.
-
-    Yields
-    ------
-    binary file
+    If the block raises, ``path`` stays as it was. ``temporary`` is the unfinished file, in the same
+    folder; by default of a name that no process of any machine that shares the folder has.
     """
     if temporary is None:
         # Not mkstemp: its files are for the owner alone, and results are to be shared.

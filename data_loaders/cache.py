@@ -280,21 +280,8 @@ def make_of_source(
 ) -> None:
     """Make the cached file of a source: fetch, parse, check, transform, write.
 
-    Parameters
-    ----------
-    source : Source
-    params : mapping
-        All of its parameters, checked.
-    header : Header
-    path : Path
-        The cached file; the caller holds its lock.
-    downloads : Path
-        The folder of its downloads, perhaps interrupted ones.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be had, or the content is not what it should be.
+    The caller holds the lock of `path`; `downloads` may hold interrupted ones. Raises `DataError`
+    if a file cannot be had, or the content is not what it should be.
     """
     files = gather(source.name, source.files, downloads, source.mirror_folder)
     try:

@@ -77,17 +77,8 @@ def fingerprint(content: Content) -> str:
 def check(content: Content, name: str) -> None:
     """Refuse content that no solver could learn from.
 
-    Parameters
-    ----------
-    content : Content
-    name : str
-        The dataset's name, for the messages.
-
-    Raises
-    ------
-    DataError
-        If a part is empty, its shapes disagree, a value is NaN or infinite, or all labels of a
-        part are equal.
+    Raises `DataError` if a part is empty, its shapes disagree, a value is NaN or infinite, or all
+    labels of a part are equal.
     """
     for role, part in content.parts():
         if part.X.ndim != 2 or part.y.shape != part.X.shape[:1] or 0 in part.X.shape:

@@ -37,23 +37,8 @@ def read(
 ) -> Content:
     """Read a dataset that is published as one table without a header.
 
-    Parameters
-    ----------
-    files : mapping of str to LocalFile
-        By name.
-    params : mapping
-        Not used: a file has no parameters.
-    name : str
-        Name of the file.
-    width, classes, label
-        As of `read_file`.
-    split : callable
-        ``(rows, origin) -> Content``.
-
-    Returns
-    -------
-    Content
-        float32 features, rounded if need be; int64 labels as in the file.
+    Features are float32, rounded if need be; labels int64 as in the file. ``split(rows, origin)``
+    makes the two parts; the rest as of `read_file`.
     """
     return split(read_file(files[name], width, classes, label), files[name].origin)
 
@@ -61,29 +46,10 @@ def read(
 def read_file(
     file: LocalFile, width: int, classes: tuple[int, ...], label: Literal["first", "last"]
 ) -> Part:
-    """Read one file.
+    """Float32 features of shape (lines, width), and int64 labels, of which two must occur.
 
-    Parameters
-    ----------
-    file : LocalFile
-    width : int
-        Number of features.
-    classes : tuple of int
-        The labels that may occur; two of them must.
-    label : {"first", "last"}
-        The column of the labels.
-
-    Returns
-    -------
-    Part
-        float32 features of shape (lines, width), int64 labels.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, is empty or has labels of one class only; with the line's
-        number, if a line has another number of columns, an entry that is not a finite number, or
-        a label that is not one of `classes`.
+    Raises `DataError` as `read_columns`, or with the line's number for a label that is not one of
+    `classes`.
     """
     columns = read_columns(file, width + 1)
     labels = columns.pop(0 if label == "first" else width)
@@ -103,20 +69,10 @@ def read_file(
 
 
 def read_columns(file: LocalFile, n_columns: int, texts: Collection[int] = ()) -> list[Any]:
-    """The columns of a file: float64 arrays, and Arrow arrays of those that hold texts.
+    """The columns of a file: float64 arrays, and Arrow arrays of those that hold `texts`.
 
-    Parameters
-    ----------
-    file : LocalFile
-    n_columns : int
-    texts : collection of int
-        Columns, from 0, that hold texts.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read or is empty, or, with the line's number, if a line has another
-        number of columns or an entry that is not a finite number.
+    Raises `DataError` if the file cannot be read or is empty, or, with the line's number, if a line
+    has another number of columns or an entry that is not a finite number.
     """
     columns = _by_arrow(file, n_columns, texts)
     return _by_line(file, n_columns, texts) if columns is None else columns

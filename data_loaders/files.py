@@ -118,23 +118,10 @@ def gather(
 ) -> dict[str, LocalFile]:
     """Find or download every file of a dataset; by name.
 
-    Parameters
-    ----------
-    dataset : str
-        The dataset's name.
-    files : tuple of RemoteFile
-    downloads : Path
-        Existing folder for downloads, which no other process uses; what stands there of an
-        interrupted call is used. Files of a mirror folder are used where they stand.
-    folder : str, optional
-        The folder of the files in a mirror; by default the dataset's name.
-
-    Raises
-    ------
-    DataError
-        If a file is in none of the places, or its SHA-256 is wrong.
-    CacheError
-        If a download cannot be written.
+    Files of a mirror folder are used where they stand. `downloads` is a folder which no other
+    process uses; what stands there of an interrupted call is used. `folder` is that of the files in
+    a mirror. Raises `DataError` if a file is in none of the places, or its SHA-256 is wrong, and
+    `CacheError` if a download cannot be written.
     """
     return {file.name: _locate(dataset, file, downloads, folder or dataset) for file in files}
 
@@ -244,11 +231,8 @@ def _reason(error: OSError | ValueError) -> str:
 def reading(file: LocalFile) -> Iterator[BufferedIOBase]:
     """Open a file for as long as it can be read, taken out of its zip archive and decompressed.
 
-    Raises
-    ------
-    DataError
-        If the file cannot be opened, turns out to be damaged while the block reads it, or expands
-        to more than its limit.
+    Raises `DataError` if the file cannot be opened, turns out to be damaged while the block reads
+    it, or expands to more than its limit.
     """
     try:
         with contextlib.ExitStack() as stack:

@@ -42,31 +42,7 @@ def read_pair(
     width: int,
     classes: tuple[int, ...],
 ) -> Content:
-    """Read a dataset that is published as a training file and a test file.
-
-    Parameters
-    ----------
-    files : mapping of str to LocalFile
-        By name.
-    params : mapping
-        Not used: a file has no parameters.
-    train, test : str
-        Names of the two files.
-    width : int
-        Number of features. A file may stop at a lower index.
-    classes : tuple of int
-        The labels that may occur.
-
-    Returns
-    -------
-    Content
-        float64 CSR matrices without explicit zeros, int64 labels as in the files.
-
-    Raises
-    ------
-    DataError
-        As `read_file`.
-    """
+    """Read a dataset that is published as a training file and a test file, as `read_file` does."""
     return Content(*(read_file(files[name], width, classes) for name in (train, test)))
 
 
@@ -79,47 +55,19 @@ def read_single(
     classes: tuple[int, ...],
     step: int,
 ) -> Content:
-    """Read a dataset that is published as one file; every `step`-th row is the test part.
+    """Read a dataset that is published as one file.
 
-    Parameters
-    ----------
-    files, params, width, classes
-        As of `read_pair`.
-    name : str
-        Name of the file.
-    step : int
-        Rows `step`, 2 `step`, ..., counted from 1, are the test part.
-
-    Returns
-    -------
-    Content
-        As from `read_pair`.
+    Rows `step`, 2 `step`, ..., counted from 1, are the test part.
     """
     return every(read_file(files[name], width, classes), step, first=step - 1)
 
 
 def read_file(file: LocalFile, width: int, classes: tuple[int, ...]) -> Part:
-    """Read one file.
+    """Read one file, in which two of the labels `classes` occur.
 
-    Parameters
-    ----------
-    file : LocalFile
-    width : int
-        Number of features.
-    classes : tuple of int
-        The labels that may occur; two of them must.
-
-    Returns
-    -------
-    Part
-        float64 CSR matrix of shape (lines, width) without explicit zeros, int64 labels.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, is empty or has labels of one class only; with the line's
-        number, if a label is no finite number or not one of `classes`, or a pair is malformed,
-        out of order, outside 1..width, or its value not finite.
+    Returns a float64 CSR matrix of shape (lines, width) without explicit zeros, and int64 labels.
+    `DataError` says, with the line's number, if a label is no finite number or not one of
+    `classes`, or a pair is malformed, out of order, outside 1..width, or its value not finite.
     """
     part = read_rows([file], width, classes)
     check_classes(part.y, file.origin)
@@ -133,27 +81,10 @@ def read_rows(
     *,
     labelled: bool = True,
 ) -> Part:
-    """Read files one after another as the rows of one matrix.
+    """Read files one after another as the rows of one matrix, as `read_file` does.
 
-    Parameters
-    ----------
-    files : sequence of LocalFile
-    width : int, optional
-        Number of features; by default the largest index.
-    classes : tuple of int, optional
-        The labels that may occur; by default any integer.
-    labelled : bool, default True
-        Whether lines begin with a label. In SVMlin's files they do not; the labels are then 0.
-
-    Returns
-    -------
-    Part
-        As from `read_file`, the labels of one class perhaps.
-
-    Raises
-    ------
-    DataError
-        As `read_file`.
+    The width is by default the largest index, and a label any integer. Lines that are not
+    `labelled`, as in SVMlin's files, begin with a pair; their labels are then 0.
     """
     limit = _MAX_WIDTH if width is None else width
     if limit > _MAX_WIDTH:

@@ -19,20 +19,7 @@ TEN_CLASSES: tuple[Value, ...] = (*range(10), "none")
 
 
 def one_of(dataset: str, **allowed: tuple[Value, ...]) -> Checker:
-    """A check that each parameter has one of a few values.
-
-    Parameters
-    ----------
-    dataset : str
-        Its name, for the messages.
-    **allowed : tuple of int, float or str
-        By parameter, every value that it may have.
-
-    Returns
-    -------
-    callable
-        ``params -> dict``; raises `DataError` for a value that is not allowed.
-    """
+    """A check that each parameter has one of its `allowed` values; raises `DataError`."""
 
     def check(params: Mapping[str, object]) -> dict[str, Value]:
         return {key: _chosen(dataset, key, params[key], allowed[key]) for key in allowed}
@@ -54,23 +41,9 @@ def _chosen(dataset: str, key: str, value: object, allowed: tuple[Value, ...]) -
 
 
 def integer(dataset: str, key: str, value: object, least: int, most: float) -> int:
-    """A whole number from `least` to `most`; study files may write it as 1e6.
+    """A whole number from `least` to `most`; raises `DataError` for anything else.
 
-    Parameters
-    ----------
-    dataset, key : str
-        Names of the dataset and of the parameter, for the messages.
-    value : object
-    least, most : int or inf
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    DataError
-        If `value` is none.
+    Study files may write it as 1e6. `dataset` and `key` are for the messages.
     """
     # TOML reads 1e6 as a float.
     whole = isinstance(value, numbers.Integral) or (isinstance(value, float) and value.is_integer())

@@ -100,20 +100,7 @@ class Source:
     def resolve(self, params: Mapping[str, object] | None) -> dict[str, Value]:
         """Every parameter of the dataset: the given values, checked, and defaults.
 
-        Parameters
-        ----------
-        params : mapping or None
-            Some of the parameters.
-
-        Returns
-        -------
-        dict
-            Empty if the dataset takes no parameters.
-
-        Raises
-        ------
-        DataError
-            If a parameter is unknown or its value is not valid.
+        Raises `DataError` if a parameter is unknown or its value is not valid.
         """
         given = dict(params or {})
         for key, value in given.items():
@@ -140,32 +127,12 @@ def _by_name() -> Mapping[str, Source]:
 
 
 def sources() -> tuple[Source, ...]:
-    """Every dataset that can be loaded by name.
-
-    Returns
-    -------
-    tuple of Source
-        In the order of their names.
-    """
+    """Every dataset that can be loaded by name, in the order of the names."""
     return tuple(_by_name().values())
 
 
 def find(name: str) -> Source:
-    """The dataset of a name.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    DataError
-        If there is none; the message suggests the nearest name.
-    """
+    """The dataset of a name; `DataError` suggests the nearest name if there is none."""
     try:
         return _by_name()[name]
     except (KeyError, TypeError):

@@ -104,20 +104,8 @@ class Unusable(Exception):
 def write(path: Path, header: Header, content: Content) -> None:
     """Write a dataset under its final name once all of it is on the disk.
 
-    The caller holds the lock of `path`.
-
-    Parameters
-    ----------
-    path : Path
-        Its folder exists.
-    header : Header
-    content : Content
-        Labels are int8 or int64; X is float32 or float64, dense or CSR.
-
-    Raises
-    ------
-    CacheError
-        If the file cannot be written.
+    The caller holds the lock of `path`, whose folder exists. Labels are int8 or int64; X is float32
+    or float64, dense or CSR. Raises `CacheError` if the file cannot be written.
     """
     about = asdict(header) | {
         "n_train": len(content.train.y),
@@ -161,16 +149,7 @@ def write(path: Path, header: Header, content: Content) -> None:
 def read(path: Path, header: Header) -> Stored:
     """Read a dataset that was verified before, or verify it and leave a stamp that says so.
 
-    Parameters
-    ----------
-    path : Path
-    header : Header
-        What the file should be.
-
-    Raises
-    ------
-    Unusable
-        If the file is missing, damaged or outdated.
+    Raises `Unusable` if the file is missing, damaged, or not what `header` says.
     """
     state = _state(path)
     found = _read(path, header)
@@ -192,16 +171,7 @@ def read(path: Path, header: Header) -> Stored:
 def verify(path: Path, header: Header) -> Stored:
     """Read a dataset and compare its content with its fingerprint, whatever a stamp says.
 
-    Parameters
-    ----------
-    path : Path
-    header : Header
-        What the file should be.
-
-    Raises
-    ------
-    Unusable
-        If the file is missing, damaged or outdated.
+    Raises `Unusable` as `read`.
     """
     found = _read(path, header)
     _verify(path, found)
@@ -209,13 +179,7 @@ def verify(path: Path, header: Header) -> Stored:
 
 
 def read_header(path: Path) -> Header:
-    """Read what a file says of itself, and nothing else of it.
-
-    Raises
-    ------
-    Unusable
-        If the file is missing or its metadata cannot be read.
-    """
+    """Read what a file says of itself, and nothing else of it; raises `Unusable`."""
     with _opened(path) as file:
         return _header(_about(file))
 

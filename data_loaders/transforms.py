@@ -80,19 +80,8 @@ def images(content: Content, params: Parameters, levels: int = 255) -> Content:
 
 
 def labels(y: Labels, positive: Value | None) -> Labels:
-    """Labels for a solver.
-
-    Parameters
-    ----------
-    y : integer ndarray, shape (n,)
-    positive : int, "none" or None
-        The class that is set against the rest. "none": no class is. None: there are two already.
-
-    Returns
-    -------
-    integer ndarray, shape (n,)
-        int8, +1 for the class `positive` and -1 for the rest; int64 and as they are for "none";
-        int8 and as they are for None.
+    """int8, +1 for the class `positive` and -1 for the rest; int64 and as they are for "none"; int8
+    and as they are for None: there are two classes already.
     """
     if positive is None:
         return y.astype(np.int8)
@@ -131,11 +120,7 @@ class Scale:
     def fit(cls, X: Matrix, scale: str) -> Scale:
         """Fit to the rows of the training part.
 
-        Parameters
-        ----------
-        X : ndarray or csr_matrix, shape (n, d)
-        scale : {"standard", "unit", "minmax"}
-            Mean 0 and standard deviation 1, from 0 to 1, or from -1 to 1.
+        "standard" is mean 0 and standard deviation 1, "unit" from 0 to 1, "minmax" from -1 to 1.
         """
         if scale == "standard":
             return cls(*moments(X))
@@ -177,16 +162,8 @@ def unit_rows(X: Matrix) -> Any:
 def scale_gamma(X: Matrix) -> float:
     """1 / (d var(X)) to three digits, scikit-learn's ``gamma="scale"``; 1 / d if X is constant.
 
-    A kernel width to start from, for data that come without one.
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix, shape (n, d)
-
-    Returns
-    -------
-    float
-        Of few digits, which no order of summation changes.
+    A kernel width to start from, for data that come without one; of few digits, which no order of
+    summation changes.
     """
     size = X.shape[0] * X.shape[1]
     values: NDArray[Any] = cast(csr_matrix, X).data if issparse(X) else np.ravel(X)
@@ -213,10 +190,7 @@ def every(whole: Part, step: int, first: int) -> Content:
 def last(whole: Part, origin: str, n_test: int) -> Content:
     """The last rows are the test part, the others the training part; nothing is copied.
 
-    Raises
-    ------
-    DataError
-        If there are no rows left for the training part of `origin`.
+    Raises `DataError` if there are no rows left for the training part of `origin`.
     """
     n_train = len(whole.y) - n_test
     if n_train < 1:

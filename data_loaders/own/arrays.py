@@ -23,17 +23,8 @@ _CLASSES = ("y", "target", "labels")
 def parts_of(result: Any, origin: str) -> Parts:
     """The parts that an object is.
 
-    Parameters
-    ----------
-    result : object
-        A Bunch or another mapping of arrays, (X, y), (X_train, y_train, X_test, y_test), or a
-        table of pandas, polars or Arrow.
-    origin : str
-
-    Raises
-    ------
-    DataError
-        If it is none of these.
+    It may be a Bunch or another mapping of arrays, (X, y), (X_train, y_train, X_test, y_test), or a
+    table of pandas, polars or Arrow; `DataError` if it is none of these.
     """
     if isinstance(result, Mapping):
         return _parts_of_mapping(result, origin)
@@ -54,10 +45,7 @@ def parts_of(result: Any, origin: str) -> Parts:
 def read_npz(path: Path, origin: str) -> Parts:
     """Read a NumPy file: X and y, or X_train, y_train, X_test and y_test; nothing is unpickled.
 
-    Raises
-    ------
-    DataError
-        If it cannot be read or does not hold such arrays.
+    Raises `DataError` if it cannot be read or does not hold such arrays.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -96,10 +84,7 @@ def _parts_of_mapping(found: Mapping[str, Any], origin: str) -> Parts:
 def parts_of_arrays(X_train: Any, y_train: Any, X_test: Any, y_test: Any, origin: str) -> Parts:
     """A training and a test part, as `rows_of_arrays`.
 
-    Raises
-    ------
-    DataError
-        As `rows_of_arrays`, and if sparse parts differ in width; of tables this is seen later.
+    Sparse parts must have one width; of tables this is seen later.
     """
     other = f"{origin} (test part)"
     if issparse(X_train) and issparse(X_test) and X_train.shape[1] != X_test.shape[1]:
@@ -112,20 +97,10 @@ def parts_of_arrays(X_train: Any, y_train: Any, X_test: Any, y_test: Any, origin
 def rows_of_arrays(
     X: Any, y: Any, origin: str, names: Sequence[str] | None = None
 ) -> Table | SparseRows:
-    """Points and classes in two arrays.
+    """Points (an array, a sparse matrix or a table) and classes, numbers or texts, in two arrays.
 
-    Parameters
-    ----------
-    X : array, sparse matrix or table, n rows
-    y : array of n classes: numbers or texts
-    origin : str
-    names : sequence of str, optional
-        Of the columns of X.
-
-    Raises
-    ------
-    DataError
-        If the shapes disagree, or X does not hold numbers.
+    `names` are those of the columns of X. Raises `DataError` if the shapes disagree, or X does not
+    hold numbers.
     """
     words = _class_words(y, origin)
     if not hasattr(X, "__len__") or getattr(X, "shape", None) == ():

@@ -44,10 +44,7 @@ class Target:
 def read_target(column: Any, origin: str, name: str) -> Target:
     """The classes of a column of texts or numbers.
 
-    Raises
-    ------
-    DataError
-        If there are too many distinct values for classes, or fractions.
+    Raises `DataError` if there are too many distinct values for classes, or fractions.
     """
     encoded = pc.dictionary_encode(column.combine_chunks())
     if isinstance(encoded, pa.ChunkedArray):
@@ -79,13 +76,7 @@ class Labelling:
     positive: str
 
     def labels(self, target: Target, rows: NDArray[np.intp], origin: str) -> Labels:
-        """The labels of rows.
-
-        Raises
-        ------
-        DataError
-            For a class that the training part has none of.
-        """
+        """The labels of rows; `DataError` for a class that the training part has none of."""
         kind = np.int8 if self.positive else np.int64
         unknown = [word for word in target.words if word not in self.values]
         codes = target.codes[rows]
@@ -105,12 +96,8 @@ def decide(words: Sequence[str], counts: Sequence[int], positive: str, origin: s
 
     With two classes and no `positive`, the positive class is the one that is called "1", "yes",
     "true", "positive", "pos", "y" or "t" if the other is not; else the rarer one, or the last one
-    if they are equally frequent. With more classes, or with "none", all are kept.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two classes, or none is called `positive`.
+    if they are equally frequent. With more classes, or with "none", all are kept. Raises
+    `DataError` if there are fewer than two classes, or none is called `positive`.
     """
     if len(words) < 2:
         found = shown_word(words[0]) if words else "none"

@@ -57,20 +57,10 @@ _SCALES = {
 
 
 def content_of(data: Sequence[Table | SparseRows], options: Options) -> tuple[Content, list[str]]:
-    """Decide what the columns are, split, and make features and labels.
+    """Decide what the columns are, split, and make float32 features and labels.
 
-    Parameters
-    ----------
-    data : sequence of Table or SparseRows
-        One of them, or a training and a test one.
-    options : Options
-
-    Returns
-    -------
-    content : Content
-        float32 points.
-    decided : list of str
-        A line each.
+    The data are one table or sparse rows, or a training and a test one. The second result is what
+    was decided, a line each.
     """
     tables = [each for each in data if isinstance(each, Table)]
     if not tables:

@@ -158,21 +158,11 @@ def is_own(name: str, folder: str | Path | None = None) -> bool:
 def find_own(
     name: str, params: Mapping[str, object] | None = None, folder: str | Path | None = None
 ) -> Files | Code:
-    """What a name means; nothing but names of files is looked at, and no code is run.
+    """What a name means: a file, a folder with a training and a test file, or "file.py:name".
 
-    Parameters
-    ----------
-    name : str
-        Path of a file, of a folder with a training and a test file, or "file.py:name".
-    params : mapping, optional
-        Options.
-    folder : path, optional
-        Where a relative path begins; by default the current folder.
-
-    Raises
-    ------
-    DataError
-        If there is no such file, or an option is not valid.
+    Nothing but names of files is looked at, and no code is run. A relative path begins in `folder`,
+    by default the current one. Raises `DataError` if there is no such file, or an option is not
+    valid.
     """
     file, colon, attribute = name.rpartition(":")
     if colon and file.endswith(".py"):

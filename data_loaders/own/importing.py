@@ -137,24 +137,12 @@ def import_data(
 
 
 def imported(cache_dir: str | Path | None = None) -> list[Imported]:
-    """All imported data, by name.
-
-    Parameters
-    ----------
-    cache_dir : path, optional
-        As in :func:`load`.
-    """
+    """All imported data, by name."""
     return [imported_info(name, cache_dir) for name in imported_names(datasets_folder(cache_dir))]
 
 
 def imported_info(name: str, cache_dir: str | Path | None = None) -> Imported:
-    """What the file of imported data says of itself.
-
-    Raises
-    ------
-    DataError
-        If there are none of this name.
-    """
+    """What the file of imported data says of itself; `DataError` if there are none of this name."""
     path = _existing(name, cache_dir)
     size = path.stat().st_size
     try:
@@ -165,13 +153,7 @@ def imported_info(name: str, cache_dir: str | Path | None = None) -> Imported:
 
 
 def remove_imported(name: str, cache_dir: str | Path | None = None) -> None:
-    """Remove imported data from the cache.
-
-    Raises
-    ------
-    DataError
-        If there are none of this name.
-    """
+    """Remove imported data from the cache; `DataError` if there are none of this name."""
     path = _existing(name, cache_dir)
     with locked(path, name):
         for each in (path, store.stamp_path(path)):
@@ -193,23 +175,9 @@ def imported_names(datasets: Path) -> Iterator[str]:
 def entry_of(
     name: str, params: Mapping[str, object] | None, folder: str | Path | None, datasets: Path
 ) -> Entry:
-    """The entry of a name that is not registered.
+    """The entry of a name that is not registered: of imported data, a path, or "file.py:name".
 
-    Parameters
-    ----------
-    name : str
-        That of imported data, a path, or "file.py:name".
-    params : mapping or None
-        Options.
-    folder : path or None
-        Where a relative path begins.
-    datasets : Path
-        The folder of the cached files.
-
-    Raises
-    ------
-    DataError
-        If there is nothing of that name.
+    A relative path begins in `folder`. Raises `DataError` if there is nothing of that name.
     """
     path = datasets / _IMPORTED / f"{name}.parquet"
     if _NAME.fullmatch(name) and path.is_file():

@@ -40,27 +40,9 @@ def divide(
     kept: Sequence[NDArray[np.bool_]],
     options: Options,
 ) -> tuple[Rows, Rows, str]:
-    """Divide rows into a training and a test part.
+    """Divide the rows that are `kept` of one file, or of two, into a training and a test part.
 
-    Parameters
-    ----------
-    data : sequence of Table or SparseRows
-        One file, or a training and a test file.
-    targets : sequence of Target
-    kept : sequence of bool ndarray
-        Where rows are that are not left out.
-    options : Options
-
-    Returns
-    -------
-    train, test : Rows
-    told : str
-        How they were divided, in a line.
-
-    Raises
-    ------
-    DataError
-        If a part has no rows.
+    The third result says how, in a line. Raises `DataError` if a part has no rows.
     """
     origin = data[0].origin
     for each, left in zip(data, kept, strict=True):
@@ -100,10 +82,7 @@ def divide(
 def label(train: Rows, test: Rows, positive: str) -> tuple[Labels, Labels, str]:
     """The labels of each part, and what they stand for in a line.
 
-    Raises
-    ------
-    DataError
-        If there are not two classes in each part, or one is in the test part only.
+    Raises `DataError` if there are not two classes in each part, or one is in the test part only.
     """
     origin = train.data.origin
     counts = [part.target.counts(part.rows) for part in (train, test)]
@@ -123,22 +102,10 @@ def label(train: Rows, test: Rows, positive: str) -> tuple[Labels, Labels, str]:
 def draw_rows(
     codes: NDArray[np.int64], count: int, seed: int, *, stratify: bool
 ) -> NDArray[np.bool_]:
-    """Draw the rows of a part.
+    """Draw `count` rows of a part, fewer than there are; where they are.
 
-    Parameters
-    ----------
-    codes : int64 ndarray, shape (n,)
-        The class of each row, from 0.
-    count : int
-        How many rows, less than n.
-    seed : int
-    stratify : bool
-        Whether each class gives its share, to within one row; a class never gives its only row.
-
-    Returns
-    -------
-    bool ndarray, shape (n,)
-        Where the rows of the part are.
+    `codes` is the class of each row, from 0. With `stratify`, each class gives its share, to within
+    one row, and never its only row.
     """
     # Streams of neighbouring seeds would be shifts of each other: the first output is the seed.
     start = int(_stream(np.zeros(1, dtype=np.uint64), seed)[0])

@@ -129,10 +129,7 @@ def check_names(origin: str, names: Sequence[str], named: bool = True) -> None:
 def read_parquet(path: Path, origin: str) -> Table:
     """Read a Parquet file.
 
-    Raises
-    ------
-    DataError
-        If it cannot be read or has columns that are neither numbers nor texts.
+    Raises `DataError` if it cannot be read or has columns that are neither numbers nor texts.
     """
     try:
         file = pq.ParquetFile(path)
@@ -153,10 +150,7 @@ def read_parquet(path: Path, origin: str) -> Table:
 def table_of_frame(frame: Any, origin: str) -> Table:
     """A table of pandas, polars, Arrow or anything else that Arrow understands.
 
-    Raises
-    ------
-    DataError
-        If Arrow does not, or it has columns that are neither numbers nor texts.
+    Raises `DataError` if Arrow does not, or it has columns that are neither numbers nor texts.
     """
     try:
         if hasattr(frame, "iloc"):
@@ -225,13 +219,7 @@ def _index(schema: Any) -> frozenset[str]:
 
 
 def read_libsvm(file: LocalFile) -> SparseRows:
-    """Read LIBSVM text, plain or compressed.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read or a line is not well-formed.
-    """
+    """Read LIBSVM text, plain or compressed; `DataError` names a line that is not well-formed."""
     try:
         part = libsvm.read_rows([file])
     except DataError as error:
@@ -249,23 +237,12 @@ def read_libsvm(file: LocalFile) -> SparseRows:
 
 
 def read_csv(file: LocalFile, options: Options, format: str) -> Table:
-    """Read a table of text.
+    """Read a table of text, plain or compressed, with the separator, header and missing words asked
+    for.
 
     Arrow parses the file. Where it refuses it, or a value turns out to be wrong later, Python's own
-    reader goes over the file once more to find the number of the line.
-
-    Parameters
-    ----------
-    file : LocalFile
-        Plain or compressed.
-    options : Options
-        Its separator, header and missing words.
-    format : {"csv", "tsv"}
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, is empty or has rows of several lengths.
+    reader goes over the file once more to find the number of the line. Raises `DataError` if the
+    file cannot be read, is empty or has rows of several lengths.
     """
     with reading(file) as stream:
         head = stream.read(_HEAD_BYTES)
@@ -445,14 +422,9 @@ class _Attribute:
 
 
 def read_arff(file: LocalFile) -> Table:
-    """Read an ARFF file, dense or sparse.
+    """Read an ARFF file, dense or sparse; `DataError` says where anything in it is not ARFF.
 
     scipy.io.arff reads no sparse rows and no texts, and takes what is out of place.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, or anything in it is not ARFF.
     """
     attributes: list[_Attribute] = []
     rows: list[list[str | None]] = []

@@ -40,14 +40,10 @@ def numbers(column: Any) -> NDArray[np.float64]:
 
 
 def cleaned(texts: Any, decimal: str) -> Any:
-    """Texts as decimal numbers, without the signs around and within them; null for all others.
+    """Texts such as "1,234.5", "45 %" or "$12" as decimal numbers; null for all others.
 
-    Parameters
-    ----------
-    texts : array of Arrow
-        Such as "1,234.5", "45 %" or "$12".
-    decimal : {".", ","}
-        What stands before the decimals; the other one stands between thousands.
+    `decimal`, "." or ",", is what stands before the decimals; the other one stands between
+    thousands.
     """
     thousands = "," if decimal == "." else "."
     plain = pc.replace_substring_regex(texts, rf"[\s\x{{a0}}\x{{202f}}%'$€£¥{thousands}]", "")
