@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .errors import DataError, suggest
 
@@ -54,3 +54,20 @@ def integer(dataset: str, key: str, value: object, least: int, most: float) -> i
         bounds = f"{least} or more" if most == math.inf else f"between {least} and {most}"
         raise DataError(f"{dataset}: {key} must be {bounds}, got {number}")
     return number
+
+
+def integers(
+    dataset: str, params: Mapping[str, object], **bounds: tuple[int, float]
+) -> dict[str, int]:
+    """Some of the parameters as whole numbers between bounds, each as of `integer`."""
+    return {key: integer(dataset, key, params[key], *bounds[key]) for key in bounds}
+
+
+def real(
+    dataset: str, key: str, value: object, expected: str, fits: Callable[[float], bool]
+) -> float:
+    """A number that fits; `expected` says in words which ones do."""
+    found: Any = value
+    if isinstance(found, numbers.Real) and not isinstance(found, bool) and fits(float(found)):
+        return float(found)
+    raise DataError(f"{dataset}: {key} must be {expected}, got {value!r}")

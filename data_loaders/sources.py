@@ -113,7 +113,8 @@ class Source:
                 raise DataError(
                     f"{self.name}: unknown parameter {key!r}{suggest(key, self.parameters)}"
                 )
-        return dict(self.check_parameters({**self.parameters, **given}))
+        checked = self.check_parameters({**self.parameters, **given})
+        return {key: checked[key] for key in self.parameters}
 
 
 @cache

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..content import Content, Part
-from ..errors import DataError
 from ..files import LocalFile
-from ..parameters import Parameters, integer
+from ..parameters import Parameters, integers, real
 from ..sources import Source
 
 N_CELLS = 16
@@ -26,12 +25,11 @@ def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
     There are at least 16 points in each part (the counts of the 16 cells differ by at most one);
     ``noise`` is a standard deviation in cell widths.
     """
-    sizes = {
-        key: integer("checkers", key, params[key], N_CELLS, _MAX_POINTS)
-        for key in ("n_train", "n_test")
-    }
-    seed = integer("checkers", "seed", params["seed"], 0, math.inf)
-    return {**sizes, "seed": seed, "noise": _noise(params["noise"])}
+    sizes = (N_CELLS, _MAX_POINTS)
+    checked = integers("checkers", params, n_train=sizes, n_test=sizes, seed=(0, math.inf))
+    expected = "a finite number, 0 or more"
+    noise = real("checkers", "noise", params["noise"], expected, lambda x: 0 <= x < math.inf)
+    return {**checked, "noise": noise}
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:
@@ -60,14 +58,6 @@ def _board(generator: np.random.Generator, n: int, noise: float) -> Part:
     # Cell by cell, the order of the rows would steer solvers that take points in turn.
     order = generator.permutation(n)
     return Part(X[order], y[order])
-
-
-def _noise(value: object) -> float:
-    if isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool):
-        noise = float(value)
-        if 0 <= noise < math.inf:
-            return noise
-    raise DataError(f"checkers: noise must be a finite number, 0 or more, got {value!r}")
 
 
 _CITATION = """@inproceedings{yu2008sampled,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from ..content import Content, Part
 from ..errors import DataError
 from ..files import LocalFile
-from ..parameters import Parameters, integer
+from ..parameters import Parameters, integers, real
 from ..sources import Source
 
 DEFAULTS: Parameters = MappingProxyType(
@@ -33,28 +32,19 @@ def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
 
     ``n_features`` is even; ``flipped`` is the share of wrong labels, less than 0.5.
     """
-    checked: dict[str, int | float] = {
-        key: integer("quadric", key, params[key], least, most)
-        for key, least, most in (
-            ("n_train", 2, _MAX_POINTS),
-            ("n_test", 2, _MAX_POINTS),
-            ("n_features", 2, _MAX_FEATURES),
-            ("seed", 0, math.inf),
-        )
-    }
+    checked = integers(
+        "quadric",
+        params,
+        n_train=(2, _MAX_POINTS),
+        n_test=(2, _MAX_POINTS),
+        n_features=(2, _MAX_FEATURES),
+        seed=(0, math.inf),
+    )
     if checked["n_features"] % 2:
         raise DataError(f"quadric: n_features must be even, got {checked['n_features']}")
-    checked["flipped"] = _share(params["flipped"])
-    return {key: checked[key] for key in DEFAULTS}
-
-
-def _share(value: Any) -> float:
-    number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
-    if number and 0 <= value < 0.5:
-        return float(value)
-    raise DataError(
-        f"quadric: flipped must be a number, at least 0 and less than 0.5, got {value!r}"
-    )
+    expected = "a number, at least 0 and less than 0.5"
+    flipped = real("quadric", "flipped", params["flipped"], expected, lambda x: 0 <= x < 0.5)
+    return {**checked, "flipped": flipped}
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:

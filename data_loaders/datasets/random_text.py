@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from ..content import Content, Part
-from ..errors import DataError
 from ..files import LocalFile
-from ..parameters import Parameters, integer
+from ..parameters import Parameters, integers, real
 from ..sources import Source
 
 #: Points, features and density of the abstracts in BMRM07 table 1 (astro-ph).
@@ -35,26 +34,20 @@ def check_parameters(params: Mapping[str, object]) -> dict[str, int | float]:
     ``density`` is the expected share of the entries that are stored, at most 0.5 and enough for a
     feature in each point.
     """
-    ranges = {
-        "n_train": (2, _MAX_POINTS),
-        "n_test": (2, _MAX_POINTS),
-        "n_features": (10, _MAX_FEATURES),
-        "seed": (0, math.inf),
-    }
-    checked: dict[str, int | float] = {
-        key: integer("random-text", key, params[key], least, most)
-        for key, (least, most) in ranges.items()
-    }
-    density = params["density"]
-    least_density = 1.0 / checked["n_features"]
-    number = isinstance(density, int | float | np.floating) and not isinstance(density, bool)
-    if not number or not least_density <= float(density) <= 0.5:  # type: ignore[arg-type]
-        raise DataError(
-            f"random-text: density must be a number between 1 / n_features = {least_density:.3g} "
-            f"and 0.5, got {density!r}"
-        )
-    checked["density"] = float(density)  # type: ignore[arg-type]
-    return {key: checked[key] for key in DEFAULTS}
+    checked = integers(
+        "random-text",
+        params,
+        n_train=(2, _MAX_POINTS),
+        n_test=(2, _MAX_POINTS),
+        n_features=(10, _MAX_FEATURES),
+        seed=(0, math.inf),
+    )
+    least = 1.0 / checked["n_features"]
+    expected = f"a number between 1 / n_features = {least:.3g} and 0.5"
+    density = real(
+        "random-text", "density", params["density"], expected, lambda share: least <= share <= 0.5
+    )
+    return {**checked, "density": density}
 
 
 def read(files: Mapping[str, LocalFile], params: Parameters) -> Content:

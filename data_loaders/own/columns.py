@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -373,49 +373,40 @@ def _check_numbers(table: Table, name: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Numeric:
-    """A column of numbers: one feature. ``fill`` stands for missing values."""
+class _Encoder:
+    """The features of a column: one of numbers, or one for each category of the training rows.
+
+    A feature of a category is 1 where the column is of that one, else 0. ``fill`` stands for
+    missing values; ``categories`` are None for numbers.
+    """
 
     name: str
-    fill: float | None
-    scale: Scale | None
-
-    n_features = 1
-
-    def values(self, part: Rows) -> NDArray[Any]:
-        """The feature at the rows of a part."""
-        found = numbers(cast(Table, part.data).data[self.name])[part.rows]
-        if self.fill is not None:
-            found = np.where(np.isnan(found), self.fill, found)
-        # 0.0 added, no zero has a sign.
-        return found + 0.0 if self.scale is None else self.scale.apply(found[:, None])[:, 0]
-
-
-@dataclass(frozen=True)
-class _Categorical:
-    """A feature for each category that the training rows have: 1 where it is that one, else 0."""
-
-    name: str
-    fill: str | None
-    categories: tuple[str, ...]
+    fill: float | str | None
+    scale: Scale | None = None
+    categories: tuple[str, ...] | None = None
 
     @property
     def n_features(self) -> int:
-        return len(self.categories)
+        return 1 if self.categories is None else len(self.categories)
 
-    def codes(self, part: Rows) -> NDArray[np.int64]:
-        """The category at the rows of a part, -1 for those that the training rows do not have."""
+    def entries(self, part: Rows) -> tuple[Any, NDArray[Any]]:
+        """Of each row of a part one of the features, and its value; the others are 0."""
+        if self.categories is None:
+            found = numbers(cast(Table, part.data).data[self.name])[part.rows]
+            if self.fill is not None:
+                found = np.where(np.isnan(found), self.fill, found)
+            # 0.0 added, no zero has a sign.
+            scaled = self.scale.apply(found[:, None])[:, 0] if self.scale else found + 0.0
+            return 0, scaled
         words = _as_words(part, self.name)
         if self.fill is not None:
             words = pc.fill_null(words, self.fill)
-        found = pc.index_in(words, pa.array(self.categories, pa.string()))
-        return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+        places = pc.index_in(words, pa.array(self.categories, pa.string()))
+        codes = pc.fill_null(places, -1).to_numpy().astype(np.int64)
+        return np.maximum(codes, 0), codes >= 0
 
 
-_Encoder: TypeAlias = _Numeric | _Categorical
-
-
-def _fit_numeric(train: Rows, name: str, missing: str, scale: str) -> _Numeric:
+def _fit_numeric(train: Rows, name: str, missing: str, scale: str) -> _Encoder:
     origin = train.data.origin
     values = numbers(cast(Table, train.data).data[name])[train.rows]
     known = values[~np.isnan(values)]
@@ -430,7 +421,7 @@ def _fit_numeric(train: Rows, name: str, missing: str, scale: str) -> _Numeric:
         distinct, counts = np.unique(known, return_counts=True)
         fill = float(distinct[np.argmax(counts)])
     if scale in ("none", "norm"):
-        return _Numeric(name, fill, None)
+        return _Encoder(name, fill)
     if fill is not None:
         values = np.where(np.isnan(values), fill, values)
     try:
@@ -445,10 +436,10 @@ def _fit_numeric(train: Rows, name: str, missing: str, scale: str) -> _Numeric:
             f"{values.max():g} in the training part, which cannot be scaled in double precision; "
             "mend them, add the column to drop, or set scale to 'none'"
         )
-    return _Numeric(name, fill, fitted)
+    return _Encoder(name, fill, fitted)
 
 
-def _fit_categorical(train: Rows, name: str, missing: str) -> _Categorical:
+def _fit_categorical(train: Rows, name: str, missing: str) -> _Encoder:
     origin = train.data.origin
     words = _as_words(train, name)
     counts = pc.value_counts(pc.drop_null(words))
@@ -468,7 +459,7 @@ def _fit_categorical(train: Rows, name: str, missing: str) -> _Categorical:
     fill = None
     if missing in ("mean", "median", "most_frequent"):
         fill = max(categories, key=lambda word: found[word])
-    return _Categorical(name, fill, categories)
+    return _Encoder(name, fill, categories=categories)
 
 
 def _no_value(origin: str, name: str) -> DataError:
@@ -488,44 +479,25 @@ def _as_words(part: Rows, name: str) -> Any:
 
 def _features(encoders: Sequence[_Encoder], part: Rows, norm: bool) -> Any:
     """The features at the rows of a part, as sparse rows if few of them are not 0."""
-    n_features = sum(each.n_features for each in encoders)
-    make = _sparse if len(encoders) < SPARSE_BELOW * n_features else _dense
+    n_rows, n_features = len(part.rows), sum(each.n_features for each in encoders)
+    sparse = len(encoders) < SPARSE_BELOW * n_features
+    width = len(encoders) if sparse else n_features
+    X: Any = np.zeros((n_rows, width), dtype=np.float64 if norm else np.float32)
+    indices = np.empty(X.shape if sparse else (0, 0), dtype=np.int64)
+    rows, start = np.arange(n_rows), 0
     with np.errstate(over="ignore"):  # looked for below
-        X = make(encoders, part, n_features, np.dtype(np.float64 if norm else np.float32))
+        for k, encoder in enumerate(encoders):
+            features, values = encoder.entries(part)
+            if sparse:  # one entry of each column in a row, at most
+                indices[:, k], X[:, k] = start + features, values
+            else:
+                X[rows, start + features] = values
+            start += encoder.n_features
+    if sparse:
+        indptr = np.arange(n_rows + 1) * width
+        X = csr_matrix((X.ravel(), indices.ravel(), indptr), shape=(n_rows, n_features))
+        X.eliminate_zeros()
     return _as_float32(unit_rows(X) if norm else X, part)
-
-
-def _dense(encoders: Sequence[_Encoder], part: Rows, n_features: int, dtype: Any) -> NDArray[Any]:
-    X = np.zeros((len(part.rows), n_features), dtype=dtype)
-    start = 0
-    for encoder in encoders:
-        if isinstance(encoder, _Numeric):
-            X[:, start] = encoder.values(part)
-        else:
-            codes = encoder.codes(part)
-            known = np.flatnonzero(codes >= 0)
-            X[known, start + codes[known]] = 1.0
-        start += encoder.n_features
-    return X
-
-
-def _sparse(encoders: Sequence[_Encoder], part: Rows, n_features: int, dtype: Any) -> csr_matrix:
-    """The same as sparse rows: one entry of each column in a row, at most."""
-    n_rows = len(part.rows)
-    indices = np.empty((n_rows, len(encoders)), dtype=np.int64)
-    values = np.empty((n_rows, len(encoders)), dtype=dtype)
-    start = 0
-    for k, encoder in enumerate(encoders):
-        if isinstance(encoder, _Categorical):
-            codes = encoder.codes(part)
-            indices[:, k], values[:, k] = start + np.maximum(codes, 0), codes >= 0
-        else:
-            indices[:, k], values[:, k] = start, encoder.values(part)
-        start += encoder.n_features
-    indptr = np.arange(n_rows + 1) * len(encoders)
-    X = csr_matrix((values.ravel(), indices.ravel(), indptr), shape=(n_rows, n_features))
-    X.eliminate_zeros()
-    return X
 
 
 # What is told
@@ -533,7 +505,7 @@ def _sparse(encoders: Sequence[_Encoder], part: Rows, n_features: int, dtype: An
 
 def _told(encoders: Sequence[_Encoder]) -> str:
     """What became of the columns, in a line."""
-    categorical = [each for each in encoders if isinstance(each, _Categorical)]
+    categorical = [each for each in encoders if each.categories is not None]
     n_features = sum(each.n_features for each in encoders)
     n_numeric = len(encoders) - len(categorical)
     parts = [f"{n_numeric} of numbers"] if n_numeric else []
@@ -558,7 +530,7 @@ def _hints(
     perhaps = {
         each.name: option
         for each in encoders
-        if isinstance(each, _Categorical) and each.name not in named | table.nominal
+        if each.categories is not None and each.name not in named | table.nominal
         if (option := _read_as_numbers(table.data[each.name]))
     }
     for option in dict.fromkeys(perhaps.values()):
@@ -566,7 +538,7 @@ def _hints(
         yield f"hint: texts that look like numbers in {listed(names)}: {option.format(names)}"
     for encoder in encoders:
         name = shown_word(encoder.name)
-        if isinstance(encoder, _Numeric):
+        if encoder.categories is None:
             values = numbers(table.data[encoder.name])
             if len(values) > 2 and (np.diff(values) == 1).all():
                 yield f"hint: column {name} only numbers the rows; add it to drop"

@@ -140,6 +140,11 @@ def _word_of(value: Any) -> str | None:
     return in_words(float(value)) if isinstance(value, Real) else _text(value)
 
 
+def _share(value: Any) -> float | None:
+    real: Any = value if isinstance(value, Real) else 0
+    return float(real) if 0 < real < 1 else None
+
+
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
@@ -172,10 +177,7 @@ _CHECKS: Mapping[str, Callable[[str, str, object], Any]] = {
     "scale": _one_of(*SCALES),
     "test": _checked(_text, "a text"),
     "split": _column,
-    "test_fraction": _checked(
-        lambda value: float(value) if isinstance(value, Real) and 0 < value < 1 else None,
-        "a number between 0 and 1",
-    ),
+    "test_fraction": _checked(_share, "a number between 0 and 1"),
     "split_seed": _count,
     "n_train": _count,
     "stratify": _flag,

@@ -327,29 +327,34 @@ def _first_records(
 def _looks_like_names(first: list[str], rows: list[list[str]]) -> bool:
     """Whether the first record holds names.
 
-    It does if no cell is a number, or if one is above a number, or is what a target is called. So
-    do numbers that count columns, as those of a data frame without names: three or more that count
-    all of them, or two or more if what is above texts is no cell below.
+    It does if no cell is a number, if one is above a number or is what a target is called, or if
+    its numbers count columns.
     """
     below, *_ = rows or [[]]
     above, below = ([cell.strip() for cell in record] for record in (first, below))
     if not any(map(is_number, above)):
         return True
-    if above == below:
-        return False
-    numbers = [cell for cell in above if is_number(cell)]
-    if len(numbers) > 1 and numbers == [str(k) for k in range(len(numbers))]:
-        if numbers == above and len(above) > 2:
-            return True
-        texts = [k for k, cell in enumerate(below[: len(above)]) if cell and not is_number(cell)]
-        met = {(k, cell.strip()) for row in rows for k, cell in enumerate(row)}
-        if texts and not any((k, above[k]) in met for k in texts):
-            return True
     pairs = itertools.zip_longest(above, below, fillvalue="")
-    return any(
+    named = any(
         cell and not is_number(cell) and (is_number(under) or cell.casefold() in _TARGETS)
         for cell, under in pairs
     )
+    return above != below and (named or _counts_columns(above, below, rows))
+
+
+def _counts_columns(above: list[str], below: list[str], rows: list[list[str]]) -> bool:
+    """Whether numbers count columns from 0, as those of a data frame without names.
+
+    Three or more do that count all of them, or two or more if what is above texts is no cell below.
+    """
+    numbers = [cell for cell in above if is_number(cell)]
+    if len(numbers) < 2 or numbers != [str(k) for k in range(len(numbers))]:
+        return False
+    if numbers == above and len(above) > 2:
+        return True
+    texts = [k for k, cell in enumerate(below[: len(above)]) if cell and not is_number(cell)]
+    met = {(k, cell.strip()) for row in rows for k, cell in enumerate(row)}
+    return bool(texts) and not any((k, above[k]) in met for k in texts)
 
 
 def _records(file: LocalFile, separator: str) -> Iterator[tuple[int, list[str]]]:
