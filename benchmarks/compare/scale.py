@@ -187,23 +187,27 @@ def measured(runs: int, folder: Path) -> None:
     for name, (cpu_s, peak_mb) in found.items():
         _show(f"{name} {runs} runs", runs, Cost(cpu_s, float("nan"), peak_mb))
     again = ("run", str(study), "--out", str(results))
-    _show("resume, planned anew, report", runs, command(*again))
+    _show("resume and page", runs, command(*again))
     _show("resume, nothing changed", runs, command(*again))
     _lose_one(results)
-    _show("resume, one record lost, report", runs, command(*again))
+    _show("resume, one record lost, and page", runs, command(*again))
     _show("watch --once", runs, command("watch", str(results), "--once"))
+    _show("report, nothing changed", runs, command("report", str(results)))
+    (results / "report.html").unlink()
     _show("report", runs, command("report", str(results)))
-    _say_size(results, runs)
-    _show("compact", runs, command("compact", str(results)))
-    _say_size(results, runs)
-    _show("report, compacted", runs, command("report", str(results)))
-    _show("resume, compacted, planned anew", runs, command(*again))
-    _show("resume, compacted, nothing changed", runs, command(*again))
-    _show("export, compacted", runs, command("export", str(results), "--out", str(folder / "out")))
+    (results / "report.html").unlink()
+    (results / "runs.parquet").unlink()
+    _show("report, without runs.parquet", runs, command("report", str(results)))
+    _say_sizes(results, runs)
+    _show("export", runs, command("export", str(results), "--out", str(folder / "out")))
 
 
 def _lose_one(results: Path) -> None:
-    min((results / "runs").glob("*.parquet")).unlink()
+    """Damage the line of the last record."""
+    path = min((results / "journal").glob("*.jsonl"))
+    with path.open("r+b") as file:
+        file.seek(-1000, os.SEEK_END)
+        file.write(b"#")
 
 
 def _show(what: str, runs: int, cost: Cost) -> None:
@@ -214,17 +218,16 @@ def _show(what: str, runs: int, cost: Cost) -> None:
     )
 
 
-def _say_size(results: Path, runs: int) -> None:
-    files = [file.stat() for file in (results / "runs").glob("*.parquet")]
-    size, on_disk = (sum(found) for found in zip(*_sizes(files), strict=True))
-    print(
-        f"  {len(files)} files; a record has {size / runs:.0f} bytes, {on_disk / runs:.0f} on disk",
-        flush=True,
-    )
-
-
-def _sizes(files: list[os.stat_result]) -> list[tuple[int, int]]:
-    return [(file.st_size, 512 * file.st_blocks) for file in files]
+def _say_sizes(results: Path, runs: int) -> None:
+    sizes = {
+        "journal": sum(path.stat().st_size for path in (results / "journal").glob("*.jsonl")),
+        **{
+            name: (results / name).stat().st_size
+            for name in ("runs.parquet", "study.json", "report.html")
+        },
+    }
+    for name, size in sizes.items():
+        print(f"  {name}: {size / runs:.0f} bytes a run", flush=True)
 
 
 def main() -> None:
