@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from ..errors import EvaluationError, SolverError
-from ..execution.jobs import CheckpointMessage, PhaseMessage, Send
+from ..execution.jobs import CheckpointMessage, FoundMessage, PhaseMessage, Send
 from ..loading import load_named
 from ..results.mistakes import packed
 from ..results.svm import Checkpoint
@@ -22,6 +22,7 @@ from .measurement import warm_up_rows
 from .plain import PlainModel
 from .svm import EstimatorWork, StoppingRules
 from .tracing import Clocks, Snapshot, check_count
+from .tuning import TrialMonitor, tune
 from .verdict import Judgement, compared_rows, load_task_data
 
 if TYPE_CHECKING:
@@ -236,6 +237,14 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
     maker = load_named(work.solver)
     estimator = built(maker, work.solver, work.params, work.seed)
     _warm_up(built(maker, work.solver, work.params, work.seed), dataset)
+    tuning: dict[str, Any] = {}
+    if work.search is not None:
+        send(PhaseMessage("tune"))
+        tuned = tune(work, dataset, _try)
+        send(FoundMessage(tuned.columns()))
+        tuning = work.parsed_found(tuned.columns())
+        work = work.configured(work.search.configurations[tuned.choice])
+        estimator = built(maker, work.solver, work.params, work.seed)
     send(PhaseMessage("solve"))
     clocks = Clocks()
     with warnings.catch_warnings(record=True) as caught:
@@ -251,6 +260,7 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
         "judged_by": "model" if work.solves else "predictions",
         "wall_s": clocks.wall_s,
         "cpu_s": clocks.cpu_s,
+        **tuning,
     }
     try:
         if work.solves is not False and _has_model(estimator, dataset):
@@ -264,6 +274,17 @@ def measure_estimator(work: EstimatorWork, send: Send) -> dict[str, Any]:
         return columns | _judged_predictions(estimator, dataset, clocks, send)
     except EvaluationError as error:
         return columns | {"status": "wrong", "reason": str(error)}
+
+
+def _try(work: EstimatorWork, part: Dataset, monitor: TrialMonitor) -> int:
+    """Fit a configuration to a part of the data; its mistakes on the rest."""
+    estimator = built(load_named(work.solver), work.solver, work.params, work.seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        monitor.start(None)
+        estimator.fit(part.X_train, part.y_train)
+        monitor.clocks.pause()
+        return int(np.sum(predicted(estimator, part.X_test, "validation") != part.y_test))
 
 
 def _warm_up(estimator: Any, dataset: Dataset) -> None:
@@ -296,11 +317,12 @@ def _judged_model(
     send: Send,
 ) -> dict[str, Any]:
     sent: list[Any] = []
+    tol = work.params.get("tol")
     judgement = Judgement(
         work.problem,
         dataset,
         certificate=True,
-        tol=work.tol,
+        tol=float(tol) if isinstance(tol, int | float) else work.tol,
         rules=StoppingRules(),
         send=sent.append,
     )

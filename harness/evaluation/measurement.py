@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,8 @@ from .compiling import compiling_untimed
 from .search import Search
 from .svm import DEFAULT_TOL, FitWork
 from .tracing import Judge, TraceMonitor
-from .tuning import tune
-from .verdict import Judgement, compared_rows, load_task_data
+from .tuning import TrialMonitor, misclassified, tune
+from .verdict import Judgement, build_evaluator, compared_rows, load_task_data
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
@@ -135,7 +136,7 @@ class Prepared:
     def _tune(self, search: Search, send: Send) -> None:
         """Choose the configuration that the run has; what was found is sent at once."""
         send(PhaseMessage("tune"))
-        tuned = tune(self.work, self.dataset, self._build)
+        tuned = tune(self.work, self.dataset, partial(try_part, self._build))
         send(FoundMessage(tuned.columns()))
         self.tuning = self.work.parsed_found(tuned.columns())
         self.work = self.work.configured(search.configurations[tuned.choice])
@@ -167,6 +168,30 @@ class Prepared:
         X_test = self.dataset.X_test
         scores = self.estimator.decision_function(X_test[compared_rows(X_test.shape[0])])
         return str(self.estimator.status_), scores
+
+
+def try_part(
+    build: Callable[[dict[str, Any]], Solver], work: FitWork, part: Dataset, monitor: TrialMonitor
+) -> int:
+    """Fit a configuration to a part of the data; its mistakes on the rest.
+
+    Raises
+    ------
+    Exception
+        Whatever the solver raises.
+    """
+    X, y = part.X_train, part.y_train
+    # As in the data and in the warm-up: for others, loops would be compiled again.
+    for array in (y,) if sparse.issparse(X) else (X, y):
+        array.flags.writeable = False
+    with without_convergence_warnings():
+        build(work.params).fit(X, y, monitor=monitor)
+    monitor.clocks.pause()
+    if monitor.model is None:
+        raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
+    evaluator = build_evaluator(work.problem, part, certificate=False)
+    scores = evaluator.test_scores(monitor.model, np.arange(part.n_test))
+    return misclassified(scores, part.y_test, np.unique(y))
 
 
 def _warm_up(estimator: Solver, dataset: Dataset) -> None:

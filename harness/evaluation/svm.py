@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
 
 from ..execution.jobs import Send, Work, described
 from ..results.records import CheckpointBase, parsed_columns
@@ -128,68 +128,37 @@ class ReferenceInfo:
     n_free: int | None = None
 
 
-class _RunWork(Work):
-    """Work whose result is the columns of a record."""
+@dataclass(frozen=True)
+class RunWork(Work):
+    """Run one solver on one task with one seed, and judge it.
+
+    Attributes
+    ----------
+    problem : Problem
+    solver : str
+        Name of its class, or of the function that makes it.
+    params : dict
+    search : Search or None
+        What is to be tuned before.
+    decided : tuple of str or None
+        The solver's parameters that stand for the problem's own; None: all of the same name.
+    rules : StoppingRules
+        What ends the run early.
+    """
+
+    problem: Problem
+    solver: str
+    params: dict[str, Any]
+    _: KW_ONLY
+    search: Search | None = None
+    decided: tuple[str, ...] | None = None
+    rules: StoppingRules = StoppingRules()
 
     def parsed(self, value: Any) -> dict[str, Any]:
         return parsed_columns(Record, value)
 
     def parsed_checkpoint(self, columns: dict[str, Any]) -> CheckpointBase:
         return Checkpoint(**columns)
-
-
-@dataclass(frozen=True)
-class EstimatorWork(_RunWork):
-    """Run a classifier of another library on one task with one seed, and judge it.
-
-    Attributes
-    ----------
-    problem : Problem
-        The one that it solves, if it is one of these.
-    solver : str
-        Name of its class, or of the function that makes it.
-    params : dict
-    seed : int
-        Set where the class has one.
-    solves : bool or None
-        Whether its coefficients are those of a dual point of the problem; None: if they turn out to
-        be. Otherwise it is judged by its predictions.
-    tol : float
-        The accuracy that "converged" stands for.
-    """
-
-    problem: Problem
-    solver: str
-    params: dict[str, Any]
-    seed: int
-    solves: bool | None = None
-    tol: float = DEFAULT_TOL
-
-    def run(self, send: Send) -> dict[str, Any]:
-        from .estimators import measure_estimator
-
-        return measure_estimator(self, send)
-
-
-@dataclass(frozen=True)
-class FitWork(_RunWork):
-    """Run one solver on one task with one seed, and judge it.
-
-    ``rules`` end the run early, and ``search`` is what is to be tuned before.
-    """
-
-    problem: Problem
-    solver: str
-    params: dict[str, Any]
-    checkpoint_factor: float
-    epoch_checkpoints: bool = False
-    rules: StoppingRules = StoppingRules()
-    search: Search | None = None
-
-    def run(self, send: Send) -> dict[str, Any]:
-        from .measurement import measure
-
-        return measure(self, send)
 
     def parsed_found(self, columns: dict[str, Any]) -> dict[str, Any]:
         search, choice = self.search, columns.pop("choice")
@@ -199,7 +168,7 @@ class FitWork(_RunWork):
             raise ValueError(f"configuration {choice!r:.40}")
         return parsed_columns(Record, columns) | self.columns_of(search.configurations[choice])
 
-    def configured(self, values: dict[str, Any]) -> FitWork:
+    def configured(self, values: dict[str, Any]) -> Self:
         """The work with these values in the place of what was to be tuned.
 
         Parameters
@@ -208,8 +177,9 @@ class FitWork(_RunWork):
             One of the search's configurations.
         """
         problem = self.problem
-        kernel = {name: values.get(name, value) for name, value in problem.kernel.items()}
-        problem = replace(problem, kernel=kernel, C=values.get("C", problem.C))
+        own = {k: v for k, v in values.items() if self.decided is None or k in self.decided}
+        kernel = {name: own.get(name, value) for name, value in problem.kernel.items()}
+        problem = replace(problem, kernel=kernel, C=own.get("C", problem.C))
         return replace(self, problem=problem, params={**self.params, **values}, search=None)
 
     def columns_of(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -221,6 +191,44 @@ class FitWork(_RunWork):
             "kernel": _sorted_json(problem.kernel),
             "params": _sorted_json({**self.search.params, **values}),
         }
+
+
+@dataclass(frozen=True)
+class EstimatorWork(RunWork):
+    """Run a classifier of another library on one task with one seed, and judge it.
+
+    Attributes
+    ----------
+    seed : int
+        Set where the class has one.
+    solves : bool or None
+        Whether its coefficients are those of a dual point of the problem; None: if they turn out to
+        be. Otherwise it is judged by its predictions.
+    tol : float
+        The accuracy that "converged" stands for.
+    """
+
+    seed: int
+    solves: bool | None = None
+    tol: float = DEFAULT_TOL
+
+    def run(self, send: Send) -> dict[str, Any]:
+        from .estimators import measure_estimator
+
+        return measure_estimator(self, send)
+
+
+@dataclass(frozen=True)
+class FitWork(RunWork):
+    """Run a solver of the SVM's interface, watched by a monitor."""
+
+    checkpoint_factor: float
+    epoch_checkpoints: bool = False
+
+    def run(self, send: Send) -> dict[str, Any]:
+        from .measurement import measure
+
+        return measure(self, send)
 
 
 def _sorted_json(value: dict[str, Any]) -> str:

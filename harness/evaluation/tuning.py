@@ -10,28 +10,27 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
-from ...solvers.interface.convergence import without_convergence_warnings
 from ...solvers.interface.monitor import Monitor
 from ...solvers.models import Model
 from ...solvers.numeric.counters import Counters
-from ..errors import EvaluationError, first_line
+from ..errors import first_line
 from .search import Round, Search
-from .svm import FitWork, StoppingRules
+from .svm import RunWork, StoppingRules
 from .tracing import Clocks
-from .verdict import build_evaluator
 
 if TYPE_CHECKING:
     from ...data_loaders import Dataset
-    from ...solvers import Solver
 
 Rows = npt.NDArray[np.int64]
+WorkT = TypeVar("WorkT", bound=RunWork)
+#: Fits a configured work to the training part of some data, and counts its mistakes on the other.
+Fit = Callable[[WorkT, "Dataset", "TrialMonitor"], int]
 
 # A trial looks at its clock at the training points, times this, times this again, ...
 _GROWTH = 1.19
@@ -144,16 +143,17 @@ class TrialMonitor(Monitor):
         self.model = model
 
 
-def tune(work: FitWork, dataset: Dataset, build: Callable[[dict[str, Any]], Solver]) -> Tuned:
+def tune(work: WorkT, dataset: Dataset, fit: Fit[WorkT]) -> Tuned:
     """Try the configurations of a run and choose one.
 
     Parameters
     ----------
-    work : FitWork
+    work : RunWork
         With a search.
     dataset : Dataset
-    build : callable
-        Makes the estimator with some parameters.
+    fit : callable
+        Takes the work with a configuration, the data of a trial and its monitor; returns how many
+        test points of these data are misclassified.
 
     Raises
     ------
@@ -163,22 +163,16 @@ def tune(work: FitWork, dataset: Dataset, build: Callable[[dict[str, Any]], Solv
         If a class has too few points for the split.
     """
     assert work.search is not None
-    trials = _Trials(work, work.search, dataset, build)
+    trials = _Trials(work, work.search, dataset, fit)
     choice = trials.choose()
     return Tuned(choice, trials.done)
 
 
-class _Trials:
+class _Trials(Generic[WorkT]):
     """The trials of one run."""
 
-    def __init__(
-        self,
-        work: FitWork,
-        search: Search,
-        dataset: Dataset,
-        build: Callable[[dict[str, Any]], Solver],
-    ) -> None:
-        self.work, self.search, self.dataset, self.build = work, search, dataset, build
+    def __init__(self, work: WorkT, search: Search, dataset: Dataset, fit: Fit[WorkT]) -> None:
+        self.work, self.search, self.dataset, self.fit = work, search, dataset, fit
         self.done: list[Trial] = []
         self._rng = np.random.default_rng(search.seed)
         self._splits = [
@@ -241,24 +235,18 @@ class _Trials:
         self, params: dict[str, Any], fit: Rows, held_out: Rows, monitor: TrialMonitor
     ) -> int:
         """Misclassified validation points of a model fitted to these rows."""
-        data, work = self.dataset, self.work.configured(params)
-        X, y = data.X_train[fit], data.y_train[fit]
-        # As in the data and in the warm-up: for others, loops would be compiled again.
-        for array in (y,) if sparse.issparse(X) else (X, y):
-            array.flags.writeable = False
+        data = self.dataset
+        part = replace(
+            data,
+            X_train=data.X_train[fit],
+            y_train=data.y_train[fit],
+            X_test=data.X_train[held_out],
+            y_test=data.y_train[held_out],
+        )
         try:
-            with without_convergence_warnings():
-                self.build(work.params).fit(X, y, monitor=monitor)
+            return self.fit(self.work.configured(params), part, monitor)
         finally:
             monitor.clocks.pause()
-        if monitor.model is None:
-            raise EvaluationError("fit did not report its end to the monitor (monitor.finish)")
-        part = replace(
-            data, X_train=X, y_train=y, X_test=data.X_train[held_out], y_test=data.y_train[held_out]
-        )
-        evaluator = build_evaluator(work.problem, part, certificate=False)
-        scores = evaluator.test_scores(monitor.model, np.arange(len(held_out)))
-        return _misclassified(scores, part.y_test, np.unique(y))
 
     def _seconds_left(self, trial: Trial) -> float:
         return self.search.seconds - sum(each.wall_s for each in [*self.done, trial])
@@ -288,7 +276,7 @@ def _stratified_order(y: npt.NDArray[Any], rng: np.random.Generator, rows: Rows)
     return rows[np.argsort(position, kind="stable")]
 
 
-def _misclassified(scores: npt.NDArray[Any], y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> int:
+def misclassified(scores: npt.NDArray[Any], y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> int:
     """How many points a model's scores put into another class; all whose scores are not finite."""
     finite = np.isfinite(scores)
     if scores.ndim == 1:

@@ -97,10 +97,11 @@ class SVMKind(Kind):
                 continue
             info = infos[entry.label]
             if info.traits["any_parameter"]:
-                accepted = {**info.defaults, **dict.fromkeys(entry.params)}
+                accepted = {**info.defaults, **dict.fromkeys([*entry.params, *entry.tune])}
                 info = infos[entry.label] = replace(info, defaults=accepted)
             decided = [*info.traits["decided"], "random_state"]
-            check_parameters(study, [entry], {entry.label: info}, "task", decided)
+            tried = _with_first_values(entry)
+            check_parameters(study, [tried], {entry.label: info}, "task", decided)
         return infos
 
     def remarks(self, study: Study, solvers: Mapping[str, SolverInfo]) -> Iterator[str]:
@@ -185,7 +186,7 @@ class SVMKind(Kind):
                 )
         params = {**dict.fromkeys(info.required), **info.defaults, **given}
         limits, tuning_in_key = run_limits(budget), dict[str, Any]()
-        search = None if outside else _search(study, task, entry, info, seed)
+        search = _search(study, task, entry, info, seed)
         if search is not None:
             # What is tuned has no value of its own.
             params |= dict.fromkeys(search.configurations[0])
@@ -215,13 +216,25 @@ class SVMKind(Kind):
         if outside:
             traits = info.traits
             changes = [traits["several"]] * bool(several and traits["several"])
+            tried = [given, *(() if search is None else search.configurations)]
             changes += [
-                f"it is given {name}" for name in traits["unless"] if given.get(name) is not None
+                f"it is given {name}"
+                for name in traits["unless"]
+                if any(values.get(name) is not None for values in tried)
             ]
             solves = False if changes or several else traits["solves"]
             tol = params.get("tol")
             tol = float(tol) if isinstance(tol, int | float) else DEFAULT_TOL
-            work = EstimatorWork(problem, entry.name, given, seed, solves, tol)
+            work = EstimatorWork(
+                problem,
+                entry.name,
+                given,
+                seed,
+                solves,
+                tol,
+                search=search,
+                decided=tuple(traits["decided"]),
+            )
             judged_by = "model" if solves else "predictions"
             differs += [" and ".join(changes)] * bool(changes)
         else:
@@ -467,8 +480,6 @@ def skip_reason(
                 f"{entry.label} always fits a bias, which the task has not; set "
                 "fit_intercept = true there, or other_problem = true for the solver"
             )
-    if outside and (task.tune or entry.tune):
-        return f"{entry.label} cannot be tuned: it is of another library"
     if outside:
         kernels = info.traits["kernels"]
         if kernels and task.kernel not in kernels:
@@ -501,7 +512,8 @@ def _search(
     StudyError
         If there are too many configurations.
     """
-    values = {name: tried for name, tried in task.tune.items() if name in info.accepted}
+    taken = info.traits["decided"] if "outside" in info.traits else info.accepted
+    values = {name: tried for name, tried in task.tune.items() if name in taken}
     values |= entry.tune
     if not values:
         return None

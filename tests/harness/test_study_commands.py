@@ -103,7 +103,6 @@ def test_validation_names_the_runs_that_will_be_skipped(run: Run, tmp_path: Path
     )
 
 
-@pytest.mark.xfail(strict=True, reason="to come with one way of judging for all solvers")
 def test_solvers_of_other_libraries_are_tuned_as_well(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         'name = "mine"\n[[task]]\ndataset = "digits"\nfit_intercept = true\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.svm import SVC, LinearSVC
 
 from marginbench.data_loaders import load
 from marginbench.harness.errors import SolverError
 from marginbench.harness.evaluation.estimators import measure_estimator
+from marginbench.harness.evaluation.search import Search
 from marginbench.harness.evaluation.svm import EstimatorWork, Problem
 from marginbench.harness.execution.jobs import CheckpointMessage, Message
 from marginbench.harness.results.svm import Checkpoint
 
 DATA = {"n_train": 200, "n_test": 100}
 PROBLEM = Problem("checkers", DATA, {"name": "rbf", "gamma": 10.0}, 1.0, True)
+#: What the seed (0, 0) of a search draws for its split.
+SPLIT = int(np.random.default_rng((0, 0)).integers(2**31))
 HERE = Path(__file__).parent
 MINE = HERE / "classifiers.py"
 Columns = dict[str, Any]
@@ -121,6 +126,36 @@ def test_an_early_end_is_told_by_its_warning() -> None:
     assert columns["status"] == "budget"
     assert "failed to converge" in columns["reason"]
     assert (columns["train_error"], columns["test_error"]) == expected
+
+
+def test_a_classifier_is_tuned_by_what_it_predicts() -> None:
+    values = ({"gamma": 1e-3}, {"gamma": 10.0}, {"gamma": -1.0})
+    given = {"kernel": "rbf", "C": 1.0}
+    search = Search(values, params={**given, "gamma": None})
+    problem = replace(PROBLEM, kernel={"name": "rbf", "gamma": 1e-3})
+    work = estimator("sklearn.svm:SVC", problem, solves=True, **given, gamma=1e-3)
+    tuned = replace(work, search=search, decided=("C", "gamma"))
+    columns, _ = run(tuned)
+    fit, held_out = next(
+        StratifiedShuffleSplit(1, test_size=0.25, random_state=SPLIT).split(
+            data().X_train, data().y_train
+        )
+    )
+    first, second, third = json.loads(columns["tuning"])
+    for trial, gamma in ((first, 1e-3), (second, 10.0)):
+        svc = SVC(gamma=gamma).fit(data().X_train[fit], data().y_train[fit])
+        wrong = svc.predict(data().X_train[held_out]) != data().y_train[held_out]
+        assert trial["error"] == np.mean(wrong)
+        assert (trial["ended"], trial["kernel_evals"]) == ("completed", None)
+    assert third["ended"].startswith("failed: InvalidParameterError")
+    for column in ("kernel", "params"):
+        assert json.loads(columns[column])["gamma"] == 10.0
+    alone, _ = run(estimator("sklearn.svm:SVC", solves=True, **given, gamma=10.0))
+    assert {name: columns[name] for name in ("primal", "test_error", "status")} == {
+        name: alone[name] for name in ("primal", "test_error", "status")
+    }
+    # A parameter of its own that is called C changes no problem.
+    assert replace(tuned, decided=()).configured({"C": 5.0}).problem == problem
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from scipy import sparse
 
 from marginbench import SMO, Pegasos
 from marginbench.data_loaders import Dataset
+from marginbench.harness.evaluation.measurement import try_part
 from marginbench.harness.evaluation.search import Round, Search, configurations
 from marginbench.harness.evaluation.svm import FitWork, Problem, StoppingRules
 from marginbench.harness.evaluation.tuning import Tuned, tune
@@ -66,7 +68,7 @@ def tuned(
         rules=rules or StoppingRules(),
         search=Search(**{"configurations": GRID, **search}),
     )
-    return tune(work, data, build or Build())
+    return tune(work, data, partial(try_part, build or Build()))
 
 
 def places_of(data: Dataset, X: np.ndarray) -> list[int]:
@@ -260,7 +262,7 @@ def test_several_classes_are_tuned() -> None:
     classes = replace(dataset, X_train=X, y_train=y, X_test=X[:5], y_test=y[:5])
     work = FitWork(problem, "SMO", {}, 1.19, search=Search(GRID, folds=3))
     build = Build()
-    found = tune(work, classes, build)
+    found = tune(work, classes, partial(try_part, build))
     rows = {row.tobytes(): place for place, row in enumerate(X)}
     wrong = 0
     for estimator, part, _ in build.fitted[:3]:
