@@ -248,7 +248,12 @@ class Ended:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Nothing has happened for a moment; progress displays may refresh."""
+    """Nothing has happened for a moment; progress displays may refresh.
+
+    ``phases`` tells of the jobs that run here what they do: the tag of a job -> its phase.
+    """
+
+    phases: Mapping[str, Phase] = field(default_factory=dict)
 
 
 Event = Started | Ended | Waiting

@@ -112,7 +112,8 @@ class LocalPool:
                         yield Started(following)
                 if time.monotonic() - told > _POLL:
                     told = time.monotonic()
-                    yield Waiting()
+                    watches = [slot.watch for slot in self._slots if slot.watch is not None]
+                    yield Waiting({watch.job.tag: watch.phase for watch in watches})
         finally:
             for slot in self._slots:
                 if slot.watch is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol, TextIO
 
 from rich.console import Console, Group
@@ -25,12 +26,17 @@ from ..planning.plan import Run, kind_named
 from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..words import REASON_LIMIT, plural, visible
+from .jobs import Phase
 from .outcomes import Ending
 
 # A forecast that took longer, in seconds, is made again only after so many times its own time.
 _QUICK, _REST = 0.001, 20
+# Seconds between two drawings of the live display, and those after which it shows what is waited
+# for before the first run.
+_REDRAW_S, _A_MOMENT = 0.2, 3.0
 # Machines that the live display shows.
 _MOST_MACHINES = 20
+NO_PHASES: Mapping[str, Phase] = MappingProxyType({})
 
 
 class Progress(Protocol):
@@ -54,8 +60,12 @@ class Progress(Protocol):
         """Another command has recorded a run that was to be done here."""
         ...
 
-    def refresh(self) -> None:
-        """Nothing happened for a moment; clocks may be redrawn."""
+    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
+        """Nothing happened for a moment; clocks may be redrawn.
+
+        ``phases`` tells what is being done: the key of a run, or in words what is found out before
+        the runs -> the phase that it is in.
+        """
         ...
 
     def close(self) -> None: ...
@@ -79,7 +89,7 @@ class SilentProgress:
     def recorded(self, run: Run, record: Entry) -> None:
         pass
 
-    def refresh(self) -> None:
+    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
         pass
 
     def close(self) -> None:
@@ -90,6 +100,7 @@ class SilentProgress:
 class Running:
     """A run that has begun: when, and on which machine (empty: this one)."""
 
+    key: str
     pair: Pair
     since: float
     machine: str = ""
@@ -120,7 +131,9 @@ class Tally:
     def started(self, run: Run, machine: str = "") -> None:
         pair = Pair.of(run)
         self.left[pair] -= 1
-        self.running[run.task, run.solver, run.seed] = Running(pair, time.monotonic(), machine)
+        self.running[run.task, run.solver, run.seed] = Running(
+            run.key, pair, time.monotonic(), machine
+        )
         # A cluster tells only by what it takes how many runs it does at a time.
         self.forecast.jobs = max(self.forecast.jobs, len(self.running))
 
@@ -208,7 +221,7 @@ class PlainProgress:
     def recorded(self, run: Run, record: Entry) -> None:
         self._tally.recorded(run, record)
 
-    def refresh(self) -> None:
+    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
         pass
 
     def close(self) -> None:
@@ -229,6 +242,7 @@ class LiveProgress:
         self._console = Console(stderr=True) if console is None else console
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._drawn = 0.0
+        self._since: dict[str, float] = {}
 
     def say(self, line: str) -> None:
         # As Text: brackets in names are no markup.
@@ -236,7 +250,6 @@ class LiveProgress:
 
     def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
         self._tally.begin(pending, recorded)
-        self._live.start()
         self.refresh()
 
     def started(self, run: Run, machine: str = "") -> None:
@@ -252,20 +265,26 @@ class LiveProgress:
     def recorded(self, run: Run, record: Entry) -> None:
         self._tally.recorded(run, record)
 
-    def refresh(self) -> None:
+    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
         now = time.monotonic()
-        if self._live.is_started and now - self._drawn > 0.2:
+        if now - self._drawn > _REDRAW_S:
             self._drawn = now
-            self._live.update(self._picture(now), refresh=True)
+            self._since = {key: self._since.get(key, now) for key in phases}
+            self._live.start()
+            self._live.update(self._picture(now, phases), refresh=True)
 
     def close(self) -> None:
         if self._live.is_started:
             self._live.stop()
 
-    def _picture(self, now: float) -> Group:
+    def _picture(self, now: float, phases: Mapping[str, Phase]) -> Group:
         tally = self._tally
+        if not tally.to_do:
+            clocks = {key: now - since for key, since in self._since.items()}
+            words = [f"  {key}  {span(s)}" for key, s in clocks.items() if s > _A_MOMENT]
+            return Group(*map(Text, words))
         lines = [
-            Text(f"  {task} · {solver} · seed {seed}  {span(now - ran.since)}")
+            Text(f"  {task} · {solver} · seed {seed}  {_doing(phases, ran)}{span(now - ran.since)}")
             for (task, solver, seed), ran in tally.running.items()
         ]
         if tally.machines():
@@ -277,6 +296,12 @@ class LiveProgress:
         words = f"{left} of {tally.to_do} runs left{failed}" + (f", {eta}" if eta else "")
         lines.append(Text(words))
         return Group(*lines)
+
+
+def _doing(phases: Mapping[str, Phase], ran: Running) -> str:
+    """What a run does before its solver solves; nothing once it does."""
+    words = {"import": "importing ", "data": "loading ", "compile": "compiling ", "tune": "tuning "}
+    return words.get(phases.get(ran.key, ""), "")
 
 
 def choose_progress(jobs: int) -> Progress:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -12,8 +12,9 @@ from ..planning.plan import Run
 from ..results.journal import Entry
 from ..results.records import RecordBase
 from ..words import REASON_LIMIT, visible
+from .jobs import Phase
 from .outcomes import Ending
-from .progress import Tally
+from .progress import NO_PHASES, Tally
 
 
 class JsonProgress:
@@ -77,7 +78,7 @@ class JsonProgress:
             to_do=self._tally.to_do,
         )
 
-    def refresh(self) -> None:
+    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
         pass
 
     def close(self) -> None:

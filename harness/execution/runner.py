@@ -196,10 +196,12 @@ class _Runner:
             self.check()
             if isinstance(event, Ended) and event.outcome.status == "storage":
                 raise StorageError(event.outcome.reason)  # not about the job
-            if isinstance(event, Waiting) and self.meanwhile is not None:
-                # Not when the first job starts: others may be about to.
-                meanwhile, self.meanwhile = self.meanwhile, None
-                meanwhile()
+            if isinstance(event, Waiting):
+                self.progress.refresh(event.phases)
+                if self.meanwhile is not None:
+                    # Not when the first job starts: others may be about to.
+                    meanwhile, self.meanwhile = self.meanwhile, None
+                    meanwhile()
             yield event
         self.check()
 
@@ -360,8 +362,6 @@ class _Runner:
                     )
                     self._write(record)
                     self.progress.ended(record)
-                else:
-                    self.progress.refresh()
             if others and len(others) == len(left):
                 if not told:
                     self.progress.say(f"waiting for {plural(len(others), 'run')} of other commands")

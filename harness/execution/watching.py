@@ -60,7 +60,7 @@ class JobWatch:
     def __init__(self, job: Job, process: WorkerProcess, *, fresh: bool) -> None:
         self.job, self.process = job, process
         self._outcome = Outcome("failed")
-        self._phase: Phase = "start" if fresh else "data"
+        self.phase: Phase = "start" if fresh else "data"
         self._began = self._since = time.monotonic()
         self._spent: dict[Phase, float] = {}
         # CPU seconds and time when the first timed phase began.
@@ -81,7 +81,7 @@ class JobWatch:
     @property
     def is_awaited(self) -> bool:
         """Whether the worker goes on only when its message has been read, or has soon done."""
-        return self._all_timed or self._phase not in ("tune", "solve", "evaluate")
+        return self._all_timed or self.phase not in ("tune", "solve", "evaluate")
 
     def check(self) -> Outcome | None:
         """Take in messages, then look at the limits; the outcome if the job has ended."""
@@ -98,13 +98,13 @@ class JobWatch:
             outcome = self._over_limit()
         if outcome is None:
             return None
-        outcome.phase = self._phase
+        outcome.phase = self.phase
         self._account(time.monotonic())
         outcome.data_s = self._spent.get("data", 0.0)
         outcome.compile_s = self._spent.get("compile", 0.0)
         outcome.evaluation_s = self._spent.get("evaluate", 0.0)
         outcome.solve_s = self._solved
-        if self._phase == "solve":
+        if self.phase == "solve":
             outcome.solve_s = max(self._solved, self._spent["solve"])
         peaks = [peak for peak in (self.process.peak_mb(), self._peak) if peak]
         outcome.peak_memory_mb = max(peaks, default=None)
@@ -140,7 +140,7 @@ class JobWatch:
                 self._ready_mb = self.process.resident_mb()
                 self._enter("data")
                 return
-            self._all_timed = message.phase == self._phase == "evaluate"
+            self._all_timed = message.phase == self.phase == "evaluate"
             self._enter(message.phase)
             self._solved = message.solve_s
             if message.phase in TIMED and self._clocked is None:
@@ -150,26 +150,26 @@ class JobWatch:
 
     def _enter(self, phase: Phase) -> None:
         self._account(time.monotonic())
-        self._phase = phase
+        self.phase = phase
 
     def _account(self, now: float) -> None:
         """Add the time since the last change to the phase that it was spent in."""
-        self._spent[self._phase] = self._spent.get(self._phase, 0.0) + now - self._since
+        self._spent[self.phase] = self._spent.get(self.phase, 0.0) + now - self._since
         self._since = now
         if self.job.limits.cpu < math.inf:
             cpu_s = self.process.cpu_s(fresh=False)
-            if self._phase == "solve":
+            if self.phase == "solve":
                 self._cpu_solved += cpu_s - self._cpu_since
             self._cpu_since = cpu_s
 
     def _result(self, message: ResultMessage) -> Outcome:
         outcome, kind = self._outcome, message.kind
         outcome.value, outcome.traceback = message.value, message.traceback
-        if kind in ("data", "storage") and self.job.foreign and self._phase != "data":
+        if kind in ("data", "storage") and self.job.foreign and self.phase != "data":
             # The solver has raised it.
             kind = "failed"
         if kind == "memory":
-            doing = _DOING[self._phase]
+            doing = _DOING[self.phase]
             return self._ended("memory", f"out of memory while {doing} ({message.error})")
         outcome.status, outcome.reason = kind or "done", message.error
         return outcome
@@ -180,20 +180,20 @@ class JobWatch:
 
     def _crashed(self) -> Outcome:
         self._outcome.traceback = _tail(self.process.log)
-        return self._ended("crashed", f"{self.process.exit_words} while {_DOING[self._phase]}")
+        return self._ended("crashed", f"{self.process.exit_words} while {_DOING[self.phase]}")
 
     def _over_limit(self) -> Outcome | None:
-        limits, now, doing = self.job.limits, time.monotonic(), _DOING[self._phase]
+        limits, now, doing = self.job.limits, time.monotonic(), _DOING[self.phase]
         self._looked = now
         spent, limit = self._spent_and_limit(now)
         if spent > limit:
             status: Literal["crashed", "timeout"]
-            status = "crashed" if self._phase == "start" else "timeout"
+            status = "crashed" if self.phase == "start" else "timeout"
             return self._ended(status, f"{doing} took longer than {limit:g} s{self._share(now)}")
         if now - self._began > limits.total:
             words = f"all of the run took longer than {limits.total:g} s{self._share(now)}"
             return self._ended("timeout", words)
-        if self._phase == "solve" and limits.cpu < math.inf:
+        if self.phase == "solve" and limits.cpu < math.inf:
             cpu_s = self._cpu_solved + self.process.cpu_s(fresh=False) - self._cpu_since
             if cpu_s > limits.cpu:
                 return self._ended(
@@ -219,7 +219,7 @@ class JobWatch:
 
     def _spent_and_limit(self, now: float) -> tuple[float, float]:
         """Seconds in the current phase, and the most that there may be."""
-        phase, stretch = self._phase, now - self._since
+        phase, stretch = self.phase, now - self._since
         if phase == "start":
             return stretch, _START_LIMIT
         limit = self.job.limits.seconds.get(phase, math.inf)

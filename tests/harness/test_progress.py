@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from marginbench.harness.execution.jobs import Limits
+from marginbench.harness.execution.jobs import Limits, Phase
 from marginbench.harness.execution.outcomes import Ending
 from marginbench.harness.execution.progress import LiveProgress, PlainProgress, outcome_line
 from marginbench.harness.planning.forecast import Forecast, Interval, Pair, eta_words, span
@@ -161,6 +161,34 @@ def test_the_live_display_shows_what_runs_and_takes_names_as_they_are() -> None:
     assert "[red]x[/nonsense] · SMO · seed 0" in shown
     assert "[brackets] stay" in shown
     assert "1 of 1 runs left" in shown
+
+
+def test_the_live_display_has_clocks_before_the_first_run_and_tells_of_compilation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=100, legacy_windows=False)
+    progress = LiveProgress(console=console)
+    optimum = "computing the reference optimum of adult"
+
+    def shown(phases: dict[str, Phase], at: float) -> str:
+        clock[0] = at
+        before = len(stream.getvalue())
+        progress.refresh(phases)
+        return stream.getvalue()[before:]
+
+    assert optimum not in shown({optimum: "solve"}, 100.0)
+    assert optimum not in shown({optimum: "solve"}, 102.0)
+    assert f"{optimum}  7 s" in shown({optimum: "solve"}, 107.0)
+    assert optimum not in shown({}, 108.0)
+    run = planned("adult", "SMO", 0)
+    progress.begin([run])
+    progress.started(run)
+    assert "SMO · seed 0  compiling 3 s" in shown({run.key: "compile"}, 111.0)
+    assert "SMO · seed 0  4 s" in shown({run.key: "solve"}, 112.0)
+    progress.close()
 
 
 @pytest.mark.parametrize(
