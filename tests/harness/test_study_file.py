@@ -401,7 +401,6 @@ class OfTheirOwn:
         (lambda: Task(dataset="digits", C=-1), "Task: C = -1: should be greater than 0"),
         (lambda: Budget(timout=1), "Budget: unknown key 'timout' (did you mean 'timeout'?)"),
         (lambda: run("quickstart", out="a\0b"), r"'a\x00b': no path can hold a NUL character"),
-        (lambda: run("quickstart", out="a\0b", share=True), r"'a\x00b': no path can hold a NUL"),
         (lambda: run("quickstart", solvers=[OfTheirOwn]), "OfTheirOwn'> is no name; give a text"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def test_a_study_of_one_task_has_no_such_section(make, write_results):
     assert not Overview().applies(alone)
 
 
-def test_tasks_without_anything_to_draw_keep_their_place(make, write_results):
+def test_tasks_without_anything_to_draw_keep_their_place(make, write_results, tmp_path):
     trace = make.trace([10, 20], [0.4, 0.0])
     records = [make.record("a", "SMO", 0, status="failed"), make.finished("b", "SMO", 0, trace)]
     analysis = analysis_of(write_results, make, records)
@@ -125,7 +126,9 @@ def test_tasks_without_anything_to_draw_keep_their_place(make, write_results):
     assert page.count("Nothing to show.") == 2
 
     failed = analysis_of(
-        write_results, make, [make.record(task, "SMO", 0, status="failed") for task in "ab"]
+        partial(make.folder, tmp_path / "failed"),
+        make,
+        [make.record(task, "SMO", 0, status="failed") for task in "ab"],
     )
     assert not Overview().applies(failed)
 
