@@ -280,9 +280,9 @@ class LiveProgress:
     def _picture(self, now: float, phases: Mapping[str, Phase]) -> Group:
         tally = self._tally
         if not tally.to_do:
-            clocks = {key: now - since for key, since in self._since.items()}
-            words = [f"  {key}  {span(s)}" for key, s in clocks.items() if s > _A_MOMENT]
-            return Group(*map(Text, words))
+            waited = {key: now - since for key, since in self._since.items()}
+            long = {key: seconds for key, seconds in waited.items() if seconds > _A_MOMENT}
+            return Group(*(Text(f"  {key}  {span(seconds)}") for key, seconds in long.items()))
         lines = [
             Text(f"  {task} · {solver} · seed {seed}  {_doing(phases, ran)}{span(now - ran.since)}")
             for (task, solver, seed), ran in tally.running.items()

@@ -125,6 +125,7 @@ def test_tasks_without_anything_to_draw_keep_their_place(make, write_results, tm
     page = report(analysis.results.folder).read_text(encoding="utf-8")
     assert page.count("Nothing to show.") == 2
 
+    (tmp_path / "failed").mkdir()
     failed = analysis_of(
         partial(make.folder, tmp_path / "failed"),
         make,
