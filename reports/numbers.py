@@ -26,7 +26,7 @@ RANGE, INTERVAL = "minimum to maximum", "95% interval of the mean"
 
 _STATISTICS = (
     *("n", "n_reached", "median", "low", "high", "spread", "first", "upper_bound"),
-    *("absent", "complete", "claimed", "best"),
+    *("absent", "complete", "best"),
 )
 
 
@@ -55,8 +55,8 @@ def measured(
         A row for each task, solver and measure: title, unit, n_planned (runs), n (with a value),
         n_reached (with a finite one), median, low, high, spread (what low and high are), first
         (the median cost of first touching a target), upper_bound (the median is only known to be
-        at most this), absent (why there is no value), complete (no run failed), claimed (only the
-        solver's own process vouches for it) and best (bold on the page).
+        at most this), absent (why there is no value), complete (no run failed) and best (bold on
+        the page).
     """
     found = table.merge(counts[["task", "solver", "n_planned"]], on=["task", "solver"], how="left")
     names = found["measure"]

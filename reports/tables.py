@@ -187,8 +187,6 @@ def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
     first = formatting.say(measure, row["first"])
     if row["first"] < row["median"] and first != value:
         notes.append(f"first at {first}")
-    if row["claimed"]:
-        notes.append("claimed")
     bound = formatting.AT_MOST if row["upper_bound"] and value != formatting.NEVER else ""
     return Cell(
         value=bound + value,

@@ -76,10 +76,10 @@ def measure(work: FitWork, send: Send) -> dict[str, Any]:
     monitor = prepared.monitor(judgement, send, reached=lambda: judgement.reached)
     try:
         with compiling_untimed(monitor):
-            claimed, scores = prepared.fit(monitor, send)
+            returned, scores = prepared.fit(monitor, send)
         if monitor.ended and type(estimator).instrumented and monitor.counters is None:
             raise EvaluationError("the solver says that it counts, but there are no counts")
-        status, reason = judgement.verdict(claimed, scores)
+        status, reason = judgement.verdict(returned, scores)
     except EvaluationError as error:
         status, reason = "wrong", str(error)
     monitor.clocks.pause()
@@ -157,7 +157,7 @@ class Prepared:
         )
 
     def fit(self, monitor: TraceMonitor, send: Send) -> tuple[str, Any]:
-        """Fit; the status that the estimator claims, and its scores of the compared test points."""
+        """Fit; the estimator's status, and its scores of the compared test points."""
         # Before monitor.start the solver checks its input: a hang there must be seen as well.
         send(PhaseMessage("solve"))
         with without_convergence_warnings():

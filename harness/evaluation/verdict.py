@@ -96,12 +96,12 @@ class Judgement:
         self.send(CheckpointMessage(self.last))
         return evaluation.finite
 
-    def verdict(self, claimed: str, scores: Any) -> tuple[str, str]:
+    def verdict(self, status: str, scores: Any) -> tuple[str, str]:
         """The status of a fit that came back, and a reason where there is one to give.
 
         Parameters
         ----------
-        claimed : str
+        status : str
             The estimator's ``status_``.
         scores : array-like
             Its decision function at the test points of :func:`compared_rows`.
@@ -120,20 +120,20 @@ class Judgement:
             raise EvaluationError(
                 f"the task has no bias, but the model has the intercept {intercept:g}"
             )
-        if claimed not in ("converged", "no_separator", "budget", "stopped"):
+        if status not in ("converged", "no_separator", "budget", "stopped"):
             raise EvaluationError(
-                f"status_ is {claimed!r:.40}; "
+                f"status_ is {status!r:.40}; "
                 "expected 'converged', 'no_separator', 'budget' or 'stopped'"
             )
         self._check_scores(scores)
         if self.certificate:
-            self._check_certificate(self.final, claimed)
-        if claimed == "no_separator":
+            self._check_certificate(self.final, status)
+        if status == "no_separator":
             return "no_separator", _NO_SEPARATOR
         if spent := self._spent():
             # Whatever the solver says: it is the same for all.
             return "budget", spent
-        return ("converged", "") if claimed == "converged" else ("budget", "")
+        return ("converged", "") if status == "converged" else ("budget", "")
 
     @property
     def reached(self) -> bool:
@@ -165,25 +165,25 @@ class Judgement:
         """The estimator must predict with the model that it returns."""
         rows = compared_rows(self.evaluator.n_test)
         try:
-            claimed = np.asarray(scores, dtype=np.float64)
+            given = np.asarray(scores, dtype=np.float64)
         except (TypeError, ValueError):
             raise EvaluationError("decision_function returned no numbers") from None
         expected = self.evaluator.test_scores(self._model, rows)
-        if claimed.shape != expected.shape:
+        if given.shape != expected.shape:
             raise EvaluationError(
-                f"decision_function returned shape {claimed.shape} for {len(rows)} points"
+                f"decision_function returned shape {given.shape} for {len(rows)} points"
             )
         low, high = self.evaluator.score_bounds(self._model, rows)
-        beyond = np.maximum(low - claimed, claimed - high) - 1e-6 * (1.0 + np.abs(expected))
+        beyond = np.maximum(low - given, given - high) - 1e-6 * (1.0 + np.abs(expected))
         if not bool(np.all(beyond <= 0)):
             flat = int(np.argmax(np.where(np.isnan(beyond), np.inf, beyond)))
             worst = np.unravel_index(flat, beyond.shape)
             raise EvaluationError(
-                f"decision_function gives {claimed[worst]:.6g} for test point {rows[worst[0]]}, "
+                f"decision_function gives {given[worst]:.6g} for test point {rows[worst[0]]}, "
                 f"the returned model {expected[worst]:.6g}"
             )
 
-    def _check_certificate(self, final: Evaluation, claimed: str) -> None:
+    def _check_certificate(self, final: Evaluation, status: str) -> None:
         """A dual certificate must be one, and "converged" must mean a small gap."""
         C, n_train = self.problem.C, self.evaluator.n_train
         if final.gap is None:
@@ -191,7 +191,7 @@ class Judgement:
                 "the solver promises a dual certificate, but its coefficients are no feasible dual "
                 f"point (0 <= y_i coef_i <= C = {C:g})"
             )
-        if claimed != "converged":
+        if status != "converged":
             return
         # Units of the mean loss. A violation of tol at every point makes a gap of tol; scores that
         # are off by the float32 noise can hide that much more, in the point's own loss and alpha.

@@ -40,8 +40,8 @@ _BOOT = (
 # Seconds that the guardian is given to kill all, and between two looks at child processes.
 _PATIENCE = 40.0
 _POLL_FAMILY = 0.5
-# Seconds in which a message that has begun is to arrive.
-_WITHIN_MESSAGE = 30
+# Seconds without a byte after which a message that has begun is given up: all others wait for it.
+_WITHIN_MESSAGE = 5
 # Bytes of a message at most.
 _MAX_MESSAGE = 2**25
 
@@ -62,13 +62,13 @@ class WorkerProcess:
         As above.
     pid : int or None
         Of the worker itself.
-    closed : bool
-        Whether the worker's end of the connection is closed.
+    closed : str
+        Why no further message comes; empty while one may.
     """
 
     def __init__(self, log: Path, threads: int) -> None:
         self.threads, self.log = threads, log
-        self.closed = False
+        self.closed = ""
         self._mark = uuid.uuid4().hex
         self._family: list[psutil.Process] = []
         self._family_seen = -_POLL_FAMILY
@@ -149,9 +149,11 @@ class WorkerProcess:
         while not self.closed and self._ready.poll(0) and time.monotonic() < until:
             try:
                 yield self._connection.recv_bytes(_MAX_MESSAGE)
+            except BlockingIOError:
+                self.closed = "the process stopped within a message"
             except (EOFError, OSError):
                 # The end of the connection, or bytes that are no message.
-                self.closed = True
+                self.closed = "the process closed its connection"
 
     def reset_peak(self) -> None:
         """Begin to look for the largest memory anew, where the system keeps a high-water mark."""

@@ -69,7 +69,7 @@ class JobWatch:
         self._cpu_solved = self._cpu_since = 0.0
         # Solving by the worker's own clock, up to the last message.
         self._solved = 0.0
-        # Whether the last state is evaluated: the second evaluation in a row is about its claims.
+        # Whether the last state is evaluated: the second evaluation in a row compares its scores.
         self._all_timed = False
         self._peak = 0.0
         self._looked = -math.inf
@@ -93,7 +93,7 @@ class JobWatch:
             # Messages may have come in between the two looks.
             outcome = self._drain() or self._crashed()
         if outcome is None and self.process.closed:
-            outcome = self._ended("crashed", "the process closed its connection")
+            outcome = self._ended("crashed", self.process.closed)
         if outcome is None and time.monotonic() - self._looked > _PAUSE:
             outcome = self._over_limit()
         if outcome is None:

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from ..errors import RecordError, first_line
 from .measures import Column, Measure, column, columns_of
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 Status = Literal[
     "converged",
@@ -122,10 +122,6 @@ class RecordBase:
     )
     test_error: float | None = column(
         "fraction in [0, 1]", default=None, low=0, high=1, measure=_TEST_ERROR
-    )
-    claimed: str = column(
-        "names of the columns for which only the solver's own process vouches, with spaces between",
-        default="",
     )
     # setting
     jobs: int = column("runs at the same time", default=1)

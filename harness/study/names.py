@@ -11,9 +11,9 @@ from ...data_loaders.own.finding import find_own, is_own
 from ...data_loaders.own.importing import imported_names as names_in
 from ...data_loaders.sources import unknown
 from ...solvers.registration import solver_names
+from .. import removed
 from ..errors import StudyError
 from ..loading import Offer, SolverSpec, offered, offers
-from ..removed import SOLVERS
 from ..words import shown
 
 #: The kinds of studies.
@@ -97,8 +97,8 @@ def unknown_solver(name: str, kind: str, labels: Iterable[str] = ()) -> str:
     other = _other_kind(name, kind)
     if other:
         return f"{name} is a solver for studies of the kind {other!r}, not {kind!r}"
-    if name in SOLVERS:
-        return f"unknown solver {name!r}: {SOLVERS[name]}"
+    if name in removed.SOLVERS:
+        return f"unknown solver {name!r}: {removed.SOLVERS[name]}"
     if name.endswith(".py"):
         return f"{name!r} is a file; name the class in it too, as in {name}:MySolver"
     known = [*labels, *solver_names(kind), *(offer.name for offer in offers())]

@@ -102,7 +102,6 @@ def cautions(
         *_missing_cautions(runs),
         *_code_cautions(distinct),
         *_version_cautions(runs),
-        *_claim_cautions(runs),
         *_timing_cautions(runs),
         *_problem_cautions(runs, traces, folded),
     ]
@@ -178,18 +177,6 @@ def _version_cautions(runs: pd.DataFrame) -> list[str]:
         "run the whole study again to repeat the outdated ones."
         for solver, found in versions(runs).items()
         if len(found) > 1
-    ]
-
-
-def _claim_cautions(runs: pd.DataFrame) -> list[str]:
-    measured = _took_place(runs)
-    solvers = dict.fromkeys(map(str, measured.loc[measured["claimed"] != "", "solver"]))
-    if not solvers:
-        return []
-    return [
-        f"Counts and iterations of {', '.join(solvers)} are claimed: nothing outside the solver's "
-        "own process vouches for them. Errors and objectives are recomputed, times are bounded "
-        "from outside."
     ]
 
 

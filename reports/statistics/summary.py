@@ -87,10 +87,9 @@ def results_table(
         One row per task, solver and measure: median, low (minimum), high (maximum), n (values),
         n_reached (finite values), first (the median cost of first touching a target), upper_bound
         (the median is only known to be at most this), absent (why there is no value), complete
-        (all runs succeeded), claimed (only the solver's own process vouches for it) and best (the
-        lowest median, where lower is better, among the complete solvers of the task, and all of
-        them whose range overlaps with that of the lowest; no cost that is only known to be at most
-        its value).
+        (all runs succeeded) and best (the lowest median, where lower is better, among the complete
+        solvers of the task, and all of them whose range overlaps with that of the lowest; no cost
+        that is only known to be at most its value).
     """
     found = _aggregates(values)
     rows: list[dict[str, Any]] = []
@@ -110,14 +109,13 @@ def results_table(
             )
             # Unlike a suboptimality, which nobody knows better than the reference does.
             row["open"] = row["upper_bound"] and measure.format in ("count", "seconds")
-            row["claimed"] = facts.claims(name, measure)
             rows.append(row)
     return _mark_best(pd.DataFrame(rows, columns=_TABLE_COLUMNS), "high" if overlap else "median")
 
 
 _TABLE_COLUMNS = [
     *("task", "solver", "measure", "median", "low", "high", "n", "n_reached"),
-    *("first", "upper_bound", "absent", "complete", "ranked", "open", "claimed"),
+    *("first", "upper_bound", "absent", "complete", "ranked", "open"),
 ]
 
 
@@ -137,8 +135,6 @@ class _Facts:
     ----------
     skipped, complete, some : bool
         Whether all runs were skipped, all succeeded, any succeeded.
-    claimed : frozenset of str
-        What only the solver's own process vouches for.
     other_problem : str
     without : dict of str to str
         Why there is no value of the measures whose trait no run has, by measure.
@@ -147,7 +143,6 @@ class _Facts:
     skipped: bool
     complete: bool
     some: bool
-    claimed: frozenset[str]
     other_problem: str
     without: Mapping[str, str]
 
@@ -159,7 +154,6 @@ class _Facts:
             skipped=bool((group["status"] == "skipped").all()),
             complete=bool(group[success].all()),
             some=bool(group[success].any()),
-            claimed=frozenset(word for text in group["claimed"] for word in str(text).split()),
             other_problem=other_problem(group),
             without={
                 name: without(measure, group)
@@ -167,11 +161,6 @@ class _Facts:
                 if measure.needs in lacking
             },
         )
-
-    def claims(self, name: str, measure: Measure) -> bool:
-        """Whether only the solver's own process vouches for the values of a measure."""
-        counted = "counters" in self.claimed and measure.needs == "instrumented"
-        return name in self.claimed or counted
 
 
 def _aggregates(values: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Any]]:

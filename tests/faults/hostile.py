@@ -172,6 +172,11 @@ class Harm:
         os.close(sockets[0])
         self.loops()
 
+    def stops_within_a_message(self):
+        sockets = [fd for fd in range(3, 256) if _is_socket(fd)]
+        os.write(sockets[0], (1000).to_bytes(4, "big") + b'{"type": ')
+        self.loops()
+
     def closes_everything(self):
         os.closerange(0, 256)
         self.loops()

@@ -565,6 +565,8 @@ def test_what_was_removed_names_its_replacement(run: Run, monkeypatch: pytest.Mo
     assert run("gather", "x") == (2, "", "marginbench: gather was removed; use 'report'\n")
     for option in (["--far"], ["--far=1"], ["quickstart", "--far", "1"]):
         assert run("run", *option) == (2, "", "marginbench: run --far was removed; give --out\n")
+    monkeypatch.setattr(removed, "SOLVERS", {"program": "wrap it"})
+    assert "unknown solver 'program': wrap it" in run("run", "--solver", "program")[2]
     with pytest.raises(AttributeError, match="'old_name': it was removed; use new_name"):
         marginbench.old_name
 

@@ -45,7 +45,7 @@ FOUND = {"choice": 1, "tuning": "[]", "tuning_wall_s": 1.0, "tuning_cpu_s": 1.0,
 class Worker:
     """A process that has said what it is told to say."""
 
-    alive, closed = True, False
+    alive, closed = True, ""
 
     def __init__(self, messages: list[Message], log: Path) -> None:
         self.log = log

@@ -90,22 +90,3 @@ def test_the_machine_is_named_or_counted(cautions):
         {"environment": environment()}, {"environment": environment(processor="another")}
     )
     assert integrity.machine(unlike.environments) == "2 different machines"
-
-
-def test_counts_that_only_the_solver_vouches_for_are_called_claimed(make, write_results):
-    trace = make.trace([10, 100], [0.2, 0.1])
-    records = [
-        make.finished("a", "SMO", 0, trace),
-        make.finished("a", "Mine", 0, trace, claimed="n_iter counters epochs"),
-    ]
-    solvers = [make.solver("SMO"), make.solver("Mine")]
-    analysis = Analysis(load_results(write_results(records, [make.task("a")], solvers)))
-    (caution,) = analysis.cautions
-    assert caution.startswith("Counts and iterations of Mine are claimed: ")
-    table = analysis.table.set_index(["solver", "measure"])
-    claimed = table[table["claimed"]].index
-    assert {solver for solver, _ in claimed} == {"Mine"}
-    assert {"evaluations", "evals_to_error"} <= {measure for _, measure in claimed}
-    assert not {"test_error", "suboptimality", "wall_s", "n_support"} & set(dict(claimed).values())
-    for name in ("test_error", "wall_s"):
-        assert not table.loc[("Mine", name), "claimed"]
