@@ -1,14 +1,16 @@
-"""What the user sees while a study runs: a live display on a terminal, else a line per run."""
+"""What is told while a study runs: a live display on a terminal, else a line per run, or JSON."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Protocol, TextIO
+from typing import Any, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -39,26 +41,23 @@ _MOST_MACHINES = 20
 NO_PHASES: Mapping[str, Phase] = MappingProxyType({})
 
 
-class Progress(Protocol):
-    """Told what happens; shows it."""
+class Progress:
+    """Told what happens while a study runs; this one shows nothing."""
 
     def say(self, line: str) -> None:
         """Show one line that stays."""
-        ...
 
     def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
         """These runs are to be run now; others are recorded, and tell how long such runs take."""
-        ...
 
     def started(self, run: Run, machine: str = "") -> None:
         """A run begins; ``machine`` is empty for this machine."""
-        ...
 
-    def ended(self, record: RecordBase) -> None: ...
+    def ended(self, record: RecordBase) -> None:
+        """A run has ended."""
 
     def recorded(self, run: Run, record: Entry) -> None:
         """Another command has recorded a run that was to be done here."""
-        ...
 
     def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
         """Nothing happened for a moment; clocks may be redrawn.
@@ -66,34 +65,9 @@ class Progress(Protocol):
         ``phases`` tells what is being done: the key of a run, or in words what is found out before
         the runs -> the phase that it is in.
         """
-        ...
-
-    def close(self) -> None: ...
-
-
-class SilentProgress:
-    """Shows nothing."""
-
-    def say(self, line: str) -> None:
-        pass
-
-    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
-        pass
-
-    def started(self, run: Run, machine: str = "") -> None:
-        pass
-
-    def ended(self, record: RecordBase) -> None:
-        pass
-
-    def recorded(self, run: Run, record: Entry) -> None:
-        pass
-
-    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
-        pass
 
     def close(self) -> None:
-        pass
+        """No more runs."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +154,23 @@ class Tally:
         return self._eta
 
 
-class PlainProgress:
+class _Counting(Progress):
+    """Counts what happens."""
+
+    def __init__(self, jobs: int) -> None:
+        self._tally = Tally(jobs)
+
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+        self._tally.begin(pending, recorded)
+
+    def started(self, run: Run, machine: str = "") -> None:
+        self._tally.started(run, machine)
+
+    def recorded(self, run: Run, record: Entry) -> None:
+        self._tally.recorded(run, record)
+
+
+class PlainProgress(_Counting):
     """One line per finished run, for logs and pipes.
 
     Parameters
@@ -192,12 +182,15 @@ class PlainProgress:
     """
 
     def __init__(self, jobs: int = 1, stream: TextIO | None = None) -> None:
-        self._tally = Tally(jobs)
+        super().__init__(jobs)
         self._stream = sys.stderr if stream is None else stream
 
     def say(self, line: str) -> None:
+        self._print(visible(line))
+
+    def _print(self, line: str) -> None:
         try:
-            print(visible(line), file=self._stream, flush=True)
+            print(line, file=self._stream, flush=True)
         except BrokenPipeError:
             raise
         except OSError:
@@ -205,12 +198,9 @@ class PlainProgress:
             pass
 
     def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
-        self._tally.begin(pending, recorded)
+        super().begin(pending, recorded)
         if pending:
             self.say(f"{plural(len(pending), 'run')} to do")
-
-    def started(self, run: Run, machine: str = "") -> None:
-        self._tally.started(run, machine)
 
     def ended(self, record: RecordBase) -> None:
         ran = self._tally.ended(record)
@@ -218,17 +208,65 @@ class PlainProgress:
         left = f", on {ran.machine}" * bool(ran.machine) + f", {eta} left" * bool(eta)
         self.say(f"[{self._tally.done}/{self._tally.to_do}] {outcome_line(record)}{left}")
 
-    def recorded(self, run: Run, record: Entry) -> None:
-        self._tally.recorded(run, record)
 
-    def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
-        pass
+class JsonProgress(PlainProgress):
+    """One JSON object on one line for each event, for programs; ``docs/cluster.md`` lists them."""
+
+    def say(self, line: str) -> None:
+        self._tell("message", text=visible(line))
+
+    def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
+        _Counting.begin(self, pending, recorded)
+        self._tell("begin", to_do=len(pending), recorded=len(recorded))
+
+    def started(self, run: Run, machine: str = "") -> None:
+        super().started(run, machine)
+        self._tell(
+            "started", task=run.task, solver=run.solver, seed=run.seed, key=run.key, machine=machine
+        )
+
+    def ended(self, record: RecordBase) -> None:
+        tally = self._tally
+        ran = tally.ended(record)
+        left = tally.remaining() if tally.done < tally.to_do else None
+        self._tell(
+            "ended",
+            task=record.task,
+            solver=record.solver,
+            seed=record.seed,
+            key=record.key,
+            machine=ran.machine,
+            status=record.status,
+            reason=visible(record.reason, REASON_LIMIT),
+            wall_s=record.wall_s,
+            done=tally.done,
+            failed=tally.failed,
+            running=len(tally.running),
+            to_do=tally.to_do,
+            left_s=None if left is None else [left.low, left.high],
+        )
+
+    def recorded(self, run: Run, record: Entry) -> None:
+        super().recorded(run, record)
+        self._tell(
+            "recorded",
+            task=run.task,
+            solver=run.solver,
+            seed=run.seed,
+            key=run.key,
+            status=record.status,
+            to_do=self._tally.to_do,
+        )
 
     def close(self) -> None:
-        pass
+        self._tell("end", done=self._tally.done, failed=self._tally.failed, to_do=self._tally.to_do)
+
+    def _tell(self, event: str, **values: Any) -> None:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._print(json.dumps({"event": event, "time": now, **values}, ensure_ascii=False))
 
 
-class LiveProgress:
+class LiveProgress(_Counting):
     """What runs right now, redrawn in place, under a line for each finished run.
 
     Parameters
@@ -238,7 +276,7 @@ class LiveProgress:
     """
 
     def __init__(self, jobs: int = 1, console: Console | None = None) -> None:
-        self._tally = Tally(jobs)
+        super().__init__(jobs)
         self._console = Console(stderr=True) if console is None else console
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._drawn = 0.0
@@ -249,11 +287,11 @@ class LiveProgress:
         self._console.print(Text(visible(line)))
 
     def begin(self, pending: Sequence[Run], recorded: Sequence[tuple[Run, Ending]] = ()) -> None:
-        self._tally.begin(pending, recorded)
+        super().begin(pending, recorded)
         self.refresh()
 
     def started(self, run: Run, machine: str = "") -> None:
-        self._tally.started(run, machine)
+        super().started(run, machine)
         self.refresh()
 
     def ended(self, record: RecordBase) -> None:
@@ -261,9 +299,6 @@ class LiveProgress:
         style = "" if record.status in EXPECTED_STATUSES else "red"
         counter = f"[{self._tally.done}/{self._tally.to_do}] "
         self._console.print(Text(visible(counter + outcome_line(record)), style=style))
-
-    def recorded(self, run: Run, record: Entry) -> None:
-        self._tally.recorded(run, record)
 
     def refresh(self, phases: Mapping[str, Phase] = NO_PHASES) -> None:
         now = time.monotonic()

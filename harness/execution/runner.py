@@ -41,7 +41,7 @@ from .cluster import Engine
 from .jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
 from .local import LocalPool, check_jobs
 from .outcomes import Ending, RunSummary
-from .progress import Progress, SilentProgress
+from .progress import Progress
 
 #: The most seconds between two looks at what other commands have written; a look rests so many
 #: times what it takes.
@@ -128,7 +128,7 @@ def run_study(
             logs = stack.enter_context(tempfile.TemporaryDirectory(prefix="marginbench-"))
             executor = stack.enter_context(LocalPool(jobs, Path(logs), ahead=True))
         runner = _Runner(
-            Scope(whole or study, study), results, jobs, threads, progress or SilentProgress()
+            Scope(whole or study, study), results, jobs, threads, progress or Progress()
         )
         runner.executor, runner.check_interrupt = executor, check_interrupt
         runner.exchange, runner.meanwhile = exchange, meanwhile

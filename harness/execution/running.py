@@ -17,8 +17,7 @@ from ..study.toml import completed_study, load_study
 from .cluster import Engine
 from .local import check_jobs, one_worker
 from .outcomes import RunSummary
-from .progress import PlainProgress, Progress, SilentProgress, choose_progress
-from .progress_json import JsonProgress
+from .progress import JsonProgress, PlainProgress, Progress, choose_progress
 from .runner import run_study
 
 #: What is run where no study is named.
@@ -98,7 +97,7 @@ def run(
     whole, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
     if study is None and whole.name != _DEFAULT:
         whole_command = command
-    progress: Progress = SilentProgress() if quiet else choose_progress(jobs)
+    progress = Progress() if quiet else choose_progress(jobs)
     if log_json:
         progress = JsonProgress(jobs, sys.stderr)
     with _opened(_place(chosen, out), progress.say) as (results, exchange, store):
@@ -162,7 +161,7 @@ def preview(
         If the study or a solver is not usable.
     """
     _, chosen = _chosen(study, datasets, solvers, seeds, timeout, where)
-    progress: Progress = SilentProgress() if quiet else PlainProgress(jobs, sys.stderr)
+    progress = Progress() if quiet else PlainProgress(jobs, sys.stderr)
     check_jobs(jobs)
     results = local_folder(_place(chosen, out), is_new=True)
     with one_worker() as worker:

@@ -26,7 +26,7 @@ from ..study.feasibility import FeasibilityStudy
 from ..study.model import SolverEntry, StudyBase
 from ..study.svm import Study
 from ..study.toml import load_study, study_names
-from .progress import Progress, SilentProgress
+from .progress import Progress
 from .runner import run_study
 
 # Says what was warmed; beside the machine code, so that it is gone with it.
@@ -101,7 +101,7 @@ def warm(jobs: int, progress: Progress | None = None) -> Warmed:
     with tempfile.TemporaryDirectory(prefix="marginbench-warm-") as scratch:
         for study in studies:
             place = Path(scratch) / study.name
-            summary = run_study(study, place, jobs=jobs, progress=progress or SilentProgress())
+            summary = run_study(study, place, jobs=jobs, progress=progress or Progress())
             cut_short += sum(summary.statuses.get(status, 0) for status in _CUT_SHORT)
     after = _code(folder)
     if not cut_short:

@@ -17,7 +17,7 @@ from marginbench.harness.evaluation.verdict import load_task_data
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.outcomes import RunSummary
-from marginbench.harness.execution.progress import SilentProgress
+from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.planning.explain import explain
@@ -80,7 +80,7 @@ class Lenient(InProcess):
 
 
 def carried_out(study: Any, results: Path) -> RunSummary:
-    return run_study(study, results, executor=InProcess(), progress=SilentProgress())
+    return run_study(study, results, executor=InProcess(), progress=Progress())
 
 
 def test_paths_begin_at_the_study_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,7 @@ import json
 from typing import Any
 
 from marginbench.harness.execution.jobs import Limits
-from marginbench.harness.execution.progress import PlainProgress
-from marginbench.harness.execution.progress_json import JsonProgress
+from marginbench.harness.execution.progress import JsonProgress, PlainProgress
 from marginbench.harness.planning.plan import Details, Run
 from marginbench.harness.planning.preflight import DatasetWork
 from marginbench.harness.results.svm import Record

@@ -24,7 +24,7 @@ from marginbench.harness.errors import (
 from marginbench.harness.evaluation.svm import ReferenceInfo, ReferenceWork
 from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Started
 from marginbench.harness.execution.outcomes import RunSummary
-from marginbench.harness.execution.progress import SilentProgress
+from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.plan import Details, Run
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, DescribeWork
@@ -466,7 +466,7 @@ shrinkin = true
         assert str(caught.value).startswith(message)
 
 
-class Told(SilentProgress):
+class Told(Progress):
     """Keeps what is said."""
 
     def __init__(self) -> None:

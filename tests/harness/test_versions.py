@@ -19,7 +19,7 @@ from marginbench import Perceptron, report
 from marginbench.harness.errors import UserError
 from marginbench.harness.execution.jobs import Event, Job
 from marginbench.harness.execution.outcomes import RunSummary
-from marginbench.harness.execution.progress import SilentProgress
+from marginbench.harness.execution.progress import Progress
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.execution.workbench import InProcess
 from marginbench.harness.hashing import hash_files, hash_json
@@ -56,7 +56,7 @@ BOARD = {
 }
 
 
-class Said(SilentProgress):
+class Said(Progress):
     """Keeps what the user is told."""
 
     def __init__(self) -> None:
