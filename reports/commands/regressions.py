@@ -66,7 +66,7 @@ def _regressions(
         ),
     ] = None,
     short: Annotated[
-        bool, typer.Option("--short", help="Only failures, evaluations and suboptimality.")
+        bool, typer.Option("--short", help="Only failures, evaluations, errors and suboptimality.")
     ] = False,
     bound: Annotated[
         list[str] | None,

@@ -233,7 +233,7 @@ def _advice(changes: Sequence[Change]) -> Table | None:
     ]
     names = ("Before", "After", "Ratio")
     headings = [Heading("Cell"), Heading("Measure"), *(Heading(name, "number") for name in names)]
-    return Table("Times", headings, rows, cards=True)
+    return Table("Times and memory", headings, rows, cards=True)
 
 
 def _unchanged(cells: Iterable[CellVerdict]) -> list[tuple[str, list[str]]]:

@@ -61,11 +61,12 @@ class Plan:
 
 #: What the command runs: all counts, and the memory and time of a fit of each solver.
 FULL = Plan((r"^(work|shapes)\.", r"^solve\.Fit\.peakmem_"), (r"^solve\.Fit\.time_",))
-#: In a fraction of the time: no times, and the counts that most changes show in.
+#: In a fraction of the time: no times, and the counts and errors that most changes show in. The
+#: error is one of them, as what costs less at the price of a larger error is no improvement.
 SHORT = Plan(
     (
-        r"^work\.\w+\.track_(failed|unsolved|evaluations|products|suboptimality)\b",
-        r"^shapes\.\w+\.track_(failed|evaluations|pairs_moved|violation|suboptimality)\b",
+        r"^work\.\w+\.track_(failed|unsolved|evaluations|products|suboptimality|test_error)\b",
+        r"^shapes\.\w+\.track_(failed|evaluations|pairs_moved|violation|suboptimality|test_error)\b",
     )
 )
 
@@ -242,7 +243,7 @@ class _Sides:
             part = f"times/{turn}"
             for side in sides if turn % 2 == 0 else sides[::-1]:
                 self._tell(f"timing {side.commit.short}, turn {turn + 1} of {turns}")
-                together([side.asv(part, patterns, "-a", "rounds=1")])
+                together([side.asv(part, patterns, "-a", "rounds=1", "-a", "repeat=1")])
                 side.check(part, patterns)
             if not any(side.has_results(part) for side in sides):
                 # None of the benchmarks that were chosen is timed.

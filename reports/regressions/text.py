@@ -160,7 +160,7 @@ def _accepted(cell: CellVerdict) -> list[Annotation | None]:
 
 def _times(advice: Sequence[Change]) -> FittedTable:
     return FittedTable(
-        "Times, which only advise: ratios with 99 % intervals",
+        "Times and memory, which only advise: ratios, of times with 99 % intervals",
         [
             Column("cell", [Entry(visible(each.key.cell.name)) for each in advice]),
             Column("measure", [Entry(each.measure.title) for each in advice], weight=1),

@@ -97,6 +97,13 @@ class Change:
         return self.outcome in ("worse", "gone")
 
     @property
+    def told_by_itself(self) -> bool:
+        """Whether it is more than differs without a cause: of times, whether the turns say so."""
+        if self.measure.is_time:
+            return self.estimate is not None and self.estimate.told
+        return abs(self.significance) > 1
+
+    @property
     def refused(self) -> bool:
         """Whether it is a worsening that no known change accepts."""
         return self.worse and self.accepted is None
@@ -163,12 +170,15 @@ class Comparison:
 
     @property
     def advice(self) -> tuple[Change, ...]:
-        """Changes of measures that only advise and that the turns tell, the largest first."""
+        """Changes of measures that only advise, the largest first.
+
+        Those that the turns tell; of what has no turns, such as memory, those beyond their bounds.
+        """
         found = [
             change
             for each in self.cells
             for change in each.changes
-            if change.outcome == "advice" and change.estimate and change.estimate.told
+            if change.outcome == "advice" and change.told_by_itself
         ]
         return tuple(sorted(found, key=lambda each: (-abs(each.significance), each.key)))
 

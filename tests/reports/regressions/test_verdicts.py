@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from marginbench.reports.errors import ReportError
 from marginbench.reports.regressions.annotations import Annotation
 from marginbench.reports.regressions.measures import parsed_bounds, watched
+from marginbench.reports.regressions.running import SHORT
 from marginbench.reports.regressions.values import Benchmark, Cell, Key, Value
 from marginbench.reports.regressions.verdicts import compared
 from marginbench.reports.regressions.words import ratio_words
@@ -53,7 +55,7 @@ def verdicts(snapshot):
         ("unsolved", 0, 1, "regression", 1),
         ("time_fit", 1.0, 100.0, "unchanged", 0),
         ("peakmem_fit", 200e6, 215e6, "unchanged", 0),
-        ("peakmem_fit", 200e6, 230e6, "regression", 1),
+        ("peakmem_fit", 200e6, 230e6, "unchanged", 0),
         ("peakmem_fit", 10e6, 13e6, "unchanged", 0),
     ],
 )
@@ -198,7 +200,24 @@ def test_times_advise_where_there_are_samples(snapshot):
 def test_noise_of_the_history_widens_a_bound(verdicts):
     before, after = {(RBF, "peakmem_fit"): 200e6}, {(RBF, "peakmem_fit"): 230e6}
     key = Key(Cell("work.Work", RBF), "peakmem_fit")
-    assert verdicts(before, after, noise={key: 0.2})[1] == 0
+    bounds = {"memory": 1.1}
+    assert verdicts(before, after, bounds=bounds)[1] == 1
+    assert verdicts(before, after, bounds=bounds, noise={key: 0.2})[1] == 0
+
+
+def test_memory_advises_beyond_its_bound(snapshot):
+    def peak(size):
+        return snapshot({(RBF, "peakmem_fit"): size})
+
+    found = compared(peak(200e6), peak(230e6))
+    assert ([each.key.measure for each in found.advice], found.exit_code) == (["peakmem_fit"], 0)
+    assert compared(peak(200e6), peak(215e6)).advice == ()
+
+
+def test_error_traded_for_cost_is_mixed_by_the_short_plan_too():
+    """Falkon with half its centres asks less and errs more."""
+    for name in ("work.Work.track_test_error", "shapes.Shapes.track_test_error"):
+        assert any(re.search(each, name) for each in SHORT.counts)
 
 
 def test_bounds_of_the_user():
