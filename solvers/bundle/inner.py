@@ -180,7 +180,11 @@ class LineSearch(Inner):
             curvature = lam * float(matmul(direction, direction))
             eta = 1.0 if curvature <= gap else gap / curvature
         else:
-            eta = 1.0 if slope(1.0) >= 0 else brentq(slope, 0.0, 1.0, xtol=1e-16, rtol=1e-14)
+            eta = (
+                1.0
+                if slope(1.0) >= 0
+                else brentq(slope, 0.0, 1.0, xtol=1e-16, rtol=1e-14, maxiter=1000)
+            )
         mu += eta * direction
         # Plus, not minus: b'alpha is the same mixture as A alpha.
         self._b = (1.0 - eta) * self._b + eta * b

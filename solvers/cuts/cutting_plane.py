@@ -110,4 +110,5 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
 
         n_iter, status = add_cuts(finder, working, self.max_iter, pause)
         self.slack_, self.violation_ = working.xi, finder.violation
-        return Solution(snapshot(), n_iter, status, shortfall(finder))
+        ended_at = "" if n_iter == self.max_iter else problem.oracle.rounding_words
+        return Solution(snapshot(), n_iter, status, shortfall(finder), ended_at)

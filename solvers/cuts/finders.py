@@ -26,6 +26,8 @@ from .working_set import WorkingSet
 _MAX_REDRAWS = 100
 # Entries of a sample with the points of w are kept for the cut up to so many bytes.
 _KEPT_BYTES = 256 * 2**20
+# Rounding up to this part of the tolerance does not matter.
+_NEGLIGIBLE = 0.1
 
 
 class Found(NamedTuple):
@@ -84,13 +86,20 @@ class CutFinder(ABC):
     def find(self, working: WorkingSet) -> Found | None:
         """A violated cut; None if there is none, by this finder's rule."""
 
+    def holds(self, working: WorkingSet) -> bool:
+        """Whether the end of a run, by this finder's rule, is one with exact entries as well."""
+        return True
+
     def _violated(self, working: WorkingSet, risk: float) -> bool:
         """Whether a cut of this height at w is violated by more than the tolerance; notes it."""
         self.risk, self.violation = risk, risk - working.level
-        self.allowed = self.tol
-        if self.stopping == "relative":
-            self.allowed *= risk + 0.5 * working.squared_norm() / working.total
+        self.allowed = self._allowed(risk, working.squared_norm(), working.total)
         return self.violation > self.allowed
+
+    def _allowed(self, risk: float, squared_norm: float, total: float) -> float:
+        if self.stopping == "relative":
+            return self.tol * (risk + 0.5 * squared_norm / total)
+        return self.tol
 
     def _charge_up_to(self, evals: int) -> None:
         """Bring the count of entries asked for to what a run without tricks asks for."""
@@ -115,6 +124,32 @@ class _FullPass(CutFinder):
         products = working.products(cut, scores)
         squared = float((scores[cut.points] * cut.coef).sum() + (cut.explicit**2).sum())
         return Found(working.keep_scores(cut, scores), products, squared, self.allowed)
+
+    def holds(self, working: WorkingSet) -> bool:
+        """See :meth:`CutFinder.holds`; ``violation`` and ``allowed`` become exact.
+
+        Costs float64 entries of all points with those of w, unless rounding cannot matter.
+        """
+        oracle, w, explicit = self.oracle, working.weights(), working.explicit()
+        masses = np.abs(w.coef).sum(axis=0)
+        noise = oracle.kernel.entry_noise(oracle.points, oracle.dtype.name)
+        error = noise * (2 * masses.max(initial=0.0) + (masses**2).sum() / working.total)
+        if error <= _NEGLIGIBLE * self.allowed or (noise == np.inf and oracle.dtype == np.float64):
+            return True
+        coef = np.zeros((oracle.n, working.n_channels))
+        coef[w.points] = w.coef
+        columns = [oracle.exact_scores(column, charged=False) for column in coef.T.copy()]
+        scores = np.stack(columns, axis=1)
+        examples = self.examples
+        violations = self.structure.most_violating(
+            scores, explicit, examples.targets, examples.starts
+        )
+        risk = float((examples.shares * violations.values).sum())
+        squared = float((coef * scores).sum() + (explicit**2).sum())
+        self.violation += risk - self.risk + (squared - working.squared_norm()) / working.total
+        self.risk, self.allowed = risk, self._allowed(risk, squared, working.total)
+        slack = 1e-12 * (risk + squared / working.total)
+        return self.violation <= 1.001 * self.allowed + slack
 
     @abstractmethod
     def _make(self, violations: Violations, threshold: float) -> Cut:

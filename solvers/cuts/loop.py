@@ -66,11 +66,12 @@ def add_cuts(
     -------
     n_cuts : int
     status : {"converged", "budget", "stopped"}
+        "budget" also if the rounding of entries hides the cuts that are still violated.
     """
     for n_cuts in range(max_cuts):
         found = finder.find(working)
         if found is None:
-            return n_cuts, "converged"
+            return n_cuts, "converged" if finder.holds(working) else "budget"
         working.add(*found)
         if pause(n_cuts + 1):
             return n_cuts + 1, "stopped"

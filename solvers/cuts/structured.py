@@ -151,8 +151,9 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         self.violation_ = finder.violation
         monitor.finish(self.n_iter_, self.model_)
         if self.status_ == "budget" and (missing := shortfall(finder)):
-            limit = f"max_iter={self.max_iter!r}"
-            warn_unconverged(type(self).__name__, limit, missing, stacklevel=3)
+            at_limit = self.n_iter_ == self.max_iter
+            ended_at = f"max_iter={self.max_iter!r}" if at_limit else oracle.rounding_words
+            warn_unconverged(type(self).__name__, ended_at, missing, stacklevel=3)
         for name, value in self.model_.attributes().items():
             setattr(self, name, value)
         return self

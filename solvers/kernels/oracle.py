@@ -360,6 +360,12 @@ class KernelOracle:
                 self.charge(self.n, self.n if self.kernel.evaluates else 0)
         return self._diag
 
+    @property
+    def rounding_words(self) -> str:
+        """What ends a run that comes no nearer to its optimum, and what helps."""
+        remedy = "scale the features" + (" or set dtype='float64'" * (self.dtype == np.float32))
+        return f"the rounding of its {self.dtype.name} kernel entries ({remedy})"
+
     def exact_scores(
         self, coef: np.ndarray, index: np.ndarray | None = None, *, charged: bool = True
     ) -> np.ndarray:

@@ -136,16 +136,9 @@ class SMO(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKernelPa
         solution = solve(problem, monitor, dual, float(self.tol), limit)
         self.alpha_ = dual.alpha
         self.violation_ = dual.violation()
-        ended_at = "" if solution.n_iter >= limit else _rounding_words(problem)
+        ended_at = "" if solution.n_iter >= limit else problem.oracle.rounding_words
         shortfall = short_of(f"the largest violation is {self.violation_:.3g}", self.tol)
         return replace(solution, shortfall=shortfall, ended_at=ended_at)
-
-
-def _rounding_words(problem: Problem) -> str:
-    """What ends a run whose steps bring no progress any more, and what helps."""
-    dtype = problem.oracle.dtype.name
-    remedy = "scale the features" + (" or set dtype='float64'" if dtype == "float32" else "")
-    return f"the rounding of its {dtype} kernel entries ({remedy})"
 
 
 def _check_working_set(value: Any, with_bias: bool) -> None:

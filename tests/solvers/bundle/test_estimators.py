@@ -68,6 +68,12 @@ def test_weights_are_those_of_the_dual_ascent(linear_task):
     assert values[0] == pytest.approx(values[1], rel=1e-6)
 
 
+def test_a_line_search_over_huge_slopes_ends():
+    model = BundleRegressor(regularizer="entropic", fit_intercept=False, C=100.0, max_iter=5)
+    model.fit([[1.0], [1.0]], [1e10, 1e10])
+    assert np.isfinite(model.coef_).all()
+
+
 def test_losses_of_a_ranking_and_of_ones_own(linear_task):
     X, y = linear_task.X, linear_task.y
     for loss in ("roc_area", "precision_at_k", "f1", PrecisionAtK(10)):

@@ -88,6 +88,27 @@ def test_the_relative_rule_holds_where_the_optimal_risk_is_small(separable_task)
     assert excess["violation"] > 0.05
 
 
+@pytest.mark.parametrize("shift", [0, 30, 1000])
+@pytest.mark.parametrize("oracle", ["exact", "linear"])
+def test_rounded_entries_do_not_feign_convergence(oracle, shift):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3)) + shift
+    y = np.where(X[:, 0] > X[:, 1], 1.0, -1.0)
+    found = {}
+    for dtype in ("float64", "float32"):
+        model = CuttingPlane("linear", C=100.0, oracle=oracle, dtype=dtype, random_state=0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, y)
+        w = X[model.support_].T @ model.dual_coef_[0]
+        found[dtype] = 0.5 * w @ w + 100 * np.maximum(0, 1 - y * (X @ w)).sum()
+    assert model.status_ == ("converged" if shift == 0 else "budget")
+    if shift:
+        assert "ended at the rounding of its float32 kernel entries" in str(caught[-1].message)
+    else:
+        assert found["float32"] == pytest.approx(found["float64"], rel=2e-3)
+
+
 @pytest.mark.parametrize("oracle", ORACLES)
 def test_a_run_that_ends_at_its_limit_says_what_it_achieved(rbf_task, oracle):
     task = rbf_task

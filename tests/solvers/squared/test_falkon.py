@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.linalg import solve
+from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.solvers import Falkon
 
@@ -180,6 +181,18 @@ def test_checkpoints_are_the_iterations(rbf_task, recording_monitor):
     assert monitor.evals == [20 * 20 + task.n * 20 * (2 + t) for t in range(6)]
     third = Falkon(**common, tol=0.0, max_iter=3).fit(task.X, task.y)
     np.testing.assert_array_equal(monitor.snapshots[2].coef, third.model_.coef)
+
+
+def test_the_residual_at_the_end_is_the_true_one():
+    rng = np.random.default_rng(320)
+    X = rng.standard_normal((40, 3)) + 1000
+    y = np.where(rng.random(40) < 0.5, 1.0, -1.0)
+    model = Falkon("poly", gamma=1.0, degree=2, C=20.0, tol=1e-6, dtype="float64", random_state=0)
+    with pytest.warns(ConvergenceWarning, match="ended at the rounding of its equations"):
+        model.fit(X, y)
+    # Of the recurrence it was 6.4e-7; in extended precision 9.6e-4 are found.
+    assert model.status_ == "budget"
+    assert model.residual_ > 1e-4
 
 
 def test_a_kernel_of_zeros_gives_the_zero_function():
