@@ -17,18 +17,21 @@ import importlib.machinery
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..data_loaders import suggest
 from ..data_loaders.user_code import NotPython, bound_names, import_file, module_name, parsed
 from ..solvers.registration import entries, solver_names
 from .errors import SolverError, first_line
 from .words import visible
+
+if TYPE_CHECKING:
+    from ..solvers.kernels import Kernel
 
 GROUP = "marginbench.solvers"
 # Name and version of a package whose metadata cannot be read.
@@ -164,6 +167,34 @@ def load_named(text: str, folder: str | Path | None = None, *, kind: str = "svm"
             f"{suggest(spec.class_name, classes)}"
         )
     return named
+
+
+def load_kernel(description: Mapping[str, Any]) -> Kernel:
+    """The kernel of a problem by its name and parameters. Runs the code of a user's file.
+
+    Raises
+    ------
+    SolverError
+        If a name with a colon means no class derived from Kernel and no function of two matrices of
+        points, or importing raises.
+    ValueError
+        For a parameter that the kernel does not have, or one out of range.
+    """
+    from ..solvers.kernels import CallableKernel, Kernel, kernel_of
+
+    name = str(description["name"])
+    if ":" not in name:
+        return kernel_of(description)
+    named = load_named(name)
+    params = {key: value for key, value in description.items() if key != "name"}
+    if inspect.isclass(named) and issubclass(named, Kernel):
+        return named.of(params)
+    if not inspect.isclass(named) and callable(named) and not params:
+        return CallableKernel(named)
+    raise SolverError(
+        f"{name} is no kernel: give a class derived from marginbench.solvers.Kernel, or a function "
+        "of two matrices of points, without kernel_params"
+    )
 
 
 def _registered_class(name: str, kind: str) -> type[Any]:

@@ -23,7 +23,7 @@ from sklearn.base import clone
 from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import EvaluationError
 from ..execution.jobs import FoundMessage, PhaseMessage, Send
-from ..loading import load_class
+from ..loading import load_class, load_kernel
 from .compiling import compiling_untimed
 from .search import Search
 from .svm import DEFAULT_TOL, FitWork
@@ -130,6 +130,9 @@ class Prepared:
             self._tune(work.search, send)
 
     def _build(self, params: dict[str, Any]) -> Solver:
+        kernel = self.work.problem.kernel
+        if "kernel" in params and ":" in kernel["name"]:
+            params = {**params, "kernel": load_kernel(kernel)}
         solver: Solver = load_class(self.work.solver)(**params)
         return solver
 

@@ -25,6 +25,7 @@ from ...solvers.interface.convergence import without_convergence_warnings
 from ..errors import ReferenceFailure
 from ..execution.jobs import PhaseMessage, Send
 from ..hashing import canonical_json, hash_json
+from ..loading import load_kernel
 from ..storage import storing
 from .models import Evaluation, Evaluator
 from .multiclass import ClassesEvaluator
@@ -154,7 +155,8 @@ def describe_task(
         **({"n_classes": n_classes, "n_train": n_train} if n_classes > 2 else {}),
         "version": _VERSION,
         "fingerprint": fingerprint,
-        "kernel": problem.kernel,
+        "kernel": problem.shown_kernel,
+        **({"kernel_code": problem.kernel_code} if problem.kernel_code else {}),
         "C": problem.C,
         "fit_intercept": problem.fit_intercept,
         "tol": tol,
@@ -225,7 +227,6 @@ _SCHEMA = pa.schema(
 def _certify(work: ReferenceWork, dataset: Dataset, task: str, send: Send) -> Certificate:
     """Solve, tighter and tighter, until the recomputed gap is small enough; by SMO in general."""
     from ...solvers import SMO
-    from ...solvers.kernels import kernel_of
 
     problem = work.problem
     attempts = _Attempts(build_evaluator(problem, dataset, certificate=True), dataset, work, send)
@@ -238,7 +239,7 @@ def _certify(work: ReferenceWork, dataset: Dataset, task: str, send: Send) -> Ce
         if found is not None:
             return _certificate(task, *found)
     solver = SMO(
-        kernel_of(problem.kernel),
+        load_kernel(problem.kernel),
         C=problem.C,
         fit_intercept=problem.fit_intercept,
         dtype="float64",

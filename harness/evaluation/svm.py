@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
@@ -46,7 +47,8 @@ class Problem:
 
     ``folder`` is where the path of the user's data begins, and ``fingerprint`` that of the data
     that were planned with: another process must not take what they have become meanwhile.
-    With a ``fold`` its data are those of a fold of the dataset's training part.
+    With a ``fold`` its data are those of a fold of the dataset's training part. ``kernel_code`` is
+    the hash of the code of a kernel from outside the project.
     """
 
     dataset: str
@@ -57,6 +59,17 @@ class Problem:
     folder: str | None = None
     fingerprint: str = ""
     fold: Fold | None = None
+    kernel_code: str = ""
+
+    @property
+    def shown_kernel(self) -> dict[str, Any]:
+        """The kernel as records and keys have it: without the folder of a user's file."""
+        return shown_kernel(self.kernel)
+
+
+def shown_kernel(kernel: Mapping[str, Any]) -> dict[str, Any]:
+    """A kernel's name, without the folder of a user's file, and its parameters."""
+    return {**kernel, "name": str(kernel["name"]).rpartition("/")[2]}
 
 
 @dataclass(frozen=True)
@@ -188,7 +201,7 @@ class RunWork(Work):
         problem = self.configured(values).problem
         return {
             "C": problem.C,
-            "kernel": _sorted_json(problem.kernel),
+            "kernel": _sorted_json(problem.shown_kernel),
             "params": _sorted_json({**self.search.params, **values}),
         }
 

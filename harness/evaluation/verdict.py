@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...solvers.kernels import kernel_of
 from ...solvers.numeric.counters import evaluation_counters
 from ..errors import EvaluationError
 from ..execution.jobs import CheckpointMessage, Send
+from ..loading import load_kernel
 from ..results.mistakes import packed
 from ..results.svm import Checkpoint
 from .folds import fold_data
@@ -209,7 +209,7 @@ def build_evaluator(
     problem: Problem, dataset: Dataset, *, certificate: bool
 ) -> Evaluator | ClassesEvaluator:
     """The evaluator of a task."""
-    points = TaskPoints(kernel_of(problem.kernel), dataset.X_train, dataset.X_test)
+    points = TaskPoints(load_kernel(problem.kernel), dataset.X_train, dataset.X_test)
 
     def evaluator_of(y_train: npt.NDArray[Any], y_test: npt.NDArray[Any]) -> Evaluator:
         return Evaluator(

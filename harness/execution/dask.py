@@ -28,7 +28,7 @@ from datetime import UTC, datetime
 from importlib import import_module, metadata
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from distributed import Client, Future, Status, Worker, WorkerPlugin, get_worker
 from distributed.scheduler import KilledWorker
@@ -36,14 +36,23 @@ from distributed.scheduler import KilledWorker
 from ...data_loaders.atomic import replacing
 from ...solvers.registration import entries
 from ..environment import environment, version
-from ..errors import EngineError, StorageError, first_line
+from ..errors import EngineError, SolverError, StorageError, first_line
 from ..hashing import canonical_json, hash_files
 from ..loading import SolverSpec
-from ..planning.fingerprint import files_beside, installed_version, numeric_versions, source_files
+from ..planning.fingerprint import (
+    files_beside,
+    installed_version,
+    kernel_code,
+    numeric_versions,
+    source_files,
+)
 from ..storage import storing
 from ..words import plural
 from .jobs import Ended, Event, Job, Outcome, Started, Waiting
 from .local import LocalPool
+
+if TYPE_CHECKING:
+    from ..evaluation.svm import Problem
 
 # Seconds between two looks at the scheduler, until it must answer, and for a last word.
 _POLL, _ANSWER, _FAREWELL = 0.1, 15.0, 5.0
@@ -147,6 +156,9 @@ class Parcel:
         if self.needs != needs_of(work.solver):
             what = self.needs[0]
             raise UnfitError(f"{what} is missing or not that of the command; install the same")
+        problem = getattr(work, "problem", None)
+        if problem is not None and problem.kernel_code:
+            _check_kernel(problem)
         if not self.file:
             return self.job
         digest = hashlib.sha256(pickle.dumps(sorted(self.files.items()))).hexdigest()
@@ -185,6 +197,17 @@ def packed(job: Job, files: dict[str, dict[str, bytes]]) -> Parcel:
     if work.solver not in files:
         files[work.solver] = {name: file.read_bytes() for name, file in files_beside(path).items()}
     return Parcel(job, path.name, files[work.solver])
+
+
+def _check_kernel(problem: Problem) -> None:
+    """Kernels in files of the user's do not travel: they must be the same at the same place."""
+    name = problem.kernel["name"]
+    try:
+        found = kernel_code(name)
+    except SolverError:
+        found = ""
+    if found != problem.kernel_code:
+        raise UnfitError(f"the kernel {name} is missing or not that of the command; share its disk")
 
 
 def needs_of(solver: str) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from ...data_loaders.atomic import replacing
 from ...solvers.registration import entries
 from ..environment import git
 from ..errors import SolverError
-from ..hashing import hash_files
+from ..hashing import hash_files, hash_json
 from ..loading import SolverSpec
 from ..storage import storing
 
@@ -203,6 +203,27 @@ def _hash_of_code(content: bytes) -> str:
             del node.body[0]
     code = b"syntax\0" + ast.dump(tree).encode("utf-8", "surrogatepass")
     return hashlib.sha256(code).hexdigest()
+
+
+def kernel_code(name: str) -> str:
+    """The hash of the code of a kernel from outside the project; empty for one of the project.
+
+    Raises
+    ------
+    SolverError
+        If there is no code.
+    """
+    if ":" not in name:
+        return ""
+    spec = SolverSpec.parse(name).checked()
+    if spec.path is not None:
+        own = files_beside(spec.path)
+        packages = sorted({installed_version(each) for each in _packages_named(own.values())})
+        return hash_json([packages, {each: code_hash(file) for each, file in own.items()}])
+    package, file = str(spec.module).partition(".")[0], spec.located()
+    if file is None:
+        raise SolverError(f"{name}: its code cannot be found")
+    return hash_json([installed_version(package), code_hash(file)])
 
 
 def code_hash(file: Path) -> str:

@@ -195,6 +195,8 @@ class ReferenceQuestion:
         Why there is none by the task's own account; empty if there is to be one.
     timeout : float
         Seconds of solving.
+    foreign : bool
+        Whether the work runs code from outside the project.
     """
 
     key: ReferenceKey
@@ -203,6 +205,7 @@ class ReferenceQuestion:
     work: Callable[[DatasetInfo], ReferenceWork]
     without: str
     timeout: float
+    foreign: bool = False
 
 
 def preflight(
@@ -263,7 +266,8 @@ def preflight(
                 references[wanted.key] = info if isinstance(info, str) else wanted.without
                 return None
             work = replace(wanted.work(info), lookup=not computes)
-            return Job(f"computing the reference optimum of {wanted.about}", work, longer, threads)
+            tag = f"computing the reference optimum of {wanted.about}"
+            return Job(tag, work, longer, threads, wanted.foreign)
 
         def take(outcome: Outcome) -> None:
             if outcome.status == "done":

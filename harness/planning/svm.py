@@ -21,13 +21,14 @@ from ..evaluation.svm import (
     ReferenceInfo,
     ReferenceWork,
     StoppingRules,
+    shown_kernel,
 )
 from ..hashing import canonical_json, hash_json
 from ..results.svm import Record
 from ..study.model import REFERENCE, Budget, SolverEntry, run_limits
 from ..study.names import is_foreign
 from ..study.svm import Study, Task
-from .fingerprint import key_parts, numeric_versions
+from .fingerprint import kernel_code, key_parts, numeric_versions
 from .plan import Details, Kind, Run
 from .preflight import (
     DatasetInfo,
@@ -148,6 +149,7 @@ class SVMKind(Kind):
                     work=work,
                     without=task.why_no_reference,
                     timeout=study.reference.timeout,
+                    foreign=is_foreign(task.kernel),
                 )
 
     def skip_reason(self, study: Study, task: Task, entry: SolverEntry, info: SolverInfo) -> str:
@@ -255,7 +257,8 @@ class SVMKind(Kind):
             params=params,
             task={
                 "fingerprint": None if dataset is None else dataset.fingerprint,
-                "kernel": problem.kernel,
+                "kernel": problem.shown_kernel,
+                **({"kernel_code": problem.kernel_code} if problem.kernel_code else {}),
                 "C": problem.C,
                 "fit_intercept": problem.fit_intercept,
                 "checkpoint_factor": budget.checkpoint_factor,
@@ -276,7 +279,7 @@ class SVMKind(Kind):
             "params": canonical_json(params),
             "dataset": task.dataset,
             "dataset_params": canonical_json(task.dataset_params),
-            "kernel": canonical_json({**problem.kernel, **tuned}),
+            "kernel": canonical_json({**problem.shown_kernel, **tuned}),
             "C": None if "C" in task.tune else task.C,
             "fit_intercept": task.fit_intercept,
             "other_problem": other_problem,
@@ -291,7 +294,7 @@ class SVMKind(Kind):
             seed=seed,
             limits=limits,
             n_train=None if dataset is None else dataset.n_train,
-            foreign=is_foreign(entry.name) or outside,
+            foreign=is_foreign(entry.name) or is_foreign(task.kernel) or outside,
             skip_reason=skipped,
             failure=failure or info.traits.get("missing", ""),
             traits=info.traits,
@@ -332,6 +335,8 @@ class SVMKind(Kind):
 def _with_gamma(task: Task, info: DatasetInfo | str) -> Task:
     # A study that was built in Python was never completed.
     task = task if task.C is not None else task.completed(folder=task.folder)
+    if is_foreign(task.kernel):
+        task = task.with_kernel_code(kernel_code(task.kernel))
     return task if isinstance(info, str) else task.with_gamma(info.default_gamma)
 
 
@@ -364,7 +369,7 @@ def _describe_task(task: Task, info: DatasetInfo | str) -> dict[str, Any]:
         "label": task.label,
         "dataset": task.dataset,
         "dataset_params": dict(task.dataset_params),
-        "kernel": task.kernel_description,
+        "kernel": shown_kernel(task.kernel_description),
         "C": task.problem(0).C,
         "fit_intercept": task.fit_intercept,
         "reference": not task.why_no_reference,

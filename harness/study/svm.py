@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ...solvers.kernels import Kernel, kernel_class, kernel_names
 from ..errors import StudyError
-from ..evaluation.svm import Fold, Problem
+from ..evaluation.svm import Fold, Problem, shown_kernel
+from ..loading import SolverSpec
 from .grid import Axes
 from .model import (
     LIST_OPTIONS,
@@ -24,7 +26,14 @@ from .model import (
     StudyBase,
     StudyPart,
 )
-from .names import dataset_names, find, imported_names, is_users_file, registered_source
+from .names import (
+    dataset_names,
+    find,
+    imported_names,
+    is_foreign,
+    is_users_file,
+    registered_source,
+)
 
 MAX_FOLDS = 1000
 #: Parameters of kernels that every estimator with a kernel takes.
@@ -106,6 +115,7 @@ class Task(DatasetTask):
     reference: bool = True
     folds: Annotated[int, Field(ge=2, le=MAX_FOLDS)] | None = None
     tune: dict[str, Annotated[list[float], Field(min_length=1)]] = Field(default_factory=dict)
+    _kernel_code: str = PrivateAttr(default="")
 
     axes: ClassVar[Axes] = Axes(
         keys=("dataset", "kernel", *_SHARED, "C", "fit_intercept"),
@@ -117,6 +127,8 @@ class Task(DatasetTask):
     @field_validator("kernel")
     @classmethod
     def _check_kernel(cls, name: str) -> str:
+        if is_foreign(name):
+            return name
         if name not in kernel_names() or not kernel_class(name).evaluates:
             known = [each for each in kernel_names() if kernel_class(each).evaluates]
             raise PydanticCustomError(
@@ -129,7 +141,10 @@ class Task(DatasetTask):
     def _check_shared(cls, value: Any, info: ValidationInfo) -> Any:
         """The kernel checks a parameter that it has; of others it takes the default alone."""
         kernel, name = _kernel_so_far(info), str(info.field_name)
-        if kernel is not None and value != cls.model_fields[name].default:
+        given = value != cls.model_fields[name].default
+        if given and is_foreign(info.data.get("kernel") or ""):
+            raise ValueError("give the parameters of a kernel of your own in kernel_params")
+        if given and kernel is not None:
             kernel.of({name: value})
         return value
 
@@ -171,6 +186,8 @@ class Task(DatasetTask):
     @property
     def kernel_description(self) -> dict[str, Any]:
         """The kernel's name and the parameters that it has."""
+        if is_foreign(self.kernel):
+            return {"name": self.kernel, **self.kernel_params}
         cls = kernel_class(self.kernel)
         shared = {name: self._value(name) for name in _SHARED}
         own = cls.of(self.kernel_params).describe()
@@ -181,9 +198,10 @@ class Task(DatasetTask):
     @property
     def kernel_parameters(self) -> dict[str, Any]:
         """The kernel as an estimator's parameters: ``kernel``, ``gamma`` and so on."""
-        description = self.kernel_description
-        shared = {name: description.pop(name) for name in _SHARED if name in description}
-        return {"kernel": self.kernel if len(description) == 1 else description, **shared}
+        description = shown_kernel(self.kernel_description)
+        own = is_foreign(self.kernel)
+        shared = {k: description.pop(k) for k in _SHARED if k in description and not own}
+        return {"kernel": description["name"] if len(description) == 1 else description, **shared}
 
     def _value(self, name: str) -> Any:
         """A key of the problem, or the first of the values that it is chosen from."""
@@ -192,7 +210,7 @@ class Task(DatasetTask):
     @property
     def facets(self) -> dict[str, Any]:
         """Of the kernel's parameters only those that it has."""
-        kernel = self.kernel_description
+        kernel = shown_kernel(self.kernel_description)
         name = kernel.pop("name")
         return {
             "dataset": self.dataset,
@@ -219,6 +237,7 @@ class Task(DatasetTask):
             self.fit_intercept,
             self.folder,
             fold=None if self.folds is None else Fold.of_seed(self.folds, seed),
+            kernel_code=self._kernel_code,
         )
 
     def completed(self, where: str = "", folder: str | None = None) -> Self:
@@ -236,7 +255,20 @@ class Task(DatasetTask):
             values["C"] = 1.0 if source is None else float(source.default_C)
         if source is not None and task._lacks_gamma and source.default_gamma is not None:
             values["gamma"] = float(source.default_gamma)
+        if is_foreign(task.kernel):
+            values["kernel"] = SolverSpec.parse(task.kernel, folder).checked().text
         return task.model_copy(update=values)
+
+    def portable(self, results: Path) -> dict[str, Any]:
+        file, _, name = self.kernel.rpartition(":")
+        own = {"kernel": f"{self._from(results, file)}:{name}"} if file.endswith(".py") else {}
+        return super().portable(results) | own
+
+    def with_kernel_code(self, code: str) -> Self:
+        """The task with the hash of the code of its own kernel."""
+        task = self.model_copy()
+        task._kernel_code = code
+        return task
 
     def with_gamma(self, gamma: float | None) -> Self:
         """The task with this kernel width if it needs one and has none."""
@@ -244,16 +276,15 @@ class Task(DatasetTask):
 
     @property
     def _lacks_gamma(self) -> bool:
-        tuned = "gamma" in self.tune
-        return (
-            self.gamma is None and not tuned and "gamma" in kernel_class(self.kernel).parameters()
-        )
+        if self.gamma is not None or "gamma" in self.tune or is_foreign(self.kernel):
+            return False
+        return "gamma" in kernel_class(self.kernel).parameters()
 
 
 def _kernel_so_far(info: ValidationInfo) -> type[Kernel] | None:
     """The kernel of a task whose fields are being checked; None if there is none of that name."""
     name = info.data.get("kernel")
-    return None if name is None else kernel_class(name)
+    return None if name is None or is_foreign(name) else kernel_class(name)
 
 
 class Study(StudyBase):

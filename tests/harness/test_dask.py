@@ -34,6 +34,7 @@ from marginbench.harness.execution.dask import (
 )
 from marginbench.harness.execution.jobs import Ended, Job, Limits, Outcome, Started
 from marginbench.harness.loading import load_class
+from marginbench.harness.planning.fingerprint import kernel_code
 from marginbench.harness.planning.preflight import DescribeWork
 
 from ..faults.clusters import DaskCluster
@@ -95,6 +96,19 @@ def test_a_maker_in_a_file_travels_too(own: Path, tmp_path: Path) -> None:
     found = parcel.unpacked(tmp_path / "there").work
     assert isinstance(found, EstimatorWork)
     assert Path(found.solver.rpartition(":")[0]).read_text() == OWN
+
+
+def test_a_kernel_in_a_file_must_be_the_same_there(own: Path, tmp_path: Path) -> None:
+    name = f"{own}:SCALE"
+    problem = replace(PROBLEM, kernel={"name": name}, kernel_code=kernel_code(name))
+    parcel = packed(Job("tag", FitWork(problem, "SMO", {}, 2.0), Limits({}, 1.0)), {})
+    assert parcel.unpacked(tmp_path) == parcel.job
+    (own.parent / "inner/helper.py").write_text("SCALE = 4\n")
+    with pytest.raises(UnfitError, match=r"own\.py:SCALE is missing or not that of the command"):
+        parcel.unpacked(tmp_path)
+    own.unlink()
+    with pytest.raises(UnfitError, match=r"own\.py:SCALE is missing"):
+        parcel.unpacked(tmp_path)
 
 
 def test_a_registered_solver_needs_nothing_but_marginbench(tmp_path: Path) -> None:

@@ -111,7 +111,6 @@ def test_solvers_of_other_libraries_are_tuned_as_well(run: Run, tmp_path: Path) 
     assert "skipped" not in run("study", "validate", "mine.toml")[1]
 
 
-@pytest.mark.xfail(strict=True, reason="to come with one way of judging for all kernels")
 def test_a_kernel_in_a_file_of_ones_own(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from marginbench.solvers import Linear\n\n\nclass Mine(Linear):\n    pass\n"
@@ -121,6 +120,15 @@ def test_a_kernel_in_a_file_of_ones_own(run: Run, tmp_path: Path) -> None:
         '[[solver]]\nname = "SMO"\n'
     )
     assert run("study", "validate", "mine.toml")[0] == 0
+    for text, words in (
+        (':Mine"', ':Absent"'),
+        (':Mine"', ':Mine"\ngamma = 2.0'),
+    ):
+        study = (tmp_path / "mine.toml").read_text()
+        (tmp_path / "wrong.toml").write_text(study.replace(text, words))
+        code, _, err = run("study", "validate", "wrong.toml")
+        assert (code, err.count("\n")) == (2, 1)
+        assert "Absent" in err or "in kernel_params" in err
 
 
 def test_validation_says_what_is_wrong(run: Run, tmp_path: Path) -> None:

@@ -1,0 +1,110 @@
+"""Kernels in a user's file: judged like those of the project, and known by their code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from marginbench import run
+from marginbench.harness.errors import SolverError
+from marginbench.harness.evaluation.measurement import measure
+from marginbench.harness.evaluation.svm import FitWork, Problem
+from marginbench.harness.loading import load_kernel
+from marginbench.harness.planning.fingerprint import kernel_code
+from marginbench.harness.results.journal import Journal
+from marginbench.harness.results.svm import Record
+
+KERNELS = """
+import numpy as np
+from marginbench.solvers.kernels import RBF
+
+NOTHING = 3
+
+
+class Mine(RBF):
+    pass
+
+
+def quadratic(A, B):
+    return np.asarray(A @ B.T) ** 2
+"""
+PROBLEM = Problem(
+    "checkers", {"n_train": 200, "n_test": 100}, {"name": "rbf", "gamma": 10.0}, 1.0, False
+)
+STUDY = """
+name = "own"
+[[task]]
+dataset = "checkers"
+dataset_params = { n_train = 200, n_test = 100 }
+kernel = "mine.py:quadratic"
+C = 1.0
+[[solver]]
+name = "SMO"
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(KERNELS)
+    return path
+
+
+def test_a_class_of_ones_own_is_judged_as_that_of_the_project(file: Path) -> None:
+    params = {"kernel": "rbf", "gamma": 10.0, "C": 1.0, "random_state": 0}
+    expected = measure(FitWork(PROBLEM, "SMO", params, 1.5), lambda message: None)
+    own = replace(PROBLEM, kernel={"name": f"{file}:Mine", "gamma": 10.0})
+    given = params | {"kernel": {"name": "mine.py:Mine", "gamma": 10.0}}
+    found = measure(FitWork(own, "SMO", given, 1.5), lambda message: None)
+    assert found["status"] == "converged"
+    for name in ("counters", "primal", "dual", "test_error", "n_support", "n_iter"):
+        assert found[name] == expected[name], name
+
+
+def test_a_function_is_a_kernel(file: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    kernel = load_kernel({"name": f"{file}:quadratic"})
+    points = kernel.prepare(X, "float64")
+    np.testing.assert_allclose(kernel.block(points, points), (X @ X.T) ** 2)
+
+
+@pytest.mark.parametrize(
+    "kernel", [{"name": "NOTHING"}, {"name": "quadratic", "a": 1.0}, {"name": "Absent"}]
+)
+def test_what_is_no_kernel_is_refused(kernel: dict[str, object], file: Path) -> None:
+    with pytest.raises(SolverError, match=r"is no kernel: give a class|defines no class 'Absent'"):
+        load_kernel({**kernel, "name": f"{file}:{kernel['name']}"})
+
+
+def test_the_code_counts_and_the_folder_does_not(file: Path, tmp_path: Path) -> None:
+    before = kernel_code(f"{file}:Mine")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/mine.py").write_text(f"{KERNELS}\n# a comment\n")
+    assert kernel_code(f"{tmp_path}/other/mine.py:Mine") == before
+    file.write_text(KERNELS.replace("** 2", "** 3"))
+    assert kernel_code(f"{file}:Mine") != before
+    assert kernel_code("rbf") == ""
+
+
+def test_a_study_with_it_runs_and_runs_again_when_it_changes(file: Path, tmp_path: Path) -> None:
+    study = tmp_path / "own.toml"
+    study.write_text(STUDY)
+
+    def record() -> Record:
+        run(study, out=tmp_path / "results", quiet=True)
+        (found,) = Journal(tmp_path / "results").records()
+        assert isinstance(found, Record)
+        return found
+
+    first, again = record(), record()
+    assert (first.status, first.kernel) == ("converged", '{"name":"mine.py:quadratic"}')
+    assert 0 <= first.suboptimality < 1e-2
+    assert (again.key, again.started_at) == (first.key, first.started_at)
+    assert str(tmp_path) not in (tmp_path / "results/study.json").read_text()
+    file.write_text(KERNELS.replace("** 2", "** 3"))
+    changed = record()
+    assert changed.key != first.key
+    assert changed.primal != first.primal
