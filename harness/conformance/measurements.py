@@ -191,7 +191,7 @@ def _compare_with_optimum(subject: Subject, points: Points, C: float, *, bias: b
     solver = subject.limited(
         _EPOCHS, n, C=C, fit_intercept=bias, tol=_TOL, dtype="float64", **nu
     ).fit(*points)
-    found = _evaluated(subject, solver, points, C, bias=bias).primal
+    found = _evaluated(subject, solver.model_, points, C, bias=bias).primal
     if found is None:
         raise NotApplicableError("its model has no w whose objective could be computed")
     at = f"with C={C:g}{', with bias' if bias else ''}"
@@ -223,32 +223,28 @@ def certificate(subject: Subject) -> None:
 def _check_dual_points(subject: Subject, points: Points, C: float, *, bias: bool) -> None:
     watch = Watch()
     solver = subject.make(C=C, fit_intercept=bias, dtype="float64").fit(*points, monitor=watch)
-    evaluator = subject.evaluator(points, C, bias=bias)
-    for seen in watch.seen[:: max(1, len(watch.seen) // 20)]:
-        if evaluator.evaluate(seen.model).dual is None:
+    sampled = watch.seen[:: max(1, len(watch.seen) // 20)]
+    models: list[tuple[str, Any]] = [("a checkpoint is", seen.model) for seen in sampled]
+    gap = math.inf
+    for words, model in [*models, ("the coefficients are", solver.model_)]:
+        found = _evaluated(subject, model, points, C, bias=bias).gap
+        if found is None:
             raise MendError(
-                f"with C={C:g} a checkpoint is no dual point (0 <= y_i coef_i <= C"
+                f"with C={C:g} {words} no dual point (0 <= y_i coef_i <= C"
                 f"{', sum coef_i = 0' if bias else ''}); clip each step, or set certificate = None"
             )
-    final = _evaluated(subject, solver, points, C, bias=bias)
-    if final.gap is None:
-        raise MendError(
-            f"with C={C:g} the coefficients are no dual point (0 <= y_i coef_i <= C"
-            f"{', sum coef_i = 0' if bias else ''}); clip each step, or set certificate = None"
-        )
+        gap = found
     tol = float(solver.get_params().get("tol", 1e-3))
-    if solver.status_ == "converged" and final.gap > len(points.y) * C * (tol + _NOISE):
+    if solver.status_ == "converged" and gap > len(points.y) * C * (tol + _NOISE):
         raise MendError(
             f"with C={C:g} it says converged, but the duality gap is "
-            f"{final.gap / (len(points.y) * C):.3g} and tol={tol:g}, in units of the mean loss"
+            f"{gap / (len(points.y) * C):.3g} and tol={tol:g}, in units of the mean loss"
         )
 
 
-def _evaluated(
-    subject: Subject, solver: Solver, points: Points, C: float, *, bias: bool
-) -> Evaluation:
+def _evaluated(subject: Subject, model: Any, points: Points, C: float, *, bias: bool) -> Evaluation:
     try:
-        return subject.evaluator(points, C, bias=bias).evaluate(solver.model_)
+        return subject.evaluator(points, C, bias=bias).evaluate(model)
     except EvaluationError as error:
         raise MendError(f"{error}; return a model such as problem.expansion(coef)") from None
 
