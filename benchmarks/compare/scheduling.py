@@ -128,8 +128,7 @@ def _execute_nothing(topic: str, parcel: bytes) -> bytes:
     pickle.loads(parcel)
     worker = get_worker()
     machine = worker.plugins["marginbench"].machine
-    began = {"address": worker.address, "machine": machine.name}
-    worker.log_event(topic, {"key": worker.get_current_task(), **began})
+    worker.log_event(topic, (worker.get_current_task(), worker.address, machine.name))
     done = Outcome("done", dict(_OUTCOME))
     return pickle.dumps(Reply(worker.address, machine, "2026-01-01T00:00:00+00:00", done))
 
