@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from marginbench.data_loaders import load
 from marginbench.data_loaders.content import Content, Part
 from marginbench.data_loaders.datasets import libsvm_text
 from marginbench.data_loaders.errors import DataError
@@ -42,12 +41,3 @@ def test_all_rows_may_be_tested():
 def test_too_few_rows_are_refused():
     with pytest.raises(DataError, match="adult-sample: 22697 rows"):
         libsvm_text.sample(numbered(22_697), {"test": "rest"})
-
-
-def test_facts(real_mirror):
-    rest, everything = (load("adult-sample", {"test": test}) for test in ("rest", "all"))
-    assert (rest.n_train, rest.n_test, rest.n_features) == (22_697, 9_864, 123)
-    assert everything.n_test == 32_561
-    assert np.sum(rest.y_train == 1) + np.sum(rest.y_test == 1) == 7_841
-    assert np.sum(everything.y_test == 1) == 7_841
-    np.testing.assert_array_equal(rest.y_train, everything.y_train)

@@ -127,11 +127,6 @@ def test_check_finds_a_value_that_is_not_finite(monkeypatch, store, value):
     )
 
 
-def test_check_accepts_what_is_right():
-    check(example(), "mine")
-    check(changed(example(), csr_matrix), "mine")
-
-
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [

@@ -95,11 +95,6 @@ def test_refuses_an_empty_file_and_one_class_only(tmp_path):
     assert "one class only (every label is 1)" in refusal(tmp_path / "data", b"1,0,0,0\n1,1,1,1\n")
 
 
-def test_regular_text_does_not_need_the_line_reader(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_text, "_by_line", None)
-    np.testing.assert_array_equal(read(tmp_path / "data", TEXT).X, X)
-
-
 #: Words and line ends that one of the two readers might take for something else.
 ODD_WORDS = b"""+1 .5 5. 1e3 1E-3 1e400 1e-400 4.9e-324 nan inf Infinity 0x1p3 1_0 NA NULL true
     "1" '1' \\1 1e e1 --1 . - 1d3 1;2 #1 -0 00012""".split()

@@ -53,12 +53,6 @@ def test_a_mirror_folder_is_read_in_place(tiny, mirror, monkeypatch, cache):
     assert cached_names(cache) == ["tiny.parquet"]
 
 
-def test_an_address_can_be_the_mirror(tiny, server, monkeypatch, cache):
-    monkeypatch.setenv("MARGINBENCH_MIRROR", server + "/")
-    assert load(tiny()).X_train.shape == (4, 4)
-    assert cached_names(cache) == ["tiny.parquet"]
-
-
 @pytest.mark.parametrize("mirror_is", ["empty folder", "address without the file", "not set"])
 def test_public_addresses_come_last(tiny, server, tmp_path, monkeypatch, mirror_is):
     if mirror_is == "empty folder":
@@ -105,40 +99,6 @@ def test_a_silent_server_is_not_waited_for(tiny, serving, monkeypatch):
 
     monkeypatch.setattr(downloads, "TIMEOUT_S", 0.2)
     assert "(no answer in 0.2 s)" in refusal(tiny(url=serving(Silent)))
-
-
-def test_a_broken_download_is_not_kept(tiny, serving, cache, monkeypatch):
-    class Broken(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
-            self.wfile.write(b"+1 1:1\n-1 1:2\n")
-
-        def log_message(self, *args):
-            pass
-
-    monkeypatch.setattr(downloads, "PAUSE_S", 0.01)
-    message = refusal(tiny(url=serving(Broken)))
-    assert (
-        "(download failed: the connection broke off, in 4 attempts; 14 of 1000 bytes came)"
-    ) in message
-    assert cached_names(cache) == []
-
-
-def test_a_page_in_place_of_the_file_is_not_taken_for_data(tiny, serving):
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"<!DOCTYPE html>\n<p>Gone</p>\n")
-
-        def log_message(self, *args):
-            pass
-
-    address = serving(Page)
-    message = refusal(tiny(url=address))
-    assert f"{address}/tiny/tiny.trn, line 1: label '<!DOCTYPE' is not" in message
 
 
 class Resumable(BaseHTTPRequestHandler):
@@ -251,14 +211,6 @@ def write(path: Path, files: dict[str, bytes]) -> None:
             archive.writestr(name, data)
 
 
-def test_an_archive_of_a_mirror_folder_is_read_in_place(zipped, mirror, monkeypatch):
-    source, _ = zipped
-    monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
-    data = load(source)
-    assert data.X_train.toarray().tolist() == [[0.5, 0, -2, 0], [0, 1e-3, 0, 0]]
-    assert data.y_test.tolist() == [-1, 1]
-
-
 def test_a_file_by_itself_comes_before_the_archive(zipped, mirror, monkeypatch):
     source, path = zipped
     monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
@@ -300,17 +252,6 @@ def test_a_wrong_line_in_an_archive_has_a_number(zipped, mirror, monkeypatch):
     monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
     write(path, {"tiny.trn": SHORT, "tiny.tst": TEST + b"+1 1:nan\n"})
     assert refusal(source) == f"{path}:tiny.tst, line 3: the value of '1:nan' is not finite"
-
-
-def test_both_places_of_a_mirror_are_named_when_the_file_is_in_neither(
-    zipped, tmp_path, monkeypatch
-):
-    source, _ = zipped
-    monkeypatch.setenv("MARGINBENCH_MIRROR", str(tmp_path / "none"))
-    message = refusal(source)
-    assert f"{tmp_path}/none/tiny/tiny.trn (no such file)" in message
-    assert f"{tmp_path}/none/tiny/both.zip:tiny.trn (no such file)" in message
-    assert "http://127.0.0.1:9/none (no connection)" in message
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])

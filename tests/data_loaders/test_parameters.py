@@ -78,14 +78,6 @@ def test_other_values_are_refused(tiny, value, hint):
     )
 
 
-def test_the_pinned_fingerprint_is_that_of_the_raw_content(tiny):
-    with pytest.raises(DataError, match="expected fingerprint 0000") as caught:
-        load(classes(tiny, fingerprint="0" * 64))
-    pinned = classes(tiny, fingerprint=str(caught.value).split()[-1])
-    for positive in (0, 1, 2, "none"):
-        load(pinned, {"positive": positive})
-
-
 @pytest.mark.parametrize(
     ("name", "params"),
     [

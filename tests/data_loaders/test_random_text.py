@@ -88,19 +88,10 @@ def test_memory_is_a_small_multiple_of_the_points():
 @pytest.mark.parametrize(
     ("params", "complaint"),
     [
-        ({"n_train": 1}, "n_train must be between 2 and 100000000, got 1"),
-        ({"n_test": 0}, "n_test must be between 2 and 100000000, got 0"),
-        ({"n_features": 9}, "n_features must be between 10 and 2147483647, got 9"),
-        ({"n_features": 1e10}, "got 10000000000"),
-        ({"n_train": 2.5}, "n_train must be an integer, got 2.5"),
-        ({"n_train": True}, "n_train must be an integer, got True"),
-        ({"n_train": None}, "n_train must be an integer, got None"),
         ({"seed": -1}, "seed must be 0 or more, got -1"),
         ({"density": 0.6}, "density must be a number between 1 / n_features = 1e-05 and 0.5"),
         ({"density": 1e-6}, "got 1e-06"),
-        ({"density": "thin"}, "got 'thin'"),
         ({"density": True}, "got True"),
-        ({"density": float("nan")}, "got nan"),
         ({"n_trian": 16}, "unknown parameter 'n_trian' (did you mean 'n_train'?)"),
     ],
 )

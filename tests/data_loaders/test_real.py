@@ -33,6 +33,7 @@ def positives(y: np.ndarray) -> int:
 @pytest.mark.parametrize(
     ("name", "shapes", "n_positive"),
     [
+        ("adult", (32561, 16281, 123), (7841, 3846)),
         ("ijcnn1", (49990, 91701, 22), (4853, 8712)),
         ("cod-rna", (59535, 271617, 8), (19845, 90539)),
         ("mnist", (60000, 10000, 784), (5851, 974)),
@@ -47,21 +48,25 @@ def test_sizes_and_classes_of_sets_published_in_two_parts(real_data, name, shape
     assert data.X_train.dtype == data.X_test.dtype == np.float32
     assert data.y_train.dtype == np.int8
     assert set(np.unique(data.y_train)) == {-1, 1}
-    assert issparse(data.X_train) == (name == "reuters_moneyfx")
+    assert issparse(data.X_train) == (name in ("reuters_moneyfx", "adult"))
     assert verify(name).state == "ok"
 
 
 @pytest.mark.parametrize(
     ("name", "shapes", "n_positive"),
-    [("heart", (180, 90, 13), 120), ("covtype-sample", (14503, 7251, 54), 10663)],
+    [
+        ("heart", (180, 90, 13), 120),
+        ("covtype-sample", (14503, 7251, 54), 10663),
+        ("adult-sample", (22697, 9864, 123), 7841),
+    ],
 )
 def test_sizes_and_classes_of_sets_published_in_one_part(real_data, name, shapes, n_positive):
     data = real_data(name)
     assert (data.n_train, data.n_test, data.n_features) == shapes
     assert positives(data.y_train) + positives(data.y_test) == n_positive
-    assert isinstance(data.X_train, np.ndarray)
+    assert issparse(data.X_train) == (name == "adult-sample")
     assert data.X_train.dtype == np.float32
-    # Every third row: the parts are alike.
+    # Every third row, or a draw: the parts are alike.
     shares = positives(data.y_train) / data.n_train, positives(data.y_test) / data.n_test
     assert shares[0] == pytest.approx(shares[1], abs=0.02)
 
@@ -116,7 +121,7 @@ def test_the_scale_of_the_sample_of_covertype(real_data):
     assert (data.X_train.min(), data.X_train.max()) == (0, 1)
 
 
-@pytest.mark.parametrize(("name", "seconds"), [("mnist", 5), ("cod-rna", 5), ("ijcnn1", 5)])
+@pytest.mark.parametrize(("name", "seconds"), [("mnist", 5), ("cod-rna", 5), ("adult", 3)])
 def test_reading_is_fast(real_data, tmp_path, name, seconds):
     real_data(name)
     source = find(name)

@@ -76,13 +76,10 @@ def test_breast_cancer():
     ("name", "complaint"),
     [
         ("adlut", "unknown dataset 'adlut' (did you mean 'adult'?)"),
-        ("Digits", "unknown dataset 'Digits' (did you mean 'digits'?)"),
-        ("breast_cancer", "(did you mean 'breast-cancer'?)"),
         (
             "zzz",
             "unknown dataset 'zzz' (known: adult, adult-sample, astro-ph, aut-avn, breast-cancer, ",
         ),
-        ("codrna", "unknown dataset 'codrna' (did you mean 'cod-rna'?)"),
         ("a\nb", "unknown dataset 'a\\nb' (known: "),
     ],
 )
@@ -101,7 +98,7 @@ def test_only_generators_take_parameters():
 
 @pytest.mark.parametrize(
     "name",
-    ["", "Two Words", "../up", "dot.ted", ".hidden", "unlike:a", "like:", "like:like:a", "like:/a"],
+    ["", "Two Words", "../up", "dot.ted", ".hidden", "like:a"],
 )
 def test_a_source_has_a_name_fit_for_a_file(tiny, name):
     with pytest.raises(DataError, match="dataset name"):

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from marginbench.data_loaders import DataError, content as content_module, transforms
+from marginbench.data_loaders import content as content_module, transforms
 from marginbench.data_loaders.content import Content, Part
 
 
@@ -56,32 +56,11 @@ def test_scales_are_fitted_to_the_training_part(store, scale, scaler, monkeypatc
         np.testing.assert_array_equal(made.train.X[:, varying].max(axis=0), 1)
 
 
-@pytest.mark.parametrize("store", [np.array, csr_matrix])
-@pytest.mark.parametrize("params", [{"scale": "none"}, {}])
-def test_no_scale_changes_storage_only(store, params):
-    content = raw(store)
-    made = transforms.tabular(content, params)
-    np.testing.assert_array_equal(made.train.X, dense(content.train).astype(np.float32))
-    assert made.train.X.dtype == np.float32
-
-
-def test_an_unknown_scale_is_a_programming_error():
-    with pytest.raises(ValueError, match="no such scale: 'max'"):
-        transforms.tabular(raw(), {"scale": "max"})
-
-
 def test_moments_are_rounded_once():
     X = np.array([[1e16, 0.1], [1.0, 0.2], [-1e16, 0.3]])
     mean, deviation = transforms.moments(X)
     assert mean.tolist() == [1 / 3, math.fsum(X[:, 1]) / 3]
     np.testing.assert_allclose(deviation, X.std(axis=0), rtol=1e-12)
-
-
-def test_sparse_storage_is_kept():
-    made = transforms.as_float32(raw(csr_matrix), {})
-    assert isinstance(made.train.X, csr_matrix)
-    assert made.train.X.dtype == np.float32
-    assert made.train.y.dtype == np.int8
 
 
 @pytest.mark.parametrize(
@@ -97,15 +76,6 @@ def test_labels(positive, expected, dtype):
 def pixels() -> Content:
     X = np.array([[0, 255, 51], [0, 0, 0], [3, 4, 0]], dtype=np.float32)
     return Content(Part(X, np.array([0, 1, 2])), Part(X[::-1].copy(), np.array([2, 1, 0])))
-
-
-def test_pixels_are_fractions():
-    made = transforms.images(pixels(), {"positive": 1})
-    expected = (np.array([[0, 255, 51], [0, 0, 0], [3, 4, 0]]) / 255).astype(np.float32)
-    np.testing.assert_array_equal(made.train.X, expected)
-    np.testing.assert_array_equal(made.test.X, expected[::-1])
-    assert made.train.X.dtype == np.float32
-    assert made.train.y.tolist() == [-1, 1, -1]
 
 
 def test_images_of_norm_one():
@@ -124,13 +94,3 @@ def test_every_row(store):
     assert content.test.y.tolist() == [2, 5]
     np.testing.assert_array_equal(dense(content.test)[:, 0], content.test.y)
     assert transforms.every(rows, 3, first=0).test.y.tolist() == [0, 3, 6]
-
-
-def test_the_last_rows():
-    rows = Part(np.arange(7.0)[:, None], np.arange(7))
-    content = transforms.last(rows, "file", 2)
-    assert content.train.y.tolist() == [0, 1, 2, 3, 4]
-    assert content.test.y.tolist() == [5, 6]
-    np.testing.assert_array_equal(content.test.X[:, 0], [5, 6])
-    with pytest.raises(DataError, match=r"^file: 7 rows, but the last 7 alone are the test part"):
-        transforms.last(rows, "file", 7)

@@ -165,6 +165,29 @@ def read_tar(path: Path, data: bytes, **kwargs):
     return cifar.read_binary({"it": LocalFile(path, str(path), **kwargs)}, {}, name="it")
 
 
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"data_batch_4.bin": None}, "the archive has no file 'data_batch_4.bin'"),
+        ({"data_batch_2.bin": bytes(3072)}, "data_batch_2.bin: 3072 bytes, not a whole number of"),
+        ({"test_batch.bin": b""}, "test_batch.bin: 0 bytes, not a whole number of records of 3073"),
+        (
+            {"data_batch_3.bin": bytes(3073) + b"\x0a" + bytes(3072)},
+            "data_batch_3.bin: the label of record 2 is 10, not one of 0 to 9",
+        ),
+    ],
+)
+def test_an_archive_that_is_not_cifar_is_refused(tmp_path, changes, complaint):
+    members = [member(k, d) for k, d in (RECORDS | changes).items() if d is not None]
+    assert complaint in refusal(read_tar, tmp_path / "it", tar(*members))
+
+
+@pytest.mark.parametrize("cut", [0, 5000, -9])
+def test_a_cut_archive_is_refused(tmp_path, cut):
+    data = gzip.compress(tar(*whole(), member("noise", random.Random(2).randbytes(20_000))))
+    assert "cannot be read" in refusal(read_tar, tmp_path / "it", data[:cut])
+
+
 @pytest.mark.parametrize("folder", ["/", "../", "../../tmp/", "/dev/", "a/../../"])
 def test_paths_in_a_tar_lead_nowhere(tmp_path, monkeypatch, folder):
     work = tmp_path / "a" / "b"

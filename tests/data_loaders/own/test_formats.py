@@ -123,12 +123,6 @@ def test_arrays_are_the_same_from_numpy_files(here: Path) -> None:
     assert parts.y_train.dtype == np.int64
 
 
-def test_no_pickle_is_read(here: Path) -> None:
-    np.savez("x.npz", X=np.array([{}, {}], dtype=object), y=np.arange(2))
-    with pytest.raises(DataError, match="holds pickled objects"):
-        load("x.npz")
-
-
 @pytest.mark.parametrize("name", ["x", "x.txt", "x.libsvm.gz", "x.svm"])
 def test_libsvm_text(here: Path, name: str) -> None:
     generator = np.random.default_rng(3)
