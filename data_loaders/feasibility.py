@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import DataError
+from .parameters import real
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +61,7 @@ def ldfp(m: int, n: int, kappa: float = 1.0, seed: int = 0) -> FeasibilityInstan
         If a parameter is out of range.
     """
     m, n, seed = _checked("ldfp", m, n, seed)
-    factor = _positive("ldfp", "kappa", kappa)
+    factor = _kappa("ldfp", kappa)
     generator = np.random.default_rng(seed)
     y = generator.standard_normal(m)
     y /= math.sqrt(float(np.square(y).sum()))
@@ -102,7 +103,7 @@ def lap(m: int, n: int, seed: int = 0, kappa: float = 1.0) -> FeasibilityInstanc
     m, n, seed = _checked("lap", m, n, seed)
     if n < 2:
         raise DataError(f"lap: n must be 2 or more, got {n}")
-    factor = _positive("lap", "kappa", kappa)
+    factor = _kappa("lap", kappa)
     generator = np.random.default_rng(seed)
     x = generator.dirichlet(np.ones(n))
     direction = generator.standard_normal(m)
@@ -139,8 +140,5 @@ def _checked(name: str, m: object, n: object, seed: object) -> tuple[int, int, i
     return values[0], values[1], values[2]
 
 
-def _positive(name: str, key: str, value: object) -> float:
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 0 < float(value) < math.inf:  # type: ignore[arg-type]
-        raise DataError(f"{name}: {key} must be a finite number > 0, got {value!r}")
-    return float(value)  # type: ignore[arg-type]
+def _kappa(name: str, kappa: object) -> float:
+    return real(name, "kappa", kappa, "a finite number > 0", lambda value: 0 < value < math.inf)
