@@ -99,7 +99,8 @@ class Downloader:
                         f"download failed: {error}, in {ATTEMPTS} attempts; {self._size} of "
                         f"{total} bytes came{again}"
                     ) from None
-            time.sleep(min(PAUSE_S * 2 ** (failures - 1), self._seconds_left()))
+            self._check_time()
+            time.sleep(PAUSE_S * 2 ** (failures - 1))
 
     def _attempt(self, url: str) -> None:
         offset = self._size if self._etag else 0
@@ -150,15 +151,14 @@ class Downloader:
 
     def _block(self, answer: requests.Response) -> bytes:
         """The next bytes of the body; none at its end."""
-        self._seconds_left()
+        self._check_time()
         with _failing(_Interrupted):
             # Not `iter_content`: it would expand what the server has compressed.
             block: bytes = answer.raw.read(_BLOCK_BYTES, decode_content=False)
         self._received += len(block)
         return block
 
-    def _seconds_left(self) -> float:
-        """Seconds until the download fails if nothing comes; DownloadError if it has failed."""
+    def _check_time(self) -> None:
         elapsed = time.monotonic() - self._began
         most, rate = files.max_seconds(), files.min_rate()
         if elapsed >= most:
@@ -166,13 +166,11 @@ class Downloader:
                 f"not complete after {most} s; run the same command again to resume, "
                 f"or set {files.SECONDS_VARIABLE} to a higher limit"
             )
-        slow = max(files.GRACE_S, self._received / rate)
-        if elapsed >= slow:
+        if elapsed >= max(files.GRACE_S, self._received / rate):
             raise DownloadError(
                 f"slower than {rate} bytes/s: {self._received} bytes in {elapsed:.0f} s; "
                 f"try again later, or set {files.RATE_VARIABLE} to a lower limit"
             )
-        return min(most, slow) - elapsed
 
     def _check_size(self, size: int) -> None:
         if size > self._max_bytes:

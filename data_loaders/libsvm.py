@@ -29,6 +29,8 @@ _MAX_WIDTH = 2**31 - 1
 _MAX_LABEL = 2**53
 _INDEX = r"\+?[0-9]+"
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+#: Of text that is parsed at a time: small blocks stay in the processor's cache.
+_BLOCK_BYTES = 1 << 21
 _BLANK = r"[ \t\r]"
 _LINE = rf"^{_BLANK}*({_NUMBER}({_BLANK}+{_INDEX}:{_NUMBER})*)?{_BLANK}*$"
 
@@ -105,46 +107,63 @@ def read_rows(
 def _read(
     file: LocalFile, width: int, classes: tuple[int, ...] | None, labelled: bool
 ) -> tuple[csr_matrix, np.ndarray]:
+    blocks, n_lines = [], 0
     with reading(file) as stream:
-        text = stream.read()
-    if b"#" in text:
-        text = re.sub(rb"#[^\n]*", b"", text)
-    if not text.strip(b" \t\r\n"):
+        while text := stream.read(_BLOCK_BYTES) + stream.readline():
+            if b"#" in text:
+                text = re.sub(rb"#[^\n]*", b"", text)
+            if not labelled:
+                text = b"0 " + text.removesuffix(b"\n").replace(b"\n", b"\n0 ") + b"\n"
+            block = _parsed(text, width, classes)
+            if block is None:
+                raise _explained(text, n_lines, width, classes, file.origin)
+            blocks.append(block)
+            n_lines += text.count(b"\n")
+    if not any(len(y) for y, *_ in blocks):
         raise DataError(f"{file.origin}: the file is empty")
-    if not labelled:
-        text = b"0 " + text.removesuffix(b"\n").replace(b"\n", b"\n0 ") + b"\n"
-    lines = text.split(b"\n")
-    column = pa.array(lines, pa.large_binary())
-    wrong = not pc.all(pc.match_substring_regex(column, _LINE)).as_py()
-    if not wrong:
-        # A number is no blank line, and stands before the pairs.
-        n_pairs = pc.count_substring(column, ":").to_numpy()
-        n_pairs = n_pairs[pc.match_substring_regex(column, "[0-9]").to_numpy(zero_copy_only=False)]
-        indptr = np.concatenate(([0], np.cumsum(n_pairs)))
-        del column
-        numbers = _numbers(text)
-        labels = 2 * indptr[:-1] + np.arange(len(n_pairs))
-        y = numbers[labels]
-        indices, values = np.delete(numbers, labels).reshape(-1, 2).T
-        first = np.diff(indices, prepend=0.0)
-        first[indptr[:-1][n_pairs > 0]] = 1.0
-        wrong = (
-            not (
-                (y % 1 == 0) & (np.abs(y) <= _MAX_LABEL) if classes is None else np.isin(y, classes)
-            ).all()
-            or not ((first > 0) & (indices >= 1) & (indices <= width) & np.isfinite(values)).all()
-        )
-    if wrong:
-        for number, line in enumerate(lines, start=1):
-            try:
-                _check_line(line.strip(b" \t\r"), width, classes)
-            except ValueError as error:
-                raise DataError(f"{file.origin}, line {number}: {error}") from None
-    columns = indices.astype(np.int32) - 1
-    shape = (len(y), int(columns.max(initial=0)) + 1)
-    X = csr_matrix((values.copy(), columns, indptr), shape=shape)
+    y, n_pairs, columns, values = map(np.concatenate, zip(*blocks, strict=True))
+    indptr = np.concatenate(([0], np.cumsum(n_pairs)))
+    X = csr_matrix((values, columns, indptr), shape=(len(y), int(columns.max(initial=0)) + 1))
     X.eliminate_zeros()
     return X, y
+
+
+def _parsed(
+    text: bytes, width: int, classes: tuple[int, ...] | None
+) -> tuple[np.ndarray, ...] | None:
+    """The labels of lines, their numbers of pairs, and columns and values of all pairs; None if
+    anything is wrong.
+    """
+    lines = pa.array(text.split(b"\n"), pa.large_binary())
+    if not pc.all(pc.match_substring_regex(lines, _LINE)).as_py():
+        return None
+    # A line without a digit is blank.
+    filled = pc.match_substring_regex(lines, "[0-9]").to_numpy(zero_copy_only=False)
+    n_pairs = pc.count_substring(lines, ":").to_numpy()[filled].astype(np.int64)
+    starts = np.cumsum(n_pairs) - n_pairs
+    numbers = _numbers(text)
+    labels = 2 * starts + np.arange(len(n_pairs))
+    y = numbers[labels]
+    indices, values = np.delete(numbers, labels).reshape(-1, 2).T
+    steps = np.diff(indices, prepend=0.0)
+    steps[starts[n_pairs > 0]] = 1.0
+    known = (y % 1 == 0) & (np.abs(y) <= _MAX_LABEL) if classes is None else np.isin(y, classes)
+    right = (steps > 0) & (indices >= 1) & (indices <= width) & np.isfinite(values)
+    if not known.all() or not right.all():
+        return None
+    return y, n_pairs, indices.astype(np.int32) - 1, values.copy()
+
+
+def _explained(
+    text: bytes, before: int, width: int, classes: tuple[int, ...] | None, origin: str
+) -> DataError:
+    """The first thing that is wrong with lines of which so many come before."""
+    for number, line in enumerate(text.split(b"\n"), start=before + 1):
+        try:
+            _check_line(line.strip(b" \t\r"), width, classes)
+        except ValueError as error:
+            return DataError(f"{origin}, line {number}: {error}")
+    raise AssertionError("the check of a line must find what the pattern does")
 
 
 def _numbers(text: bytes) -> np.ndarray:
