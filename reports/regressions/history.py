@@ -1,96 +1,71 @@
-"""Values over commits: their order, what changed from each to the next, steps and blips."""
+"""Values over commits, as asv recorded them, and where asv's step detection says they changed."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from ..errors import ReportError
 from ..formatting import plural
-from .annotations import Annotation, later
+from .annotations import Annotation, chosen, later
 from .measures import Watched, watched
 from .repository import Commit, Repository
-from .steps import Changes, Step, counted, noise, noisy
 from .values import FAILED, Cell, Key, Lane, Snapshot
-from .verdicts import CellVerdict, compared
-from .words import Pair
+from .verdicts import EXIT_SAME, Comparison, compared
+from .words import headline
 
-BLIP, ACCEPTED = "blip", "accepted"
+
+class Step(NamedTuple):
+    """A change that stays.
+
+    Attributes
+    ----------
+    place : int
+        The first commit of the new level.
+    before, after : float
+        The levels.
+    """
+
+    place: int
+    before: float
+    after: float
+
+    @property
+    def ratio(self) -> float | None:
+        """After / before; None where that is not a positive finite number."""
+        return self.after / self.before if self.before > 0 and self.after > 0 else None
 
 
 @dataclass(frozen=True)
-class Series:
-    """One value over the commits of a lane.
+class Moved:
+    """One value that changed for good.
 
     Attributes
     ----------
     key : Key
     measure : Watched
-    numbers : tuple of float or None
-        By commit; None: not measured there, or failed.
-    changes : Changes
-        Its steps and blips.
+    last : float
+        Its newest value.
+    steps : tuple of Step
+    known : tuple of Annotation or None
+        The known change that each step is.
     """
 
     key: Key
     measure: Watched
-    numbers: tuple[float | None, ...]
-    changes: Changes
+    last: float
+    steps: tuple[Step, ...]
+    known: tuple[Annotation | None, ...]
 
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The changes that stay."""
-        return self.changes.steps
-
-
-@dataclass(frozen=True)
-class Neighbours(Pair):
-    """Two commits, one after the other in a history, and what the history says of their changes.
-
-    Attributes
-    ----------
-    annotations : tuple of Annotation
-        The known changes between them.
-    left, back : frozenset of Key
-        Values that leave their level for the later commit alone, and that come back with it.
-    crept : tuple of Key
-        Values that have got beyond their bounds here, by several changes that are within.
-    """
-
-    annotations: tuple[Annotation, ...] = ()
-    left: frozenset[Key] = frozenset()
-    back: frozenset[Key] = frozenset()
-    crept: tuple[Key, ...] = ()
-
-    @classmethod
-    def alone(cls, pair: Pair) -> Neighbours:
-        """Two commits of which no history is known."""
-        return cls(pair.base, pair.head, pair.comparison, pair.notes)
-
-    def kind(self, cell: CellVerdict) -> str:
-        """What an overview calls a cell: its verdict, "accepted", or "blip".
-
-        A cell is a blip if nothing but blips changed, and accepted if known changes are the reason
-        for all that is worse.
-        """
-        if cell.verdict in ("failed", "gone"):
-            return cell.verdict if cell.refused else ACCEPTED
-        if cell.verdict not in ("regression", "mixed", "improvement"):
-            return cell.verdict
-        told = [each for each in cell.told if each.key not in self.left | self.back]
-        if not told:
-            return BLIP
-        if any(each.worse for each in told) and not any(each.refused for each in told):
-            return ACCEPTED
-        ways = {each.worse for each in told}
-        return "mixed" if len(ways) == 2 else "regression" if True in ways else "improvement"
-
-    @property
-    def kinds(self) -> Counter[str]:
-        """How many cells an overview calls what."""
-        return Counter(map(self.kind, self.comparison.cells))
+    def kind(self, place: int) -> str:
+        """What the step at a place of its list is: "known", "worse" or "better"."""
+        step = self.steps[place]
+        if self.known[place]:
+            return "known"
+        return "worse" if self.measure.beyond(step.before, step.after) > 0 else "better"
 
 
 @dataclass(frozen=True)
@@ -102,32 +77,40 @@ class History:
     lane : Lane
     commits : tuple of Commit
         The oldest first.
-    snapshots : tuple of Snapshot
-        One for each commit.
-    pairs : tuple of Neighbours
-        One for each commit but the first.
-    series : mapping of Key to Series
-    failures : mapping of Cell to frozenset of int
+    newest : Comparison or None
+        The newest commit against the one before it; None of a single commit.
+    moved : tuple of Moved
+        The values that changed for good; the ones with the newest change first.
+    failures : mapping of Cell to tuple of int
         The places of the commits at which cells failed.
+    unmeasured : tuple of int
+        How many commits lead to each without being measured.
     notes : tuple of str
         What a reader must know, a sentence each.
     """
 
     lane: Lane
     commits: tuple[Commit, ...]
-    snapshots: tuple[Snapshot, ...]
-    pairs: tuple[Neighbours, ...]
-    series: Mapping[Key, Series]
-    failures: Mapping[Cell, frozenset[int]]
+    newest: Comparison | None
+    moved: tuple[Moved, ...]
+    failures: Mapping[Cell, tuple[int, ...]]
+    unmeasured: tuple[int, ...]
     notes: tuple[str, ...] = ()
 
-    def groups(self) -> dict[str, list[Cell]]:
-        """The cells of each solver, all in order."""
-        cells = sorted({key.cell for key in self.series} | self.failures.keys())
-        found: dict[str, list[Cell]] = defaultdict(list)
-        for cell in cells:
-            found[cell.group].append(cell)
-        return dict(sorted(found.items(), key=lambda item: (item[0].casefold(), item[0])))
+    @property
+    def verdict(self) -> str:
+        """That on the newest commit, in a sentence."""
+        if self.newest is None:
+            return "One commit was measured; there is nothing to compare it with."
+        return (
+            f"The newest of {len(self.commits)} commits against the one before it: "
+            f"{headline(self.newest)}."
+        )
+
+    @property
+    def bad(self) -> bool:
+        """Whether the newest commit made something worse that is no known change."""
+        return self.newest is not None and self.newest.exit_code != EXIT_SAME
 
 
 def histories(
@@ -153,14 +136,6 @@ def histories(
     return tuple(sorted(found, key=lambda each: (-len(each.commits), each.lane)))
 
 
-def noise_before(history: History, place: int) -> dict[Key, float]:
-    """The relative changes that values showed without a cause before the commit at a place.
-
-    Only times and memory vary without one. The bound of a count never grows.
-    """
-    return _noise(history.series, place)
-
-
 def _history(
     lane: Lane,
     snapshots: Sequence[Snapshot],
@@ -171,24 +146,75 @@ def _history(
     hashes = [each.commit for each in ordered]
     described = repository.described(hashes) if repository else {}
     commits = tuple(described.get(each) or Commit(each) for each in hashes)
-    series = _series(ordered, bounds)
     known = _annotations(repository, commits, notes)
-    pairs = tuple(
-        replace(
-            _pair(place, commits, ordered, series, known[place - 1], bounds),
-            notes=_between(repository, commits[place - 1], commits[place]),
-        )
-        for place in range(1, len(ordered))
-    )
+    failures: dict[Cell, list[int]] = defaultdict(list)
+    for place, snapshot in enumerate(ordered):
+        for cell in sorted(snapshot.failed_cells()):
+            failures[cell].append(place)
     return History(
         lane,
         commits,
-        tuple(ordered),
-        pairs,
-        series,
-        _failures(ordered),
+        compared(*ordered[-2:], annotations=known[-1], bounds=bounds) if known else None,
+        _moved(ordered, known, bounds),
+        {cell: tuple(places) for cell, places in failures.items()},
+        (0, *(_unmeasured(repository, *pair) for pair in pairwise(commits))),
         tuple(dict.fromkeys(notes)),
     )
+
+
+def steps_of(values: Sequence[float | None], measure: Watched) -> tuple[Step, ...]:
+    """Where a series leaves its level for good, beyond the bound of its measure.
+
+    asv's step detection fits the levels. One of a single commit between two that do not differ is
+    none; the newest commit may be the first of its level. Levels are measured from that since the
+    last step, so that many small changes in a row are told once they add up.
+
+    Parameters
+    ----------
+    values : sequence of float or None
+        In the order of commits; None where there is none.
+    measure : Watched
+    """
+    try:
+        from asv.step_detect import detect_steps
+    except ImportError as error:
+        raise ReportError("asv is not installed; pip install 'marginbench[regressions]'") from error
+
+    def beyond(before: float, after: float) -> bool:
+        return abs(measure.beyond(before, after)) > 1
+
+    levels = [(first, last - first, level) for first, last, level, *_ in detect_steps(values)]
+    steps: list[Step] = []
+    for i, (first, n, level) in enumerate(levels):
+        if not i:
+            current = level
+        elif beyond(current, level):
+            alone = n == 1 and i + 1 < len(levels)
+            if not (alone and not beyond(current, levels[i + 1][2])):
+                steps.append(Step(first, current, level))
+                current = level
+    return tuple(steps)
+
+
+def _moved(
+    snapshots: Sequence[Snapshot],
+    known: Sequence[tuple[Annotation, ...]],
+    bounds: Mapping[str, float] | None,
+) -> tuple[Moved, ...]:
+    units = {name: unit for each in snapshots for name, unit in each.units.items()}
+    found = []
+    for key in sorted({key for each in snapshots for key in each.values if key.measure != FAILED}):
+        values = [each.values.get(key) for each in snapshots]
+        numbers = [value.number if value else None for value in values]
+        measure = watched(key.measure, units.get(key.measure, ""), bounds)
+        # Most values are the same everywhere: no need to look for steps.
+        if len(set(numbers) - {None}) > 1 and (steps := steps_of(numbers, measure)):
+            accepted = tuple(
+                chosen(known[step.place - 1], key.cell, key.measure, step.ratio) for step in steps
+            )
+            last = next(each for each in reversed(numbers) if each is not None)
+            found.append(Moved(key, measure, last, steps, accepted))
+    return tuple(sorted(found, key=lambda each: (-each.steps[-1].place, each.key)))
 
 
 def _ordered(
@@ -265,87 +291,8 @@ def _annotations(
     return found
 
 
-def _between(repository: Repository | None, before: Commit, after: Commit) -> tuple[str, ...]:
-    """That the cause of a change may be a commit that was not measured."""
+def _unmeasured(repository: Repository | None, before: Commit, after: Commit) -> int:
+    """How many commits between two were not measured: any of them may be the cause of a change."""
     if repository is None or not (before.date and after.date):
-        return ()
-    count = len(repository.between(before.hash, after.hash))
-    if count <= 1:
-        return ()
-    return (f"{count} commits lead from one to the other, and any of them may be the cause",)
-
-
-def _series(snapshots: Sequence[Snapshot], bounds: Mapping[str, float] | None) -> dict[Key, Series]:
-    units = {name: unit for each in snapshots for name, unit in each.units.items()}
-    keys = sorted({key for each in snapshots for key in each.values if key.measure != FAILED})
-    measures = {
-        name: watched(name, units.get(name, ""), bounds) for name in {key.measure for key in keys}
-    }
-    found = {}
-    for key in keys:
-        measure = measures[key.measure]
-        values = (each.values.get(key) for each in snapshots)
-        numbers = tuple(value.number if value else None for value in values)
-        if any(number is not None for number in numbers):
-            rule = noisy if varies(measure) else counted
-            found[key] = Series(key, measure, numbers, rule(numbers, measure))
-    return found
-
-
-def varies(measure: Watched) -> bool:
-    """Whether values differ from run to run of the same code: times and memory do."""
-    return measure.unit in ("seconds", "bytes")
-
-
-def _failures(snapshots: Sequence[Snapshot]) -> dict[Cell, frozenset[int]]:
-    found: dict[Cell, set[int]] = defaultdict(set)
-    for place, snapshot in enumerate(snapshots):
-        for cell in snapshot.failed_cells():
-            found[cell].add(place)
-    return {cell: frozenset(places) for cell, places in found.items()}
-
-
-def _pair(
-    place: int,
-    commits: Sequence[Commit],
-    snapshots: Sequence[Snapshot],
-    series: Mapping[Key, Series],
-    annotations: tuple[Annotation, ...],
-    bounds: Mapping[str, float] | None,
-) -> Neighbours:
-    comparison = compared(
-        snapshots[place - 1],
-        snapshots[place],
-        annotations=annotations,
-        bounds=bounds,
-        noise=_noise(series, place),
-    )
-    told = {change.key for cell in comparison.cells for change in cell.told}
-    return Neighbours(
-        commits[place - 1],
-        commits[place],
-        comparison,
-        annotations=annotations,
-        left=frozenset(key for key in told if _has_blip(series, key, place)),
-        back=frozenset(key for key in told if _has_blip(series, key, place - 1)),
-        crept=tuple(
-            key
-            for key, each in series.items()
-            if key not in told
-            and not varies(each.measure)
-            and any(step.place == place for step in each.steps)
-            and each.numbers[place - 1] is not None
-        ),
-    )
-
-
-def _has_blip(series: Mapping[Key, Series], key: Key, place: int) -> bool:
-    return key in series and place in series[key].changes.blips
-
-
-def _noise(series: Mapping[Key, Series], place: int) -> dict[Key, float]:
-    return {
-        key: noise(each.numbers[:place], each.steps)
-        for key, each in series.items()
-        if varies(each.measure)
-    }
+        return 0
+    return max(0, len(repository.between(before.hash, after.hash)) - 1)

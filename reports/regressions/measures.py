@@ -47,19 +47,12 @@ class Watched:
         """Whether it is a time, which has samples and depends on the machine."""
         return self.unit == "seconds"
 
-    def beyond(self, before: float, after: float, noise: float = 0.0) -> float:
-        """How many times its bound a change is; positive for a worsening.
-
-        Parameters
-        ----------
-        before, after : float
-        noise : float
-            The relative change that the history of the value has shown without a cause.
-        """
+    def beyond(self, before: float, after: float) -> float:
+        """How many times its bound a change is; positive for a worsening."""
         change = after - before if self.better == "less" else before - after
         if change == 0:
             return 0.0
-        bound = max(max(self.relative, noise) * abs(before), self.absolute)
+        bound = max(self.relative * abs(before), self.absolute)
         return change / bound if bound > 0 else math.copysign(math.inf, change)
 
     def say(self, value: float) -> str:

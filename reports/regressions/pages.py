@@ -1,9 +1,10 @@
-"""The page of two commits: what changed from one to the other, whole in one HTML file."""
+"""The page of two commits and the page of a history, each whole in one HTML file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,42 +17,20 @@ from ...harness.environment import version
 from ...harness.errors import StorageError
 from ...harness.interrupts import interrupts_deferred
 from ...harness.storage import storing
+from ..naming import slugs
 from ..tables import NONE, Cell as Entry, Heading, Table
 from ..templating import environment, page, page_script, script_source
-from . import sentences, words
+from ..wording import capitalised
+from . import words
 from .annotations import Annotation
-from .history import Neighbours
+from .history import History
 from .values import Snapshot
-from .verdicts import CellVerdict, Change
+from .verdicts import EXIT_SAME, CellVerdict, Change
 from .words import Pair
 
 #: The scripts of these pages: tables sort and filter.
 SCRIPTS = ("00_page", "10_hash", "20_tables")
 _FAILING = ("failed", "gone", "still failing")
-
-
-@dataclass(frozen=True)
-class Navigation:
-    """Where a page of a pair leads to, as part of a site.
-
-    Attributes
-    ----------
-    overview, site : str
-        The overview of regressions, and of the site; empty for none.
-    earlier, later : str
-        The pages of the neighbouring pairs.
-    solvers : mapping of str to str
-        Pages of solvers by their names.
-    commit : str
-        The commit where the repository is on the web.
-    """
-
-    overview: str = ""
-    site: str = ""
-    earlier: str = ""
-    later: str = ""
-    solvers: tuple[tuple[str, str], ...] = ()
-    commit: str = ""
 
 
 def write_pair_page(path: Path, pair: Pair) -> Path:
@@ -70,39 +49,82 @@ def write_pair_page(path: Path, pair: Pair) -> Path:
     return path
 
 
-def render_pair(pair: Pair, navigation: Navigation | None = None) -> str:
-    """The page of two commits, as HTML text.
-
-    Parameters
-    ----------
-    pair : Pair
-        Of a history, or alone.
-    navigation : Navigation, optional
-        Where it leads to as part of a site.
-    """
-    near = pair if isinstance(pair, Neighbours) else Neighbours.alone(pair)
-    cells = near.comparison.cells
+def render_pair(pair: Pair) -> str:
+    """The page of two commits, as HTML text."""
+    comparison = pair.comparison
+    cells = comparison.cells
     changed = [each for each in cells if each.told or each.verdict in _FAILING]
     return page_of(
         "regressions_pair.html",
-        pair=near,
-        headline=sentences.headline(near),
-        bad=any(near.kinds[kind] for kind in sentences.BAD),
-        verdict=sentences.verdict_sentences(near),
-        key_figures=_key_figures(near),
-        notes=sentences.notes(near),
-        known=_known(near),
+        pair=pair,
+        headline=capitalised(words.headline(comparison)),
+        bad=comparison.exit_code != EXIT_SAME,
+        verdict=words.gate_sentence(comparison),
+        notes=[f"{capitalised(each)}." for each in (*pair.notes, *words.notes(comparison))],
+        known=_known(cells),
         failures=_failures([each for each in cells if each.verdict in _FAILING]),
-        groups=_groups(words.groups(near.comparison)),
-        changes=_changes(near, cells),
-        advice=_advice(near.comparison.advice),
-        commands=[words.reproduce(each.cell, near.head) for each in changed],
+        groups=_groups(words.groups(comparison)),
+        changes=_changes(cells),
+        advice=_advice(comparison.advice),
+        commands=[words.reproduce(each.cell, pair.head) for each in changed],
         unchanged=_unchanged(cells),
-        n_unchanged=near.kinds["unchanged"],
+        n_unchanged=comparison.counts["unchanged"],
         bounds=_bounds(cells),
-        machine=_machine(near.comparison.before, near.comparison.after),
-        navigation=navigation or Navigation(),
+        machine=_machine(comparison.before, comparison.after),
     )
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the page of a history belongs to; addresses are relative to its folder.
+
+    Attributes
+    ----------
+    site : str
+        The overview of the site; empty for none.
+    solvers : mapping of str to str
+        Pages of the site by names of solvers.
+    commit_url : str
+        What a hash is put behind to show the commit on the web; empty for none.
+    """
+
+    site: str = ""
+    solvers: Mapping[str, str] = field(default_factory=dict)
+    commit_url: str = ""
+
+
+def anchors(history: History) -> dict[str, str]:
+    """The place of each solver of which a value moved, on the page of the history."""
+    return slugs(dict.fromkeys(each.key.cell.group for each in history.moved))
+
+
+def render_history(lanes: Sequence[History], around: Surroundings | None = None) -> str:
+    """The page of a history: what moved, when, and every commit.
+
+    Parameters
+    ----------
+    lanes : sequence of History
+        The one that is shown first comes first.
+    around : Surroundings, optional
+    """
+    return page_of(
+        "regressions_index.html",
+        lanes=[(each, anchors(each) if each is lanes[0] else {}, _marks(each)) for each in lanes],
+        around=around or Surroundings(),
+        change_words=words.change_words,
+    )
+
+
+def _marks(history: History) -> list[Counter[str]]:
+    """What came with each commit: how many values are better, worse or known, and cells fail."""
+    found: list[Counter[str]] = [Counter() for _ in history.commits]
+    for each in history.moved:
+        for i, step in enumerate(each.steps):
+            found[step.place][each.kind(i)] += 1
+    for places in history.failures.values():
+        for place in places:
+            found[place]["failed"] += 1
+    return found
 
 
 def page_of(template: str, **values: Any) -> str:
@@ -123,25 +145,11 @@ def _templates() -> jinja2.Environment:
     return environment()
 
 
-def _key_figures(pair: Neighbours) -> list[tuple[str, int, bool]]:
-    kinds = pair.kinds
-    shown = [
-        (words, kinds[kind], kind in sentences.BAD and kinds[kind] > 0)
-        for kind, words in sentences.KINDS
-        if kinds[kind] or kind in ("failed", "regression", "improvement")
-    ]
-    return [*shown, ("unchanged", kinds["unchanged"], False)]
-
-
-def _known(pair: Neighbours) -> list[tuple[Annotation, int]]:
+def _known(cells: Iterable[CellVerdict]) -> list[tuple[Annotation, int]]:
     """The known changes, and how many cells are worse, fail or are gone by each."""
-    accepted = [
-        {each.accepted, *(change.accepted for change in each.changes)}
-        for each in pair.comparison.cells
-    ]
+    accepted = [{each.accepted, *(change.accepted for change in each.changes)} for each in cells]
     used = sorted({one for each in accepted for one in each if one}, key=lambda one: one.why)
-    entries = dict.fromkeys([*pair.annotations, *used])
-    return [(entry, sum(entry in each for each in accepted)) for entry in entries]
+    return [(entry, sum(entry in each for each in accepted)) for entry in used]
 
 
 def _failures(cells: Sequence[CellVerdict]) -> Table | None:
@@ -175,7 +183,7 @@ def _groups(groups: Sequence[words.Group]) -> Table | None:
     return Table("Changes by solver", headings, rows, cards=True)
 
 
-def _changes(pair: Neighbours, cells: Iterable[CellVerdict]) -> Table | None:
+def _changes(cells: Iterable[CellVerdict]) -> Table | None:
     """Every value beyond its bound, the most significant first."""
     told = sorted(
         (change for cell in cells for change in cell.told if change.outcome != "gone"),
@@ -188,23 +196,15 @@ def _changes(pair: Neighbours, cells: Iterable[CellVerdict]) -> Table | None:
         *(Heading(each, "number") for each in ("Before", "After", "Ratio")),
         *(Heading("Size"), Heading("Verdict"), Heading("Remark", "wide")),
     ]
-    rows = [_row(pair, each) for each in told]
+    rows = [_row(each) for each in told]
     if all(row[-1] is NONE for row in rows):
         headings, rows = headings[:-1], [row[:-1] for row in rows]
     return Table("Changed values", headings, rows, cards=True)
 
 
-def _row(pair: Neighbours, change: Change) -> list[Entry]:
+def _row(change: Change) -> list[Entry]:
     before, after = change.before, change.after
     cell = change.key.cell
-    blip = (
-        "blip: back with the next commit"
-        if change.key in pair.left
-        else "back from a blip"
-        if change.key in pair.back
-        else ""
-    )
-    remark = "; ".join(filter(None, [blip, change.accepted.why if change.accepted else ""]))
     return [
         Entry(cell.group),
         Entry(cell.name.partition(" ")[2] or cell.suite),
@@ -213,8 +213,8 @@ def _row(pair: Neighbours, change: Change) -> list[Entry]:
         Entry(words.value_words(change, after), number=after, absent=after is None),
         Entry(words.ratio_words(change), number=change.ratio),
         Entry(change.size) if change.size else NONE,
-        Entry(change.outcome, incomplete=change.refused and not blip),
-        Entry(remark) if remark else NONE,
+        Entry(change.outcome, incomplete=change.refused),
+        Entry(change.accepted.why) if change.accepted else NONE,
     ]
 
 

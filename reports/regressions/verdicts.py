@@ -211,7 +211,6 @@ def compared(
     *,
     annotations: Sequence[Annotation] = (),
     bounds: Mapping[str, float] | None = None,
-    noise: Mapping[Key, float] | None = None,
 ) -> Comparison:
     """Compare two snapshots, value by value.
 
@@ -222,8 +221,6 @@ def compared(
         The known changes between them.
     bounds : mapping of str to float, optional
         Bounds of the user by names of measures.
-    noise : mapping of Key to float, optional
-        Relative changes that the history has shown without a cause.
 
     Returns
     -------
@@ -240,7 +237,7 @@ def compared(
     for cell, keys in by_cell.items():
         state = _state(cell, *states[0]), _state(cell, *states[1])
         changes = [
-            _change(key, measures[key.measure], before, after, annotations, noise or {})
+            _change(key, measures[key.measure], before, after, annotations)
             for key in keys
             if key.measure != FAILED
         ]
@@ -269,7 +266,6 @@ def _change(
     before: Snapshot,
     after: Snapshot,
     annotations: Sequence[Annotation],
-    noise: Mapping[Key, float],
 ) -> Change:
     left, right = before.values.get(key), after.values.get(key)
     old, new = _number(left), _number(right)
@@ -279,7 +275,7 @@ def _change(
             outcome = "advice"
         accepted = chosen(annotations, key.cell, GONE) if outcome == "gone" else None
         return Change(key, measure, old, new, outcome, accepted=accepted)
-    significance = measure.beyond(old, new, noise.get(key, 0.0))
+    significance = measure.beyond(old, new)
     if not measure.gates:
         estimate = ratio(left.samples, right.samples) if left and right else None
         return Change(key, measure, old, new, "advice", significance, estimate)

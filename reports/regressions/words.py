@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from .. import formatting
 from ..formatting import plural
+from .measures import Watched
 from .repository import Commit
 from .values import Benchmark, Cell
 from .verdicts import (
     EXIT_FAILED,
+    EXIT_SAME,
     EXIT_WORSE,
     CellVerdict,
     Change,
@@ -97,16 +99,20 @@ def gate_words(comparison: Comparison) -> str:
 
 
 def ratio_words(change: Change) -> str:
-    """After / before, or the difference where there is no ratio or it says nothing."""
-    before, after = change.before, change.after
-    if before is None or after is None:
+    """How a value changed; a dash where there is one side only."""
+    if change.before is None or change.after is None:
         return formatting.DASH
-    found = change.ratio
-    if found is None or change.measure.unit == "%":
+    return change_words(change.measure, change.before, change.after)
+
+
+def change_words(measure: Watched, before: float, after: float) -> str:
+    """After / before, or the difference where there is no ratio or it says nothing."""
+    if measure.unit == "%" or before <= 0 or after <= 0:
         sign = "+" if after > before else "\N{MINUS SIGN}"
-        if change.measure.unit == "%":
+        if measure.unit == "%":
             return f"{sign}{formatting.decimals(abs(after - before), 2)} points"
-        return f"{sign}{change.measure.say(abs(after - before))}"
+        return f"{sign}{measure.say(abs(after - before))}"
+    found = after / before
     if found >= _MOST:
         return f"{formatting.TIMES}{_MOST:.0f} or more"
     if found <= 1 / _MOST:
@@ -121,6 +127,15 @@ def _three(value: float) -> str:
         if float(text) != 1:
             return text
     return f"{value:.6g}"
+
+
+def gate_sentence(comparison: Comparison) -> str:
+    """The exit code of ``marginbench regressions`` in words."""
+    code = comparison.exit_code
+    if code == EXIT_SAME:
+        return "The gate lets this pass (exit code 0)."
+    what = "cells fail" if code == EXIT_FAILED else "something is worse"
+    return f"The gate refuses this: {what} and no known change says why (exit code {code})."
 
 
 def value_words(change: Change, value: float | None) -> str:

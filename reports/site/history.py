@@ -10,13 +10,7 @@ from pathlib import Path
 from ..errors import ReportError
 from ..regressions.asv_files import read_results
 from ..regressions.history import History, histories
-from ..regressions.overview import (
-    Places,
-    Surroundings,
-    history_pages,
-    is_bad,
-    newest_sentence,
-)
+from ..regressions.pages import Surroundings, anchors, render_history
 from ..regressions.repository import Repository
 from ..regressions.values import Snapshot
 from .naming import SolverClass
@@ -44,21 +38,20 @@ class SiteHistory:
     @property
     def verdict(self) -> str:
         """That on the newest commit."""
-        return newest_sentence(self.lanes[0])
+        return self.lanes[0].verdict
 
     @property
     def bad(self) -> bool:
         """Whether the newest commit made something worse."""
-        return is_bad(self.lanes[0])
+        return self.lanes[0].bad
 
     def address(self, solver: SolverClass) -> str:
-        """The page of a solver, from the folder of the site; empty if it has none."""
-        files = Places.of(self.lanes[0], 0).solvers
-        known = solver.registered and solver.name in files
-        return f"{FOLDER}/{files[solver.name]}" if known else ""
+        """Where a solver is on the page, from the folder of the site; empty if nothing moved."""
+        place = anchors(self.lanes[0]).get(solver.name) if solver.registered else None
+        return f"{FOLDER}/index.html#{place}" if place else ""
 
     def files(self, slugs: Mapping[SolverClass, str]) -> Iterator[tuple[str, bytes]]:
-        """The pages by their paths in the site.
+        """The page by its path in the site.
 
         Parameters
         ----------
@@ -71,8 +64,7 @@ class SiteHistory:
             if solver.registered
         }
         around = Surroundings("../index.html", pages, self.commit_url)
-        for path, text in history_pages(self.lanes, around):
-            yield f"{FOLDER}/{path}", text.encode()
+        yield f"{FOLDER}/index.html", render_history(self.lanes, around).encode()
 
 
 def read_history(folder: Path, checkout: Path | None = None) -> SiteHistory:

@@ -76,12 +76,11 @@ def test_the_history_is_linked_from_studies_and_solvers_and_back(make, study, hi
     index, solver = site / "index.html", site / "solvers" / "smo.html"
     assert pages / "index.html" in targets(make, index)
     text = make.page(index).text
-    assert "The newest of 3 commits changed 1 cell: 1 worse (SMO)." in text
-    assert pages / "smo.html" in targets(make, solver)
-    assert pages / "smo.html" in targets(make, site / "studies" / "example" / "index.html")
-    assert {solver, index} <= targets(make, pages / "smo.html")
-    assert index in targets(make, pages / "sbp.html")
-    assert index in targets(make, pages / "commits" / f"{'3' * 12}.html")
+    assert "The newest of 3 commits against the one before it: worse: 1 cell regresses" in text
+    assert "../regressions/index.html#smo" in make.page(solver).values("href")
+    assert pages / "index.html" in targets(make, site / "studies" / "example" / "index.html")
+    assert {solver, index} <= targets(make, pages / "index.html")
+    assert "smo" in make.page(pages / "index.html").values("id")
 
 
 def test_the_history_stands_alone_and_the_same_results_give_the_same_files(history, tmp_path):

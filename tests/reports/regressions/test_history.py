@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from marginbench.reports.regressions.history import histories, noise_before
+from marginbench.reports.regressions.history import History, histories, steps_of
+from marginbench.reports.regressions.measures import watched
 from marginbench.reports.regressions.repository import Repository
-from marginbench.reports.regressions.values import Benchmark, Cell, Key, Lane, Snapshot, Value
+from marginbench.reports.regressions.values import Benchmark, Cell, Key, Lane, Snapshot
 
 CELL = Cell("work.Work", "SMO rbf dense")
 EVALUATIONS = Key(CELL, "evaluations")
@@ -39,41 +41,89 @@ def over_time(snapshot: Callable[..., Snapshot]) -> Callable[..., list[Snapshot]
     return make
 
 
-def test_a_blip_is_no_regression_of_either_commit(over_time):
-    (history,) = histories(over_time([100, 150, 100, 50]))
-    kinds = [dict(pair.kinds) for pair in history.pairs]
-    assert kinds == [
-        {"blip": 1, "unchanged": 1},
-        {"blip": 1, "unchanged": 1},
-        {"improvement": 1, "unchanged": 1},
-    ]
-    assert history.pairs[0].left == history.pairs[1].back == {EVALUATIONS}
-    assert history.series[EVALUATIONS].changes.blips == {1}
-    # The comparison itself keeps the change: the gate would have refused it.
-    assert history.pairs[0].comparison.exit_code == 1
+def steps(history: History, key: Key = EVALUATIONS) -> list[tuple[float, ...]]:
+    return [tuple(step) for each in history.moved if each.key == key for step in each.steps]
 
 
-def test_failures_are_no_blips_and_values_around_them_are_followed(over_time):
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], []),
+        ([None, None], []),
+        ([100], []),
+        ([100, 100, 100], []),
+        ([100, 101, 100], []),  # within the bound
+        ([100, 120], [(1, 100, 120)]),  # the newest commit may be the first of its level
+        ([100, 120, 120], [(1, 100, 120)]),
+        ([100, 50, 50, 80], [(1, 100, 50), (3, 50, 80)]),
+        ([100, 150, 100], []),
+        ([100, 150, 100.5, 100], []),  # back within the bound
+        ([100, 150, 120, 120], [(1, 100, 150), (2, 150, 120)]),  # not back
+        ([100, 0, 100], []),
+        ([0, 0, 3], [(2, 0, 3)]),
+        ([100, None, 150, None, 100], []),  # gaps hide no blip
+        ([None, 100, None, None, 150, 150], [(4, 100, 150)]),
+        ([100, 150, None], [(1, 100, 150)]),
+    ],
+)
+def test_counts_have_a_step_at_every_lasting_change_beyond_the_bound(values, expected):
+    assert list(steps_of(values, watched("evaluations"))) == expected
+
+
+def wobbling(levels: list[tuple[float, int]], seed: int) -> list[float | None]:
+    """Values within 3 % of levels, each for some commits."""
+    rng = np.random.RandomState(seed)
+    return [level * rng.uniform(0.97, 1.03) for level, n in levels for _ in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("levels", "places"),
+    [
+        ([(1.0, 30)], []),
+        ([(1.0, 10), (1.5, 10)], [10]),
+        ([(1.5, 5), (1.0, 5)], [5]),
+        ([(1.0, 10), (1.05, 10)], []),  # within the bound
+        ([(1.0, 12), (2.0, 12), (1.0, 12)], [12, 24]),
+        ([(1.0, 10), (1.3, 10), (1.7, 10)], [10, 20]),
+    ],
+)
+def test_times_have_steps_where_levels_differ(levels, places):
+    for seed in range(5):
+        found = steps_of(wobbling(levels, seed), watched("time_fit", "seconds"))
+        assert [step.place for step in found] == places
+
+
+def test_an_outlier_makes_no_step_in_times_and_hides_none():
+    values = wobbling([(1.0, 20), (2.0, 20)], 0)
+    values[3], values[28] = 9.0, 0.1
+    values[6:8] = [None, None]
+    found = steps_of(values, watched("time_fit", "seconds"))
+    assert [step.place for step in found] == [20]
+
+
+def test_a_blip_is_no_step_and_the_gate_would_have_refused_it(over_time):
+    (history,) = histories(over_time([100, 150, 100]))
+    assert history.moved == ()
+    (newest,) = histories(over_time([100, 150]))
+    assert newest.bad
+    assert newest.newest.exit_code == 1
+
+
+def test_failures_are_no_steps_and_values_around_them_are_followed(over_time):
     (history,) = histories(over_time([100, "failed", 150]))
-    assert [dict(pair.kinds) for pair in history.pairs] == [
-        {"failed": 1, "unchanged": 1},
-        {"mended": 1, "unchanged": 1},
-    ]
-    assert history.failures == {CELL: frozenset({1})}
-    assert [tuple(step) for step in history.series[EVALUATIONS].steps] == [(2, 100, 150)]
+    assert history.failures == {CELL: (1,)}
+    assert steps(history) == [(2, 100, 150)]
 
 
 def test_a_cell_absent_in_the_middle_is_a_gap(over_time):
     (history,) = histories(over_time([100, None, 100]))
-    series = history.series[EVALUATIONS]
-    assert series.numbers == (100, None, 100)
-    assert series.changes == ((), frozenset())
+    assert history.moved == ()
 
 
-def test_creeping_values_are_named_where_they_leave_their_level(over_time):
+def test_creeping_values_have_a_step_where_they_have_left_their_level(over_time):
     (history,) = histories(over_time([1000, 1006, 1012, 1012]))
-    assert [pair.crept for pair in history.pairs] == [(), (EVALUATIONS,), ()]
-    assert all(pair.comparison.exit_code == 0 for pair in history.pairs)
+    assert [place for place, *_ in steps(history)] == [2]
+    assert not history.bad
 
 
 def test_lanes_are_apart_and_the_one_with_most_commits_is_first(over_time):
@@ -96,17 +146,15 @@ def test_the_repository_orders_commits_and_names_them(repo, over_time):
     snapshots = over_time([1, 2, 3], commits[::-1])  # dates that mislead
     (history,) = histories(snapshots, Repository(repo.folder))
     assert [each.subject for each in history.commits] == ["change 0", "change 1", "change 2"]
-    assert history.series[EVALUATIONS].numbers == (3, 2, 1)
+    assert steps(history) == [(1, 3, 2), (2, 2, 1)]
     assert history.notes == ()
-    assert all(pair.notes == () for pair in history.pairs)
+    assert history.unmeasured == (0, 0, 0)
 
 
 def test_commits_that_were_not_measured_may_be_the_cause(repo, over_time):
     commits = [repo.commit(f"change {i}") for i in range(3)]
     (history,) = histories(over_time([1, 2], commits[::2]), Repository(repo.folder))
-    assert history.pairs[0].notes == (
-        "2 commits lead from one to the other, and any of them may be the cause",
-    )
+    assert history.unmeasured == (0, 1)
 
 
 def test_commits_beside_the_line_and_of_elsewhere_are_named(repo, over_time):
@@ -121,7 +169,7 @@ def test_commits_beside_the_line_and_of_elsewhere_are_named(repo, over_time):
     snapshots = over_time([1, 9, 1, 1, 1], [first, side, second, strange, third])
     (history,) = histories(snapshots, Repository(repo.folder))
     assert [each.hash for each in history.commits] == [first, second, strange, third]
-    assert all(pair.kinds == {"unchanged": 2} for pair in history.pairs)
+    assert history.moved == ()
     assert history.notes == (
         f"The repository lacks 1 commit, placed by date: {strange[:10]}.",
         f"1 commit beside the line of first parents left out: {side[:10]}.",
@@ -146,38 +194,22 @@ def test_known_changes_come_with_their_commit_or_later(repo, over_time):
     (history,) = histories(
         over_time([100, 150, 200], [first, second, third]), Repository(repo.folder)
     )
-    assert [each.why for pair in history.pairs for each in pair.annotations] == [
-        "It comes with it.",
-        "Named later.",
-    ]
-    assert [dict(pair.kinds) for pair in history.pairs] == [{"accepted": 1, "unchanged": 1}] * 2
-    assert len(history.series[EVALUATIONS].steps) == 2
+    [moved] = history.moved
+    assert [each.why for each in moved.known if each] == ["It comes with it.", "Named later."]
+    assert [moved.kind(place) for place in range(2)] == ["known", "known"]
+    assert not history.bad
 
 
 def test_a_broken_file_of_known_changes_is_a_note(repo, over_time):
     first = repo.commit("first")
     second = repo.commit("second", {"benchmarks/annotations.toml": "[[change"})
     (history,) = histories(over_time([100, 150], [first, second]), Repository(repo.folder))
-    assert history.pairs[0].kinds["regression"] == 1
+    assert history.bad
     (note,) = history.notes
     assert note.startswith("Known changes are not read. benchmarks/annotations.toml of ")
 
 
-def test_noise_comes_from_earlier_commits_and_never_widens_counts(snapshot):
-    cell = Cell("solve.Fit", "SMO")
-    time, count = Key(cell, "time_fit"), Key(cell, "evaluations")
-    found = []
-    for place in range(12):
-        wobble = 1.0 + 0.04 * (place % 2)
-        made = snapshot({}, f"{place:x}" * 40, date=place)
-        values = {time: Value(wobble), count: Value(1000 * wobble)}
-        found.append(replace(made, values=values))
-    (history,) = histories(found)
-    assert noise_before(history, 11) == {time: pytest.approx(0.04)}
-    assert noise_before(history, 8) == {time: 0.0}  # seven pairs
-
-
 def test_one_commit_has_a_history_without_pairs(over_time):
     (history,) = histories(over_time([100]))
-    assert history.pairs == ()
-    assert list(history.groups()) == ["SBP", "SMO"]
+    assert (history.newest, history.moved) == (None, ())
+    assert "nothing to compare it with" in history.verdict
