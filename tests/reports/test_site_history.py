@@ -192,5 +192,8 @@ def test_results_that_asv_itself_wrote_have_a_history(make, tmp_path):
     site = tmp_path / "site"
     publish([], site, history=folder / "out")
     text = make.page(site / "regressions" / "index.html").text
-    assert "The newest of 3 commits changed 2 cells: 1 failed, 1 worse (SBP 1, SMO 1)." in text
+    assert (
+        "The newest of 3 commits against the one before it: failed: 1 cell fails; 1 cell regresses."
+        in text
+    )
     assert "Change 2" in text
