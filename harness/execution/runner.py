@@ -6,7 +6,7 @@ import contextlib
 import secrets
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -181,6 +181,8 @@ class _Runner:
         self._budget = canonical_json(self.study.budget.limits())
         self._environment = ""
         self._running_elsewhere = frozenset[str]()
+        self._place = 0, 1  # among the commands at work
+        self._helps = False  # whether only runs of their shares are left
         self._repeated: dict[str, Entry] = {}  # records that are to be replaced, by key
         self._begun: dict[str, Details] = {}  # of the runs that have begun, by key
         self._next_look = self._next_exchange = 0.0
@@ -375,9 +377,23 @@ class _Runner:
     def _jobs(self, runs: Sequence[Run], others: list[Run]) -> Iterator[Job]:
         """The jobs of runs that no other command has recorded; those begun there go to others."""
         # One by one: what is left to do, and limits, depend on what has happened so far.
-        for run in runs:
+        left, place = deque(runs), (0, 1)
+        while left:
             self.look_at_others()
+            if self._place != place:
+                # Each command begins with a share of its own, and helps the others then.
+                place = self._place
+                left = deque(sorted(left, key=lambda run: not self._is_of_share(run)))
+            run = left.popleft()
             if self._recorded_elsewhere(run):
+                continue
+            if not self._helps and not self._is_of_share(run):
+                self._helps = True
+                self._read_others()
+                if self._recorded_elsewhere(run):
+                    continue
+                self.look_at_others(now=True)
+                left.appendleft(run)
                 continue
             if run.key in self._running_elsewhere:
                 others.append(run)
@@ -391,15 +407,26 @@ class _Runner:
         if self.exchange is not None and (now or began >= self._next_exchange):
             self.exchange()
             ended = time.monotonic()
-            rest = max(EXCHANGE_S, EXCHANGE_REST * (ended - began))
+            # Whoever helps others should know what they have begun.
+            rest = max(EXCHANGE_S, (1 if self._helps else EXCHANGE_REST) * (ended - began))
             self._next_exchange = ended + min(LOOK_S, rest)
             if self.described and _stamp(self.results) != self._description_stamp:
                 self._plan_again()
         if now or began >= self._next_look:
-            self.journal.refresh()
-            self._running_elsewhere = frozenset(s.key for s in self.journal.running())
-            ended = time.monotonic()
-            self._next_look = ended + min(LOOK_S, LOOK_REST * (ended - began))
+            self._read_others()
+
+    def _read_others(self) -> None:
+        began = time.monotonic()
+        self.journal.refresh()
+        self._running_elsewhere = frozenset(s.key for s in self.journal.running())
+        self._place = self.journal.place()
+        ended = time.monotonic()
+        rest = (1 if self._helps else LOOK_REST) * (ended - began)
+        self._next_look = ended + min(LOOK_S, rest)
+
+    def _is_of_share(self, run: Run) -> bool:
+        number, count = self._place
+        return int(run.key[:8], 16) % count == number
 
     def _recorded_elsewhere(self, run: Run) -> bool:
         """Whether another command has recorded a run since it was planned."""

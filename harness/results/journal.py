@@ -491,6 +491,12 @@ class Journal:
             and (now - self._grew.get(path.name, -math.inf) < _FRESH_S or self.is_live(path))
         ]
 
+    def place(self) -> tuple[int, int]:
+        """This command's place among those at work, from 0, and how many there are."""
+        own = self._own[0].name if self._own is not None else ""
+        names = sorted([own, *self.others()])
+        return names.index(own), len(names)
+
     def running(self) -> list[Start]:
         """The runs that other commands have begun and not recorded."""
         if not self._starts:

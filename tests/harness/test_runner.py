@@ -272,8 +272,9 @@ class Yields(FakeExecutor):
 
 
 def test_of_several_commands_none_repeats_what_others_have_recorded(
-    tmp_path: Path, two_solvers: Study
+    tmp_path: Path, two_solvers: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("marginbench.harness.execution.runner.EXCHANGE_S", 10.0)
     other, exchanged = FakeExecutor(), list[int]()
     executor = Yields(lambda: other.ran or run_study(two_solvers, tmp_path, executor=other))
     # The other command comes while a run of this one is not recorded yet, and so does it, too.
@@ -286,8 +287,20 @@ def test_of_several_commands_none_repeats_what_others_have_recorded(
     assert summary.statuses == {"converged": 4}
     assert len(executor.ran) + len(other.ran) == 4
     assert summary.already_recorded == len(other.ran) == 3
-    # At the beginning and at the end; ten seconds have not passed between them.
+    # At the beginning and at the end: there was not enough time between them.
     assert exchanged == [0, 1]
+
+
+def test_each_command_begins_with_a_share_of_its_own(tmp_path: Path, two_solvers: Study) -> None:
+    other = Journal(tmp_path)
+    other.append_plan(two_solvers.name, {})
+    executor = FakeExecutor()
+    run_study(two_solvers, tmp_path, executor=executor)
+    other.close()
+    # Its file is the second one, and so is its share.
+    shares = [int(job.tag[:8], 16) % 2 for job in executor.ran]
+    assert len(shares) == 4
+    assert shares == sorted(shares, reverse=True)
 
 
 def test_a_run_of_another_command_is_waited_for_and_taken_over_when_that_ends(
