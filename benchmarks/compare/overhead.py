@@ -57,8 +57,8 @@ class Watched(LocalPool):
     @property
     def cpu_s(self) -> float:
         """CPU seconds of the worker."""
-        serving = self._slots[0]._serving
-        return 0.0 if serving is None else serving.cpu_s()
+        worker = self._slots[0]._warm
+        return 0.0 if worker is None else worker.cpu_s()
 
 
 class Both(Clocked):
