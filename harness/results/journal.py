@@ -204,7 +204,7 @@ class Journal:
     Raises
     ------
     UserError
-        If a later release has written it.
+        If another release has written it.
     """
 
     def __init__(self, results: Path) -> None:
@@ -272,8 +272,8 @@ class Journal:
             elif kind == "end":
                 self._ended.add(path.name)
         except (RecordError, KeyError, TypeError, ValueError) as error:
-            if isinstance(error, LaterSchemaError):
-                raise UserError(f"{path}: {error}; update marginbench") from None
+            if isinstance(error, OtherSchemaError):
+                raise UserError(f"{path}: {error}") from None
             found = _KEY.search(line)
             self.damages.append(Damage(path, number, offset, found[1].decode() if found else ""))
 
@@ -514,8 +514,8 @@ class Journal:
             self._own = None
 
 
-class LaterSchemaError(RecordError):
-    """A line that a later release has written."""
+class OtherSchemaError(RecordError):
+    """A line that another release has written; the message says what to do."""
 
 
 def _checked(line: bytes) -> tuple[dict[str, Any], bytes]:
@@ -526,8 +526,10 @@ def _checked(line: bytes) -> tuple[dict[str, Any], bytes]:
     header, _, body = line[_DIGITS + 1 :].partition(b"\t")
     found = json.loads(header)
     if found["schema"] != SCHEMA_VERSION:
+        is_later = found["schema"] > SCHEMA_VERSION
+        remedy = "update marginbench" if is_later else "use that release or choose another folder"
         words = f"schema version {found['schema']}, this release reads {SCHEMA_VERSION}"
-        raise LaterSchemaError(f"written by another release of marginbench ({words})")
+        raise OtherSchemaError(f"written by another release of marginbench ({words}); {remedy}")
     return found, body
 
 

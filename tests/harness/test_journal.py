@@ -168,6 +168,8 @@ def test_a_line_of_another_release_ends_the_command(tmp_path: Path) -> None:
     line = line_of({"type": "record", "schema": 99, "key": "k"}, {})
     with pytest.raises(RecordError, match=r"another release .*schema version 99"):
         parse_record(line)
+    with pytest.raises(RecordError, match=r"schema version 0, .*; use that release or choose"):
+        parse_record(line_of({"type": "record", "schema": 0, "key": "k"}, {}))
     (tmp_path / "journal" / "later.jsonl").write_bytes(line)
     with pytest.raises(UserError, match=r"later\.jsonl: written by another release .*; update"):
         Journal(tmp_path)
