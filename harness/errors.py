@@ -57,6 +57,10 @@ class SolverError(UserError):
     """A solver that cannot be loaded; the message names it and says why."""
 
 
+class UnsupportedError(UserError):
+    """Something that this system cannot do; the message names the system and says what can."""
+
+
 class BusyError(UserError):
     """Another process is writing to the same results folder."""
 

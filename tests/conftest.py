@@ -81,7 +81,7 @@ def pytest_pyfunc_call() -> Iterator[object]:
     """Skip a test that turns out to need a run where there can be none."""
     if sys.platform != "win32":
         return (yield)
-    from marginbench.harness.platforms import UnsupportedError
+    from marginbench.harness.errors import UnsupportedError
 
     try:
         return (yield)

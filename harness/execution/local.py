@@ -8,16 +8,17 @@ one.
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-from ..errors import UserError
-from ..platforms import check_can_run
+from ..errors import UnsupportedError, UserError
 from ..storage import storing
 from .jobs import Ended, Event, Job, Outcome, Started, Waiting
 from .process import WorkerProcess
@@ -30,6 +31,22 @@ _POLL = 0.05
 _GATHER = 0.001
 #: Runs at the same time; more worker processes than any one machine serves.
 MAX_JOBS = 1000
+
+
+def check_can_run() -> None:
+    """Raise where runs cannot have processes that are limited and killed from outside.
+
+    Raises
+    ------
+    UnsupportedError
+        On Windows.
+    """
+    # Guardians and programs are started so; where it is missing, so are sessions and signals.
+    if not hasattr(os, "posix_spawn"):
+        raise UnsupportedError(
+            f"{sys.platform}: runs need Linux, macOS or WSL; here, use the solvers as estimators "
+            "and read results from elsewhere (docs/platforms.md)"
+        )
 
 
 def check_jobs(jobs: int) -> None:

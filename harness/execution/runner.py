@@ -18,10 +18,8 @@ from ..errors import InterruptedRunError, RecordError, StorageError, UserError
 from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
 from ..planning.fingerprint import write_sources
-from ..planning.plan import Details, Kind, Run, in_rounds, kind_named
+from ..planning.plan import Details, Kind, Run, in_rounds, is_repeated, kind_named, limits_hit
 from ..planning.preflight import Facts, preflight
-from ..planning.reuse import is_repeated, limits_hit
-from ..platforms import check_can_run
 from ..results.description import (
     FILE_NAME as DESCRIPTION,
     SCHEMA_VERSION,
@@ -39,7 +37,7 @@ from ..study.model import StudyBase
 from ..words import REASON_LIMIT, plural, visible, visible_lines
 from .cluster import Engine
 from .jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
-from .local import LocalPool, check_jobs
+from .local import LocalPool, check_can_run, check_jobs
 from .outcomes import Ending, RunSummary
 from .progress import Progress
 

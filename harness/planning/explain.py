@@ -21,9 +21,8 @@ from ..results.plans import added_labels, restored_study
 from ..study.model import StudyBase
 from ..words import plural
 from .fingerprint import read_sources
-from .plan import Kind, Run, kind_named
+from .plan import Kind, Run, kind_named, wider_limits
 from .preflight import SolverInfo, preflight
-from .reuse import wider_limits
 
 #: "recorded": reused; "superseded": reused, a record of an earlier version that counts again;
 #: "repeated": its limit is wider now; "stale": recorded under another key; "missing": not recorded.

@@ -14,9 +14,8 @@ from ..study.grid import short
 from ..study.model import StudyBase
 from ..words import plural
 from .forecast import Pair, span
-from .plan import Run, kind_named
+from .plan import Run, is_repeated, kind_named
 from .preflight import preflight, study_solvers
-from .reuse import is_repeated
 
 #: What would become of a run; one that "cannot start" is recorded as failed.
 Fate = Literal["recorded", "to do", "skipped", "cannot start"]

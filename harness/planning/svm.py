@@ -10,7 +10,6 @@ from importlib import metadata
 from typing import Any
 
 from ..errors import StudyError
-from ..evaluation.comparison import compare_with_reference, fill_in_gap
 from ..evaluation.folds import fold_fingerprint, fold_sizes
 from ..evaluation.search import MAX_CONFIGURATIONS, Search, configurations
 from ..evaluation.svm import (
@@ -21,6 +20,8 @@ from ..evaluation.svm import (
     ReferenceInfo,
     ReferenceWork,
     StoppingRules,
+    compare_with_reference,
+    fill_in_gap,
     shown_kernel,
 )
 from ..hashing import canonical_json, hash_json

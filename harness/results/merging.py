@@ -17,8 +17,7 @@ from typing import Any
 from ...data_loaders.atomic import replacing
 from ..errors import EXIT_OK, EXIT_RUNS, BusyError, RecordError, UserError
 from ..interrupts import interrupts_deferred
-from ..planning.plan import kind_named
-from ..planning.reuse import limits_hit
+from ..planning.plan import kind_named, limits_hit
 from ..storage import storing
 from ..words import plural
 from .description import FILE_NAME, read_description, write_description

@@ -23,9 +23,8 @@ from marginbench.harness.execution.jobs import Ended, Event, Job, Outcome, Start
 from marginbench.harness.execution.outcomes import RunSummary
 from marginbench.harness.execution.progress import LiveProgress, PlainProgress
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.planning.plan import kind_named
+from marginbench.harness.planning.plan import kind_named, wider_limits
 from marginbench.harness.planning.preflight import DatasetInfo, DatasetWork, preflight
-from marginbench.harness.planning.reuse import wider_limits
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.measures import columns_of, measures_of
 from marginbench.harness.results.records import RecordBase
